@@ -133,13 +133,29 @@ class WideFeed:
 
 
 @dataclass(frozen=True, slots=True)
-class Next:
-    """One token after ``length`` places, all in tensors ``[1]``: a step whose token the device chose itself."""
+class Ahead:
+    """Steps of one token each, which the device chooses itself: places and positions ``[n]`` and masks ``[n, bucket]``,
+    made once for all of them."""
 
-    ids: Tensor
+    places: Tensor
     positions: Tensor
-    length: Tensor
-    width: int = 1
+    masks: Seen
+    bucket: int
+
+    @classmethod
+    def of(cls, rules: Rules, cache: StaticCache, length: Tensor, n: int, bucket: int, most: int | None) -> Ahead:
+        """Return ``n`` steps after ``length`` ``[1]`` places; ``most`` is the model's longest text."""
+        places = cache.index[:n] + length
+        # A graph for more tokens than are wanted may run past the model's last position.
+        positions = places if most is None else places.clamp_max(most - 1)
+        seen = cache.index[None, :bucket] <= places[:, None]
+        return cls(places, positions, see(rules, seen, places, positions, cache), bucket)
+
+    def run(self, forward: Forward, cache: StaticCache, k: int, ids: Tensor) -> Tensor:
+        """Run step ``k`` with the token ``ids`` ``[1]``: the logits ``[1, V]``."""
+        here = slice(k, k + 1)
+        cache.aim(self.places[here], self.places[here], self.bucket)
+        return forward(ids, self.positions[here], {kind: mask[here] for kind, mask in self.masks.items()}, cache, 1)
 
 
 def lineage(n: int, cached: int, parents: Sequence[int] | None) -> tuple[list[int], list[int]]:
@@ -150,9 +166,7 @@ def lineage(n: int, cached: int, parents: Sequence[int] | None) -> tuple[list[in
     return positions_of(n, cached, parents), sees
 
 
-def run(
-    forward: Forward, rules: Rules, cache: StaticCache, feed: Feed | WideFeed | Next, bucket: int, rows: int
-) -> Tensor:
+def run(forward: Forward, rules: Rules, cache: StaticCache, feed: Feed | WideFeed, bucket: int, rows: int) -> Tensor:
     """Run a forward pass of what ``feed`` holds: the logits ``[rows, V]`` of its last ``rows`` tokens, padding
     included.
 

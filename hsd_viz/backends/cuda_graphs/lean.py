@@ -88,7 +88,8 @@ def _adjacent(tensors: list[Tensor]) -> Tensor | None:
 @dataclass(frozen=True, slots=True)
 class Step:
     """What all layers of a forward pass share: where it writes and reads, masks by kind of layer as ``attend`` takes
-    them, the rotary tables ``[capacity, 1, size]`` and positions ``[w]``."""
+    them, the rotary tables ``[capacity, 1, size]`` and positions ``[w]``. ``turns`` are the rows of the tables at the
+    positions, looked up once for all layers where ``rotate`` takes them."""
 
     places: Tensor
     bucket: int
@@ -96,6 +97,7 @@ class Step:
     rotary: tuple[Tensor, Tensor]
     positions: Tensor
     order: Tensor | None
+    turns: tuple[Tensor, ...] | None = None
 
 
 def block(x: Tensor, weights: Layer, shape: Shape, keys: Tensor, values: Tensor, step: Step, ops: Ops) -> Tensor:
@@ -116,10 +118,15 @@ def _add(x: Tensor, y: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     return added if bias is None else added + bias
 
 
+def turns_of(rotary: tuple[Tensor, Tensor], positions: Tensor) -> tuple[Tensor, ...]:
+    """Return the rows of both rotary tables at ``positions``."""
+    return tuple(table.index_select(0, positions) for table in rotary)
+
+
 def rotate(mixed: Tensor, weights: Layer, shape: Shape, keys: Tensor, values: Tensor, step: Step) -> Tensor:
     """Return the rotated queries ``[w, heads, size]`` of ``mixed`` ``[w, heads + 2 kv heads, size]``; write keys and
     values."""
-    cos, sin = (table.index_select(0, step.positions) for table in step.rotary)
+    cos, sin = step.turns or turns_of(step.rotary, step.positions)
     turned, v = mixed.split([shape.heads + shape.kv_heads, shape.kv_heads], dim=1)
     if weights.query_norm is not None:
         q, k = turned.split([shape.heads, shape.kv_heads], dim=1)
@@ -231,7 +238,8 @@ class LeanForward:
         group = self._shape.heads // self._shape.kv_heads
         if group > 1 and self._ops.attend is attend:
             seen = {kind: mask.repeat(group, 1) for kind, mask in seen.items()}
-        step = Step(cache.places, cache.bucket, seen, cache.rotary, positions, cache.order)
+        turns = turns_of(cache.rotary, positions) if self._ops.rotate is rotate else None
+        step = Step(cache.places, cache.bucket, seen, cache.rotary, positions, cache.order, turns)
         x = self._embedding.index_select(0, ids)
         for weights, layer in zip(self._layers, cache.layers, strict=True):
             x = block(x, weights, self._shape, layer.keys, layer.values, step, self._ops)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from hsd_viz.backends.cuda_graphs.buffers import bucket_of
-from hsd_viz.backends.cuda_graphs.forward import WIDTHS, Next, WideFeed, run, width_of
+from hsd_viz.backends.cuda_graphs.forward import WIDTHS, Ahead, WideFeed, run, width_of
 from hsd_viz.backends.cuda_graphs.slot import Slot
 from hsd_viz.backends.cuda_graphs.strict import lineages, run_strict
 from hsd_viz.backends.device import distribution, draw, fill, put
@@ -150,7 +150,8 @@ class GraphSession:
         """Draft in one launch: feed what is pending, then draw ``n`` tokens and feed all but the last."""
         feed = slot.feed(_PENDING)
         logits = run(slot.forward, slot.rules, slot.cache, feed, bucket, _PENDING).index_select(0, feed.last)
-        length = feed.length + feed.last
+        begin = feed.length + feed.last + 1
+        ahead = Ahead.of(slot.rules, slot.cache, begin, n - 1, bucket, slot.positions)
         ids, rows = [], []
         for k in range(n):
             if sampling.greedy:
@@ -159,10 +160,7 @@ class GraphSession:
                 rows.append(distribution(logits, sampling))
                 ids.append(draw(rows[-1], chances[k : k + 1]))
             if k < n - 1:
-                length = length + 1
-                # A graph for more tokens than are wanted may run past the model's last position.
-                position = length if slot.positions is None else length.clamp_max(slot.positions - 1)
-                logits = run(slot.forward, slot.rules, slot.cache, Next(ids[-1], position, length), bucket, 1)
+                logits = ahead.run(slot.forward, slot.cache, k, ids[-1])
         return (torch.cat(ids), torch.cat(rows)) if rows else (torch.cat(ids),)
 
     @contextmanager
