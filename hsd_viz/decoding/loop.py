@@ -19,9 +19,9 @@ from collections.abc import Iterator
 from torch import Tensor
 
 from hsd_viz.decoding.backend import Notes, Number
-from hsd_viz.decoding.state import LoopState, Drafting
 from hsd_viz.decoding.drafts import Draft, Level, Verification, joined, until_eos
 from hsd_viz.decoding.model import ForwardResult, SampledDraft
+from hsd_viz.decoding.state import Drafting, LoopState
 from hsd_viz.decoding.verify import Verdict
 from hsd_viz.drafting.tree import TOP
 
@@ -33,8 +33,8 @@ __all__ = ["Draft", "Level", "Loop", "Verification"]
 
 
 class Loop(LoopState):
-    """The levels of a decode, each verifying what the one below proposes; see :class:`~hsd_viz.decoding.state.LoopState`
-    for the arguments."""
+    """The levels of a decode, each verifying what the one below proposes; for the arguments see
+    :class:`~hsd_viz.decoding.state.LoopState`."""
 
     def rounds(self) -> Iterator[Verification]:
         """Yield the target's verifications until EOS or a limit; ``text`` grows by the tokens of each."""

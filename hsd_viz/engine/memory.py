@@ -9,8 +9,8 @@ from pathlib import Path
 import torch
 from transformers import AutoModelForCausalLM, PreTrainedConfig
 
-from hsd_viz.decoding.state import PREFILL_CHUNK
 from hsd_viz.decoding.cache import capacity
+from hsd_viz.decoding.state import PREFILL_CHUNK
 from hsd_viz.machine import system_bytes
 from hsd_viz.words import first_line
 
