@@ -196,26 +196,47 @@ def fetch(
 
     ``tokens`` ``[n]`` are those that the rows give, ``left`` and ``q`` the weights of :class:`Notes`.
     """
-    if notes is None or logits is None:
-        return verdict.tolist()
-    parts, most = {"verdict": verdict[None]}, notes.top
-    if notes.details:
+    numbers, shapes = packed(verdict, notes, logits, tokens, left, q)
+    return unpacked(numbers.tolist(), shapes, notes)
+
+
+#: Rows and columns of the parts of a transfer.
+Shapes = dict[str, tuple[int, int]]
+
+
+def packed(
+    verdict: Tensor,
+    notes: Notes | None,
+    logits: Tensor | None,
+    tokens: Tensor,
+    left: Tensor | None = None,
+    q: Tensor | None = None,
+) -> tuple[Tensor, Shapes]:
+    """Return all that :func:`fetch` transfers, as float64 numbers in a row, and the shapes of its parts."""
+    parts = {"verdict": verdict[None]}
+    if notes is not None and notes.details:
         parts["described"] = _described(logits, tokens)
         parts |= {name: _ranked(weights) for name, weights in (("left", left), ("q", q)) if weights is not None}
-    if most:
-        parts["ids"], parts["values"] = likeliest(logits, notes.temperature, most)
-    flat = torch.cat([part.double().flatten() for part in parts.values()]).tolist()
-    rows: dict[str, list[list[float]]] = {}
-    for name, part in parts.items():
-        count, width = part.shape
-        rows[name] = [flat[k * width : (k + 1) * width] for k in range(count)]
-        del flat[: count * width]
-    if notes.details:
-        notes.described = [_finished(row) for row in rows["described"]]
-        notes.left, notes.q = rows.get("left"), rows["q"][0] if "q" in rows else None
-    if most:
-        notes.likeliest = [[int(v) for v in row] for row in rows["ids"]], rows["values"]
-    return rows["verdict"][0]
+    if notes is not None and notes.top:
+        parts["ids"], parts["values"] = likeliest(logits, notes.temperature, notes.top)
+    shapes = {name: (part.shape[0], part.shape[1]) for name, part in parts.items()}
+    return torch.cat([part.double().flatten() for part in parts.values()]), shapes
+
+
+def unpacked(numbers: list[float], shapes: Shapes, notes: Notes | None, rows: slice = slice(None)) -> list[float]:
+    """Fill ``notes`` from what was transferred, for ``rows`` of the logits; return the numbers of the verdict."""
+    found: dict[str, list[list[float]]] = {}
+    at = 0
+    for name, (count, width) in shapes.items():
+        found[name] = [numbers[at + k * width : at + (k + 1) * width] for k in range(count)]
+        at += count * width
+    if notes is not None and notes.details:
+        notes.described = [_finished(row) for row in found["described"][rows]]
+        notes.left, notes.q = found.get("left"), found["q"][0] if "q" in found else None
+        notes.left = notes.left if notes.left is None or len(notes.left) == 1 else notes.left[rows]
+    if notes is not None and notes.top:
+        notes.likeliest = [[int(v) for v in row] for row in found["ids"][rows]], found["values"][rows]
+    return found["verdict"][0]
 
 
 def _described(logits: Tensor, tokens: Tensor) -> Tensor:

@@ -111,11 +111,11 @@ class Loop(LoopState):
     def _forward(self, i: int, draft: Draft, pending: list[int], parents: list[int] | None) -> ForwardResult:
         """Feed ``pending`` and the draft to level i; the verdict comes with the logits where the model can find it."""
         model, tokens, rows = self.levels[i].model, draft.tree.tokens, len(draft) + 1
-        target, fed, chances, drafted = i == len(self.levels) - 1, pending + tokens, [], None
-        if draft.ids is not None or not model.can_verify or not (self.greedy or self.sampling.top_p == 1):
-            notes = self._notes() if target else None
-            if draft.ids is not None:
-                return ForwardResult(model.forward(pending, rows, tail=draft.ids), notes=notes)
+        target, tail, chances, drafted = i == len(self.levels) - 1, draft.ids, [], None
+        fed, notes = pending if tail is not None else pending + tokens, self.notes() if target else None
+        if not model.can_verify or not (self.greedy or self.sampling.top_p == 1):
+            if tail is not None:
+                return ForwardResult(model.forward(fed, rows, tail=tail), notes=notes)
             return ForwardResult(model.forward(fed, rows, parents), notes=notes)
         mark = self.draws.used
         if not self.greedy:
@@ -125,7 +125,8 @@ class Loop(LoopState):
                 rule = self.levels[i].rule or self.sampling.rule
                 drafted = SampledDraft(draft.rows, self.draws.fresh(len(draft)), rule)
         details = self.details if target else 0
-        found = model.forward_verified(fed, rows, parents, self.sampling, chances, details, drafted, not target)  # type: ignore[attr-defined]
+        how = details, drafted, not target, tail, notes
+        found = model.forward_verified(fed, rows, parents, self.sampling, chances, *how)  # type: ignore[attr-defined]
         # Numbers that were not used, or whose round is still open, are used again.
         if found.verdict is None:
             self.draws.used = mark
@@ -133,7 +134,7 @@ class Loop(LoopState):
             self.draws.used = mark + len(found.verdict.accepted) + 1
         return found
 
-    def _notes(self) -> Notes | None:
+    def notes(self) -> Notes | None:
         """What a device is to fetch with a verdict of the target; ``None`` where nothing is, or fetching is free."""
         top = TOP if self._observes or self._observes_logits else 0
         if not self.backend.fetches_notes or not (self.details or top):
@@ -147,6 +148,8 @@ class Loop(LoopState):
         Afterwards the draft's tokens are known on the host.
         """
         if forward.verdict is not None:
+            if draft.ids is not None:
+                draft.tree.tokens[:] = forward.verdict.tokens
             return forward.verdict, forward.p
         tree, number, target = draft.tree, self._numbers(i), i == len(self.levels) - 1
         if draft.rows is None:

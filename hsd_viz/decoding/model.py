@@ -110,13 +110,16 @@ class Verifier(CachedModel, Protocol):
         details: int = 0,
         drafted: SampledDraft | None = None,
         keep_rows: bool = False,
+        tail: Tensor | None = None,
+        notes: Notes | None = None,
     ) -> ForwardResult:
         """Feed tokens and :func:`~hsd_viz.decoding.verify.walk` the last ``rows - 1`` of them, the draft; one that was
         ``drafted`` from rows is a chain, verified by its rule.
 
         ``chances`` are the uniform numbers by depth (none for greedy decoding). With ``details`` > 0 the walked rows
         are described, with so many of their likeliest tokens; with ``keep_rows`` those that were sampled from are
-        returned. The verdict is ``None`` where a token was left open.
+        returned. On a device the draft may be its own ``tail``, and ``notes`` are filled. The verdict is ``None`` where
+        a token was left open.
         """
 
     def decode(

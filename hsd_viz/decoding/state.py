@@ -58,7 +58,8 @@ class LoopState:
         self.log = log if log is not None else Log()
         self.details = 0
         #: Whether several plain rounds may be one call of the target.
-        self.in_one_call = not self.drafting and levels[-1].model.can_verify and (self.greedy or sampling.top_p == 1)
+        several = getattr(levels[-1].model, "can_decode", False)
+        self.in_one_call = not self.drafting and several and (self.greedy or sampling.top_p == 1)
         self._run = 1
         self._observes, self._observes_logits = isinstance(drafter, Observer), isinstance(drafter, LogitsObserver)
         #: The temperature of the probabilities that the drafter learns from; ``None`` where it learns from tokens.

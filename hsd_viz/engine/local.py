@@ -14,6 +14,7 @@ from hsd_viz.backends.choose import Runtimes, backend_for
 from hsd_viz.calibration.forwards import DraftCosts
 from hsd_viz.calibration.pick import calibrated_lookaheads, is_auto, pick
 from hsd_viz.card import card, line, table
+from hsd_viz.decoding.backend import TOP
 from hsd_viz.decoding.log import Log
 from hsd_viz.decoding.loop import Level, Loop
 from hsd_viz.decoding.model import Model
@@ -261,13 +262,7 @@ class LocalEngine(Engine):
             Level(name, session, m.lookahead, request.rules.get(name))
             for m, session, name in zip(resolved.models, sessions_of(loaded, end), level_names(resolved), strict=True)
         ]
-        for k, level in enumerate(levels):
-            if (warm := getattr(level.model, "warm", None)) is not None:
-                yield Stage(f"capturing the graphs of {level.name}")
-                # The lowest model samples its drafts in one launch, unless there is a drafter below it.
-                drafts = [level.lookahead] if k == 0 and bottom is None and level.lookahead else []
-                warm(len(ids), end, 2 if len(levels) == 1 and bottom is None else WARM_WIDTH, drafts, request.sampling)
-        return Loop(
+        loop = Loop(
             levels,
             drafter,
             request.sampling,
@@ -279,6 +274,19 @@ class LocalEngine(Engine):
             budget=request.budget,
             log=Log.by(self.clock),
         )
+        loop.details = TOP if request.record else 0
+        for k, level in enumerate(levels):
+            if (warm := getattr(level.model, "warm", None)) is not None:
+                yield Stage(f"capturing the graphs of {level.name}")
+                # The lowest model samples its drafts in one launch, unless there is a drafter below it.
+                drafts = [level.lookahead] if k == 0 and bottom is None and level.lookahead else []
+                below, over = k < len(levels) - 1, k == 0 and bottom is not None
+                point = loop.greedy or (not below and (over or not k) and request.sampling.top_p == 1)
+                notes = None if below else loop.notes()
+                verified = [(tree, below, notes) for tree in (False, True)[: 1 + over] if point and not drafts]
+                most = 2 if len(levels) == 1 and bottom is None else WARM_WIDTH
+                warm(len(ids), end, most, drafts, request.sampling, verified)
+        return loop
 
     def drafter(
         self, stack: str, *, memory: Memory | None = None, temperature: float = 0.0

@@ -69,19 +69,24 @@ def width_of(n: int) -> int:
 class Feed:
     """``width`` tokens: their ids, their positions in the text, what they see of each other, and how many are cached.
 
-    ``sees`` has one bit per fed token in each row (bit j: this token sees fed token j), ``last`` is the index of the
-    last one. Tokens beyond those that are fed are padding: they see themselves and the cached ones, no token sees them,
-    and what they write is beyond the valid length.
+    ``sees`` has one bit per fed token in each row (bit j: this token sees fed token j), ``parents`` the index of the
+    token before each. ``last`` is the index of the last one, and those after ``first`` are a draft. Tokens beyond those
+    that are fed are padding: they see themselves and the cached ones, no token sees them, and what they write is beyond
+    the valid length.
     """
 
     def __init__(self, width: int, device: torch.device) -> None:
         assert width <= WIDTHS[-1]
         self.width = width
-        self._packed = torch.zeros(3 * width + 2, dtype=torch.long, device=device)
-        self.ids, self.positions, self.sees, self.length, self.last = self._packed.split([width, width, width, 1, 1])
+        self._packed = torch.zeros(4 * width + 3, dtype=torch.long, device=device)
+        parts = self._packed.split([width, width, width, width, 1, 1, 1])
+        self.ids, self.positions, self.sees, self.parents, self.length, self.last, self.first = parts
 
-    def fill(self, tokens: Sequence[int], tail: Tensor | None, cached: int, parents: Sequence[int] | None) -> None:
-        """Set everything for a forward pass. ``tail``, ids that only the device knows, follow ``tokens``."""
+    def fill(
+        self, tokens: Sequence[int], tail: Tensor | None, cached: int, parents: Sequence[int] | None, rows: int = 1
+    ) -> None:
+        """Set everything for a forward pass. ``tail``, ids that only the device knows, follow ``tokens``; the last
+        ``rows - 1`` are a draft."""
         n = len(tokens) + (0 if tail is None else len(tail))
         positions, sees = lineage(n, cached, parents)
         rest = self.width - n
@@ -92,8 +97,11 @@ class Feed:
             *[0] * rest,
             *sees,
             *(1 << k for k in range(n, self.width)),
+            *(max(0, k) for k in (range(-1, n - 1) if parents is None else parents)),
+            *[0] * rest,
             cached,
             n - 1,
+            n - rows,
         ]
         fill(self._packed, packed)
         if tail is not None:

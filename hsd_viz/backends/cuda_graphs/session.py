@@ -9,11 +9,14 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor
 
+from hsd_viz.backends.cuda_graphs.accept import chances_by_row, verdict_of, verify_fed
 from hsd_viz.backends.cuda_graphs.buffers import bucket_of
 from hsd_viz.backends.cuda_graphs.forward import WIDTHS, Ahead, WideFeed, run, width_of
 from hsd_viz.backends.cuda_graphs.slot import Slot
 from hsd_viz.backends.cuda_graphs.strict import lineages, run_strict
-from hsd_viz.backends.device import distribution, draw, fill, put
+from hsd_viz.backends.device import distribution, draw, fill, put, unpacked
+from hsd_viz.decoding.backend import Notes
+from hsd_viz.decoding.model import ForwardResult, SampledDraft
 from hsd_viz.decoding.settings import Sampling
 
 #: Tokens fed in the first forward of a launch: the last one of the text, and a draft token before it that was never
@@ -24,15 +27,16 @@ _OFTEN = 3
 
 
 class GraphSession:
-    """A :class:`~hsd_viz.decoding.model.Launcher` over static buffers. Nothing here waits for the device."""
-
-    can_verify = False
+    """A :class:`~hsd_viz.decoding.model.Launcher` over static buffers, which verifies point-mass drafts in its forward
+    pass. Nothing but :meth:`forward_verified` waits for the device."""
 
     def __init__(self, slot: Slot, release: Callable[[Slot], None], room: int = 0) -> None:
         self._slot = slot
         self._room = room
         # A launch of a whole draft has steps of width 1.
-        self.can_sample = not slot.strict
+        self.can_sample = self.can_verify = not slot.strict
+        # Whether the keys of an accepted path are in place already.
+        self._compact = False
         self.length = 0
         self.device = slot.device
         # The next decode takes the buffers over as soon as this session is garbage.
@@ -43,6 +47,7 @@ class GraphSession:
         self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None, tail: Tensor | None = None
     ) -> Tensor:
         n = len(tokens) + (0 if tail is None else len(tail))
+        self._compact = False
         if self._slot.strict:
             return self._forward_strict(tokens, rows, parents, tail)
         width = width_of(n)
@@ -61,6 +66,51 @@ class GraphSession:
         feed = slot.feed(width)
         work = lambda: (run(slot.forward, slot.rules, slot.cache, feed, bucket, width),)
         return slot.run(("forward", width, bucket), work)[0]
+
+    @torch.inference_mode()
+    def forward_verified(
+        self,
+        tokens: Sequence[int],
+        rows: int,
+        parents: Sequence[int] | None,
+        sampling: Sampling,
+        chances: Sequence[float],
+        details: int = 0,
+        drafted: SampledDraft | None = None,
+        keep_rows: bool = False,
+        tail: Tensor | None = None,
+        notes: Notes | None = None,
+    ) -> ForwardResult:
+        """See :class:`~hsd_viz.decoding.model.Verifier`; sampled chains, and rows to keep, are the backend's."""
+        n = len(tokens) + (0 if tail is None else len(tail))
+        width, slot = width_of(n), self._slot
+        if drafted is not None or (keep_rows and not sampling.greedy) or slot.strict or width > WIDTHS[-1]:
+            return ForwardResult(self.forward(tokens, rows, parents, tail), notes=notes)
+        with self._memory(self.length + width):
+            bucket = bucket_of(self.length + width)
+            slot.feed(width).fill(tokens, tail, self.length, parents, rows)
+            if not sampling.greedy:
+                fill(slot.chances(width), chances_by_row(chances, rows, n, parents, width))
+            key = _verify_key(width, bucket, sampling, notes, parents is not None, keep_rows)
+            logits = self._verify(slot, key, sampling, notes)
+        numbers, shapes = slot.received(key)
+        verdict = unpacked(numbers, shapes, notes, slice(n - rows, n))
+        self.length += n
+        self._compact = parents is not None
+        scores = logits[0][n - rows : n] if logits else None
+        return ForwardResult(scores, verdict_of(verdict, width, n, rows, parents), notes=notes)
+
+    def _verify(self, slot: Slot, key: tuple, sampling: Sampling, notes: Notes | None) -> tuple[Tensor, ...]:
+        """Run, verify and transfer in one launch; the logits are returned where a target's round has no notes."""
+        _, width, bucket, _, _, tree, below = key
+        feed, chances = slot.feed(width), slot.chances(width)
+
+        def work() -> tuple[Tensor, ...]:
+            logits = run(slot.forward, slot.rules, slot.cache, feed, bucket, width)
+            slot.transfer(key, *verify_fed(logits, feed, slot.cache, sampling, chances, notes, tree))
+            return () if below or notes is not None else (logits,)
+
+        return slot.run(key, work)
 
     def _forward_strict(
         self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None, tail: Tensor | None
@@ -84,11 +134,20 @@ class GraphSession:
         return torch.cat(found)[n - rows :]
 
     @torch.inference_mode()
-    def warm(self, begin: int, end: int, most: int, drafts: Sequence[int], sampling: Sampling) -> None:
+    def warm(
+        self,
+        begin: int,
+        end: int,
+        most: int,
+        drafts: Sequence[int],
+        sampling: Sampling,
+        verified: Sequence[tuple[bool, bool, Notes | None]] = (),
+    ) -> None:
         """Capture all that decoding a text from ``begin`` to ``end`` tokens replays, before any of it is timed.
 
-        ``most`` is the widest forward pass, ``drafts`` the lengths of drafts sampled with ``sampling``. The session is
-        to be empty; what it writes is never attended to.
+        ``most`` is the widest forward pass, ``drafts`` the lengths of drafts sampled with ``sampling``, ``verified``
+        which point masses are verified: whether as trees, whether below the target, and the notes. The session is to be
+        empty; what it writes is never attended to.
         """
         if self._slot.strict:
             self._forward_strict([0], 1, None, None)
@@ -102,6 +161,12 @@ class GraphSession:
                 for width in (w for w in WIDTHS if w <= width_of(most) and ("forward", w, bucket) not in done):
                     slot.feed(width).fill([0], None, 0, None)
                     self._replay(slot, width, bucket)
+                for tree, below, notes in verified:
+                    for width in (w for w in WIDTHS if w <= width_of(most)):
+                        key = _verify_key(width, bucket, sampling, notes, tree, below)
+                        if key not in done:
+                            slot.feed(width).fill([0], None, 0, None)
+                            self._verify(slot, key, sampling, notes)
                 for n in (n for n in drafts if ("draft", n, bucket, _settings(sampling)) not in done):
                     slot.feed(_PENDING).fill([0], None, 0, None)
                     self._launch(slot, bucket, n, sampling)
@@ -135,7 +200,7 @@ class GraphSession:
 
     @torch.inference_mode()
     def keep(self, base: int, places: Sequence[int]) -> None:
-        if any(place != base + k for k, place in enumerate(places)):
+        if not self._compact and any(place != base + k for k, place in enumerate(places)):
             cache = self._slot.cache
             cache.move(put(list(places), self.device, torch.long), cache.index[base : base + len(places)])
         self.length = base + len(places)
@@ -176,6 +241,11 @@ class GraphSession:
                 f"{slot.name} ran out of memory on {self.device} at {length} tokens of text: "
                 "use a smaller model, a shorter prompt or fewer tokens"
             ) from None
+
+
+def _verify_key(width: int, bucket: int, sampling: Sampling, notes: Notes | None, tree: bool, below: bool) -> tuple:
+    wanted = None if notes is None else (notes.details, notes.top, notes.temperature)
+    return "verify", width, bucket, _settings(sampling), wanted, tree, below
 
 
 def _settings(sampling: Sampling) -> tuple | None:

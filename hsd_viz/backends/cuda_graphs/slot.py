@@ -16,6 +16,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from hsd_viz.backends.cuda_graphs.buffers import Layout, StaticCache
 from hsd_viz.backends.cuda_graphs.forward import Feed, Forward, Rules
 from hsd_viz.backends.cuda_graphs.strict import StrictFeed
+from hsd_viz.backends.device import Shapes
 from hsd_viz.decoding.cache import capacity
 from hsd_viz.words import first_line
 
@@ -165,6 +166,7 @@ class Slot:
         self._feeds: dict[int, Feed] = {}
         self._strict_feeds: dict[int, StrictFeed] = {}
         self._chances: dict[int, Tensor] = {}
+        self._transfers: dict[tuple, tuple[Tensor, Shapes]] = {}
         self._captured: dict[tuple, Captured] = {}
         self._refused: set[tuple] = set()
         self._asked: Counter[tuple] = Counter()
@@ -187,6 +189,22 @@ class Slot:
         if n not in self._chances:
             self._chances[n] = torch.zeros(n, dtype=torch.float64, device=self.device)
         return self._chances[n]
+
+    def transfer(self, key: tuple, numbers: Tensor, shapes: Shapes) -> None:
+        """Copy ``numbers`` to the host without waiting, for :meth:`received`: always to the same place."""
+        if key not in self._transfers:
+            on_gpu = self.device.type == "cuda"
+            self._transfers[key] = torch.empty(len(numbers), dtype=torch.float64, pin_memory=on_gpu), shapes
+        self._transfers[key][0].copy_(numbers, non_blocking=True)
+
+    def received(self, key: tuple) -> tuple[list[float], Shapes]:
+        """Wait for what was transferred last and return it."""
+        numbers, shapes = self._transfers[key]
+        if self.device.type == "cuda":
+            done = torch.cuda.Event()
+            done.record()
+            done.synchronize()
+        return numbers.tolist(), shapes
 
     def reserve(self, length: int) -> None:
         """Make room for ``length`` places; what is cached stays."""
@@ -242,6 +260,7 @@ class Slot:
         self._captured.clear()
         self._feeds.clear()
         self._strict_feeds.clear()
+        self._transfers.clear()
         self.cache.blocks.clear()
         for layer in self.cache.layers:
             layer.keys = layer.values = None

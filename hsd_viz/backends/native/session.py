@@ -14,6 +14,7 @@ from torch import Tensor
 
 from hsd_viz.backends.native.library import Drafted, Rule, failure
 from hsd_viz.backends.native.weights import PackedWeights
+from hsd_viz.decoding.backend import Notes
 from hsd_viz.decoding.model import DecodedRun, ForwardResult, SampledDraft
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.decoding.verify import Verdict
@@ -39,7 +40,7 @@ class NativeSession:
     small models. A token outside of the vocabulary raises ``ValueError``.
     """
 
-    can_sample = can_verify = True
+    can_sample = can_verify = can_decode = True
 
     def __init__(self, weights: PackedWeights) -> None:
         self._weights = weights
@@ -73,7 +74,10 @@ class NativeSession:
         details: int = 0,
         drafted: SampledDraft | None = None,
         keep_rows: bool = False,
+        tail: Tensor | None = None,
+        notes: Notes | None = None,
     ) -> ForwardResult:
+        assert tail is None, "what is drafted on the host is known there"
         most, sampled = min(details, self._weights.vocab_size), not sampling.greedy
         if drafted is not None and not self._readable(drafted.rows):
             return ForwardResult(self.forward(tokens, rows, parents))
