@@ -15,6 +15,7 @@ from hsd_viz.backends.cuda_graphs import GraphModel, slot
 from hsd_viz.backends.cuda_graphs.forward import WIDTHS
 from hsd_viz.backends.cuda_graphs.slot import CudaCapturer
 from hsd_viz.backends.device import settle_arithmetic
+from hsd_viz.decoding.backend import Notes
 from hsd_viz.decoding.model import HFModel
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.decoding.suitable import allowed_error, row_error
@@ -151,6 +152,19 @@ def test_a_warm_model_captures_nothing_while_it_decodes(sampling):
     assert graphs.captures == before
     # All of it fits into what was reserved: nothing was dropped.
     assert session._slot.cache.capacity == 1024
+
+
+@pytest.mark.parametrize("sampling", [Sampling(), Sampling(0.7)], ids=str)
+def test_a_warm_model_captures_nothing_while_it_verifies(sampling):
+    graphs, notes = GraphModel(eager("llama"), capturer=TapeCapturer()), Notes(True)
+    session = open_session(graphs, 100)
+    session.warm(9, 100, 4, [], sampling, [(tree, False, notes) for tree in (False, True)])
+    before = graphs.captures
+    session.forward([1, 2, 3, 4, 5, 6, 7, 8], 1)
+    for parents in (None, [-1, 0, 0]):
+        chances = [] if sampling.greedy else [0.5] * 3
+        assert session.forward_verified([7, 8, 9], 3, parents, sampling, chances, notes=Notes(True)).verdict is not None
+    assert graphs.captures == before == 1 + 2 * len([w for w in WIDTHS if w <= 4])
 
 
 def test_room_is_reserved_once():

@@ -157,12 +157,15 @@ class GraphSession:
             return
         with self._memory(end + width_of(most)) as slot:
             last, done = slot.cache.capacity, set(slot.captured())
+            widths = [w for w in WIDTHS if w <= width_of(most)]
+            # What is verified in its own graphs is fed by others in the prefill alone.
+            fed = [w for w in WIDTHS if w == width_of(begin - 1)] if verified else widths
             for bucket in sorted({bucket_of(n) for n in range(begin, end + width_of(most) + 1) if n <= last}):
-                for width in (w for w in WIDTHS if w <= width_of(most) and ("forward", w, bucket) not in done):
+                for width in (w for w in fed if ("forward", w, bucket) not in done):
                     slot.feed(width).fill([0], None, 0, None)
                     self._replay(slot, width, bucket)
                 for tree, below, notes in verified:
-                    for width in (w for w in WIDTHS if w <= width_of(most)):
+                    for width in widths:
                         key = _verify_key(width, bucket, sampling, notes, tree, below)
                         if key not in done:
                             slot.feed(width).fill([0], None, 0, None)
