@@ -126,6 +126,8 @@ class Address(LinkedView):
     #: {run, step}: cursor target, applied once that run is shown.
     start = traitlets.Dict().tag(sync=True)
     state = traitlets.Dict().tag(sync=True)
+    #: Number of the last return to an entry of the history that ``state`` has followed.
+    returned = traitlets.Int(0).tag(sync=True)
     served = traitlets.Bool(False).tag(sync=True)
     waits = traitlets.Bool(False).tag(sync=True)
 
@@ -153,6 +155,8 @@ class Address(LinkedView):
                 self._asked(content["query"])
         elif content.get("kind") == "back" and self._back is not None:
             self._back(content["query"])
+            if isinstance(content.get("number"), int):
+                self.returned = content["number"]
 
 
 def _short(value: str) -> str:

@@ -238,7 +238,7 @@ class Controls(widgets.VBox):
             self._offer_undo()
 
     def _offer_undo(self) -> None:
-        self.undo.layout.display = None if self.own is not None else "none"
+        self.undo.layout.display = "none" if self.own in (None, self.state()) else None
 
     def _use_prompt(self, _change: Any) -> None:
         if self.preset.value < 0:

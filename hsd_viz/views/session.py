@@ -66,6 +66,10 @@ class Session(anywidget.AnyWidget):
             self.send({"kind": "fetch", "id": name})
         return self._held.get(name)
 
+    def holds(self, name: str) -> bool:
+        """Whether a run is held here."""
+        return name in self._held
+
     def _hold(self, name: str, trace: Trace) -> None:
         self._held[name] = trace
         for oldest in list(self._held)[:-MOST_HELD]:

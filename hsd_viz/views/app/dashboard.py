@@ -176,8 +176,7 @@ class Dashboard(widgets.VBox):
             self.show(trace, "live" if name == LIVE or name.startswith(KEPT) else "recording")
             self.guide.shows(name)
             self.blurb.value = self._blurbs.get(name, "")
-            if self.guide.fills:
-                self.controls.fill(trace.meta)
+            self.guide.fill(name, trace.meta)
             self.controls.busy(False)
 
     def _recording(self, name: str) -> Trace | None:
