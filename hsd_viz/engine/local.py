@@ -141,6 +141,11 @@ class LocalEngine(Engine):
         use = 'Decode with engine.run(prompt, stack="db > target"); models load when a stack first needs them.'
         return card("Engine", self.models.target, table((), rows), line(use))
 
+    @property
+    def databases_folder(self) -> str | Path | None:
+        """The folder of the databases in place of the shipped ones; ``None``: the shipped ones."""
+        return self._folder
+
     def __enter__(self) -> LocalEngine:
         return self
 

@@ -39,6 +39,8 @@ BOTTOM_WORDS = {
 OPTION_WORDS = {"window": "Lookahead window", "original": "first published version", "short": "short n-grams"}
 #: Limits on messages from the browser, which are not trusted.
 MOST_PARTS, MOST_NAME = 16, 400
+#: How the page allows what it refuses.
+OTHER_MODELS = "need `hsd-viz dashboard --allow-models`"
 
 
 class StackBlocks(View):
@@ -107,8 +109,8 @@ def allowed(stack: Stack, names: Sequence[str] | None) -> Stack:
     options = stack.bottom.items if stack.bottom is not None and stack.bottom.name == "auto" else ()
     for name in (*(m.name for m in stack.models), *(item for item in options if item not in DRAFT_SOURCES["auto"])):
         if names is not None and split_skip(name)[0] not in names:
-            way = "other models need `hsd-viz dashboard --allow-models`"
-            raise StackError(f"'{name}' is not allowed on this page: use {', '.join(names)}; {way}")
+            use = f"use {', '.join(names)}; other models {OTHER_MODELS}"
+            raise StackError(f"'{name}' is not allowed on this page: {use}")
     return stack
 
 

@@ -60,7 +60,8 @@ class Guide:
     def _watch(self) -> None:
         """Follow what the address and the browser's storage hold."""
         controls = self._page.controls
-        for field in (controls.prompt, controls.stack, controls.rule, controls.device, controls.dtype, controls.beside):
+        more, menus = controls.more, (controls.rule, controls.device, controls.dtype, controls.beside)
+        for field in (controls.prompt, controls.stack, *menus, more.chat, more.target, more.databases):
             field.observe(lambda _change: self._edited(), "value")
         for field in controls.numbers:
             field.observe(lambda _change: self._edited(), "text")

@@ -16,7 +16,7 @@ from hsd_viz.views.open_file import OpenFile
 from hsd_viz.views.reports import MAX_BYTES, ReportTables, is_ablation, report_of, saved_reports, title_of
 from hsd_viz.views.save import Save
 from hsd_viz.views.save_forms import REPORT_FORMS, SavedFile, saved_report
-from hsd_viz.views.section import Page, Section, menu, refill, titled, tried
+from hsd_viz.views.section import Page, Section, menu, refill, titled, toggled, tried
 
 if TYPE_CHECKING:
     from hsd_viz.bench.report import Report
@@ -57,10 +57,7 @@ class BenchmarkSection(Section):
         if getattr(self.page, "can_measure", False):
             self.bench = BenchRun(self.page, self.notice.guard(self._on_measured))
             form = titled("New measurement", self.bench)
-            form.layout.display = "none"
-            toggle = widgets.ToggleButton(False, description="Measure here", tooltip="Show the form for a small bench")
-            toggle.observe(lambda change: setattr(form.layout, "display", None if change["new"] else "none"), "value")
-            box.children = (*box.children, toggle)
+            toggled(box, "Measure here", "Show the form for a small bench", form)
             self.add(box, self.purpose, form, self.notice, self.report)
         else:
             self.add(box, self.purpose, self.notice, self.report)

@@ -19,11 +19,13 @@ from hsd_viz.views.chart import Chart
 from hsd_viz.views.controls import Prose
 from hsd_viz.views.hierarchy import HierarchyGraph
 from hsd_viz.views.latency_whatif import OneDraftWhatIf, SecondDraftWhatIf
+from hsd_viz.views.notice import Notice
+from hsd_viz.views.plan_run import PlanRun
 from hsd_viz.views.presets import TEMPERATURE
-from hsd_viz.views.section import Page, Section, menu, refill, sentence, titled, tried
+from hsd_viz.views.section import Page, Section, menu, refill, sentence, titled, toggled, tried
 from hsd_viz.words import counted
 
-RECORDED, RUN = "recorded", "run"
+RECORDED, RUN, HERE = "recorded", "run", "here"
 RECORDED_WORDS = "bundled recordings (greedy)"
 #: Maximum number of stored calibrations offered, newest first.
 MOST_STORED = 6
@@ -39,6 +41,7 @@ class HierarchySection(Section):
     def __init__(self, page: Page) -> None:
         super().__init__(page)
         self._basis: Basis | None = None
+        self._planned: Basis | None = None
         self.law, self.level, self.plot, self.what_if = (widgets.VBox() for _ in range(4))
         for box in (self.law, self.level, self.plot, self.what_if):
             box.add_class("hsd-views")
@@ -55,7 +58,13 @@ class HierarchySection(Section):
         self.chain, chain = menu("Draft models", [], None)
         self.surface = titled("Lookahead of each draft model", chain, self.plot)
         self.of_run.append(self.level)
-        self.add(source, self.fit, self.law, self.level, self.surface, self.what_if)
+        self.notice, shown = Notice(), [source, self.fit]
+        if getattr(self.page, "can_measure", False):
+            self.plan = PlanRun(self.page, self.notice.guard(self._on_plan))  # type: ignore[arg-type]
+            form = titled("New calibration", self.plan)
+            toggled(source, "Calibrate here", "Show the form for a calibration", form)
+            shown.insert(1, form)
+        self.add(*shown, self.notice, self.law, self.level, self.surface, self.what_if)
         self._draw()
         self.source.observe(lambda _change: self._draw(), "value")
         self.chain.observe(lambda _change: self._draw_surface(), "value")
@@ -63,6 +72,12 @@ class HierarchySection(Section):
     def open(self) -> None:
         super().open()
         self._say_fit()
+
+    def _on_plan(self, found: Basis) -> None:
+        self._planned = found
+        others = [option for option in self.source.options if option[1] != HERE]
+        self.source.options = [*others, ("calibrated here", HERE)]
+        self.source.value = HERE
 
     def _wanted(self) -> float:
         """Return the form's temperature, else that of the run shown."""
@@ -107,7 +122,8 @@ class HierarchySection(Section):
 
     def _draw(self) -> None:
         try:
-            found = self._basis = basis(self.source.value, self.page.trace)
+            planned = self._planned if self.source.value == HERE else None
+            found = self._basis = planned or basis(self.source.value, self.page.trace)
         except ValueError as error:
             self._basis = None
             self._say_fit()

@@ -58,7 +58,8 @@ class Dashboard(widgets.VBox):
         self.tabs = Tabs(sections(self), "Views of the run")
         live = self.lender.live
         recordings = self.notice.guard(bundled)() or []
-        self.controls = Controls([(r.label, r.name) for r in recordings], self.model_names, live, LADDER)
+        menu = [(r.label, r.name) for r in recordings]
+        self.controls = Controls(menu, self.model_names, live, LADDER, self.lender.loads)
         self._blurbs = {r.name: r.blurb for r in recordings}
         self._opened: Trace | None = None
         self.history = History(self, lambda: self._pick(None))
@@ -147,7 +148,7 @@ class Dashboard(widgets.VBox):
 
     def lend_engine(self) -> Engine:
         """Return the engine, loading it if needed. Call from a worker thread."""
-        return self.lender.lend()
+        return self.lender.lend(self.controls.machine())
 
     # --- callbacks ----------------------------------------------------------------------------------------------------
 
