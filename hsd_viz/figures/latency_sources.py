@@ -10,16 +10,19 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from hsd_viz.calibration.estimate import estimate
-from hsd_viz.calibration.timing import level_names
+from hsd_viz.calibration.timing import level_names, timings
 from hsd_viz.engine.replay import bundled, load_bundled
 from hsd_viz.latency.inputs import Calibration, Edge, Tier
 from hsd_viz.latency.mixture import Mixture
+from hsd_viz.stack import parse
 from hsd_viz.trace import Trace
 from hsd_viz.words import counted
 
@@ -109,7 +112,23 @@ def of_run(trace: Trace) -> Basis:
     if not trace.token_rows:
         raise ValueError("the trace has no emitted tokens")
     about = f"{temperature_words(_temperature(trace))}, {counted(len(trace.token_rows), 'token')}"
-    return _estimated([trace], f"estimated from the run shown ({about} on {_machine_and_day(trace)})")
+    speed = (trace.meta.get("plain") or {}).get("tokens_per_second")
+    beside = " and from the plain run beside it" if speed else ""
+    found = _estimated([trace], f"estimated from the run shown{beside} ({about} on {_machine_and_day(trace)})")
+    return _with_plain(found, trace, 1e3 / speed) if speed else found
+
+
+def _with_plain(basis: Basis, trace: Trace, ms: float) -> Basis:
+    """Return the basis of a run with the cost of one token fed from the plain run beside it, ``ms`` per token."""
+    target = basis.calibration.target
+    cost = basis.calibration.costs[target]
+    # A run that drafts feeds several tokens: its own curve is flat below the smallest number fed.
+    fed = [n for n in timings([trace]).medians.get(target, {}) if n > 1]
+    alone = max(0.0, ms - cost.overhead)
+    curve = np.interp(range(1, len(cost.forward) + 1), [1, *fed], [alone, *(cost.forward[n - 1] for n in fed)])
+    costs = {**basis.calibration.costs, target: replace(cost, forward=tuple(curve.tolist()))}
+    measured = {str(parse(trace.stack).target): Measured(ms, runs=1), **basis.measured}
+    return replace(basis, calibration=replace(basis.calibration, costs=costs), measured=measured)
 
 
 def _estimated(traces: Sequence[Trace], source: str) -> Basis:

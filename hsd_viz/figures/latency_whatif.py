@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hsd_viz.figures.latency_sources import basis_of, rate
+from hsd_viz.figures.latency_sources import USUAL, basis_of, rate
 from hsd_viz.figures.planes import axis, heat, mark, plane
 from hsd_viz.latency.affine import MOST
 from hsd_viz.latency.inputs import Calibration, Edge
@@ -112,18 +112,26 @@ def models_below(calibration: Calibration, name: str) -> dict[str, tuple[float, 
 
 
 def _cost(calibration: Calibration, model: str) -> float:
-    """Return a model's cost per token in one-token target forward passes, overheads included."""
+    """Return a model's cost per token of a draft in one-token target forward passes, launch and overheads included."""
     cost, target = calibration.costs[model], calibration.costs[calibration.target]
-    return float(cost.drafting(1)[1]) / float(target.verifying(1)[1] + target.overhead)
+    return cost.alone(USUAL) / USUAL / float(target.verifying(1)[1] + target.overhead)
 
 
 # --- one draft model --------------------------------------------------------------------------------------------------
 
 
 def one_draft_spec(
-    acceptance: float, cost: float, *, lookahead: int = 4, slope: float = SLOPE, source: str = CUSTOM
+    acceptance: float,
+    cost: float,
+    *,
+    lookahead: int = 4,
+    slope: float = SLOPE,
+    step_ms: float | None = None,
+    source: str = CUSTOM,
 ) -> dict[str, Any]:
-    """Return the speed over plain decoding by lookahead, for a draft model's acceptance and cost."""
+    """Return the speed over plain decoding by lookahead, for a draft model's acceptance and cost; ``step_ms`` is the
+    time of a forward pass of the target, if known.
+    """
     speed = 1 / one_draft(acceptance, cost, slope=slope)
     best, own = int(speed.argmax()), float(speed[lookahead - 1])
     steps = list(range(1, MOST + 1))
@@ -131,6 +139,9 @@ def one_draft_spec(
     step = 0.25 if top <= 2 else 0.5 if top <= 4 else 1.0
     ticks = [round(step * k, 2) for k in range(int(np.ceil(top / step)) + 1)]
     points = [[s, float(v)] for s, v in zip(steps, speed.round(4), strict=True)]
+    words = _one_words(speed, acceptance, cost, lookahead, slope)
+    if step_ms is not None:
+        words += f" In time: {step_ms / own:.2f} ms per token, plain decoding {step_ms:.2f} ms."
     phrase = "Lookahead {x}: {v} times the speed of plain decoding"
     return {
         "title": "Speed over plain decoding by lookahead",
@@ -143,7 +154,7 @@ def one_draft_spec(
         "marks": [mark(best + 1, float(speed[best]), "best"), mark(lookahead, own, "here", f"{own:.2f}")],
         "legend": [["best", "best lookahead"], ["here", "your setting"]],
         "picks": True,
-        "verdict": {"figure": f"{own:.2f} ×", "text": _one_words(speed, acceptance, cost, lookahead, slope)},
+        "verdict": {"figure": f"{own:.2f} ×", "text": words},
         "source": source,
     }
 

@@ -14,6 +14,7 @@ from hsd_viz import figures
 from hsd_viz.figures.latency_sources import Basis, basis_of, of_run, recorded, temperature_words
 from hsd_viz.latency.inputs import Calibration
 from hsd_viz.machine import cpu_model
+from hsd_viz.stack import parse
 from hsd_viz.trace import Trace
 from hsd_viz.views.chart import Chart
 from hsd_viz.views.controls import Prose
@@ -53,7 +54,8 @@ class HierarchySection(Section):
             ("the run shown", RUN),
             *((words, path) for words, path, _ in self._stored),
         ]
-        self.source, source = menu("Costs and acceptance from", options, self._fitting())
+        self._fitted = self._fitting()
+        self.source, source = menu("Costs and acceptance from", options, self._fitted)
         self.fit = Prose("")
         self.chain, chain = menu("Draft models", [], None)
         self.surface = titled("Lookahead of each draft model", chain, self.plot)
@@ -90,8 +92,8 @@ class HierarchySection(Section):
             )
 
     def _fitting(self) -> str:
-        """Return the source for the form's temperature: a calibration of this machine, the run shown, or the
-        recordings.
+        """Return the source for the form's temperature: a calibration of this machine, the run shown if it was decoded
+        here or differs from the recordings, or the recordings.
         """
         wanted = self._wanted()
         for _, path, found in self._stored:
@@ -99,7 +101,10 @@ class HierarchySection(Section):
                 return path
         trace = self.page.trace
         same = trace is not None and float((trace.meta.get("sampling") or {}).get("temperature") or 0.0) == wanted
-        return RUN if wanted != TEMPERATURE and same and trace.token_rows else RECORDED
+        if trace is None or not same or not trace.token_rows:
+            return RECORDED
+        drafted = getattr(self.page, "shows_own_run", False) and parse(trace.stack).drafts
+        return RUN if wanted != TEMPERATURE or drafted else RECORDED
 
     def _say_fit(self) -> None:
         """Compare the calibration's temperature with the form's."""
@@ -117,7 +122,12 @@ class HierarchySection(Section):
 
     def fill(self, trace: Trace) -> None:
         refill(self.level, [tried(lambda: Chart(figures.levels(trace)))])
-        if self.source.value == RUN:
+        before = self.source.value
+        if before == self._fitted:
+            # The reader has not chosen another source.
+            self._fitted = self._fitting()
+            self.source.value = self._fitted
+        if self.source.value == before == RUN:
             self._draw()
 
     def _draw(self) -> None:

@@ -375,7 +375,7 @@ def test_the_map_is_the_laws_and_holds_the_calibrated_models():
     c = basis.calibration
     (point,) = [m for m in view.spec["marks"] if m["kind"] == "model"]
     plain = c.costs["target"].verifying(1)[1] + c.costs["target"].overhead
-    assert (point["text"], point["x"]) == ("nano", pytest.approx(c.costs["nano"].drafting(1)[1] / plain))
+    assert (point["text"], point["x"]) == ("nano", pytest.approx(c.costs["nano"].alone(4) / 4 / plain))
     assert point["y"] == rate(c.edges["nano", "small"])
     json.dumps(view.spec)
 

@@ -109,6 +109,12 @@ class Dashboard(widgets.VBox):
         return self.guide.session
 
     @property
+    def shows_own_run(self) -> bool:
+        """Whether the run shown was decoded on this page."""
+        name = str(self.controls.recording.value or "")
+        return name == LIVE or name.startswith(KEPT)
+
+    @property
     def busy(self) -> bool:
         """Whether a run is in progress."""
         return self.controls.run.disabled
@@ -174,7 +180,7 @@ class Dashboard(widgets.VBox):
             return
         self.notice.clear()
         with self.guide.followed():
-            self.show(trace, "live" if name == LIVE or name.startswith(KEPT) else "recording")
+            self.show(trace, "live" if self.shows_own_run else "recording")
             self.guide.shows(name)
             self.blurb.value = self._blurbs.get(name, "")
             self.guide.fill(name, trace.meta)
