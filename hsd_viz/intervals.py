@@ -2,30 +2,43 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 RESAMPLES = 1000
 #: The quantiles of a 95 % interval.
 QUANTILES = (0.025, 0.975)
+#: The fewest units (prompts, requests, runs) of an interval that is shown: resamples of fewer are the same few again.
+LEAST = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A figure with its interval; each is ``None`` where it is not defined (no data, a single unit)."""
+    """A figure with the quantiles of its resamples; each is ``None`` where it is not defined (no data, a single unit).
+
+    ``units`` is the number of resampled units, ``None`` if unknown.
+    """
 
     value: float | None = None
     low: float | None = None
     high: float | None = None
+    units: int | None = field(default=None, compare=False)
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """The quantiles, of any number of units."""
+        return None if self.low is None or self.high is None else (self.low, self.high)
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        return None if self.low is None or self.high is None else (self.low, self.high)
+        """The 95 % interval; ``None`` with fewer units than :data:`LEAST`."""
+        return None if self.units is not None and self.units < LEAST else self.ends
 
     def scaled(self, factor: float) -> Estimate:
         """Return the estimate in another unit."""
-        return Estimate(*(None if x is None else x * factor for x in (self.value, self.low, self.high)))
+        value, low, high = (None if x is None else x * factor for x in (self.value, self.low, self.high))
+        return replace(self, value=value, low=low, high=high)
 
 
 UNKNOWN = Estimate()
@@ -58,4 +71,4 @@ def estimate(samples: np.ndarray, units: int) -> Estimate:
     if units < 2 or not len(resampled):
         return Estimate(value)
     low, high = np.quantile(resampled, QUANTILES)
-    return Estimate(value, float(low), float(high))
+    return Estimate(value, float(low), float(high), units)

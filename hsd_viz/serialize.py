@@ -49,7 +49,7 @@ def to_dict(record: Any) -> dict[str, Any]:
             continue
         if isinstance(value, Estimate):
             found[key] = value.value
-            found[f"{key}_ci"] = None if value.interval is None else list(value.interval)
+            found[f"{key}_ci"] = None if value.ends is None else list(value.ends)
         elif _has_tuples(hint):
             found[key] = [[*pair, _to_data(item)] for pair, item in value.items()]
         else:

@@ -72,7 +72,7 @@ def compare(old: Report, new: Report, tolerance: float = TOLERANCE) -> Compariso
 def _change(old: StackResult, new: StackResult, tolerance: float) -> Change:
     paired = _paired(old, new)
     change = paired or _independent(old.tokens_per_second, new.tokens_per_second)
-    verdict, value, interval = "same", change.value, change.interval
+    verdict, value, interval = "same", change.value, change.ends
     # The interval of unpaired reports is mostly that of the prompts: there the value decides alone.
     sure = interval is None or paired is None or not interval[0] <= 1 <= interval[1]
     if value is not None and sure:

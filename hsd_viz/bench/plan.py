@@ -327,4 +327,4 @@ def _pooled(runs: Sequence[Sequence[_Decode]]) -> MeasuredStack:
             counted.update(getattr(run[0], kind))
     forwards, lookups = ({name: n / count for name, n in counted.items()} for counted in sums.values())
     value = float(ms.sum() / count)
-    return MeasuredStack(value, found.interval or (value, value), forwards, lookups, 1 / forwards["target"])
+    return MeasuredStack(value, found.ends or (value, value), forwards, lookups, 1 / forwards["target"])

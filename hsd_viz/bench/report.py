@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,6 +51,11 @@ class Figures:
     first_token_seconds: Estimate = field(default=UNKNOWN, metadata=_OPTIONAL)
     inter_token_seconds_median: Estimate = field(default=UNKNOWN, metadata=_OPTIONAL)
     inter_token_seconds_p99: Estimate = field(default=UNKNOWN, metadata=_OPTIONAL)
+
+    def __post_init__(self) -> None:
+        # Files hold intervals without their number of prompts.
+        for name in FIGURES:
+            object.__setattr__(self, name, replace(getattr(self, name), units=self.outputs))
 
 
 FIGURES = tuple(f.name for f in fields(Figures) if f.name != "outputs")

@@ -33,7 +33,7 @@ examples:
   hsd-viz bench --suite '?'
 
 Stacks alternate (A B C A B C ...) in one process, so that background load affects all stacks equally; each figure is
-a ratio of sums over prompts with a 95 % bootstrap interval. The plain 'target' is added where it is missing.
+a ratio of sums over prompts with a 95 % bootstrap interval, shown from five prompts. The plain 'target' is added where it is missing.
 hf-generate, hf-lookup and hf-assistant[MODEL] are transformers' own loops on the same weights. A suite file holds
 prompts separated by three or more blank lines. Small models repeat themselves under greedy decoding, which flatters
 drafting: every figure is also given over the prompts whose plain output repeats itself in less than 20 % of its

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 #: Pixels of a bar with its gap, and of what surrounds the bars of a group.
 STEP, AROUND = 26, 62
 HOVER = "%{customdata}<extra></extra>"
-PREDICTED, MEASURED = "predicted by the latency law", "measured, with 95 % interval if available"
+PREDICTED, MEASURED = "predicted by the latency law", "measured"
 
 
 def stacked(
@@ -101,7 +101,8 @@ def compared(spec: Mapping[str, Any], dark: bool = False) -> go.Figure:
     said = [
         f"{row['label']}: predicted {_number(row['predicted'])}, measured {_number(row['measured'])}" for row in every
     ]
-    kinds = [PREDICTED, *([MEASURED] if any(row["measured"] is not None for row in every) else [])]
+    measured = MEASURED + (", with 95 % interval" if any(row["low"] is not None for row in every) else "")
+    kinds = [PREDICTED, *([measured] if any(row["measured"] is not None for row in every) else [])]
     words = f"{spec['text']} {'; '.join(said)}. {spec['source']}"
     about = {"text": spec["text"], "table": _values(spec["groups"])}
     fig = _panes(groups, spec["title"], words, dark, spec["source"], kinds, about)
@@ -119,7 +120,7 @@ def compared(spec: Mapping[str, Any], dark: bool = False) -> go.Figure:
         ends = [max(v for v in (r["predicted"], r["measured"], r["high"], 0) if v is not None) for r in rows]
         if known:
             run = go.Scatter(x=[row["measured"] for _, row in known], y=[y for y, _ in known], mode="markers")
-            run.update(name=MEASURED, legendgroup="run", showlegend=first)
+            run.update(name=measured, legendgroup="run", showlegend=first)
             run.update(marker={"color": ink, "size": 9, "line": {"color": page, "width": 1.5}})
             intervals = [(row["low"], row["high"]) for _, row in known]
             run.update(error_x=spread([row["measured"] for _, row in known], intervals, dark))

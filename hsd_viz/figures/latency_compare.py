@@ -124,7 +124,8 @@ def _from_basis(
     if single is not None:
         tags.setdefault(single.stack, []).append("single")
     tags.setdefault(choice.picked.stack, []).insert(0, "pick")
-    where = "measured intervals: spread over rounds" if measurements else ""
+    known = any(isinstance(run, Measured) and run.low is not None for run in measurements.values())
+    where = "measured intervals: spread over runs" if known else ""
     spec = _ranking(found, measurements, tags, f"Predicted by the latency law; calibration {basis.source}", where, rows)
     if missed := unseen(basis.calibration):
         spec["text"] += f" Not measured, so excluded: {', '.join(missed)}."

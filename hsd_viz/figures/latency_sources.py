@@ -20,6 +20,7 @@ import numpy as np
 from hsd_viz.calibration.estimate import estimate
 from hsd_viz.calibration.timing import level_names, timings
 from hsd_viz.engine.replay import bundled, load_bundled
+from hsd_viz.intervals import LEAST
 from hsd_viz.latency.inputs import Calibration, Edge, Tier
 from hsd_viz.latency.mixture import Mixture
 from hsd_viz.stack import parse
@@ -224,12 +225,16 @@ def read_json(path: str | Path) -> Any:
 
 
 def plan_measured(plan: Mapping[str, Any]) -> dict[str, Measured]:
-    """Return a plan's measurements by stack; the interval of a value has its name with ``_ci``."""
-    found = {}
+    """Return a plan's measurements by stack; the interval of a value has its name with ``_ci``.
+
+    Intervals over fewer prompts than :data:`~hsd_viz.intervals.LEAST` are left out.
+    """
+    found, prompts = {}, str(plan.get("measured_on") or "").split(" ")[0]
+    few = prompts.isdecimal() and int(prompts) < LEAST
     for row in plan.get("hierarchies", ()):
         value = row.get("measured_ms_per_token")
         if value is not None:
-            low, high = row.get("measured_ms_per_token_ci") or (None, None)
+            low, high = (None if few else row.get("measured_ms_per_token_ci")) or (None, None)
             found[str(row["stack"])] = Measured(float(value), low, high)
     return found
 
@@ -264,24 +269,24 @@ def _joined(name: str | None, about: Mapping[str, Any], *more: str | None) -> st
 def measured(traces: Iterable[Trace]) -> dict[str, Measured]:
     """Return ms per token by stack over all rounds of its traces.
 
-    The interval is that of a ratio estimator (time over tokens, by round); it excludes variation between runs.
+    The interval is that of a ratio estimator (time over tokens, by run), from :data:`~hsd_viz.intervals.LEAST` runs.
     """
-    rounds: dict[str, list[tuple[float, int]]] = {}
-    runs: Counter[str] = Counter()
+    runs: dict[str, list[tuple[float, int]]] = {}
     for trace in traces:
-        rounds.setdefault(trace.stack, []).extend(_round_times(trace))
-        runs[trace.stack] += 1
+        if times := _round_times(trace):
+            whole = (sum(ms for ms, _ in times), sum(count for _, count in times))
+            runs.setdefault(trace.stack, []).append(whole)
     out = {}
-    for stack, rows in rounds.items():
+    for stack, rows in runs.items():
         tokens = sum(k for _, k in rows)
         if not tokens:
             continue
         ms = sum(t for t, _ in rows) / tokens
         low = high = None
-        if len(rows) > 1:
+        if len(rows) >= LEAST:
             half = _Z * math.sqrt(sum((t - ms * k) ** 2 for t, k in rows) * len(rows) / (len(rows) - 1)) / tokens
             low, high = max(0.0, ms - half), ms + half
-        out[stack] = Measured(ms, low, high, runs[stack])
+        out[stack] = Measured(ms, low, high, len(rows))
     return out
 
 

@@ -24,7 +24,9 @@ TWINS.update(COLOURS.values())
 def speedup(
     report: Report | Mapping[str, Any] | str | Path, dark: bool = False, *, category: str | None = None
 ) -> go.Figure:
-    """Plot the speed-up over plain decoding by stack with 95 % intervals, from a bench report, its data or its file.
+    """Plot the speed-up over plain decoding by stack, from a bench report, its data or its file.
+
+    Values of five or more prompts have 95 % intervals; impossible ones are left out.
 
     ``category`` limits it to one kind of text. Raises: ValueError: if it is not a report or has no such category.
     """
@@ -56,7 +58,7 @@ def speedup(
     values, ys = [row.value.value for row in rows], list(range(len(rows)))
     ends = [row.value.interval or (row.value.value, row.value.value) for row in rows]
     group = {"title": "", "unit": "speed, plain decoding = 1", "rows": lines}
-    group["end"] = max(1.0, *(row.value.high or row.value.value for row in rows)) * 1.02
+    group["end"] = max(1.0, *(row.most() for row in rows)) * 1.02
     fig = stacked([group], keys, title, words, dark, note, {"table": table})
     strong, muted, _, page, *_ = INKS[dark]
     for y, row in enumerate(rows):
@@ -105,6 +107,7 @@ def replayed(report: ReplayReport, dark: bool = False) -> go.Figure:
         "shapes": [{"type": "line", "x0": 1, "x1": 1, "yref": "paper", "y0": 0, "y1": 1, "line": line}],
     }
     note = "Line: plain decoding. After a bar: predicted speed-up."
-    title, height = "Drafters, with 95 % intervals over requests", 110 + 30 * len(rows)
+    sure = ", with 95 % intervals over requests" if any(length.interval for length in lengths) else ""
+    title, height = f"Drafters{sure}", 110 + 30 * len(rows)
     fig = figure([bar, after], title, said, dark, note=note, height=height, **axes)
     return fig.update_layout(margin={"r": 64})

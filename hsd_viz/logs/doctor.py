@@ -132,7 +132,7 @@ class Diagnosis:
             "source": seen.source,
             **{key: getattr(self, key) for key in keys},
             **{name: value.value for name, value in pairs.items()},
-            **{f"{name}_ci": value.interval for name, value in pairs.items()},
+            **{f"{name}_ci": value.ends for name, value in pairs.items()},
             "ms": {name: getattr(seen, name) for name in ("step", "verify", "draft", "overhead")},
             "slope": seen.slope,
             "batch": seen.batch,

@@ -8,6 +8,7 @@ import ipywidgets as widgets
 
 from hsd_viz import figures
 from hsd_viz.bench.verdict import FASTEST_OF_KIND, fastest_of_kind
+from hsd_viz.intervals import LEAST
 from hsd_viz.views.bench_run import BenchRun
 from hsd_viz.views.chart import Chart
 from hsd_viz.views.controls import Prose
@@ -32,7 +33,7 @@ class BenchmarkSection(Section):
     follows = False
     words = (
         "Stacks compared over a suite of prompts: a report of hsd-viz bench --json, or a small bench measured here. "
-        "Values have 95\u00a0% intervals over prompts and include the repetition of the texts."
+        f"Values of {LEAST} or more prompts have 95\u00a0% intervals, and all include the repetition of the texts."
     )
 
     def __init__(self, page: Page) -> None:
