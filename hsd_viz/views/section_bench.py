@@ -119,6 +119,7 @@ class BenchmarkSection(Section):
                 ReportTables(report, "summary"),
                 chart(figures.speedup),
                 ReportTables(report, "tables"),
+                chart(figures.small_multiples),
                 chart(figures.by_category, first=fastest_of_kind(report), rule=FASTEST_OF_KIND),
                 chart(figures.speed_plane),
             ]

@@ -220,6 +220,7 @@ def test_benchmarks_are_the_projects_own_or_a_file(page):
     summary, speedup, tables, *_ = bench.report.children
     speed = [
         "Speed-up over plain decoding",
+        "Speed-up by category",
         "Results by kind of text, greedy",
         "Speed by latency and acceptance, greedy",
     ]
