@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import traitlets
@@ -102,6 +102,16 @@ class StackBlocks(View):
             self._read()
         else:
             self.text = str(stack)
+
+
+def spelled_out(stacks: Iterable[Stack]) -> str:
+    """Return what the draft sources and hierarchies among some stacks are, each once; "" without any."""
+    stacks = list(stacks)
+    names = dict.fromkeys(stack.bottom.name for stack in stacks if stack.bottom is not None)
+    found = [f"{name}: {BOTTOM_WORDS[name]}" for name in names if name in BOTTOM_WORDS]
+    if any(len(stack.drafts) > 1 for stack in stacks):
+        found.append("several draft models: Hierarchical Speculative Decoding (HSD)")
+    return f"{'; '.join(found)}." if found else ""
 
 
 def allowed(stack: Stack, names: Sequence[str] | None) -> Stack:

@@ -83,8 +83,8 @@ class Controls(widgets.VBox):
         self.prompt = widgets.Textarea(PROMPTS[0].prompt, description="Prompt", rows=8, continuous_update=True)
         self.prompt.add_class("hsd-code")
         options = [*((f"{stack}  ({words})", stack) for stack, words in STACKS), ("custom", "")]
-        self.stacks = widgets.Dropdown(options=options, value=STACKS[1][0], description="Stack preset")
-        self.stack = widgets.Text(STACKS[1][0], description="Stack", continuous_update=False)
+        self.stacks = widgets.Dropdown(options=options, value=STACKS[0][0], description="Stack preset")
+        self.stack = widgets.Text(STACKS[0][0], description="Stack", continuous_update=False)
         self.stack.add_class("hsd-code")
         self.blocks = StackBlocks(self.stack.value, names, offered)
         traitlets.link((self.stack, "value"), (self.blocks, "text"))

@@ -10,11 +10,12 @@ from hsd_viz import figures
 from hsd_viz.bench.verdict import FASTEST_OF_KIND, fastest_of_kind
 from hsd_viz.intervals import LEAST
 from hsd_viz.views.bench_run import BenchRun
+from hsd_viz.views.blocks import spelled_out
 from hsd_viz.views.chart import Chart
 from hsd_viz.views.controls import Prose
 from hsd_viz.views.notice import Notice
 from hsd_viz.views.open_file import OpenFile
-from hsd_viz.views.reports import MAX_BYTES, ReportTables, is_ablation, report_of, saved_reports, title_of
+from hsd_viz.views.reports import MAX_BYTES, ReportTables, is_ablation, report_of, saved_reports, stacks_of, title_of
 from hsd_viz.views.save import Save
 from hsd_viz.views.save_forms import REPORT_FORMS, SavedFile, saved_report
 from hsd_viz.views.section import Page, Section, menu, refill, titled, toggled, tried
@@ -119,6 +120,7 @@ class BenchmarkSection(Section):
                 ReportTables(report, "summary"),
                 chart(figures.speedup),
                 ReportTables(report, "tables"),
+                Prose(spelled_out(stacks_of(report))),
                 chart(figures.small_multiples),
                 chart(figures.by_category, first=fastest_of_kind(report), rule=FASTEST_OF_KIND),
                 chart(figures.speed_plane),

@@ -27,7 +27,11 @@ from hsd_viz.views.section import Page, Section, menu, refill, sentence, titled,
 from hsd_viz.words import counted
 
 RECORDED, RUN, HERE = "recorded", "run", "here"
-RECORDED_WORDS = "bundled recordings (greedy)"
+RECORDED_WORDS = f"bundled recordings ({temperature_words(TEMPERATURE)})"
+STACKING = (
+    "When stacking pays: the second draft model is much cheaper than the one above it, which accepts most of its "
+    "tokens. When it loses: verifying its drafts costs more time than the accepted tokens save."
+)
 #: Maximum number of stored calibrations offered, newest first.
 MOST_STORED = 6
 
@@ -152,7 +156,7 @@ class HierarchySection(Section):
             self.what_if,
             [
                 titled("What-if: one draft model", tried(lambda: OneDraftWhatIf(found))),
-                titled("What-if: a second draft model", tried(lambda: SecondDraftWhatIf(found))),
+                titled("What-if: a second draft model", Prose(STACKING), tried(lambda: SecondDraftWhatIf(found))),
             ],
         )
 
