@@ -80,11 +80,13 @@ def test_measured_times_are_those_of_the_metrics():
         m = trace.metrics()
         (found,) = views.measured([trace]).values()
         assert found.ms_per_token == pytest.approx(1000 * m["seconds"] / m["tokens"])
-        assert found.low < found.ms_per_token < found.high and found.runs == 1
-    # By hand: rounds of 10 and 10 ms for 2 tokens and 1: residuals -10/3 and 10/3 ms around 20/3 ms a token.
-    (found,) = views.measured([make_trace()]).values()
-    half = 1.959964 * np.sqrt(2 * 2 * (10 / 3) ** 2) / 3
-    assert (found.ms_per_token, found.high) == pytest.approx((20 / 3, 20 / 3 + half))
+        assert found.low is None and found.high is None and found.runs == 1, "one run shows no spread"
+    # By hand: four runs of 20 ms for 3 tokens and one of 35 ms: residuals -3 and 12 ms around 23/3 ms a token.
+    traces = [make_trace() for _ in range(5)]
+    traces[0].meta["wall_ns"] += 15_000_000
+    (found,) = views.measured(traces).values()
+    half = 1.959964 * np.sqrt((4 * 3**2 + 12**2) * 5 / 4) / 15
+    assert (found.ms_per_token, found.high) == pytest.approx((23 / 3, 23 / 3 + half))
 
 
 def test_the_times_of_the_levels_add_up_and_forwards_are_counted():

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hsd_viz import views
-from hsd_viz.engine.replay import load_bundled
-from hsd_viz.figures.latency_sources import of_run, recorded
+from hsd_viz.engine.replay import bundled, load_bundled
+from hsd_viz.figures.latency_sources import measured, of_run, recorded
 from hsd_viz.latency.hardware import step_ms
 from hsd_viz.latency.mixture import MixedLaw
 from hsd_viz.trace import Trace
@@ -107,3 +107,10 @@ def test_the_plain_run_sets_the_cost_of_one_token():
     del trace.meta["plain"]
     alone = MixedLaw(of_run(trace).mixture).predict("target").ms_per_token
     assert alone > 1.2 * plain, "a run that drafts has no forward pass of one token"
+
+
+def test_runs_have_an_interval_from_five_on():
+    traces = [load_bundled(r.name) for r in bundled() if r.stack == "db > target"]
+    few, enough = (measured(traces[:n])["db > target"] for n in (4, 5))
+    assert (few.low, few.high, few.runs) == (None, None, 4)
+    assert enough.low < enough.ms_per_token < enough.high and enough.runs == 5
