@@ -59,8 +59,7 @@ class Task(Toy):
 
     It returns at most ``new_tokens`` tokens that follow ``prompt``; a token of ``eos`` ends the text. ``logits[k]`` is
     the table ``[V, V, V]`` of model k (next to last token, last token, next token), :meth:`row` its probabilities.
-    ``random`` has ``random()``, ``choice(n, p)`` and ``choices(values, weights)``.
-    """
+    ``random`` has ``random()``, ``choice(n, p)`` and ``choices(values, weights)``."""
 
     random: Choices
 
@@ -87,8 +86,7 @@ class ExactAudit:
     ``error`` is the largest difference between the probability of an output and the target's, over ``outputs`` outputs
     of ``instances`` toy instances, from ``runs`` runs. ``wrong`` is the first wrong conditional, ``faults`` the numbers
     of the faults in :data:`~hsd_viz.audit.faults.FAULTS` that explain it, ``malformed`` an output that is not a text
-    for the task.
-    """
+    for the task."""
 
     lossless: bool
     error: float
@@ -134,8 +132,7 @@ def exact(
     in float32 needs 1e-5.
 
     Raises:
-        ValueError: if a number is out of range, or if there are more than ``max_runs`` outcomes.
-    """
+        ValueError: if a number is out of range, or if there are more than ``max_runs`` outcomes."""
     check_range("the number of models", models, 1, 4)
     check_range("the vocabulary", vocabulary, 2, 6)
     check_range("the number of new tokens", new_tokens, 1, 8)

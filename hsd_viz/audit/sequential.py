@@ -4,8 +4,7 @@ Texts come in pairs, one of each decoder for the same prompt. If both have one d
 two texts came from which decoder, regardless of what is known of earlier pairs. The test bets on that coin with what
 earlier pairs suggest: which tokens one decoder prefers, and whether it prefers likely texts. Its mean wealth (an
 e-value) exceeds 1 / alpha with a probability of at most alpha, over all times at once (Ville 1939; Shafer 2021). Tokens
-are compared given the tokens before them; the evidence of a token is shrunk until it was seen often.
-"""
+are compared given the tokens before them; the evidence of a token is shrunk until it was seen often."""
 
 from __future__ import annotations
 

@@ -151,18 +151,14 @@ def warnings(report: Report) -> Iterator[str]:
 
 
 def impossible(speedup: float | None, length: float | None) -> bool:
-    """Return whether a speed-up over plain decoding exceeds the acceptance length by more than timing noise.
-
-    A forward pass that verifies drafts takes at least the time of a plain one, and emits ``length`` tokens, not one.
-    """
+    """Return whether a speed-up over plain decoding exceeds the acceptance length by more than timing noise. A forward
+    pass that verifies drafts takes at least the time of a plain one, and emits ``length`` tokens, not one."""
     return speedup is not None and length is not None and speedup > length * (1 + NOISE)
 
 
 def speed_bars(stacks: Sequence[StackResult], category: str | None = None) -> list[Bar]:
-    """Return the speed-ups over all prompts, or those of one category, the largest first.
-
-    Over all prompts the second value is the speed-up at little repetition, where that differs.
-    """
+    """Return the speed-ups over all prompts, or those of one category, the largest first. Over all prompts the second
+    value is the speed-up at little repetition, where that differs."""
     rows = []
     for s in stacks:
         block = s if category is None else s.by_category.get(category)

@@ -2,8 +2,7 @@
 
 Exit codes: 0 done, 1 slower (bench --compare), 2 bad usage or input (one line on stderr), 130 interrupted or output
 closed.
-Nothing heavy is imported before a command runs.
-"""
+Nothing heavy is imported before a command runs."""
 
 from __future__ import annotations
 

@@ -36,8 +36,7 @@ def sessions_of(models: list[Model], room: int = 0) -> list[CachedModel]:
     A draft of the target's first layers shares the target's cache.
 
     The keys and values of a layer depend on the layers below it alone, so that of a draft without the last layers they
-    are the target's.
-    """
+    are the target's."""
     *drafts, target = models
     last = open_session(target, room)
     found: list[CachedModel] = []

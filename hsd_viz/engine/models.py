@@ -44,8 +44,7 @@ class Models:
     forces how a model with another tokenizer drafts, one of :data:`~hsd_viz.decoding.settings.BRIDGES`.
 
     Raises:
-        ValueError: if a name is not a model, or an option is invalid.
-    """
+        ValueError: if a name is not a model, or an option is invalid."""
 
     def __init__(
         self,
@@ -203,8 +202,7 @@ class Models:
         Yields its stages with progress, first how much memory the decode needs. Closing it stops the loading.
 
         Raises:
-            ValueError: if the memory is clearly not available, or the models do not fit together.
-        """
+            ValueError: if the memory is clearly not available, or the models do not fit together."""
         # A model with another tokenizer reads the end of a text that is too long for it.
         same = [name for name in chain if self.difference(chain[-1], name) is None]
         limits = [
@@ -348,10 +346,7 @@ class Models:
 
     def _source(self, where: str) -> dict[str, Any]:
         """Return transformers' options for files: code that comes with a checkpoint is never run, and an unreachable
-        hub is asked once.
-
-        By itself the hub's client retries each file for most of a minute.
-        """
+        hub is asked once. By itself the hub's client retries each file for most of a minute."""
         options: dict[str, Any] = {"trust_remote_code": False}
         if Path(where).is_absolute():
             return options

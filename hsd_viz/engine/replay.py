@@ -26,9 +26,7 @@ SIDE_BY_SIDE = TRACES / "side_by_side"
 @dataclass(frozen=True, slots=True)
 class Recording:
     """A bundled trace: name, file, title, one-sentence description, stack, and speed-up over plain decoding.
-
-    ``speedup`` is ``None`` for plain decoding itself and where it was not measured.
-    """
+    ``speedup`` is ``None`` for plain decoding itself and where it was not measured."""
 
     name: str
     file: str
@@ -46,10 +44,8 @@ class Recording:
 
 
 def bundled(folder: Path = TRACES) -> list[Recording]:
-    """Return the recordings in a folder, in the order of its ``index.json``; an empty list if there is no index.
-
-    Raises :class:`~hsd_viz.trace.TraceError` if the index is invalid.
-    """
+    """Return the recordings in a folder, in the order of its ``index.json``; an empty list if there is no index. Raises
+    :class:`~hsd_viz.trace.TraceError` if the index is invalid."""
     index = folder / "index.json"
     if not index.is_file():
         return []
@@ -66,10 +62,8 @@ def side_by_side(folder: Path = SIDE_BY_SIDE) -> dict[str, list[Recording]]:
 
 
 def load_bundled(name: str, folder: Path = TRACES) -> Trace:
-    """Return the recorded trace of that name (a name of :func:`bundled`, not a path).
-
-    Raises :class:`~hsd_viz.trace.TraceError` for an unknown name.
-    """
+    """Return the recorded trace of that name (a name of :func:`bundled`, not a path). Raises
+    :class:`~hsd_viz.trace.TraceError` for an unknown name."""
     recordings = {r.name: r for r in bundled(folder)}
     if name in recordings:
         return Trace.load(folder / Path(recordings[name].file).name)
@@ -125,10 +119,7 @@ class ReplayEngine(Engine):
         chat: bool = False,
     ) -> Iterator[Event]:
         """Replay the whole recording of this prompt with this stack and sampling, regardless of ``max_new_tokens`` and
-        ``rule``.
-
-        Raises ValueError if there is none.
-        """
+        ``rule``. Raises ValueError if there is none."""
         wanted = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
         for recording in bundled(self._folder):
             if recording.stack != str(stack):

@@ -10,8 +10,7 @@ One run: :func:`acceptance`, :func:`by_source`, :func:`time_spent`, :func:`throu
 :func:`drafters_alone`. Several runs: :func:`race`, :func:`race_deltas`, :func:`tokens_per_forward`. The latency law:
 :func:`latency_surface`, :func:`ranking`, :func:`levels`, :func:`what_if_one_draft`, :func:`what_if_second_draft`.
 Measurements: :func:`database_ablation`, :func:`database_orders`, :func:`by_category`, :func:`drafting_plane`,
-:func:`speed_plane`, :func:`temperature_curves`, :func:`speedup`, :func:`replayed`.
-"""
+:func:`speed_plane`, :func:`temperature_curves`, :func:`speedup`, :func:`replayed`."""
 
 from importlib import import_module
 from typing import Any

@@ -29,8 +29,7 @@ def stacked(
     """Return stacked bars: one subplot per group.
 
     A group has ``title``, ``unit`` (its axis) and ``rows``; a row ``label``, ``parts`` (key, length, hover text) and
-    ``value`` (text after the bar). ``keys`` have label, colours and shape of the parts.
-    """
+    ``value`` (text after the bar). ``keys`` have label, colours and shape of the parts."""
     import plotly.graph_objects as go
 
     used = {part[0] for g in groups for row in g["rows"] for part in row["parts"]}

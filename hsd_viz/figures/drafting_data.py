@@ -1,7 +1,6 @@
 """Data of the drafting figures: tokens by source for each stack and temperature, with their provenance.
 
-Read from ablations (``python -m benchmarks.ablation``), reports of ``hsd-viz bench``, or traces. No torch.
-"""
+Read from ablations (``python -m benchmarks.ablation``), reports of ``hsd-viz bench``, or traces. No torch."""
 
 from __future__ import annotations
 
@@ -118,10 +117,8 @@ def only_source(stack: str) -> str | None:
 
 
 def study_of(given: Any, source: str = "") -> Study:
-    """Load a :class:`Study` from a study, an ablation or report (data or path), several of them, or traces.
-
-    Raises: ValueError: for anything else.
-    """
+    """Load a :class:`Study` from a study, an ablation or report (data or path), several of them, or traces. Raises:
+    ValueError: for anything else."""
     if isinstance(given, Study):
         return given
     if isinstance(given, Trace):

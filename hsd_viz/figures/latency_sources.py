@@ -1,8 +1,7 @@
 """Data of the latency views: a calibration and times, with their provenance. No torch.
 
 A calibration is measured by ``hsd-viz plan``, estimated from traces, or estimated from the bundled recordings
-(:func:`recorded`).
-"""
+(:func:`recorded`)."""
 
 from __future__ import annotations
 
@@ -38,8 +37,7 @@ _Z = 1.959964
 @dataclass(frozen=True, slots=True)
 class Measured:
     """ms per emitted token, without prefill, over ``runs`` runs (0: unknown); ``low`` and ``high``: 95 % interval if
-    known.
-    """
+    known."""
 
     ms_per_token: float
     low: float | None = None
@@ -52,8 +50,7 @@ class Basis:
     """A calibration, its provenance, and measured stacks on the same machine.
 
     ``kinds`` is the calibration by kind of text (``None``: pooled). Stack predictions use :attr:`mixture`, as in
-    ``hsd-viz plan``. ``temperature``, emitted ``tokens`` and ``runs`` describe the decodes; ``None`` if unknown.
-    """
+    ``hsd-viz plan``. ``temperature``, emitted ``tokens`` and ``runs`` describe the decodes; ``None`` if unknown."""
 
     calibration: Calibration
     source: str
@@ -86,8 +83,7 @@ def recorded() -> Basis:
     """Estimate a calibration from the bundled recordings of the usual temperature, without highly repetitive ones.
 
     They are short and few, and some were selected for what they show: enough to show how the law works, not to rank
-    stacks on another machine. Raises: ValueError: if no recordings are installed.
-    """
+    stacks on another machine. Raises: ValueError: if no recordings are installed."""
     loaded = [load_bundled(r.name) for r in bundled()]
     traces = [
         t for t in loaded if t.meta["sampling"]["temperature"] == TEMPERATURE and t.metrics()["repetition_share"] < LOOP
@@ -143,9 +139,7 @@ def unseen(calibration: Calibration) -> list[str]:
 
 def basis_of(given: Basis | Calibration | Mapping[str, Any] | str | Path, source: str = "") -> Basis:
     """Load a basis from a calibration, its JSON data, one stored by ``hsd-viz plan``, or the path of such a file.
-
-    ``source`` is the provenance, if the data lack it. Raises: ValueError: for anything else.
-    """
+    ``source`` is the provenance, if the data lack it. Raises: ValueError: for anything else."""
     if isinstance(given, Basis):
         return given
     if isinstance(given, Calibration):
@@ -243,10 +237,8 @@ def _joined(name: str | None, about: Mapping[str, Any], *more: str | None) -> st
 
 
 def measured(traces: Iterable[Trace]) -> dict[str, Measured]:
-    """Return ms per token by stack over all rounds of its traces.
-
-    The interval is that of a ratio estimator (time over tokens, by round); it excludes variation between runs.
-    """
+    """Return ms per token by stack over all rounds of its traces. The interval is that of a ratio estimator (time over
+    tokens, by round); it excludes variation between runs."""
     rounds: dict[str, list[tuple[float, int]]] = {}
     runs: Counter[str] = Counter()
     for trace in traces:
@@ -278,8 +270,7 @@ def _round_times(trace: Trace) -> list[tuple[float, int]]:
 @dataclass(frozen=True, slots=True)
 class LevelUse:
     """One level of a trace per emitted token: forward passes (a database: look-ups), milliseconds, milliseconds of
-    calls.
-    """
+    calls."""
 
     name: str
     forwards: float
@@ -291,8 +282,7 @@ def level_use(trace: Trace) -> tuple[LevelUse, ...]:
     """Return forward passes and time per emitted token by level, lowest first. Times sum to the decode's, without
     prefill.
 
-    A level has the time of its forward passes; a verifier also has the time of its rounds without a call below it.
-    """
+    A level has the time of its forward passes; a verifier also has the time of its rounds without a call below it."""
     tokens = len(trace.token_rows)
     if not tokens:
         return ()

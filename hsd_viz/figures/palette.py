@@ -39,8 +39,7 @@ HUES: dict[str, Hue] = {
 
 def family(source: str) -> str:
     """Return a source's key in :data:`HUES`: databases, ``nano`` and ``small`` have their own, other draft models share
-    one.
-    """
+    one."""
     if source in HUES and source not in ("draft", "baseline"):
         return source
     return "baseline" if source in BASELINES else "draft"

@@ -1,6 +1,5 @@
 """plotly on a page: its settings, its script as an ES module (a build with the cartesian charts, or all of plotly), and
-pictures of a page, drawn by an installed Chromium: PNG and SVG files of views and figures.
-"""
+pictures of a page, drawn by an installed Chromium: PNG and SVG files of views and figures."""
 
 from __future__ import annotations
 
@@ -105,8 +104,7 @@ def save(figure: go.Figure, path: str | Path, *, width: int = 900, scale: float 
     """Write a figure as ``.html`` (offline, interactive), ``.svg`` or ``.png`` and return the path.
 
     SVG and PNG need Chromium or Chrome (``$BROWSER_PATH`` names another one). ``width`` is in CSS pixels. Raises:
-    ValueError: for another ending. RuntimeError: without a browser.
-    """
+    ValueError: for another ending. RuntimeError: without a browser."""
     path = Path(path).expanduser()
     ending = checked_ending(path)
     height = int(figure.layout.height or 450)

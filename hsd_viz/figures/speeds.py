@@ -25,9 +25,7 @@ def speedup(
     report: Report | Mapping[str, Any] | str | Path, dark: bool = False, *, category: str | None = None
 ) -> go.Figure:
     """Plot the speed-up over plain decoding by stack with 95 % intervals, from a bench report, its data or its file.
-
-    ``category`` limits it to one kind of text. Raises: ValueError: if it is not a report or has no such category.
-    """
+    ``category`` limits it to one kind of text. Raises: ValueError: if it is not a report or has no such category."""
     import plotly.graph_objects as go
 
     report = report_of(report)

@@ -9,10 +9,8 @@ from hsd_viz.trace import Trace
 
 
 def aiperf_record(trace: Trace, number: int = 0) -> dict[str, Any]:
-    """Return a trace as a line of AIPerf's ``profile_export.jsonl`` with its speculative-decoding record.
-
-    Raises: ValueError: for an imported trace whose source does not report each verification.
-    """
+    """Return a trace as a line of AIPerf's ``profile_export.jsonl`` with its speculative-decoding record. Raises:
+    ValueError: for an imported trace whose source does not report each verification."""
     imported = trace.meta.get("imported") or {"engine": "hsd_viz"}
     if "counts" in trace.meta and not trace.round_rows:
         raise ValueError(f"the record of {imported['engine']} has no single verifications: AIPerf's form needs them")

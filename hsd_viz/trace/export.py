@@ -2,8 +2,7 @@
 
 In the latter there is one thread per lane: the nested rounds, then one lane per level with its calls. Counters step at
 the end of each target round. Times are microseconds; the fraction keeps the trace's nanoseconds. Format: "Trace Event
-Format", Google.
-"""
+Format", Google."""
 
 from __future__ import annotations
 
@@ -29,10 +28,8 @@ _META = (
 
 
 def csv_tables(trace: Trace) -> dict[str, str]:
-    """Return the contents of ``tokens.csv``, ``drafts.csv``, ``rounds.csv`` and ``calls.csv`` by file name.
-
-    The columns are the fields of the rows in :mod:`hsd_viz.trace.records`; lists are JSON text, absent values empty.
-    """
+    """Return the contents of ``tokens.csv``, ``drafts.csv``, ``rounds.csv`` and ``calls.csv`` by file name. The columns
+    are the fields of the rows in :mod:`hsd_viz.trace.records`; lists are JSON text, absent values empty."""
     tables = {}
     for table in TABLES:
         frame = trace.frame(table)
@@ -44,10 +41,7 @@ def csv_tables(trace: Trace) -> dict[str, str]:
 
 def write_csv(trace: Trace, folder: str | os.PathLike) -> list[Path]:
     """Write :func:`csv_tables` into ``folder``, created if missing, and return the paths. All four appear or none.
-
-    Raises:
-        OSError: if they cannot be written.
-    """
+    Raises: OSError: if they cannot be written."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     tables = csv_tables(trace)
@@ -61,8 +55,7 @@ def chrome_trace(trace: Trace) -> dict[str, Any]:
     """Return the trace as one JSON object: ``traceEvents``, ``displayTimeUnit``, ``otherData``.
 
     Complete events (``X``) have the category ``call`` or ``round``; counters (``C``) are ``tokens emitted`` and ``draft
-    tokens`` (accepted, not accepted) per target round.
-    """
+    tokens`` (accepted, not accepted) per target round."""
     threads, texts = _threads(trace), _texts(trace)
     names = [_name(_ROUNDS, "rounds", 0), *(_name(tid, name, tid) for (_, name), tid in threads.items())]
     title = {"name": f"hsd_viz: {trace.meta.get('stack', 'decode')}"}

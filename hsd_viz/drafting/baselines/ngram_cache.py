@@ -19,10 +19,8 @@ Counts = dict[str, dict[int, int]]
 
 
 class DynamicCache:
-    """The n-gram counts of earlier runs, including prompts. A run's counts are merged when the next run begins.
-
-    Passed from run to run it is warm, a new one is cold. It serves one run at a time.
-    """
+    """The n-gram counts of earlier runs, including prompts. A run's counts are merged when the next run begins. Passed
+    from run to run it is warm, a new one is cold. It serves one run at a time."""
 
     __slots__ = ("_open", "counts")
 
@@ -53,8 +51,7 @@ class NgramCache:
 
     ``static`` is a statistics database, which contains only the most frequent followers of a pair; ``None``: an empty
     one. Nothing is drafted after an end-of-text token. Among equals the token seen first is taken (llama.cpp: hash
-    order).
-    """
+    order)."""
 
     name = "ngram-cache"
     nodes = 16

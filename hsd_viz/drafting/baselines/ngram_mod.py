@@ -32,8 +32,7 @@ class NgramMod:
     4 194 304 slots, the latest next token in each. A draft follows the table from slot to slot, up to 64 tokens, and is
     dropped if it has fewer than ``least`` (than the budget, if that is smaller). The text but its newest token is
     added in pieces. A table that is a quarter full when a run begins is cleared, and after 5 drafts in a row of which
-    less than a quarter was accepted. ``ngram-mod[short]`` is for small models and short texts: 6 tokens, any length.
-    """
+    less than a quarter was accepted. ``ngram-mod[short]`` is for small models and short texts: 6 tokens, any length."""
 
     name = "ngram-mod"
     nodes = 64
