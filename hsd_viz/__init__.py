@@ -8,8 +8,6 @@ traces work without them.
 'db > nano:4 > target'
 """
 
-from __future__ import annotations
-
 import importlib
 from typing import TYPE_CHECKING, Any
 

@@ -2,8 +2,6 @@
 
 Needs the extra ``cluster``; each node needs this package and the files that the parts read."""
 
-from __future__ import annotations
-
 import logging
 import os
 import socket

@@ -1,7 +1,5 @@
 """Cache folders, and files that appear whole or not at all."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

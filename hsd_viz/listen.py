@@ -1,7 +1,5 @@
 """Where a server may listen: addresses that only this machine reaches, and others, which need a token."""
 
-from __future__ import annotations
-
 import ipaddress
 import socket
 

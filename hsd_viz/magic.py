@@ -1,7 +1,5 @@
 """``%load_ext hsd_viz`` and its cell magic ``%%decode``."""
 
-from __future__ import annotations
-
 import argparse
 import shlex
 from dataclasses import asdict

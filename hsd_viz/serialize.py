@@ -5,8 +5,6 @@ is the key in the data, ``first`` puts it before the inherited fields, ``omit`` 
 unknown, ``bare`` makes its value that of the whole record. A mapping of tuples becomes a list of ``[*key, value]``.
 When read, keys that are missing take the field's default, and keys without a field are ignored."""
 
-from __future__ import annotations
-
 import functools
 import types
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Wording and range checks shared by all packages. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any

@@ -4,8 +4,6 @@ Each fault is a way to get from the rows of the models at that place (smallest m
 token. A wrong decoder emits the true row in part of its runs (where the place was not drafted, for example) and the
 faulty law in the rest: so it deviates from the true row in the *direction* of the fault, which is compared."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product

@@ -1,7 +1,5 @@
 """The report of an audit as one HTML page without scripts or network requests; all text is escaped."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

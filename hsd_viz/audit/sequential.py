@@ -6,8 +6,6 @@ earlier pairs suggest: which tokens one decoder prefers, and whether it prefers 
 e-value) exceeds 1 / alpha with a probability of at most alpha, over all times at once (Ville 1939; Shafer 2021). Tokens
 are compared given the tokens before them; the evidence of a token is shrunk until it was seen often."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Hashable, Sequence

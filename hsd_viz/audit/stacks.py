@@ -1,7 +1,5 @@
 """The project's own loop as a decoder for the exact audit: any stack's shape over toy models."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@
 Sampling: the sequential test of :mod:`~hsd_viz.audit.sequential`. Greedy decoding: the first divergence of each prompt,
 which is a near-tie of two tokens (rounding decides, and batches round differently) or a bug."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Sequence

@@ -5,8 +5,6 @@ The change of a stack is its new tokens/s over its old ones. Reports that hold e
 of a bootstrap over prompts. Older reports have an interval for each side, which also covers the differences between
 prompts; the two are combined as if independent, which is wider than the truth."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import exp, hypot, log

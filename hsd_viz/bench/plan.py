@@ -2,8 +2,6 @@
 
 Calibration and measurement use different prompts of a suite: every second one of each category."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """A plan as JSON data and as text."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict
 from statistics import median

@@ -1,7 +1,5 @@
 """Benches and plans on Ray: one part is a few prompts with all stacks, interleaved, so that ratios hold anywhere."""
 
-from __future__ import annotations
-
 import functools
 import json
 from collections.abc import Callable, Sequence

@@ -13,8 +13,6 @@ pays for.
 Decodes are not recorded, so that the cost of recording is not included. Measuring starts when the engine has finished
 compiling."""
 
-from __future__ import annotations
-
 import hashlib
 import time
 from collections.abc import Callable, Generator, Sequence

@@ -8,8 +8,6 @@ The later tokens of a draft are only examined when the earlier ones were accepte
 is a product of conditional acceptances, each the share of the examined tokens (Kaplan & Meier 1958). A round cut short
 by the end of the text counts for the tokens it accepted and for none after them."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence

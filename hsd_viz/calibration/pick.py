@@ -4,8 +4,6 @@
 calibration, a short one is measured and saved. Calibrations are shared by all temperatures of a bucket, for any top-k
 and top-p."""
 
-from __future__ import annotations
-
 import functools
 import json
 from collections.abc import Callable, Generator, Mapping, Sequence

@@ -4,8 +4,6 @@ A calibration is for one machine, one set of weights and one way of sampling: it
 It is stored in ``~/.cache/hsd_viz/calibration`` (see :func:`hsd_viz.disk.cache_folder`) under a hash of the identity
 and of the texts."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Mapping

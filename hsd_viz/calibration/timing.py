@@ -1,7 +1,5 @@
 """Cost curves from the calls of traces: medians by tokens fed, made monotone."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Exit codes: 0 done, 1 slower (bench --compare), 2 bad usage or input (one line o
 closed.
 Nothing heavy is imported before a command runs."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

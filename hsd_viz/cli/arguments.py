@@ -1,7 +1,5 @@
 """Options shared by several commands, and checks that run before anything expensive."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -1,7 +1,5 @@
 """``hsd-viz course``: the lessons as notebooks."""
 
-from __future__ import annotations
-
 import argparse
 
 from hsd_viz.cli import arguments

@@ -1,7 +1,5 @@
 """``hsd-viz databases``: inspect and build draft databases."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """``hsd-viz decode``: continue a prompt and report how."""
 
-from __future__ import annotations
-
 import argparse
 import codecs
 import json

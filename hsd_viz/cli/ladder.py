@@ -1,7 +1,5 @@
 """``hsd-viz ladder``: the shipped family of small models; training, evaluating, rebuilding and exporting it."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from collections.abc import Callable

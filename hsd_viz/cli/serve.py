@@ -1,7 +1,5 @@
 """``hsd-viz dashboard``, ``serve`` and ``classroom``: the explorer and the engine for browsers and other programs."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import secrets

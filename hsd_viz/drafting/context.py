@@ -1,7 +1,5 @@
 """The interface of databases, and the two held in memory: context and logits."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from operator import itemgetter
 from typing import Any, Protocol

@@ -5,8 +5,6 @@ NAACL 2025, arXiv 2502.05609; as published: :mod:`.hd`). The differences: keys a
 answers are mixed with probabilities, and the tree grows best-first until another token would cost more than it gains.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from heapq import heappop, heappush
 from typing import Any

@@ -1,7 +1,5 @@
 """What ``db`` weighs: the cost of verifying a draft, and its trust in the proposals of each database."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise

@@ -29,8 +29,6 @@ Differences from the published code:
 * Statistics is read from a pre-counted index instead of a suffix array: see
   :func:`hsd_viz.drafting.baselines.retrieval.continuation_trie`."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache

@@ -1,7 +1,5 @@
 """Build custom databases: from the output of a model, and from any text."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any

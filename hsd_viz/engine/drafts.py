@@ -1,7 +1,5 @@
 """Draft models that are made for a target: with another tokenizer, or of the target's own layers."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from contextlib import suppress
 from dataclasses import replace

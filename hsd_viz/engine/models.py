@@ -1,7 +1,5 @@
 """Loading models by the names that a stack uses, once each."""
 
-from __future__ import annotations
-
 import importlib.util
 import logging
 import tempfile

@@ -1,7 +1,5 @@
 """Recorded decodes: the bundled traces, and an engine that replays them at the recorded speed. Imports no torch."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """The registry of exercises, and :func:`check` with its result: passed, or the first counter-example."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from html import escape

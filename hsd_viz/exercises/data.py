@@ -1,7 +1,5 @@
 """What the exercises are checked against: bundled recordings, the shipped cost curve, small exact models."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from fractions import Fraction

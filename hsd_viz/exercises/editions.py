@@ -4,8 +4,6 @@ A master is Markdown as Jupytext reads it: text, and cells between ``` ```python
 ``### BEGIN SOLUTION`` and ``### END SOLUTION`` are the solution. A cell that begins with ``check(`` checks the exercise
 in its first argument. :func:`steps_of` runs the cells of a lesson in this process."""
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import io

@@ -4,8 +4,6 @@ A decoder is called as ``decode(target, draft, length, lookahead, choose)`` and 
 and ``draft`` map a text (a tuple of tokens) to a list of probabilities; ``choose(weights)`` is the only source of
 randomness and returns an index. :func:`law` tries every choice, so that a test can compare distributions exactly."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

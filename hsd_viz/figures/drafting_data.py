@@ -2,8 +2,6 @@
 
 Read from ablations (``python -m benchmarks.ablation``), reports of ``hsd-viz bench``, or traces. No torch."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

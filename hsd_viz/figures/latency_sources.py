@@ -3,8 +3,6 @@
 A calibration is measured by ``hsd-viz plan``, estimated from traces, or estimated from the bundled recordings
 (:func:`recorded`)."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections import Counter

@@ -11,8 +11,6 @@ follows from the recorded text, what they save from the recorded times, or from 
 True
 """
 
-from __future__ import annotations
-
 import itertools
 from collections import defaultdict
 from dataclasses import dataclass

@@ -2,8 +2,6 @@
 
 *Acceptance rate* = accepted / drafted, *conditional acceptance* = accepted / examined."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 ``load`` (use the models), ``tokenizer``, ``variants`` (models at any cost, and self-drafts); ``training`` contains
 everything that makes the models. Names below load on first use; importing the package imports nothing else."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any
 

@@ -4,8 +4,6 @@ A GGUF file (version 3) is a header, key-value pairs, the list of tensors, and t
 https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. In a Llama, llama.cpp rotates neighbouring rows of a head's
 queries and keys, transformers the two halves of a head, so these rows are stored in another order."""
 
-from __future__ import annotations
-
 import json
 import struct
 from collections.abc import Sequence

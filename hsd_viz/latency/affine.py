@@ -8,8 +8,6 @@ selection is a generalized shortest path with a polynomial solution is the resul
 2510.19705); this form of it is the project's own. Databases enter as further sources. The value is exact for one draft
 model and ignores overshoot above: use it to choose, not to predict."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

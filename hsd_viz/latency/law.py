@@ -15,8 +15,6 @@ the same law (distributions in :mod:`~hsd_viz.latency.recursion`) over cost curv
 settings at a time; the tests compare the two. Hierarchies of models with a closed form for their latency are from
 Globerson et al. 2025 (arXiv 2510.19705); this derivation is the project's own."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Runs of ours as AIPerf's ``profile_export.jsonl`` (0.13.0), with its record of speculative decoding."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

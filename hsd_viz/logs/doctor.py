@@ -10,8 +10,6 @@ The second term is divided in proportion to the extra time. In a batch of b requ
 request feeds b · m; its cost is taken to grow by the measured slope per token (a straight line), so the part of the
 extra time of verification that batch size 1 would not have is the batch's."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

@@ -14,8 +14,6 @@ tensorrt-llm   iteration statistics with ``specDecodingStats``
 aiperf         ``profile_export.jsonl`` with ``spec_decode_acceptance``
 =============  ========================================================================================="""
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence

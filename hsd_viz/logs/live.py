@@ -4,8 +4,6 @@ vLLM, SGLang, llama-server and TensorRT-LLM serve ``/v1/completions`` and ``/v1/
 events. A chunk need not be a round, so rounds are those of the record that the last chunks hold, if any; the times of a
 server without one are those of the arrivals. Imports only the standard library."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import time

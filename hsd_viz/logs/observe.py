@@ -2,8 +2,6 @@
 
 Read from traces, bench reports and imported records, or measured on a pair of models."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence

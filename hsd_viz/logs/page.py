@@ -1,7 +1,5 @@
 """A standalone page of sentences and tables: reports of ``replay`` and ``doctor``. The template escapes all text."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

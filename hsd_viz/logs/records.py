@@ -12,8 +12,6 @@ Accepted forms, recognized for each entry by its keys:
 
 Nothing in a log is executed, and an entry that cannot be used is a :class:`BrokenEntry`, never an exception."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

@@ -3,8 +3,6 @@
 Drafts of point masses never change the text (:mod:`hsd_viz.bench.replay`), so the forward passes of the target that
 each drafter would have saved follow from the log, exactly as a decode counts them. No model runs."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass

@@ -1,7 +1,5 @@
 """The requests of a log as token ids: tokenization, and signs of a wrong tokenizer."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass

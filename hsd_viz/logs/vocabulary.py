@@ -8,8 +8,6 @@ Engines use the same words for different ratios. All of them follow from a few q
 1.2326
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any

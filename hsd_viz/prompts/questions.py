@@ -10,8 +10,6 @@ as category. Where the source of a question may not be redistributed, the text i
 ``prepare_data.py`` (Model-Optimizer, specdec_bench) replaces it. Its output is read, too, and JSON lines with ``turns``
 or ``messages``. Nothing is downloaded: the licence of the data has to be accepted first."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Load suites of prompts: the shipped ones, Spec-Bench, SPEED-Bench, and custom files."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

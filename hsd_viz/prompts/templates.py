@@ -8,8 +8,6 @@
 where ``</s>`` is the tokenizer's end-of-text token. ``plain`` is for models without chat training: turns and answers as
 paragraphs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """The service on Ray Serve: one ingress that owns the queue, and any number of replicas that decode."""
 
-from __future__ import annotations
-
 import logging
 import math
 import signal

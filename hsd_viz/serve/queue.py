@@ -1,7 +1,5 @@
 """A bounded queue that is fair to visitors: the one who was served least recently is next. Pure asyncio."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator

@@ -4,8 +4,6 @@ In the latter there is one thread per lane: the nested rounds, then one lane per
 the end of each target round. Times are microseconds; the fraction keeps the trace's nanoseconds. Format: "Trace Event
 Format", Google."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections import Counter

@@ -7,8 +7,6 @@ on look-ups and database updates, model forward passes excluded. Speed counts fr
 A trace imported from another engine (:mod:`hsd_viz.logs.engines`) has counts in its meta; what they do not determine is
 *not observed*: ``None``."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any

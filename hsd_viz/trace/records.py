@@ -6,8 +6,6 @@ Times are integer nanoseconds from the start of the decode. A *level* is a stage
 
 Rows are named tuples: a round creates about fifteen, and a frozen dataclass takes six times as long to create."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 

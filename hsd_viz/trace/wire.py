@@ -4,8 +4,6 @@ A record has the key ``event``: ``queued`` (``position``, 1 is next), ``stage``,
 ``error`` (``message``, ``retry``: whether the same request may be sent again). Rows are lists in the order of their
 fields (:mod:`hsd_viz.trace.records`)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hsd_viz.trace.records import Event, Finished, Stage, Started, Step

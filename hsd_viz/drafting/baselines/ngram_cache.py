@@ -1,7 +1,5 @@
 """llama.cpp's lookup decoding: n-gram counts of this text, of earlier ones and of a corpus."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 
 from hsd_viz.drafting.context import Database, spell

@@ -1,7 +1,5 @@
 """llama.cpp's ngram-mod: one hash table from n-grams to the next token, without a check for collisions."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 

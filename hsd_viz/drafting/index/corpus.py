@@ -1,7 +1,5 @@
 """A corpus on disk: text files of any size are tokenized in pieces into one memory-mapped array of tokens."""
 
-from __future__ import annotations
-
 import os
 from array import array
 from collections.abc import Callable, Iterator, Sequence

@@ -6,8 +6,6 @@ divided by the token before it. Memory, regardless of the corpus: about 280 byte
 100 bytes per token id and 40 bytes per document. Temporary disk space: 10 to 12 bytes per token and about 40 bytes per
 counted key."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path

@@ -15,8 +15,6 @@ are checked, and each row when it is read: with any damage, a look-up ends after
 nothing and returns no token outside the vocabulary; at worst it proposes a token that the target rejects. ``hsd-viz
 databases inspect --verify`` checks any file completely."""
 
-from __future__ import annotations
-
 import json
 import mmap
 import os

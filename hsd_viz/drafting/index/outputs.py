@@ -1,7 +1,5 @@
 """Collect a model's own outputs in batches, so that an interrupted collection can be resumed."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

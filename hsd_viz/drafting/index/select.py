@@ -1,7 +1,5 @@
 """Selection of the counted keys with the highest gains, and the database file written from them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Write MODEL_CARD.md from the records of training and evaluation. The module itself contains no figures."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from hsd_viz.disk import write_whole

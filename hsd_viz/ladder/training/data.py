@@ -1,7 +1,5 @@
 """The tokenizer, the corpus as token arrays on disk, and the windows that each step reads."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterable

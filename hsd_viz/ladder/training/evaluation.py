@@ -4,8 +4,6 @@
 draft's row q is accepted by speculative sampling against the target's row p (Leviathan et al. 2023, arXiv 2211.17192,
 corollary 3.6)."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Sequence

@@ -2,8 +2,6 @@
 
 transformers loads the state dict unchanged; a test compares the logits."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

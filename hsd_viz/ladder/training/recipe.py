@@ -1,7 +1,5 @@
 """Model sizes, training settings and profiles as frozen data. Does not import torch."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from ..load import NAMES

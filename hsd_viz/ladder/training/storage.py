@@ -1,8 +1,6 @@
 """Files of a training run: checkpoints that survive a kill at any time, the append-only log, the lock, and what travels
 between machines."""
 
-from __future__ import annotations
-
 import fcntl
 import io
 import json

@@ -5,8 +5,6 @@
 Deterministic for a given seed, machine and thread count. The same command resumes a stopped run from its last
 checkpoint; the resumed run repeats the losses of an uninterrupted one."""
 
-from __future__ import annotations
-
 import json
 import math
 import os
