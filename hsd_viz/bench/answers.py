@@ -9,8 +9,6 @@ Its definitions (``evaluation/speed.py`` of github.com/hemingkx/Spec-Bench) diff
 One difference remains: Spec-Bench tokenizes the baseline's text again to count its tokens; here they are counted as
 decoded."""
 
-from __future__ import annotations
-
 import json
 import re
 import time
@@ -18,13 +16,9 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from hsd_viz.bench.output import PLAIN, Answer
-
-if TYPE_CHECKING:
-    from hsd_viz.prompts.suites import Prompt
-
+from hsd_viz.prompts.suites import Prompt
 
 #: The answers to the turns of one question.
 Answers = Sequence[Answer]

@@ -10,6 +10,7 @@ from math import floor, log10
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hsd_viz.bench.report import Report, StackResult
 from hsd_viz.bench.tables import Table, introduction, same_for_all, split, tables
 from hsd_viz.bench.verdict import (
     COLOURS,
@@ -28,8 +29,6 @@ from hsd_viz.serialize import to_dict
 if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
-
-    from hsd_viz.bench.report import Report, StackResult
 
 _HERE = Path(__file__).parent
 

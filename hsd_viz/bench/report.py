@@ -7,21 +7,19 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from hsd_viz.bench.answers import SpecBench, build_section
 from hsd_viz.bench.output import PLAIN, Output
 from hsd_viz.bench.profile import RoundProfile, summary
+from hsd_viz.bench.runner import Measurement
 from hsd_viz.card import card, line, table
 from hsd_viz.intervals import RESAMPLES, UNKNOWN, Estimate, estimate, ratio, resample
 from hsd_viz.machine import Machine
 from hsd_viz.serialize import from_dict, to_dict
 from hsd_viz.trace.metrics import repetition_share
-
-if TYPE_CHECKING:
-    from hsd_viz.bench.runner import Measurement
 
 #: Outputs with a smaller share are also reported apart: see :func:`hsd_viz.trace.metrics.repetition_share`.
 LOW_REPETITION = 0.2

@@ -4,27 +4,23 @@ Timings drift with the state of the machine (other work, heat, caches). Stacks t
 prompt by prompt and repeat by repeat: background load affects all stacks equally, and ratios between them hold where
 absolute times do not."""
 
-from __future__ import annotations
-
 import gc
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import InitVar, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hsd_viz.bench.checkpoint import Checkpoint
 from hsd_viz.bench.output import PLAIN, STATES, Decoder, LoopDecoder, Output, Row, Tuned, ask, median_of, rows_of
 from hsd_viz.bench.profile import Round, profile_decode
 from hsd_viz.decoding.settings import PromptTooLong, Sampling
+from hsd_viz.engine import Engine
 from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.prompts.templates import Template, choose_template, opening
 from hsd_viz.stack import HFStack, Stack, parse_bench
 from hsd_viz.terminal import Progress
 from hsd_viz.words import check_budget, check_range
-
-if TYPE_CHECKING:
-    from hsd_viz.engine import Engine
 
 WARM_UP_TOKENS = 8
 

@@ -1,22 +1,17 @@
 """A report as tables of text, for terminal and page."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from hsd_viz.bench.answers import text_tables
 from hsd_viz.bench.profile import FORWARD
+from hsd_viz.bench.report import Figures, Report, StackResult
 from hsd_viz.bench.verdict import kind, low_repetition, ranked, warnings
 from hsd_viz.intervals import Estimate
 from hsd_viz.prompts.templates import TEMPLATES
 from hsd_viz.terminal import plain
 from hsd_viz.words import counted
-
-if TYPE_CHECKING:
-    from hsd_viz.bench.report import Figures, Report, StackResult
 
 PARTS = ("drafting", "acceptance", "recording", "rest")
 #: The columns of the first table, by importance.

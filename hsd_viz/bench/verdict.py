@@ -1,18 +1,13 @@
 """The conclusions of a bench report: the fastest stack, by how much, and reasons for doubt."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from hsd_viz.bench.report import Figures, GroupFigures, Report, StackResult
 from hsd_viz.intervals import UNKNOWN, Estimate
 from hsd_viz.stack import HFStack, parse_bench
 from hsd_viz.words import counted
-
-if TYPE_CHECKING:
-    from hsd_viz.bench.report import Figures, GroupFigures, Report, StackResult
 
 KINDS = {
     "plain": "plain decoding",

@@ -11,18 +11,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from hsd_viz.cli import (
-    audit,
-    bench,
-    course,
-    databases,
-    decode,
-    ladder,
-    logs,
-    plan,
-    serve,
-    traces,
-)
+from hsd_viz.cli import audit, bench, course, databases, decode, ladder, logs, plan, serve, traces
 from hsd_viz.cli.arguments import drop_stdout, say
 from hsd_viz.stack import LargerDraftWarning
 from hsd_viz.version import __version__

@@ -279,8 +279,6 @@ class Models:
             if self._offload is not None:
                 self._offload.cleanup()
 
-    # --- inside ----------------------------------------------------------------------------------------------------
-
     def _memory(self, chain: Sequence[str], prompt: int, length: int) -> str:
         """Return how much memory a decode needs whose text grows to ``length``. Raises ``ValueError`` if there is
         clearly less."""

@@ -83,8 +83,6 @@ class RemoteEngine(Engine):
             body["rule"] = rule if isinstance(rule, str) else dict(rule)
         return self._events(json.dumps(body).encode())
 
-    # --- inside ----------------------------------------------------------------------------------------------------
-
     def _events(self, body: bytes) -> Iterator[Event]:
         cut = "the server closed the connection before the end"
         broke = f"the connection to {self.url} broke"

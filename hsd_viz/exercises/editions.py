@@ -130,9 +130,6 @@ def build(into: Path, editions: Sequence[str] = tuple(EDITIONS)) -> list[Path]:
     return [path for edition in editions for path in write(into / edition, edition, overwrite=True)]
 
 
-# --- running a lesson -------------------------------------------------------------------------------------------------
-
-
 class Step(NamedTuple):
     """A cell: ``kind`` is ``markdown`` or ``code``; code has what it printed and the value of its last line. A figure
     shown with ``hsd.views.show(figure)`` is the value."""

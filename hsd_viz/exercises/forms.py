@@ -62,9 +62,6 @@ def number_of(given: Any) -> float:
     return value
 
 
-# --- quizzes ----------------------------------------------------------------------------------------------------------
-
-
 class Feedback(NamedTuple):
     """The response to an answer."""
 
@@ -169,9 +166,6 @@ def quiz(which: str | Path | list[dict[str, Any]]) -> Quiz:
         raise ValueError(f"unknown quiz '{which}': use one of {known}, or the path of a JSON file") from None
     except (json.JSONDecodeError, AttributeError) as error:
         raise ValueError(f"{path.name} is not a quiz in the format of jupyterquiz: {error}") from None
-
-
-# --- guesses ----------------------------------------------------------------------------------------------------------
 
 
 class Guess(Form):

@@ -15,10 +15,7 @@ from hsd_viz.stack import DATABASES
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-DRAFTERS = {
-    "db": "db: longest matching suffix, one scored tree",
-    "hd": "hd: Hierarchy Drafting (HD) as published",
-}
+DRAFTERS = {"db": "db: longest matching suffix, one scored tree", "hd": "hd: Hierarchy Drafting (HD) as published"}
 COLUMNS = ["tokens per forward pass", "tokens from multi-token rounds", "drafting, µs per round"]
 _LENGTH, _BY_SOURCE = "tokens per target forward pass", "tokens per target forward pass, by source"
 _PUBLISHED = "Published HD results, for comparison"
@@ -181,9 +178,6 @@ def _category_row(row: Supply, name: str, source: str, sure: bool, fast: bool) -
     cells += [f"{interval[0]:.1f} to {interval[1]:.1f}" if interval else "–"] if sure else []
     cells += [f"{speed:.2f} ×" if speed else "–"] if fast else []
     return {"label": row.method, "parts": _parts(length, {source: length - 1}), "cells": cells}
-
-
-# --- rows -------------------------------------------------------------------------------------------------------------
 
 
 def supply_row(row: Supply, name: str) -> dict[str, Any]:

@@ -234,8 +234,6 @@ def _words(data: Mapping[str, Any], latency: str) -> str:
     return f"{prompts} of the suite {suite['name']}, {each} each{rule}, {place}{threads}{busy}"
 
 
-# --- published figures ------------------------------------------------------------------------------------------------
-
 # Of Hierarchy Drafting, for comparison: never mixed with measurements, always with their source. All are for Vicuna-7B
 # on Spec-Bench, from the authors' plotting script (repository zomss/Hierarchy_Drafting, commit 9d3f897, 2024-10-07,
 # ``scripts/visualize.py``). The camera-ready paper may differ, and the machine is not named: compare shapes and orders

@@ -175,9 +175,6 @@ def temperature_curves(
     return plane(spec, dark)
 
 
-# --- parts ------------------------------------------------------------------------------------------------------------
-
-
 def methods(rows: Sequence[Supply]) -> list[Supply]:
     """Return one row per method: drafters with all databases, without ablation subsets and orders."""
     found = {}

@@ -91,12 +91,7 @@ def levels(trace: Given, basis: Any = None, dark: bool = False, *, source: str =
     spec = {
         "title": f"Prediction and run by level: {prediction.stack}",
         "groups": [
-            {
-                "title": "Forward passes per emitted token",
-                "unit": "per token",
-                "rows": forwards[::-1],
-                "what": "level",
-            },
+            {"title": "Forward passes per emitted token", "unit": "per token", "rows": forwards[::-1], "what": "level"},
             {"title": "Time per emitted token", "unit": "ms", "rows": [times[-1], *times[-2::-1]], "what": "level"},
         ],
         "text": "A level's time: its calls (forward passes, look-ups; shown alone in the Acceptance tab) plus "
@@ -194,9 +189,6 @@ def _ranking(
         "text": f"Milliseconds per emitted token, without prefill, ordered by {order}.{left}",
         "source": f"{source}{'; ' + where if where else ''}.",
     }
-
-
-# --- parts of a spec --------------------------------------------------------------------------------------------------
 
 
 def _row(label: str, predicted: float | None, run: Measured | float | None) -> dict[str, Any]:

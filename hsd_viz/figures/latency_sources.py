@@ -193,9 +193,6 @@ def read_json(path: str | Path) -> Any:
         raise ValueError(f"{path} is not JSON: use the output of 'hsd-viz plan --json'") from None
 
 
-# --- plans ------------------------------------------------------------------------------------------------------------
-
-
 def plan_measured(plan: Mapping[str, Any]) -> dict[str, Measured]:
     """Return a plan's measurements by stack; the interval of a value has its name with ``_ci``."""
     found = {}
@@ -215,9 +212,6 @@ def plan_machine(plan: Mapping[str, Any]) -> str:
         threads = machine.get("threads") if not machine.get("gpu") else None
         return ", ".join(str(p) for p in (name, threads and counted(threads, "thread")) if p)
     return str(machine or "")
-
-
-# --- traces -----------------------------------------------------------------------------------------------------------
 
 
 def machine_words(trace: Trace) -> str:
@@ -307,9 +301,6 @@ def level_use(trace: Trace) -> tuple[LevelUse, ...]:
     return tuple(
         LevelUse(names[level], count[level] / tokens, per(spent[level]), per(called[level])) for level in sorted(names)
     )
-
-
-# --- acceptance as one figure -----------------------------------------------------------------------------------------
 
 
 def rate(edge: Edge, lookahead: int = USUAL) -> float:

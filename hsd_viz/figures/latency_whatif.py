@@ -72,9 +72,6 @@ def _check_share(value: float, name: str) -> None:
         raise ValueError(f"{name}={value} is out of range: use a number from 0 to below 1")
 
 
-# --- calibrated values ------------------------------------------------------------------------------------------------
-
-
 def one_draft_values(calibration: Calibration, name: str) -> dict[str, float]:
     """Return a calibrated draft model's acceptance, cost and slope as arguments of :func:`one_draft_spec`. The slope is
     that of verifying one more token over the first four."""
@@ -107,9 +104,6 @@ def _cost(calibration: Calibration, model: str) -> float:
     """Return a model's cost per token in one-token target forward passes, overheads included."""
     cost, target = calibration.costs[model], calibration.costs[calibration.target]
     return float(cost.drafting(1)[1]) / float(target.verifying(1)[1] + target.overhead)
-
-
-# --- one draft model --------------------------------------------------------------------------------------------------
 
 
 def one_draft_spec(
@@ -168,9 +162,6 @@ def _one_words(speed: np.ndarray, a: float, c: float, g: int, slope: float) -> s
         else "At this cost no acceptance pays off."
     )
     return " ".join(said)
-
-
-# --- a second draft model ---------------------------------------------------------------------------------------------
 
 
 def second_draft_spec(

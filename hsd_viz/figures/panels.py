@@ -98,9 +98,6 @@ def level_names(meta: dict[str, Any]) -> list[str]:
     return [f"{names[0]} (simulated)", *names[1:]] if meta.get("simulated") else names
 
 
-# --- acceptance -------------------------------------------------------------------------------------------------------
-
-
 def rates(trace: Trace) -> str:
     """Return a sentence with the rates of the run at the target; "" without drafts."""
     m = trace.metrics()
@@ -226,8 +223,6 @@ def _parts(drafts: Sequence[DraftRow]) -> tuple[tuple[str, float, str], ...]:
     parts += [(k, f"{counts[k]} {words['label']}") for k, words in REFUSED.items() if k in counts]
     return tuple((k, float(counts[k]), words) for k, words in parts)
 
-
-# --- databases --------------------------------------------------------------------------------------------------------
 
 #: Labels of the replayed drafters.
 WORDS = {

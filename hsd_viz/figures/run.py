@@ -146,9 +146,6 @@ def throughput(trace: Given, dark: bool = False, *, window: int = WINDOW) -> go.
     return figure([line, mean], title, words, dark, hovermode="x unified", **axes)
 
 
-# --- panels -----------------------------------------------------------------------------------------------------------
-
-
 def acceptance_by_position(trace: Given, dark: bool = False, *, level: int | None = None) -> go.Figure:
     """Plot draft tokens by position and verdict, with the conditional acceptance at each position. ``level`` is the
     verifier's (default: the target)."""

@@ -77,11 +77,7 @@ def _hyperparameters(config: dict[str, Any], dtype: str, name: str) -> dict[str,
             f"'{name}' is not a plain Llama or Qwen3 (without biases, windows and scaled rotations): it cannot be exported"
         )
     head = config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"]
-    general = {
-        "general.architecture": family,
-        "general.name": f"hsd_viz {name}",
-        "general.file_type": DTYPES[dtype],
-    }
+    general = {"general.architecture": family, "general.name": f"hsd_viz {name}", "general.file_type": DTYPES[dtype]}
     sizes = {
         "block_count": config["num_hidden_layers"],
         "context_length": config["max_position_embeddings"],

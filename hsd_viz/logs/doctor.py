@@ -32,10 +32,7 @@ CAUSES = {
         "the acceptance is low for drafts of this length",
         "use a draft model closer to the target or trained on this traffic, draft fewer tokens, or try databases",
     ),
-    "drafting": (
-        "the drafting is too slow",
-        "use a smaller draft model or an n-gram drafter, or draft fewer tokens",
-    ),
+    "drafting": ("the drafting is too slow", "use a smaller draft model or an n-gram drafter, or draft fewer tokens"),
     "verification": (
         "the verification is expensive: a forward pass of several tokens costs much more than one of a single token",
         "draft fewer tokens, or use a machine or kernel whose forward passes are bound by memory",

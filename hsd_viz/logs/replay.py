@@ -34,10 +34,7 @@ MOST_REQUESTS, MOST_TEXT = 10_000, 200
 #: Broken entries that are reported one by one.
 EXAMPLES = 20
 #: Cost curves by name: cost of verifying 0, 1, 2, ... draft tokens, relative to a step without a draft.
-PRESETS = {
-    "cpu": cost_curve(CPU_MARGINAL).relative,
-    "free16": (*(1.0 for _ in range(17)), 1 + 1 / 16),
-}
+PRESETS = {"cpu": cost_curve(CPU_MARGINAL).relative, "free16": (*(1.0 for _ in range(17)), 1 + 1 / 16)}
 #: Seconds between two reports of progress.
 SHOW = 0.2
 #: Called with bytes read, bytes in all, and a text.
@@ -246,12 +243,7 @@ class LogReplay:
     def to_dict(self) -> dict[str, Any]:
         """Return the state as JSON data, to resume from."""
         tallies = [tally.to_dict() for tally in self.tallies]
-        return {
-            "facts": asdict(self.facts),
-            "costs": self.costs.relative,
-            "tallies": tallies,
-            "listed": self.listed,
-        }
+        return {"facts": asdict(self.facts), "costs": self.costs.relative, "tallies": tallies, "listed": self.listed}
 
     def restore(self, data: dict[str, Any]) -> None:
         """Continue from the state of :meth:`to_dict`."""
