@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hsd_viz.figures import drafting_data as published
 from hsd_viz.figures.bars import stacked
 from hsd_viz.figures.drafting_data import PLAIN, Supply, only_source, percent, study_of
 from hsd_viz.figures.latency_sources import temperature_words
 from hsd_viz.figures.palette import family, in_order, key_of, label
+from hsd_viz.figures.style import go
 from hsd_viz.stack import DATABASES
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 DRAFTERS = {"db": "db: longest matching suffix, one scored tree", "hd": "hd: Hierarchy Drafting (HD) as published"}
 COLUMNS = ["tokens per forward pass", "tokens from multi-token rounds", "drafting, µs per round"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,9 +12,7 @@ from hsd_viz.figures import drafting_data as published
 from hsd_viz.figures.drafting_data import PLAIN, Study, Supply, lookups_only, percent, study_of
 from hsd_viz.figures.latency_sources import temperature_words
 from hsd_viz.figures.planes import axis, plane, round_step
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
+from hsd_viz.figures.style import go
 
 #: Approximate number of equal-speed curves.
 ISOS = 10

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hsd_viz.calibration.estimate import estimate
 from hsd_viz.figures.bars import compared
@@ -21,14 +21,11 @@ from hsd_viz.figures.latency_sources import (
     unseen,
 )
 from hsd_viz.figures.palette import HUES, family
-from hsd_viz.figures.style import Given, trace_of
+from hsd_viz.figures.style import Given, go, trace_of
 from hsd_viz.latency.mixture import MixedLaw, choose
 from hsd_viz.latency.select import Choice
 from hsd_viz.stack import StackError, parse
 from hsd_viz.words import counted
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 TAGS = {
     "pick": "selected by the law",

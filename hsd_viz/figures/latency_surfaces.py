@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from hsd_viz.figures.latency_sources import Measured, basis_of
 from hsd_viz.figures.planes import axis, heat, mark, round_step
+from hsd_viz.figures.style import go
 from hsd_viz.latency.affine import MOST, affine
 from hsd_viz.latency.inputs import Calibration, LevelCost
 from hsd_viz.latency.mixture import MixedLaw
 from hsd_viz.latency.whatif import surface
 from hsd_viz.stack import Model, Stack, parse
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 #: Approximate number of contours.
 CONTOURS = 7

@@ -5,18 +5,16 @@ Costs are in target forward passes; verifying m tokens costs 1 + ``slope`` (m - 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from hsd_viz.figures.latency_sources import basis_of, rate
 from hsd_viz.figures.planes import axis, heat, mark, plane
+from hsd_viz.figures.style import go
 from hsd_viz.latency.affine import MOST
 from hsd_viz.latency.inputs import Calibration, Edge
 from hsd_viz.latency.whatif import SecondDraft, bounds, one_draft, second_draft
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 #: Cells per side of the map.
 GRID = 25

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hsd_viz.bench.replay import BUDGETS, alone, available_databases
 from hsd_viz.figures import panels
 from hsd_viz.figures.bars import panel
 from hsd_viz.figures.palette import ink, label
 from hsd_viz.figures.panels import Panel
-from hsd_viz.figures.style import INKS, QUIET, Given, figure, trace_of
+from hsd_viz.figures.style import INKS, QUIET, Given, figure, go, trace_of
 from hsd_viz.trace import RoundRow, Trace
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 #: Decoding time without a call: sampling, verification, draft trees, bookkeeping.
 BETWEEN = "between calls"
@@ -41,8 +38,6 @@ def by_source(trace: Given, dark: bool = False) -> go.Figure:
 
 def acceptance(trace: Given, dark: bool = False) -> go.Figure:
     """Plot drafted and accepted tokens per target round, and the running mean acceptance length."""
-    import plotly.graph_objects as go
-
     trace = trace_of(trace)
     rounds = target_rounds(trace)
     emitted = Counter(token.round for token in trace.token_rows)
@@ -123,8 +118,6 @@ def throughput_points(trace: Trace, window: int = WINDOW) -> list[tuple[float, i
 
 def throughput(trace: Given, dark: bool = False, *, window: int = WINDOW) -> go.Figure:
     """Plot tokens per second over time, averaged over ``window`` target rounds, and the speed of the whole decode."""
-    import plotly.graph_objects as go
-
     if window < 1:
         raise ValueError(f"window={window} is out of range: use a whole number from 1")
     trace = trace_of(trace)
@@ -195,7 +188,5 @@ def _acceptance(trace: Given, level: int | None, place: int) -> Panel:
 
 def _bars(names: list[str], values: list, words: str) -> go.Bar:
     """Return horizontal bars whose width looks the same for any number of them."""
-    import plotly.graph_objects as go
-
     bar = go.Bar(orientation="h", y=names, x=values, width=min(0.72, 0.18 * len(names)), textposition="auto")
     return bar.update(hovertemplate=f"%{{y}}: {words}<extra></extra>", cliponaxis=False)
