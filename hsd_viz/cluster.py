@@ -54,12 +54,9 @@ def start(address: str = LOCAL, cpus: int = 1) -> Any:
 def sweep(
     work: Callable[[Any], Any], parts: Sequence[Any], address: str = LOCAL, *, cpus: float = 1, gpus: float = 0
 ) -> Iterator[Part]:
-    """Run ``work(part)`` for each part on Ray and yield the parts as they finish; closing it cancels the others.
-
-    Each part gets ``cpus`` and ``gpus``. One whose node or process is lost is run again elsewhere.
-
-    Raises:
-        ValueError: if Ray does not start, no node has the GPUs, a part raises one, or is lost too often."""
+    """Run ``work(part)`` for each part on Ray and yield the parts as they finish; closing it cancels the others. Each
+    part gets ``cpus`` and ``gpus``. One whose node or process is lost is run again elsewhere. Raises: ValueError: if
+    Ray does not start, no node has the GPUs, a part raises one, or is lost too often."""
     ray = start(address, int(cpus))
     try:
         if gpus > ray.cluster_resources().get("GPU", 0):

@@ -25,10 +25,9 @@ def cache_name(identity: Any) -> str:
 
 @contextmanager
 def replacing(path: Path, *, mode: int = 0o644, sync: bool = False) -> Iterator[Path]:
-    """Yield a temporary file beside ``path`` that replaces ``path`` when the block ends without an error.
-
-    On an error the temporary file is removed and ``path`` is unchanged. ``mode``: the permissions of the new file.
-    ``sync`` forces the content to disk before the rename. Raises: OSError: if the folder is missing or read-only."""
+    """Yield a temporary file beside ``path`` that replaces ``path`` when the block ends without an error. On an error
+    the temporary file is removed and ``path`` is unchanged. ``mode``: the permissions of the new file. ``sync`` forces
+    the content to disk before the rename. Raises: OSError: if the folder is missing or read-only."""
     handle, name = tempfile.mkstemp(dir=path.absolute().parent, prefix=f".{path.name}.")
     os.close(handle)
     temporary = Path(name)

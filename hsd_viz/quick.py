@@ -55,11 +55,8 @@ def compare(
     **options: Any,
 ) -> Comparison:
     """Decode a prompt with each stack, and return the runs as a table; the first is the reference of speed and text.
-
-    Traces and paths of trace files can be given among the stacks. The options are those of :func:`run`.
-
-    Raises:
-        ValueError: if there is nothing to compare, or a stack but no prompt."""
+    Traces and paths of trace files can be given among the stacks. The options are those of :func:`run`. Raises:
+    ValueError: if there is nothing to compare, or a stack but no prompt."""
     if isinstance(stacks, str | Stack | Trace):
         stacks = [stacks]
     asked = list(stacks)

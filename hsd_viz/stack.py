@@ -121,10 +121,9 @@ class Stack:
 
     @property
     def drafts_with_models(self) -> bool:
-        """Whether draft models may be used.
-
-        They consume random numbers, so that above temperature 0 the text may differ from plain decoding with the same
-        seed. Databases and baselines (point masses) leave the random number of each position unchanged."""
+        """Whether draft models may be used. They consume random numbers, so that above temperature 0 the text may
+        differ from plain decoding with the same seed. Databases and baselines (point masses) leave the random number of
+        each position unchanged."""
         if self.bottom is not None and self.bottom.name == "auto":
             return set(self.bottom.items) != {"db"}
         return bool(self.drafts)

@@ -15,10 +15,9 @@ MAX_RUNS = 1_000_000
 
 
 class Choices:
-    """The random decisions of one run, and a source of random numbers for the program.
-
-    It has the methods of ``numpy.random.Generator`` and ``random.Random`` that decoders need. ``weight`` is the
-    probability of the decisions so far."""
+    """The random decisions of one run, and a source of random numbers for the program. It has the methods of
+    ``numpy.random.Generator`` and ``random.Random`` that decoders need. ``weight`` is the probability of the decisions
+    so far."""
 
     def __init__(self, path: list[tuple[int, list[float]]]) -> None:
         self._path, self._next = path, 0

@@ -90,11 +90,9 @@ def power(
     trials: int = 100,
     seed: int = 0,
 ) -> dict[float, float]:
-    """Return, by share, how often the test finds a decoder that gives a wrong text in that share of its outputs.
-
-    The right decoder draws from the observed ``texts`` of each prompt; the wrong one gives the prompt's most frequent
-    text instead, in the given share. With share 0 this is the rate of false alarms, at most ``alpha`` in expectation.
-    """
+    """Return, by share, how often the test finds a decoder that gives a wrong text in that share of its outputs. The
+    right decoder draws from the observed ``texts`` of each prompt; the wrong one gives the prompt's most frequent text
+    instead, in the given share. With share 0 this is the rate of false alarms, at most ``alpha`` in expectation."""
     random, found = Random(seed), {}
     prompts = list(texts)
     favourite = {prompt: Counter(some).most_common(1)[0][0] for prompt, some in texts.items()}

@@ -139,12 +139,9 @@ def statistical(
     seed: int = 0,
     progress: Progress = lambda done, total, what: None,
 ) -> StatisticalAudit:
-    """Compare the endpoints on ``prompts``: one greedy text each, then up to ``samples`` pairs of sampled texts.
-
-    The test of pairs stops as soon as it is decided. Ctrl-C ends it with a partial result.
-
-    Raises:
-        ValueError: if the prompts are missing, or an endpoint does not answer."""
+    """Compare the endpoints on ``prompts``: one greedy text each, then up to ``samples`` pairs of sampled texts. The
+    test of pairs stops as soon as it is decided. Ctrl-C ends it with a partial result. Raises: ValueError: if the
+    prompts are missing, or an endpoint does not answer."""
     if not prompts:
         raise ValueError("an audit needs at least one prompt")
     found, test = StatisticalAudit(alpha, len(prompts)), PairTest()

@@ -102,7 +102,6 @@ def answer_lines(
     prompts: Sequence[Prompt], answers: Sequence[Answers], model_id: str, now: Callable[[], float] = time.time
 ) -> Iterator[str]:
     """Yield the answers of one stack as lines of an answer file for Spec-Bench's ``speed.py``, by question number.
-
     ``wall_time`` is the median over the repeats, prefill included; ``accept_lengths`` has the tokens of each step of
     all turns."""
     for prompt, turns in sorted(zip(prompts, answers, strict=True), key=lambda pair: pair[0].origin["question_id"]):

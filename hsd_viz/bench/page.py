@@ -4,7 +4,7 @@ Bars are HTML, as wide as their place."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from math import floor, log10
 from pathlib import Path
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 _HERE = Path(__file__).parent
+#: A column of :func:`tables_page` with a cell of more characters holds text: it is left-aligned and wraps.
+WORDS = 40
 
 
 @cache
@@ -42,6 +44,7 @@ def _environment() -> Environment:
         loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     found.globals |= {"split": split, "marks": MARKS, "kinds_of": kinds_of, "draw_bars": bars}
+    found.globals["words"] = lambda table, k: any(len(row[k]) > WORDS for row in table.rows)
     found.filters |= {"sentence": _sentence, "fact": _fact}
     return found
 
@@ -90,6 +93,13 @@ def page(report: Report) -> str:
             machine={name: value for name, value in to_dict(report.machine).items() if name != "gpus"},
         )
     )
+
+
+def tables_page(title: str, lines: Iterable[str], tables: Iterable[Table]) -> str:
+    """Return a page of sentences and tables: reports of ``replay`` and ``doctor``."""
+    found = [table for table in tables if table.rows]
+    template = _environment().get_template("tables.html")
+    return template.render(title=title, css=_styles(), lines=list(lines), tables=found)
 
 
 def _styles() -> Markup:

@@ -33,11 +33,9 @@ PROMPTS = 24
 
 @dataclass(frozen=True, slots=True)
 class PlanRequest:
-    """Settings of a plan.
-
-    ``models`` are the draft models (``None``: those of the ladder below the target), ``stacks`` are predicted and
-    measured in addition to the ranked ones, of which the best ``measured`` are measured (0: none), on the calibration's
-    own prompts with ``same_prompts``."""
+    """Settings of a plan. ``models`` are the draft models (``None``: those of the ladder below the target), ``stacks``
+    are predicted and measured in addition to the ranked ones, of which the best ``measured`` are measured (0: none), on
+    the calibration's own prompts with ``same_prompts``."""
 
     models: tuple[str, ...] | None = None
     stacks: tuple[str, ...] = ()
@@ -70,10 +68,9 @@ class PlanRequest:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredStack:
-    """Figures of a stack over some prompts: ratios of sums, prefill excluded.
-
-    ``interval`` is the 95 % bootstrap interval of ``ms_per_token`` over prompts. ``forwards_per_token`` goes by model
-    (steps of a launch count each), ``lookups_per_token`` has a database's look-ups by its name."""
+    """Figures of a stack over some prompts: ratios of sums, prefill excluded. ``interval`` is the 95 % bootstrap
+    interval of ``ms_per_token`` over prompts. ``forwards_per_token`` goes by model (steps of a launch count each),
+    ``lookups_per_token`` has a database's look-ups by its name."""
 
     ms_per_token: float
     interval: tuple[float, float]
@@ -141,13 +138,8 @@ def plan(
     decoding: Callable[..., Decodes] | None = None,
 ) -> Plan | None:
     """Calibrate, rank and measure; ``None`` if it was interrupted before the first calibration prompt was finished.
-
-    ``decoding`` takes the place of :func:`decodes`.
-
-    Ctrl-C and ``cancelled`` end it with a partial result.
-
-    Raises:
-        ValueError: for bad input."""
+    ``decoding`` takes the place of :func:`decodes`. Ctrl-C and ``cancelled`` end it with a partial result. Raises:
+    ValueError: for bad input."""
     texts, others = split(suite, request.limit)
     if request.same_prompts:
         others = texts

@@ -40,10 +40,9 @@ class Text:
 
 @dataclass(slots=True)
 class Replayed:
-    """``tokens`` emitted in ``rounds`` of the target, with ``drafted`` nodes.
-
-    ``examined`` and ``accepted`` count draft tokens by (source, key length): those whose parent was on the accepted
-    path, and those on the path. ``shapes`` counts rounds by (nodes, depth of the tree, accepted tokens)."""
+    """``tokens`` emitted in ``rounds`` of the target, with ``drafted`` nodes. ``examined`` and ``accepted`` count draft
+    tokens by (source, key length): those whose parent was on the accepted path, and those on the path. ``shapes``
+    counts rounds by (nodes, depth of the tree, accepted tokens)."""
 
     tokens: int = 0
     rounds: int = 0

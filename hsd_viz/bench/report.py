@@ -191,10 +191,9 @@ def build_report(
     memory: Mapping[str, Mapping[str, int | None]] | None = None,
     command: str | None = None,
 ) -> Report:
-    """Return the report of a measurement.
-
-    ``machine``: :func:`hsd_viz.machine.describe`; ``engine``: the fields of :class:`ReportSettings` that describe the
-    engine; ``memory``: the fields of :class:`DecodeMemory` by row; ``command``: the command line."""
+    """Return the report of a measurement. ``machine``: :func:`hsd_viz.machine.describe`; ``engine``: the fields of
+    :class:`ReportSettings` that describe the engine; ``memory``: the fields of :class:`DecodeMemory` by row;
+    ``command``: the command line."""
     settings, plain = measurement.settings, measurement.outputs[PLAIN]
     low = {k for k, o in enumerate(plain) if repetition_share(o.token_ids) < LOW_REPETITION}
     used = [p.category for p in measurement.prompts]
@@ -260,9 +259,8 @@ def _group(outputs: Sequence[Output], plain: Sequence[Output], chosen: Sequence[
 
 
 def figures(outputs: Sequence[Output], plain: Sequence[Output], seed: int = 0) -> Figures:
-    """Return every figure with its interval; ``plain[k]`` is the plain output of the prompt of ``outputs[k]``.
-
-    Sums over prompts come before ratios, so that long outputs weigh more. A resample draws prompts; for the speed-up it
+    """Return every figure with its interval; ``plain[k]`` is the plain output of the prompt of ``outputs[k]``. Sums
+    over prompts come before ratios, so that long outputs weigh more. A resample draws prompts; for the speed-up it
     draws the same prompts on both sides."""
     n = len(outputs)
     weights = resample(n, seed)

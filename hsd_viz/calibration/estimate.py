@@ -36,7 +36,6 @@ _Z = 1.959964
 @dataclass(frozen=True, slots=True)
 class AcceptanceCounts:
     """Acceptance of ``draft``'s tokens by ``verifier`` under a verification ``rule``, over ``rounds`` rounds.
-
     ``histogram[k]`` counts rounds that accepted k. ``low`` and ``high`` bound the conditional acceptance accepted /
     examined (Wilson 1927, 95 %)."""
 
@@ -59,10 +58,9 @@ class AcceptanceCounts:
 
 @dataclass(frozen=True, slots=True)
 class Estimates:
-    """The estimates of a set of traces, by (draft model, verifier) or (database, verifier).
-
-    ``counts`` and ``edges`` are the counts and the survival curves of draft models, ``lookups`` and ``tiers`` the
-    number of look-ups and the acceptance of databases."""
+    """The estimates of a set of traces, by (draft model, verifier) or (database, verifier). ``counts`` and ``edges``
+    are the counts and the survival curves of draft models, ``lookups`` and ``tiers`` the number of look-ups and the
+    acceptance of databases."""
 
     models: tuple[str, ...]
     counts: dict[tuple[str, str], AcceptanceCounts]
@@ -78,11 +76,9 @@ class Estimates:
 
 
 def estimate(traces: Iterable[Trace], models: Iterable[str] | None = None) -> Estimates:
-    """Return estimates from ``traces``, all of one target, machine, kind of text and sampling.
-
-    ``models`` orders the models, smallest first, the target last (default: by parameter count, as the traces give it).
-    A survival curve is of one verification rule, that of most rounds of its models; rounds of another one are left out.
-    """
+    """Return estimates from ``traces``, all of one target, machine, kind of text and sampling. ``models`` orders the
+    models, smallest first, the target last (default: by parameter count, as the traces give it). A survival curve is of
+    one verification rule, that of most rounds of its models; rounds of another one are left out."""
     traces = list(traces)
     rounds, looked_up = rounds_of(traces)
     examined = {pair: rows for pair, rows in rounds.items() if any(r.examined for r in rows)}
@@ -168,7 +164,6 @@ def estimate_mixture(texts: Sequence[Sequence[Trace]], pooled: Calibration) -> M
 
 def stretches(text: Sequence[Trace], length: int = STRETCH) -> list[list[Trace]]:
     """Return the traces of one text cut into stretches of ``length`` emitted tokens: a hard text may end in repetition.
-
     Requires that all stacks wrote the same text, as with greedy decoding. A target round and all rounds below it belong
     to the stretch of its first token."""
     cut: dict[int, list[Trace]] = {}

@@ -43,10 +43,9 @@ def candidates(stack: Stack, target: str, ladder: Sequence[str]) -> Stack:
 def pick(
     engine: Any, levels: Stack, meta: Mapping[str, Any], measured: dict[str, Mixture | None]
 ) -> Generator[Stage, None, Stack]:
-    """Yield stages while this machine is calibrated, if it is not, and return the fastest stack of ``levels``.
-
-    ``meta`` is that of a trace of ``levels``. ``measured`` holds the calibrations of this process, in case they cannot
-    be saved. Closing the iterator cancels the calibration."""
+    """Yield stages while this machine is calibrated, if it is not, and return the fastest stack of ``levels``. ``meta``
+    is that of a trace of ``levels``. ``measured`` holds the calibrations of this process, in case they cannot be saved.
+    Closing the iterator cancels the calibration."""
     wanted = identity(meta)
     temperature = min(BUCKETS, key=lambda bucket: abs(bucket - wanted["sampling"]["temperature"]))
     sampling = Sampling(temperature, rule=meta["sampling"].get("rule", "token"))

@@ -61,10 +61,9 @@ def choices(
     sampling: Sampling,
     costs: Sequence[float],
 ) -> Iterator[SkipChoice]:
-    """Yield the candidates, each as it is known: first single layers, then those of the ranking.
-
-    ``make`` makes the draft without some layers, ``texts`` are (token ids, where the model's own text begins),
-    ``costs[n]`` the time of a round of ``whole`` that verifies n draft tokens."""
+    """Yield the candidates, each as it is known: first single layers, then those of the ranking. ``make`` makes the
+    draft without some layers, ``texts`` are (token ids, where the model's own text begins), ``costs[n]`` the time of a
+    round of ``whole`` that verifies n draft tokens."""
     own = [_rows(whole, ids, begin, sampling) for ids, begin in texts]
 
     def choice(layers: tuple[int, ...]) -> SkipChoice:

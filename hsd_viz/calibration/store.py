@@ -61,7 +61,6 @@ class StoredCalibration:
 
 def identity(meta: Mapping[str, Any]) -> dict[str, Any]:
     """Return the identity of a calibration from the meta of a trace: machine, models, weights, runtimes, sampling.
-
     Models have the names of their checkpoints, so that the identity does not depend on the meaning of ``target``. The
     seed is left out."""
     models = {

@@ -36,7 +36,6 @@ Exit code 0: lossless, or no difference found; 1: not lossless; 2: bad usage or 
 
 
 def add(commands: argparse._SubParsersAction) -> None:
-    """Add the command."""
     parser = arguments.add_command(commands, "audit", "test whether a decoder is lossless", run, epilog=_EPILOG)
     add = partial(option, parser.add_argument_group("exact"))
     add("--stack S", "audit the loop of this stack; may be repeated", action="append", default=[])

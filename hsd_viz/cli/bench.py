@@ -62,7 +62,6 @@ their prompts. A stack is slower if the ratio is below 1 - SHARE and its interva
 
 
 def add(commands: argparse._SubParsersAction) -> None:
-    """Add the command."""
     about = "Measure stacks side by side on a suite of prompts."
     parser = arguments.add_command(commands, "bench", "measure stacks side by side", run, about=about, epilog=_EPILOG)
     text = "a stack to measure (lookahead 1-64); may be given several times"

@@ -17,7 +17,6 @@ The lessons need neither PyTorch nor a network. `copy` never overwrites a notebo
 
 
 def add(commands: argparse._SubParsersAction) -> None:
-    """Add the command."""
     command = arguments.add_command
     parser = command(commands, "course", "copy the lessons as notebooks", epilog=_EPILOG)
     actions = parser.add_subparsers(title="actions", metavar="ACTION", dest="action", required=True)

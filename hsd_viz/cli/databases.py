@@ -43,7 +43,6 @@ _TAKES = {
 
 
 def add(commands: argparse._SubParsersAction) -> None:
-    """Add the command."""
     add = arguments.add_command
     parser = add(commands, "databases", "inspect and build draft databases", epilog=_BUILD)
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)

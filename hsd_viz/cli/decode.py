@@ -31,7 +31,6 @@ _CLOSED = "standard output was closed"
 
 
 def add(commands: argparse._SubParsersAction) -> None:
-    """Add the command."""
     text = "continue a prompt with a stack and report the source of each token"
     parser = arguments.add_command(commands, "decode", text, run, epilog=_EPILOG)
     option(parser, "--stack S", "the stack, such as 'db > nano:4 > target' (lookahead 1-64)", required=True)

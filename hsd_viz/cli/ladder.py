@@ -25,7 +25,6 @@ Training reads permissively licensed Python source found on this machine. The sa
 
 
 def add(commands: argparse._SubParsersAction) -> None:
-    """Add the command."""
     about = "The shipped family of small models; training, evaluating, rebuilding and exporting it."
     text = "the shipped models: info, train, evaluate, rebuild, export"
     parser = arguments.add_command(commands, "ladder", text, about=about, epilog=_EPILOG)

@@ -62,7 +62,6 @@ all at batch size 1. The verdict names the cause with the largest share of what 
 
 
 def add(commands: argparse._SubParsersAction) -> None:
-    """Add the commands."""
     _add_replay(commands)
     _add_import(commands)
     _add_doctor(commands)
@@ -245,6 +244,6 @@ def _write(args: argparse.Namespace, data: Any, title: str, lines: Iterable[str]
     if args.json is not None:
         arguments.write_json(args.json, data)
     if args.html is not None:
-        from hsd_viz.logs.page import page
+        from hsd_viz.bench.page import tables_page
 
-        arguments.write_text(args.html, page(title, lines, tables))
+        arguments.write_text(args.html, tables_page(title, lines, tables))

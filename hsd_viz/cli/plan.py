@@ -27,7 +27,6 @@ and the lookaheads that a stack leaves out.
 
 
 def add(commands: argparse._SubParsersAction) -> None:
-    """Add the command."""
     about = "Calibrate this machine, rank hierarchies by the latency law, and measure the best."
     text = "find the fastest hierarchy on this machine"
     parser = arguments.add_command(commands, "plan", text, run, about=about, epilog=_EPILOG)

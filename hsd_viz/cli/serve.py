@@ -45,7 +45,6 @@ a QR code. Hosts other than loopback get a random token unless --token is given.
 
 
 def add(commands: argparse._SubParsersAction) -> None:
-    """Add the commands."""
     _add_dashboard(commands)
     _add_serve(commands)
     _add_classroom(commands)

@@ -45,7 +45,6 @@ Recording needs a checkout of the project: it runs tools/record.py.
 
 
 def add(commands: argparse._SubParsersAction) -> None:
-    """Add the commands."""
     parser = arguments.add_command(commands, "site", "build a static site of recorded runs, races, lessons and reports")
     actions = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     text = "write the site to a folder, to open from there or to upload to a static host"
@@ -107,7 +106,7 @@ def _export(args: argparse.Namespace, traces: Sequence[Trace]) -> list[Path]:
         with arguments.writing(args.csv):
             written += write_csv(trace, args.csv)
     if args.aiperf:
-        from hsd_viz.logs.aiperf import aiperf_record
+        from hsd_viz.trace.export import aiperf_record
 
         records = [aiperf_record(trace, number) for number, trace in enumerate(traces)]
         arguments.write_text(args.aiperf, "".join(json.dumps(record) + "\n" for record in records))

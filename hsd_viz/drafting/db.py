@@ -111,10 +111,9 @@ class DatabaseDrafter:
         return candidates, answers, found
 
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
-        """Return the tree of at most ``budget`` nodes after ``text`` with the most expected tokens for its cost.
-
-        Nodes are added best first, so scores never increase from one to the next. Returned is the prefix with the best
-        ratio of expected tokens (1 + Σ scores) to cost."""
+        """Return the tree of at most ``budget`` nodes after ``text`` with the most expected tokens for its cost. Nodes
+        are added best first, so scores never increase from one to the next. Returned is the prefix with the best ratio
+        of expected tokens (1 + Σ scores) to cost."""
         if budget < 1:
             return DraftTree(why_empty="no room")
         eos, longest, ask = self.eos, self.longest, self._ask
@@ -192,10 +191,9 @@ class DatabaseDrafter:
 
 
 class LogitsDatabaseDrafter(DatabaseDrafter):
-    """A database drafter with the target's probabilities as one of its databases: ``logits``.
-
-    It is filled after each verification. ``databases["logits"]`` is a
-    :class:`~hsd_viz.drafting.context.LogitsDatabase`, the state that outlives a run."""
+    """A database drafter with the target's probabilities as one of its databases: ``logits``. It is filled after each
+    verification. ``databases["logits"]`` is a :class:`~hsd_viz.drafting.context.LogitsDatabase`, the state that
+    outlives a run."""
 
     def __init__(self, sources: Sequence[str], databases: Mapping[str, Database], **options: Any) -> None:
         super().__init__(sources, databases, **options)

@@ -91,11 +91,9 @@ def priors(source: str, temperature: float) -> list[float]:
 
 
 class Trust:
-    """One run's estimate, per database and key length, of hits per expected hit.
-
-    For a token with share s in a database, the estimated probability is rate·s with rate = (w·prior + hits) / (w + Σ
-    expected), the posterior mean of a Gamma-Poisson model with prior weight w. ``rates[d][n]`` is read by the drafter.
-    """
+    """One run's estimate, per database and key length, of hits per expected hit. For a token with share s in a
+    database, the estimated probability is rate·s with rate = (w·prior + hits) / (w + Σ expected), the posterior mean of
+    a Gamma-Poisson model with prior weight w. ``rates[d][n]`` is read by the drafter."""
 
     __slots__ = ("_expected", "_hits", "_priors", "rates")
 

@@ -86,11 +86,9 @@ class StoredDrafts:
 
 
 class HierarchyDrafting:
-    """Hierarchy Drafting for one run, from the databases named in ``sources``, in that order.
-
-    ``shared`` holds the databases ``fivegrams`` (accessed as ``model``) and ``statistics``; ``stored`` caches their
-    drafts (default: an empty cache). An end-of-text token (``eos``: one id or several) may be drafted, nothing after
-    it."""
+    """Hierarchy Drafting for one run, from the databases named in ``sources``, in that order. ``shared`` holds the
+    databases ``fivegrams`` (accessed as ``model``) and ``statistics``; ``stored`` caches their drafts (default: an
+    empty cache). An end-of-text token (``eos``: one id or several) may be drafted, nothing after it."""
 
     name = "hd"
     #: A smaller budget truncates the last drafts.
@@ -210,10 +208,9 @@ class JacobiWindow:
         return True
 
     def advance(self, last: int, tree: DraftTree, top: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
-        """Advance by the target's most probable tokens ``top``; return the n-grams.
-
-        ``top`` has a row after the text's ``last`` token and one per node of ``tree``. If a column is missing from the
-        tree, truncated for lack of room, the window does not advance."""
+        """Advance by the target's most probable tokens ``top``; return the n-grams. ``top`` has a row after the text's
+        ``last`` token and one per node of ``tree``. If a column is missing from the tree, truncated for lack of room,
+        the window does not advance."""
         found = [_row(_children(tree), path) for path in self.paths()]
         rows = [row for row in found if row is not None]
         if not rows or len(rows) < len(found):

@@ -11,8 +11,7 @@ from typing import Any
 from hsd_viz.stack import DATABASES, DraftSource
 
 from .baselines.lookup import PromptLookup
-from .baselines.ngram_cache import DynamicCache, NgramCache
-from .baselines.ngram_mod import HashTable, NgramMod
+from .baselines.ngrams import DynamicCache, HashTable, NgramCache, NgramMod
 from .baselines.recycling import Successors, TokenRecycling
 from .baselines.retrieval import Retrieval
 from .baselines.sam import SAMDecoding, StaticAutomaton
@@ -56,11 +55,9 @@ class SharedDatabases:
 
     @classmethod
     def open(cls, folder: str | Path, vocabulary: Mapping[str, int], size: int | None = None) -> SharedDatabases:
-        """Open the databases ``NAME.hsdb`` of ``folder`` for models with this token → id mapping.
-
-        ``size`` is the vocabulary size of the models, if it may be smaller than that of a file: larger ids are never
-        returned. A file that is missing, damaged or made with another tokenizer is omitted; :meth:`why_absent` returns
-        the reason."""
+        """Open the databases ``NAME.hsdb`` of ``folder`` for models with this token → id mapping. ``size`` is the
+        vocabulary size of the models, if it may be smaller than that of a file: larger ids are never returned. A file
+        that is missing, damaged or made with another tokenizer is omitted; :meth:`why_absent` returns the reason."""
         ours = vocabulary_hash(vocabulary)
         found: dict[str, Database] = {}
         absent: dict[str, str] = {}

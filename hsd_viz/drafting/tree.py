@@ -141,10 +141,9 @@ class Drafter(Protocol):
         """Begin a run with this prompt."""
 
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
-        """Return a tree of at most ``budget`` nodes that may follow ``text``.
-
-        ``text`` is prompt + emitted tokens + tokens that a middle level of the stack has accepted and the target has
-        not verified yet; only the latter were not passed to :meth:`start` or :meth:`extend`."""
+        """Return a tree of at most ``budget`` nodes that may follow ``text``. ``text`` is prompt + emitted tokens +
+        tokens that a middle level of the stack has accepted and the target has not verified yet; only the latter were
+        not passed to :meth:`start` or :meth:`extend`."""
 
     def extend(self, tokens: Sequence[int]) -> None:
         """Append these emitted tokens to the text."""

@@ -82,10 +82,9 @@ class Engine(Protocol):
         Raises ValueError for invalid arguments."""
 
     def run(self, prompt: Any, stack: str | Stack = "target", **options: Any) -> Any:
-        """Decode to the end and return the trace; takes the options of :meth:`decode`.
-
-        A list of prompts returns the list of their traces and shows a progress bar. A prompt is text or a list of token
-        ids; so a list that does not begin with an integer is a list of prompts."""
+        """Decode to the end and return the trace; takes the options of :meth:`decode`. A list of prompts returns the
+        list of their traces and shows a progress bar. A prompt is text or a list of token ids; so a list that does not
+        begin with an integer is a list of prompts."""
         if not isinstance(prompt, list | tuple) or not prompt or isinstance(prompt[0], int):
             return _last(self.decode(prompt, stack, **options))
         traces = []
@@ -120,10 +119,9 @@ def decode_beside_plain(
     seconds: float = PAIRS_SECONDS,
     **options: Any,
 ) -> Iterator[Event]:
-    """Yield the events of ``engine.decode``, then decode with the target alone and note its speed in the trace.
-
-    Both are then repeated, at most ``pairs`` times in all and for about ``seconds``, to measure the spread. These
-    decodes yield stages only; they are skipped after a cancelled run and for plain decoding itself."""
+    """Yield the events of ``engine.decode``, then decode with the target alone and note its speed in the trace. Both
+    are then repeated, at most ``pairs`` times in all and for about ``seconds``, to measure the spread. These decodes
+    yield stages only; they are skipped after a cancelled run and for plain decoding itself."""
     trace: Trace | None = None
     for event in engine.decode(prompt, stack, **options):
         if isinstance(event, Finished):

@@ -99,11 +99,9 @@ def build_text(
     pruning: Pruning = PRUNING,
     progress: Progress | None = None,
 ) -> list[Path]:
-    """Count the text of files and folders into ``statistics.hsdb`` in ``out``.
-
-    ``tokenizer`` is any tokenizer of transformers. Files are read in pieces and counted on disk, in constant memory.
-
-    Raises ValueError if a named file cannot be read or there is no text."""
+    """Count the text of files and folders into ``statistics.hsdb`` in ``out``. ``tokenizer`` is any tokenizer of
+    transformers. Files are read in pieces and counted on disk, in constant memory. Raises ValueError if a named file
+    cannot be read or there is no text."""
     files = find_texts(paths)
     vocabulary = tokenizer.get_vocab()
     size = max(vocabulary.values(), default=-1) + 1

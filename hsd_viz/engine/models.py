@@ -195,12 +195,8 @@ class Models:
         self, chain: Sequence[str], ids: Sequence[int], max_new_tokens: int
     ) -> Generator[Stage, None, list[HFModel]]:
         """Load what is missing of a stack's models (``chain``, the target last) for a prompt of token ``ids``; returns
-        them all.
-
-        Yields its stages with progress, first how much memory the decode needs. Closing it stops the loading.
-
-        Raises:
-            ValueError: if the memory is clearly not available, or the models do not fit together."""
+        them all. Yields its stages with progress, first how much memory the decode needs. Closing it stops the loading.
+        Raises: ValueError: if the memory is clearly not available, or the models do not fit together."""
         # A model with another tokenizer reads the end of a text that is too long for it.
         same = [name for name in chain if self.difference(chain[-1], name) is None]
         limits = [

@@ -182,10 +182,9 @@ def plain_law(target: Model, length: int) -> dict[Text, Fraction]:
 
 
 def toy_models(greedy: bool = False) -> tuple[Model, Model]:
-    """Return a target and a draft model over three tokens, whose rows depend on the whole text.
-
-    ``greedy``: rows that give all probability to the most probable token, as at temperature 0; the draft model is then
-    right about half of the time."""
+    """Return a target and a draft model over three tokens, whose rows depend on the whole text. ``greedy``: rows that
+    give all probability to the most probable token, as at temperature 0; the draft model is then right about half of
+    the time."""
     return (_toy((4, 3, 1), greedy, 0), _toy((4, 3, 1) if greedy else (1, 2, 5), greedy, int(greedy)))
 
 

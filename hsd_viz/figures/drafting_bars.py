@@ -46,10 +46,9 @@ def _drawn(spec: Mapping[str, Any], dark: bool) -> go.Figure:
 def database_ablation(
     data: Any, dark: bool = False, *, temperature: float | None = None, beside: bool = True, source: str = ""
 ) -> go.Figure:
-    """Plot tokens per target forward pass by source, for every database subset.
-
-    ``data`` is an ablation (:mod:`benchmarks.ablation`), its file, or traces; ``beside`` adds the published figures on
-    their own scale. Raises: ValueError: if ``data`` has no database stack."""
+    """Plot tokens per target forward pass by source, for every database subset. ``data`` is an ablation
+    (:mod:`benchmarks.ablation`), its file, or traces; ``beside`` adds the published figures on their own scale. Raises:
+    ValueError: if ``data`` has no database stack."""
     study = study_of(data, source)
     rows = _sourced(study.at(temperature))
     order = {frozenset(p.what.split(", ")): k for k, p in enumerate(published.SUBSETS)}

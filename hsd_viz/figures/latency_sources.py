@@ -45,10 +45,9 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """A calibration, its provenance, and measured stacks on the same machine.
-
-    ``kinds`` is the calibration by kind of text (``None``: pooled). Stack predictions use :attr:`mixture`, as in
-    ``hsd-viz plan``. ``temperature``, emitted ``tokens`` and ``runs`` describe the decodes; ``None`` if unknown."""
+    """A calibration, its provenance, and measured stacks on the same machine. ``kinds`` is the calibration by kind of
+    text (``None``: pooled). Stack predictions use :attr:`mixture`, as in ``hsd-viz plan``. ``temperature``, emitted
+    ``tokens`` and ``runs`` describe the decodes; ``None`` if unknown."""
 
     calibration: Calibration
     source: str
@@ -78,10 +77,9 @@ class Basis:
 
 
 def recorded() -> Basis:
-    """Estimate a calibration from the bundled recordings of the usual temperature, without highly repetitive ones.
-
-    They are short and few, and some were selected for what they show: enough to show how the law works, not to rank
-    stacks on another machine. Raises: ValueError: if no recordings are installed."""
+    """Estimate a calibration from the bundled recordings of the usual temperature, without highly repetitive ones. They
+    are short and few, and some were selected for what they show: enough to show how the law works, not to rank stacks
+    on another machine. Raises: ValueError: if no recordings are installed."""
     loaded = [load_bundled(r.name) for r in bundled()]
     traces = [
         t for t in loaded if t.meta["sampling"]["temperature"] == TEMPERATURE and t.metrics()["repetition_share"] < LOOP
@@ -272,9 +270,8 @@ class LevelUse:
 
 def level_use(trace: Trace) -> tuple[LevelUse, ...]:
     """Return forward passes and time per emitted token by level, lowest first. Times sum to the decode's, without
-    prefill.
-
-    A level has the time of its forward passes; a verifier also has the time of its rounds without a call below it."""
+    prefill. A level has the time of its forward passes; a verifier also has the time of its rounds without a call below
+    it."""
     tokens = len(trace.token_rows)
     if not tokens:
         return ()

@@ -176,7 +176,6 @@ def second_draft_spec(
     source: str = CUSTOM,
 ) -> dict[str, Any]:
     """Return the gain of a second draft model below a larger one, over its cost and its acceptance by the larger.
-
     ``models`` are marked on the map: (cost, acceptance) by name. Other arguments as in
     :func:`hsd_viz.latency.whatif.second_draft`."""
     a, c = second_acceptance, second_cost

@@ -143,11 +143,9 @@ def figure(
     about: Mapping[str, Any] | None = None,
     **layout: Any,
 ) -> go.Figure:
-    """Return a figure in the template.
-
-    ``note`` is small text below the title, ``words`` describe the figure to screen readers. Both are in ``layout.meta``
-    with what ``about`` holds for a page: ``text`` (what is shown), ``table`` (its head and rows), ``verdict`` (a value
-    and its text), ``picks`` (a click means something)."""
+    """Return a figure in the template. ``note`` is small text below the title, ``words`` describe the figure to screen
+    readers. Both are in ``layout.meta`` with what ``about`` holds for a page: ``text`` (what is shown), ``table`` (its
+    head and rows), ``verdict`` (a value and its text), ``picks`` (a click means something)."""
     lines = wrapped(note)
     heading = {
         "text": plain(title),

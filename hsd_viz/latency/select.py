@@ -46,10 +46,9 @@ class Predictor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The fastest stack and its alternatives.
-
-    ``ranked`` has the best setting of every subset of models that was followed to the end, fastest first; ``affine`` is
-    the affine form's pick with its affine value, ``affine_exact`` the exact law's prediction for that stack."""
+    """The fastest stack and its alternatives. ``ranked`` has the best setting of every subset of models that was
+    followed to the end, fastest first; ``affine`` is the affine form's pick with its affine value, ``affine_exact`` the
+    exact law's prediction for that stack."""
 
     picked: Prediction
     plain: Prediction
@@ -121,10 +120,9 @@ def select(calibration: Calibration, *, most: int = MOST, max_drafts: int | None
 def sensitivities(
     choice: Choice, calibration: Calibration, *, acceptance: float = 0.05, cost: float = 0.2, **limits
 ) -> tuple[Sensitivity, ...]:
-    """Return how the pick changes if one figure is off, worst first.
-
-    One at a time, each pair's conditional acceptance is moved by +-``acceptance`` and each model's cost by +-``cost``
-    (a share). ``limits`` are those given to :func:`select`; each changed figure takes a selection."""
+    """Return how the pick changes if one figure is off, worst first. One at a time, each pair's conditional acceptance
+    is moved by +-``acceptance`` and each model's cost by +-``cost`` (a share). ``limits`` are those given to
+    :func:`select`; each changed figure takes a selection."""
     out = []
     for what, changed in _changes(calibration, acceptance, cost):
         now = select(changed, **limits).picked

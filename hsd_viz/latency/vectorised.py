@@ -23,10 +23,9 @@ from hsd_viz.stack import MAX_LOOKAHEAD, Stack, parse
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """The expected latency of one stack.
-
-    ``names``, ``forwards_per_token`` and ``share`` (of the time) go by level, 0 at the bottom; those of a
-    database are its lookups. ``acceptance_length`` is the number of tokens emitted per forward pass of the target."""
+    """The expected latency of one stack. ``names``, ``forwards_per_token`` and ``share`` (of the time) go by level, 0
+    at the bottom; those of a database are its lookups. ``acceptance_length`` is the number of tokens emitted per
+    forward pass of the target."""
 
     stack: str
     names: tuple[str, ...]

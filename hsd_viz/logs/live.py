@@ -27,10 +27,9 @@ RECORDS = ("usage", "timings", "metrics", "meta_info")
 
 @dataclass(slots=True)
 class LiveRequest:
-    """A request to the server at ``url``; iterating sends it and yields each text as it arrives.
-
-    ``options`` are further fields of the body (``max_tokens``, ``temperature``, ``model``). After the iteration, or an
-    interrupted one, :meth:`trace` has what was observed."""
+    """A request to the server at ``url``; iterating sends it and yields each text as it arrives. ``options`` are
+    further fields of the body (``max_tokens``, ``temperature``, ``model``). After the iteration, or an interrupted one,
+    :meth:`trace` has what was observed."""
 
     url: str
     prompt: str

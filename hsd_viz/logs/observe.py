@@ -210,10 +210,9 @@ def _even(verifications: int, drafted: int, accepted: int) -> Counter:
 
 
 def from_report(data: dict[str, Any], stack: str | None, source: str) -> Observation:
-    """Return the observation of a row of a bench report: the first one with a drafter, or the one named ``stack``.
-
-    Only means are known; the time of a round that is not drafting counts as verification. A row with a draft model
-    needs a profile (``bench --profile``), which separates them."""
+    """Return the observation of a row of a bench report: the first one with a drafter, or the one named ``stack``. Only
+    means are known; the time of a round that is not drafting counts as verification. A row with a draft model needs a
+    profile (``bench --profile``), which separates them."""
     rows = {row["stack"]: row for row in data["stacks"]}
     names = [name for name in rows if name != "target" and not name.startswith("hf-")]
     if "target" not in rows or not names or (stack is not None and stack not in rows):

@@ -81,7 +81,6 @@ class ReplaySettings:
 
 def parse_cost(text: str) -> CostCurve:
     """Return the cost curve that ``text`` names: a preset, the relative cost of one more token, or c(0),c(1),...
-
     ``measured`` times the forward passes of the ladder's target on this machine. Raises: ValueError: if it is none of
     these."""
     if text in PRESETS:
@@ -119,7 +118,6 @@ def open_databases(tokenizer: LogTokenizer, folder: str | Path | None = None) ->
 
 class LogReplay:
     """Replays a log. ``rows`` and ``refused`` (name -> reason) say what is replayed; ``tallies`` has the counts.
-
     ``first`` is the number of leading entries that are not judged (training). Raises: ValueError: if no drafter can be
     replayed."""
 

@@ -29,10 +29,9 @@ RETRY_SECONDS = 5
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What visitors may do. ``models`` are the allowed names; ``token`` is required from all if set.
-
-    ``hosts`` are the accepted Host headers (``*``: any); ``slots`` decodes run at a time, ``queue`` requests wait, at
-    most ``per_visitor`` of each visitor; a decode may take ``seconds``."""
+    """What visitors may do. ``models`` are the allowed names; ``token`` is required from all if set. ``hosts`` are the
+    accepted Host headers (``*``: any); ``slots`` decodes run at a time, ``queue`` requests wait, at most
+    ``per_visitor`` of each visitor; a decode may take ``seconds``."""
 
     models: tuple[str, ...] = ("nano", "small", "target")
     slots: int = 1

@@ -28,10 +28,9 @@ def repetition_share(token_ids: Sequence[int]) -> float:
 
 
 def metrics(trace: Rows) -> dict[str, Any]:
-    """Return all metrics of one trace; rates are ``None`` where the denominator is zero. Times in seconds.
-
-    ``levels`` has one entry per verifying level, bottom first, with the histogram of accepted counts (index =
-    accepted); ``calls_by_level`` one per (level, name, kind)."""
+    """Return all metrics of one trace; rates are ``None`` where the denominator is zero. Times in seconds. ``levels``
+    has one entry per verifying level, bottom first, with the histogram of accepted counts (index = accepted);
+    ``calls_by_level`` one per (level, name, kind)."""
     meta = trace.meta
     if "counts" in meta:
         return _imported(trace)

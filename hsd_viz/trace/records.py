@@ -123,10 +123,9 @@ class RoundRow(NamedTuple):
 
 
 class CallRow(NamedTuple):
-    """One forward pass, launch or look-up. Calls never overlap: ``duration_ns`` is the call's own time.
-
-    ``round`` is the round it served (-1 for prefill), ``level`` and ``name`` identify the model or drafter, ``steps``
-    counts forward passes in one launch, ``fed`` tokens fed, ``cached`` tokens already in the KV cache."""
+    """One forward pass, launch or look-up. Calls never overlap: ``duration_ns`` is the call's own time. ``round`` is
+    the round it served (-1 for prefill), ``level`` and ``name`` identify the model or drafter, ``steps`` counts forward
+    passes in one launch, ``fed`` tokens fed, ``cached`` tokens already in the KV cache."""
 
     round: int
     level: int

@@ -63,10 +63,9 @@ class TraceError(ValueError):
 
 
 class Trace(Rows):
-    """One decode: the rows (:class:`~hsd_viz.trace.records.Rows`) with tables, metrics and files.
-
-    ``tokens``, ``drafts``, ``rounds`` and ``calls`` are the rows as pandas DataFrames. ``len(trace)`` is the number of
-    emitted tokens."""
+    """One decode: the rows (:class:`~hsd_viz.trace.records.Rows`) with tables, metrics and files. ``tokens``,
+    ``drafts``, ``rounds`` and ``calls`` are the rows as pandas DataFrames. ``len(trace)`` is the number of emitted
+    tokens."""
 
     def __init__(self, meta: dict[str, Any]) -> None:
         super().__init__(meta)

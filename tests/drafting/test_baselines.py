@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hsd_viz.drafting import DraftTree, SharedDatabases, make_drafter
 from hsd_viz.drafting.baselines.lookup import PromptLookup
-from hsd_viz.drafting.baselines.ngram_cache import LAX, STRICT, DynamicCache, NgramCache
+from hsd_viz.drafting.baselines.ngrams import LAX, STRICT, DynamicCache, NgramCache
 from hsd_viz.drafting.baselines.recycling import TEMPLATE, TokenRecycling, unfold
 from hsd_viz.drafting.baselines.retrieval import Retrieval
 from hsd_viz.drafting.baselines.suffix import SuffixTree

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import random
 
-from hsd_viz.drafting.baselines import ngram_mod
-from hsd_viz.drafting.baselines.ngram_mod import HashTable, NgramMod
+from hsd_viz.drafting.baselines import ngrams
+from hsd_viz.drafting.baselines.ngrams import HashTable, NgramMod
 
 
 def slot(tokens: list[int]) -> int:
     """The hash as the program writes it: in 64 bits, then modulo the size."""
     place = 0
     for token in tokens:
-        place = (place * ngram_mod.FACTOR + token) % 2**64
-    return place % ngram_mod.SLOTS
+        place = (place * ngrams.FACTOR + token) % 2**64
+    return place % ngrams.SLOTS
 
 
 def test_drafts_are_those_of_a_table_of_all_ngrams():
@@ -50,7 +50,7 @@ def test_rejected_drafts_clear_the_table_and_an_accepted_one_ends_the_streak():
     for good in (True, False):
         drafter = NgramMod(match=4, least=1)
         drafter.start(phrase)
-        for k in range(ngram_mod.STREAK):
+        for k in range(ngrams.STREAK):
             assert drafter.draft([*phrase, *phrase[:4]], 8).tokens == phrase[4:12]
             drafter.extend(phrase[4:12] if good and k == 2 else [7])
         assert bool(drafter.table.slots) is good
@@ -65,6 +65,6 @@ def test_the_table_outlives_a_run_and_a_full_one_is_cleared(monkeypatch):
     warm = NgramMod(table=table, match=4, least=1)
     warm.start([1])
     assert warm.draft([1, *phrase[:4]], 3).tokens == phrase[4:7]
-    monkeypatch.setattr(ngram_mod, "FULL", 5)
+    monkeypatch.setattr(ngrams, "FULL", 5)
     warm.start([1])
     assert not table.slots

@@ -131,12 +131,9 @@ def write_texts(
     eos: int | None,
     progress: Callable[[str, float], None] | None = None,
 ) -> dict[str, int]:
-    """Write every file as a document that begins and ends with ``eos``.
-
-    Returns the numbers ``files`` and ``passed_over``. A file in a folder that is not UTF-8 text or cannot be read is
-    skipped. Small files are tokenized together, large ones piece by piece.
-
-    Raises: ValueError: if a file given by the user cannot be read as text."""
+    """Write every file as a document that begins and ends with ``eos``. Returns the numbers ``files`` and
+    ``passed_over``. A file in a folder that is not UTF-8 text or cannot be read is skipped. Small files are tokenized
+    together, large ones piece by piece. Raises: ValueError: if a file given by the user cannot be read as text."""
     around = [] if eos is None else [eos]
     sizes = [_size(file.path) for file in files]
     total, done, passed = sum(sizes), 0, 0

@@ -281,7 +281,6 @@ def select_continuations(
     owners: np.ndarray, follower: np.ndarray, counts: np.ndarray, totals: np.ndarray, pruning: Pruning
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return which (key, continuation) pairs to store, most frequent first, and the most frequent of each key.
-
     ``owners`` (ascending from 0), ``follower`` and ``counts`` int [pairs]; ``totals`` int [keys]. Among equals the
     lower token comes first."""
     order = np.lexsort((follower, -counts, owners))

@@ -75,10 +75,9 @@ def pack_counts(counts: np.ndarray, wide: bool) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Counted keys, one row per key, in any order.
-
-    ``marks`` uint32 [keys], ``lengths`` int [keys], ``totals`` int [keys] (times seen with anything after them); the
-    continuations of row i are ``tokens[firsts[i]:firsts[i+1]]`` with ``counts``, most frequent first, at most seven."""
+    """Counted keys, one row per key, in any order. ``marks`` uint32 [keys], ``lengths`` int [keys], ``totals`` int
+    [keys] (times seen with anything after them); the continuations of row i are ``tokens[firsts[i]:firsts[i+1]]`` with
+    ``counts``, most frequent first, at most seven."""
 
     marks: np.ndarray
     lengths: np.ndarray
@@ -198,7 +197,6 @@ class Index:
 
     def lookup(self, tail: str, longest: int | None = None) -> Match | None:
         """Return what followed the longest suffix of ``tail`` that is a key of at most ``longest`` tokens, or ``None``.
-
         ``tail`` is a text as of :func:`~hsd_viz.drafting.context.spell`. All suffixes of a key are keys, so the search
         extends the suffix until it misses."""
         starts, marks, bits, crc32, keys = self.starts, self.marks, self.bits, zlib.crc32, self.keys

@@ -108,13 +108,9 @@ def line_breaks(tokenizer: Tokenizer) -> np.ndarray:
 
 
 def step_chunks(tokens: np.ndarray, step: int, count: int, length: int, seed: int) -> np.ndarray:
-    """Return the chunks of one step; a pure function of its arguments, so resuming needs only the step number.
-
-    Every chunk is read once before any is read twice. The result is int64 [count, length + 1]: inputs and targets
-    overlap by one token.
-
-    Raises:
-        ValueError: if the corpus has fewer chunks than one step reads."""
+    """Return the chunks of one step; a pure function of its arguments, so resuming needs only the step number. Every
+    chunk is read once before any is read twice. The result is int64 [count, length + 1]: inputs and targets overlap by
+    one token. Raises: ValueError: if the corpus has fewer chunks than one step reads."""
     available = (len(tokens) - 1) // length
     if available < count:
         raise ValueError(f"the corpus has {available} chunks of {length} tokens; one step needs {count}")
@@ -130,10 +126,9 @@ def cut(chunks: np.ndarray, window: int) -> np.ndarray:
 
 
 def add_repeats(windows: np.ndarray, share: float, step: int, seed: int) -> np.ndarray:
-    """Replace a ``share`` of the windows by windows in which a passage occurs twice, then continues.
-
-    In the second occurrence one token of the passage is substituted by another everywhere, like a renamed variable.
-    Models of this size learn to copy from their context late from plain text alone; a few such windows are enough."""
+    """Replace a ``share`` of the windows by windows in which a passage occurs twice, then continues. In the second
+    occurrence one token of the passage is substituted by another everywhere, like a renamed variable. Models of this
+    size learn to copy from their context late from plain text alone; a few such windows are enough."""
     if not share:
         return windows
     windows, random = windows.copy(), np.random.default_rng([seed, step, 1])
@@ -148,10 +143,9 @@ def add_repeats(windows: np.ndarray, share: float, step: int, seed: int) -> np.n
 
 
 def split_breaks(windows: np.ndarray, breaks: np.ndarray, share: float, step: int, seed: int) -> np.ndarray:
-    """Split a ``share`` of the tokens that join a line break and indentation; the windows keep their length.
-
-    A prompt that ends in a line break ends in a token which the tokenizer never puts before indentation. Without these
-    splits the models would be certain that the next line is not indented."""
+    """Split a ``share`` of the tokens that join a line break and indentation; the windows keep their length. A prompt
+    that ends in a line break ends in a token which the tokenizer never puts before indentation. Without these splits
+    the models would be certain that the next line is not indented."""
     if not share:
         return windows
     windows, random = windows.copy(), np.random.default_rng([seed, step, 2])

@@ -119,10 +119,9 @@ def evaluate_ladder(
     prompts: dict[str, Sequence[str]] | None = None,
     **settings: int,
 ) -> dict:
-    """Evaluate the models in ``root`` (default ``trained/weights``) on the held-out tokens of ``trained/data``.
-
-    Writes ``evaluation.json``, the corpus manifest and the training log beside the models, or with ``out`` only the
-    evaluation into this file. Returns the evaluation."""
+    """Evaluate the models in ``root`` (default ``trained/weights``) on the held-out tokens of ``trained/data``. Writes
+    ``evaluation.json``, the corpus manifest and the training log beside the models, or with ``out`` only the evaluation
+    into this file. Returns the evaluation."""
     trained, root = Path(trained), Path(root) if root is not None else Path(trained) / "weights"
     heldout = np.load(trained / "data" / "heldout.npy", mmap_mode="r")
     found = measure(root, heldout, prompts=prompts, **settings)

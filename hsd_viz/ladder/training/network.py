@@ -39,10 +39,9 @@ class Norm(nn.Module):
 
 
 def causal_attention(q: Tensor, k: Tensor, v: Tensor, block: int = 256) -> Tensor:
-    """Return softmax(q kᵀ / √dimension) v with a causal mask. Shapes: [batch, heads, length, dimension].
-
-    On the CPU, query blocks that compute only the scores they need take half the time of PyTorch's flash attention,
-    forward and backward together, once compiled."""
+    """Return softmax(q kᵀ / √dimension) v with a causal mask. Shapes: [batch, heads, length, dimension]. On the CPU,
+    query blocks that compute only the scores they need take half the time of PyTorch's flash attention, forward and
+    backward together, once compiled."""
     if q.device.type != "cpu":
         return F.scaled_dot_product_attention(q, k, v, is_causal=True)
     length, dimension = q.shape[2:]
