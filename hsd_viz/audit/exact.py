@@ -145,7 +145,8 @@ def exact(
         malformed = next((why for text in law if (why := _malformed(toy, text))), None)
         if malformed is not None:
             return ExactAudit(False, 1.0, k + 1, outputs + len(law), runs, malformed=malformed)
-        error = max(error, _largest_error(toy, law))
+        # Outputs that never occur count, too.
+        error = max(error, *(abs(law.get(text, 0.0) - weight) for text, weight in _true_law(toy, ())))
         outputs += len(law)
         firsts += _first_wrong(toy, law, k, tolerance)
     if not firsts:
@@ -187,11 +188,6 @@ def _malformed(toy: Toy, text: tuple[int, ...]) -> str | None:
     if not toy.ended(whole):
         return f"the output {list(text)} stops before an end token and before {toy.new_tokens} tokens"
     return None
-
-
-def _largest_error(toy: Toy, law: dict[tuple[int, ...], float]) -> float:
-    """Return the largest difference between probabilities of whole outputs; outputs that never occur count, too."""
-    return max(abs(law.get(text, 0.0) - weight) for text, weight in _true_law(toy, ()))
 
 
 def _true_law(toy: Toy, text: tuple[int, ...], weight: float = 1.0) -> Iterator[tuple[tuple[int, ...], float]]:

@@ -119,7 +119,8 @@ def plan_table(found: Plan, data: dict[str, Any]) -> str:
     lines = [_calibration(data), *_acceptance(data["calibration"]), ""]
     rows = data["hierarchies"]
     shown = [row for k, row in enumerate(rows) if k < SHOWN or row["measured_ms_per_token"] is not None]
-    lines += table_lines([_head(found.models), *(_row(row, found.models) for row in shown)])
+    head = ["stack", "ms/token", "error", "acceptance length", *(f"{name} forwards/token" for name in found.models)]
+    lines += table_lines([head, *(_row(row, found.models) for row in shown)])
     lines += ["", f"predicted / measured on {data['measured_on']}" if data["measured_on"] else "predicted", ""]
     lines += ["pick by the law:", *(f"  {line}" for line in found.choice.explain().splitlines())]
     seed = data["affine"]
@@ -161,10 +162,6 @@ def _ago(seconds: float) -> str:
         if seconds >= 2 * size:
             return f"{seconds / size:.0f} {unit} ago"
     return f"{seconds:.0f} s ago"
-
-
-def _head(models: Sequence[str]) -> list[str]:
-    return ["stack", "ms/token", "error", "acceptance length", *(f"{name} forwards/token" for name in models)]
 
 
 def _row(row: dict[str, Any], models: Sequence[str]) -> list[str]:

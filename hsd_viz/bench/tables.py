@@ -115,7 +115,8 @@ def tables(report: Report) -> Iterator[Table]:
     if not suite.prompts:
         return
     kinds = tuple(kind(s.stack) for s in stacks)
-    yield Table("All outputs", _figures(stacks), kinds=kinds)
+    rows = [[*HEAD], *(_row(s, s, low_repetition(s), s.token_identical_to_plain) for s in stacks)]
+    yield Table("All outputs", _without_empty(rows, HEAD[2]), kinds=kinds)
     title, share = "Outputs with little repetition", f"{report.settings.low_repetition_below:.0%}"
     low = stacks[0].low_repetition
     if low is None:
@@ -171,11 +172,6 @@ def _other_tables(stacks: Sequence[StackResult]) -> Iterator[Table]:
             rows.append([name, ", ".join(f"{n} {v}" for n, v in found.items() if n not in ("tuned_on", "tried"))])
         note = "best of the settings that were tried on prompts that are not measured:"
         yield Table("Baselines at their best settings", rows, note)
-
-
-def _figures(stacks: Sequence[StackResult]) -> Rows:
-    rows = [[*HEAD], *(_row(s, s, low_repetition(s), s.token_identical_to_plain) for s in stacks)]
-    return _without_empty(rows, HEAD[2])
 
 
 def _row(stack: StackResult, block: Figures, low: Figures | None, same: tuple[int, int] | None) -> list[str]:
