@@ -96,6 +96,10 @@ class Engine(Protocol):
         return traces
 
 
+#: The options of :meth:`Engine.decode` and their defaults.
+OPTIONS = {p.name: p.default for p in inspect.signature(Engine.decode).parameters.values() if p.kind is p.KEYWORD_ONLY}
+
+
 def _last(events: Iterator[Event]) -> Trace:
     for event in events:
         if isinstance(event, Finished):
