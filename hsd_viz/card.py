@@ -1,10 +1,7 @@
 """Small HTML for the representations of objects in notebooks: tables and facts, all text escaped. Pure.
 
 Styles are inline and colours inherited, so that the result is readable on any page, also where scripts and style sheets
-are removed (GitHub, Quarto, nbconvert).
-"""
-
-from __future__ import annotations
+are removed (GitHub, Quarto, nbconvert)."""
 
 import html
 from collections.abc import Iterable, Sequence

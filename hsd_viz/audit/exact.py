@@ -9,8 +9,6 @@
 True
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -59,8 +57,7 @@ class Task(Toy):
 
     It returns at most ``new_tokens`` tokens that follow ``prompt``; a token of ``eos`` ends the text. ``logits[k]`` is
     the table ``[V, V, V]`` of model k (next to last token, last token, next token), :meth:`row` its probabilities.
-    ``random`` has ``random()``, ``choice(n, p)`` and ``choices(values, weights)``.
-    """
+    ``random`` has ``random()``, ``choice(n, p)`` and ``choices(values, weights)``."""
 
     random: Choices
 
@@ -87,8 +84,7 @@ class ExactAudit:
     ``error`` is the largest difference between the probability of an output and the target's, over ``outputs`` outputs
     of ``instances`` toy instances, from ``runs`` runs. ``wrong`` is the first wrong conditional, ``faults`` the numbers
     of the faults in :data:`~hsd_viz.audit.faults.FAULTS` that explain it, ``malformed`` an output that is not a text
-    for the task.
-    """
+    for the task."""
 
     lossless: bool
     error: float
@@ -134,8 +130,7 @@ def exact(
     in float32 needs 1e-5.
 
     Raises:
-        ValueError: if a number is out of range, or if there are more than ``max_runs`` outcomes.
-    """
+        ValueError: if a number is out of range, or if there are more than ``max_runs`` outcomes."""
     check_range("the number of models", models, 1, 4)
     check_range("the vocabulary", vocabulary, 2, 6)
     check_range("the number of new tokens", new_tokens, 1, 8)
@@ -150,7 +145,8 @@ def exact(
         malformed = next((why for text in law if (why := _malformed(toy, text))), None)
         if malformed is not None:
             return ExactAudit(False, 1.0, k + 1, outputs + len(law), runs, malformed=malformed)
-        error = max(error, _largest_error(toy, law))
+        # Outputs that never occur count, too.
+        error = max(error, *(abs(law.get(text, 0.0) - weight) for text, weight in _true_law(toy, ())))
         outputs += len(law)
         firsts += _first_wrong(toy, law, k, tolerance)
     if not firsts:
@@ -192,11 +188,6 @@ def _malformed(toy: Toy, text: tuple[int, ...]) -> str | None:
     if not toy.ended(whole):
         return f"the output {list(text)} stops before an end token and before {toy.new_tokens} tokens"
     return None
-
-
-def _largest_error(toy: Toy, law: dict[tuple[int, ...], float]) -> float:
-    """Return the largest difference between probabilities of whole outputs; outputs that never occur count, too."""
-    return max(abs(law.get(text, 0.0) - weight) for text, weight in _true_law(toy, ()))
 
 
 def _true_law(toy: Toy, text: tuple[int, ...], weight: float = 1.0) -> Iterator[tuple[tuple[int, ...], float]]:

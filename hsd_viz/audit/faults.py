@@ -2,10 +2,7 @@
 
 Each fault is a way to get from the rows of the models at that place (smallest model first) to the law of the emitted
 token. A wrong decoder emits the true row in part of its runs (where the place was not drafted, for example) and the
-faulty law in the rest: so it deviates from the true row in the *direction* of the fault, which is compared.
-"""
-
-from __future__ import annotations
+faulty law in the rest: so it deviates from the true row in the *direction* of the fault, which is compared."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -43,10 +40,8 @@ class Place:
 
 
 def recognise(places: list[Place]) -> tuple[int, ...]:
-    """Return the faults that explain the deviations at all ``places``.
-
-    In a middle level, faults 1 and 2 give the same law: either way a corrected token ends as the target's own.
-    """
+    """Return the faults that explain the deviations at all ``places``. In a middle level, faults 1 and 2 give the same
+    law: either way a corrected token ends as the target's own."""
     top, found = len(places[0].sampled) - 1, []
     for fault in FAULTS:
         # At one level, or at all of them.

@@ -4,10 +4,7 @@ Texts come in pairs, one of each decoder for the same prompt. If both have one d
 two texts came from which decoder, regardless of what is known of earlier pairs. The test bets on that coin with what
 earlier pairs suggest: which tokens one decoder prefers, and whether it prefers likely texts. Its mean wealth (an
 e-value) exceeds 1 / alpha with a probability of at most alpha, over all times at once (Ville 1939; Shafer 2021). Tokens
-are compared given the tokens before them; the evidence of a token is shrunk until it was seen often.
-"""
-
-from __future__ import annotations
+are compared given the tokens before them; the evidence of a token is shrunk until it was seen often."""
 
 import math
 from collections import Counter
@@ -93,11 +90,9 @@ def power(
     trials: int = 100,
     seed: int = 0,
 ) -> dict[float, float]:
-    """Return, by share, how often the test finds a decoder that gives a wrong text in that share of its outputs.
-
-    The right decoder draws from the observed ``texts`` of each prompt; the wrong one gives the prompt's most frequent
-    text instead, in the given share. With share 0 this is the rate of false alarms, at most ``alpha`` in expectation.
-    """
+    """Return, by share, how often the test finds a decoder that gives a wrong text in that share of its outputs. The
+    right decoder draws from the observed ``texts`` of each prompt; the wrong one gives the prompt's most frequent text
+    instead, in the given share. With share 0 this is the rate of false alarms, at most ``alpha`` in expectation."""
     random, found = Random(seed), {}
     prompts = list(texts)
     favourite = {prompt: Counter(some).most_common(1)[0][0] for prompt, some in texts.items()}

@@ -1,10 +1,7 @@
 """The statistical audit of two OpenAI-style endpoints of one model, with and without speculation.
 
 Sampling: the sequential test of :mod:`~hsd_viz.audit.sequential`. Greedy decoding: the first divergence of each prompt,
-which is a near-tie of two tokens (rounding decides, and batches round differently) or a bug.
-"""
-
-from __future__ import annotations
+which is a near-tie of two tokens (rounding decides, and batches round differently) or a bug."""
 
 import json
 import re
@@ -43,11 +40,7 @@ class Endpoint:
     key: str | None = None
 
     def complete(self, prompt: str, max_tokens: int, temperature: float, seed: int | None = None) -> Completion:
-        """Request one completion.
-
-        Raises:
-            ValueError: if the endpoint does not answer, or not with a completion.
-        """
+        """Request one completion. Raises: ValueError: if the endpoint does not answer, or not with a completion."""
         body: dict[str, Any] = {"model": self.model, "prompt": prompt, "max_tokens": max_tokens}
         body |= {"temperature": temperature, "logprobs": LOGPROBS} | ({} if seed is None else {"seed": seed})
         headers = {"Content-Type": "application/json"}
@@ -94,8 +87,7 @@ class StatisticalAudit:
 
     ``evidence`` is the test's wealth: at 1 / ``alpha`` the distributions differ. ``power`` gives, by the share of
     outputs in which a decoder is wrong, how often the test would have found that. ``difference`` is the largest one:
-    ((prompt, tokens), token, frequency with speculation, without).
-    """
+    ((prompt, tokens), token, frequency with speculation, without)."""
 
     alpha: float
     prompts: int
@@ -147,13 +139,9 @@ def statistical(
     seed: int = 0,
     progress: Progress = lambda done, total, what: None,
 ) -> StatisticalAudit:
-    """Compare the endpoints on ``prompts``: one greedy text each, then up to ``samples`` pairs of sampled texts.
-
-    The test of pairs stops as soon as it is decided. Ctrl-C ends it with a partial result.
-
-    Raises:
-        ValueError: if the prompts are missing, or an endpoint does not answer.
-    """
+    """Compare the endpoints on ``prompts``: one greedy text each, then up to ``samples`` pairs of sampled texts. The
+    test of pairs stops as soon as it is decided. Ctrl-C ends it with a partial result. Raises: ValueError: if the
+    prompts are missing, or an endpoint does not answer."""
     if not prompts:
         raise ValueError("an audit needs at least one prompt")
     found, test = StatisticalAudit(alpha, len(prompts)), PairTest()

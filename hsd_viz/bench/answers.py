@@ -7,10 +7,7 @@ Its definitions (``evaluation/speed.py`` of github.com/hemingkx/Spec-Bench) diff
 - mean accepted tokens: tokens per forward pass of the target, over all steps of all questions. Plain decoding has 1.00.
 
 One difference remains: Spec-Bench tokenizes the baseline's text again to count its tokens; here they are counted as
-decoded.
-"""
-
-from __future__ import annotations
+decoded."""
 
 import json
 import re
@@ -19,13 +16,9 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from hsd_viz.bench.output import PLAIN, Answer
-
-if TYPE_CHECKING:
-    from hsd_viz.prompts.suites import Prompt
-
+from hsd_viz.prompts.suites import Prompt
 
 #: The answers to the turns of one question.
 Answers = Sequence[Answer]
@@ -109,10 +102,8 @@ def answer_lines(
     prompts: Sequence[Prompt], answers: Sequence[Answers], model_id: str, now: Callable[[], float] = time.time
 ) -> Iterator[str]:
     """Yield the answers of one stack as lines of an answer file for Spec-Bench's ``speed.py``, by question number.
-
     ``wall_time`` is the median over the repeats, prefill included; ``accept_lengths`` has the tokens of each step of
-    all turns.
-    """
+    all turns."""
     for prompt, turns in sorted(zip(prompts, answers, strict=True), key=lambda pair: pair[0].origin["question_id"]):
         outputs = [turn.output for turn in turns]
         choice = {

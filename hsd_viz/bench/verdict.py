@@ -1,18 +1,13 @@
 """The conclusions of a bench report: the fastest stack, by how much, and reasons for doubt."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from hsd_viz.bench.report import Figures, GroupFigures, Report, StackResult
 from hsd_viz.intervals import LEAST, UNKNOWN, Estimate
 from hsd_viz.stack import HFStack, parse_bench
 from hsd_viz.words import counted
-
-if TYPE_CHECKING:
-    from hsd_viz.bench.report import Figures, GroupFigures, Report, StackResult
 
 KINDS = {
     "plain": "plain decoding",
@@ -162,10 +157,8 @@ def plausible(figures: Figures) -> bool:
 
 
 def impossible(speedup: float | None, length: float | None) -> bool:
-    """Return whether a speed-up over plain decoding exceeds the acceptance length by more than timing noise.
-
-    A forward pass that verifies drafts takes at least the time of a plain one, and emits ``length`` tokens, not one.
-    """
+    """Return whether a speed-up over plain decoding exceeds the acceptance length by more than timing noise. A forward
+    pass that verifies drafts takes at least the time of a plain one, and emits ``length`` tokens, not one."""
     return speedup is not None and length is not None and speedup > length * (1 + NOISE)
 
 

@@ -5,8 +5,7 @@ out the first, the first two, ... of this ranking, as long as a layer remains; t
 survival curve is that of the model's own text: S(k) is the mean of the products of k successive overlaps of the two
 rows (agreements of their likeliest tokens with greedy decoding). Drafts begin after rejections, where the text is
 harder, so this is too high by a little for all candidates. A draft's cost is its share of the weights that a forward
-pass reads. Similar searches: SWIFT (Xia et al. 2024), CLaSp (Chen et al. 2025), CAS-Spec (2025).
-"""
+pass reads. Similar searches: SWIFT (Xia et al. 2024), CLaSp (Chen et al. 2025), CAS-Spec (2025)."""
 
 from __future__ import annotations
 
@@ -62,11 +61,9 @@ def choices(
     sampling: Sampling,
     costs: Sequence[float],
 ) -> Iterator[SkipChoice]:
-    """Yield the candidates, each as it is known: first single layers, then those of the ranking.
-
-    ``make`` makes the draft without some layers, ``texts`` are (token ids, where the model's own text begins),
-    ``costs[n]`` the time of a round of ``whole`` that verifies n draft tokens.
-    """
+    """Yield the candidates, each as it is known: first single layers, then those of the ranking. ``make`` makes the
+    draft without some layers, ``texts`` are (token ids, where the model's own text begins), ``costs[n]`` the time of a
+    round of ``whole`` that verifies n draft tokens."""
     own = [_rows(whole, ids, begin, sampling) for ids, begin in texts]
 
     def choice(layers: tuple[int, ...]) -> SkipChoice:

@@ -2,10 +2,7 @@
 
 Exit codes: 0 done, 1 slower (bench --compare), 2 bad usage or input (one line on stderr), 130 interrupted or output
 closed.
-Nothing heavy is imported before a command runs.
-"""
-
-from __future__ import annotations
+Nothing heavy is imported before a command runs."""
 
 import argparse
 import os
@@ -14,18 +11,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from hsd_viz.cli import (
-    audit,
-    bench,
-    course,
-    databases,
-    decode,
-    ladder,
-    logs,
-    plan,
-    serve,
-    traces,
-)
+from hsd_viz.cli import audit, bench, course, databases, decode, ladder, logs, plan, serve, traces
 from hsd_viz.cli.arguments import drop_stdout, say
 from hsd_viz.stack import LargerDraftWarning
 from hsd_viz.version import __version__

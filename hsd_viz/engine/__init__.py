@@ -27,10 +27,8 @@ __all__ = ["Engine", "decode_beside_plain", "note_plain", "prepare", *_LAZY]
 
 
 def options_of(decode: Callable) -> Callable[[Callable], Callable]:
-    """Give a function the keyword-only options of ``decode`` in place of its ``**options``.
-
-    Help and completion list them, and any other option is a TypeError that names them.
-    """
+    """Give a function the keyword-only options of ``decode`` in place of its ``**options``. Help and completion list
+    them, and any other option is a TypeError that names them."""
     options = [p for p in inspect.signature(decode).parameters.values() if p.kind is p.KEYWORD_ONLY]
 
     def decorate(function: Callable) -> Callable:
@@ -81,15 +79,12 @@ class Engine(Protocol):
         rows: ``token`` or ``block``, for all levels or by the name of the verifying model. ``record=False`` omits what
         is expensive to record: probabilities, entropies and top-5 lists.
 
-        Raises ValueError for invalid arguments.
-        """
+        Raises ValueError for invalid arguments."""
 
     def run(self, prompt: Any, stack: str | Stack = "target", **options: Any) -> Any:
-        """Decode to the end and return the trace; takes the options of :meth:`decode`.
-
-        A list of prompts returns the list of their traces and shows a progress bar. A prompt is text or a list of token
-        ids; so a list that does not begin with an integer is a list of prompts.
-        """
+        """Decode to the end and return the trace; takes the options of :meth:`decode`. A list of prompts returns the
+        list of their traces and shows a progress bar. A prompt is text or a list of token ids; so a list that does not
+        begin with an integer is a list of prompts."""
         if not isinstance(prompt, list | tuple) or not prompt or isinstance(prompt[0], int):
             return _last(self.decode(prompt, stack, **options))
         traces = []
@@ -99,6 +94,10 @@ class Engine(Protocol):
                 traces.append(_last(self.decode(one, stack, **options)))
             update(len(prompt), len(prompt), "")
         return traces
+
+
+#: The options of :meth:`Engine.decode` and their defaults.
+OPTIONS = {p.name: p.default for p in inspect.signature(Engine.decode).parameters.values() if p.kind is p.KEYWORD_ONLY}
 
 
 def _last(events: Iterator[Event]) -> Trace:
@@ -124,11 +123,9 @@ def decode_beside_plain(
     seconds: float = PAIRS_SECONDS,
     **options: Any,
 ) -> Iterator[Event]:
-    """Yield the events of ``engine.decode``, then decode with the target alone and note its speed in the trace.
-
-    Both are then repeated, at most ``pairs`` times in all and for about ``seconds``, to measure the spread. These
-    decodes yield stages only; they are skipped after a cancelled run and for plain decoding itself.
-    """
+    """Yield the events of ``engine.decode``, then decode with the target alone and note its speed in the trace. Both
+    are then repeated, at most ``pairs`` times in all and for about ``seconds``, to measure the spread. These decodes
+    yield stages only; they are skipped after a cancelled run and for plain decoding itself."""
     trace: Trace | None = None
     for event in engine.decode(prompt, stack, **options):
         if isinstance(event, Finished):

@@ -1,7 +1,5 @@
 """Estimate the memory of a decode before it is allocated."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,8 +47,7 @@ def need(
 
     ``grown`` counts the cache as allocated (doubled when full) instead of as filled: memory that is never written costs
     nothing on a CPU but everything on a device. Shapes that a config does not name are left out: an estimate that is
-    too low refuses nothing.
-    """
+    too low refuses nothing."""
     config = config.get_text_config(decoder=True)
     heads = getattr(config, "num_attention_heads", None) or 1
     shared = getattr(config, "num_key_value_heads", None) or heads

@@ -1,7 +1,5 @@
 """Loading models by the names that a stack uses, once each."""
 
-from __future__ import annotations
-
 import importlib.util
 import logging
 import tempfile
@@ -44,8 +42,7 @@ class Models:
     forces how a model with another tokenizer drafts, one of :data:`~hsd_viz.decoding.settings.BRIDGES`.
 
     Raises:
-        ValueError: if a name is not a model, or an option is invalid.
-    """
+        ValueError: if a name is not a model, or an option is invalid."""
 
     def __init__(
         self,
@@ -198,13 +195,8 @@ class Models:
         self, chain: Sequence[str], ids: Sequence[int], max_new_tokens: int
     ) -> Generator[Stage, None, list[HFModel]]:
         """Load what is missing of a stack's models (``chain``, the target last) for a prompt of token ``ids``; returns
-        them all.
-
-        Yields its stages with progress, first how much memory the decode needs. Closing it stops the loading.
-
-        Raises:
-            ValueError: if the memory is clearly not available, or the models do not fit together.
-        """
+        them all. Yields its stages with progress, first how much memory the decode needs. Closing it stops the loading.
+        Raises: ValueError: if the memory is clearly not available, or the models do not fit together."""
         # A model with another tokenizer reads the end of a text that is too long for it.
         same = [name for name in chain if self.difference(chain[-1], name) is None]
         limits = [
@@ -283,8 +275,6 @@ class Models:
             if self._offload is not None:
                 self._offload.cleanup()
 
-    # --- inside ----------------------------------------------------------------------------------------------------
-
     def _memory(self, chain: Sequence[str], prompt: int, length: int) -> str:
         """Return how much memory a decode needs whose text grows to ``length``. Raises ``ValueError`` if there is
         clearly less."""
@@ -348,10 +338,7 @@ class Models:
 
     def _source(self, where: str) -> dict[str, Any]:
         """Return transformers' options for files: code that comes with a checkpoint is never run, and an unreachable
-        hub is asked once.
-
-        By itself the hub's client retries each file for most of a minute.
-        """
+        hub is asked once. By itself the hub's client retries each file for most of a minute."""
         options: dict[str, Any] = {"trust_remote_code": False}
         if Path(where).is_absolute():
             return options

@@ -6,14 +6,14 @@ import http.client
 import json
 import ssl
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
 from hsd_viz.card import card, line
 from hsd_viz.decoding.settings import DEFAULT_RULE
-from hsd_viz.engine import Engine
+from hsd_viz.engine import OPTIONS, Engine, options_of
 from hsd_viz.stack import Stack
 from hsd_viz.trace import Event, Finished
 from hsd_viz.trace.wire import EventReader, ServerError
@@ -25,11 +25,8 @@ _VISITOR = uuid.uuid4().hex
 
 
 def connect(url: str, token: str | None = None) -> RemoteEngine:
-    """Return the engine at an address such as ``http://127.0.0.1:8800``, after asking whether it is there.
-
-    Raises:
-        ValueError: if the address is not valid, the server cannot be reached, or the token is refused.
-    """
+    """Return the engine at an address such as ``http://127.0.0.1:8800``, after asking whether it is there. Raises:
+    ValueError: if the address is not valid, the server cannot be reached, or the token is refused."""
     engine = RemoteEngine(url, token)
     engine.model_names()
     return engine
@@ -55,41 +52,21 @@ class RemoteEngine(Engine):
         """Return the names of the models that the server offers."""
         return [str(name) for name in self._get("/models")["models"]]
 
-    def decode(
-        self,
-        prompt: str | Sequence[int],
-        stack: str | Stack = "target",
-        *,
-        max_new_tokens: int = 128,
-        temperature: float = 0.0,
-        top_k: int = 0,
-        top_p: float = 1.0,
-        seed: int = 0,
-        rule: str | Mapping[str, str] = DEFAULT_RULE,
-        record: bool = True,
-        chat: bool = False,
-    ) -> Iterator[Event]:
-        """Yield the events of a decode; see :class:`hsd_viz.engine.Engine`. Closing the generator cancels it.
-
-        Raises:
-            ServerError: a ValueError with the server's message; ``retry`` says whether sending it again may help.
-        """
+    @options_of(Engine.decode)
+    def decode(self, prompt: str | Sequence[int], stack: str | Stack = "target", **options: Any) -> Iterator[Event]:
+        """Yield the events of a decode; options as in :meth:`Engine.decode`. Closing the generator cancels it. Raises:
+        ServerError: a ValueError with the server's message; ``retry`` says whether sending it again may help."""
         body = {
             "prompt": prompt if isinstance(prompt, str) else list(prompt),
             "stack": str(stack),
-            "max_new_tokens": max_new_tokens,
-            "temperature": float(temperature),
-            "top_k": top_k,
-            "top_p": float(top_p),
-            "seed": seed,
-            "record": record,
-            "chat": chat,
+            **OPTIONS,
+            **options,
         }
+        body |= {name: float(body[name]) for name in ("temperature", "top_p")}
+        rule = body.pop("rule")
         if rule != DEFAULT_RULE:  # servers of earlier versions do not know it
             body["rule"] = rule if isinstance(rule, str) else dict(rule)
         return self._events(json.dumps(body).encode())
-
-    # --- inside ----------------------------------------------------------------------------------------------------
 
     def _events(self, body: bytes) -> Iterator[Event]:
         cut = "the server closed the connection before the end"

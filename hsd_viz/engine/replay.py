@@ -1,17 +1,14 @@
 """Recorded decodes: the bundled traces, and an engine that replays them at the recorded speed. Imports no torch."""
 
-from __future__ import annotations
-
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hsd_viz.card import card, table
-from hsd_viz.decoding.settings import DEFAULT_RULE
-from hsd_viz.engine import Engine
+from hsd_viz.engine import OPTIONS, Engine, options_of
 from hsd_viz.serialize import from_dict
 from hsd_viz.stack import Stack
 from hsd_viz.trace import Event, Finished, Stage, Started, Step, Trace, TraceError
@@ -26,9 +23,7 @@ SIDE_BY_SIDE = TRACES / "side_by_side"
 @dataclass(frozen=True, slots=True)
 class Recording:
     """A bundled trace: name, file, title, one-sentence description, stack, and speed-up over plain decoding.
-
-    ``speedup`` is ``None`` for plain decoding itself and where it was not measured.
-    """
+    ``speedup`` is ``None`` for plain decoding itself and where it was not measured."""
 
     name: str
     file: str
@@ -46,10 +41,8 @@ class Recording:
 
 
 def bundled(folder: Path = TRACES) -> list[Recording]:
-    """Return the recordings in a folder, in the order of its ``index.json``; an empty list if there is no index.
-
-    Raises :class:`~hsd_viz.trace.TraceError` if the index is invalid.
-    """
+    """Return the recordings in a folder, in the order of its ``index.json``; an empty list if there is no index. Raises
+    :class:`~hsd_viz.trace.TraceError` if the index is invalid."""
     index = folder / "index.json"
     if not index.is_file():
         return []
@@ -66,10 +59,8 @@ def side_by_side(folder: Path = SIDE_BY_SIDE) -> dict[str, list[Recording]]:
 
 
 def load_bundled(name: str, folder: Path = TRACES) -> Trace:
-    """Return the recorded trace of that name (a name of :func:`bundled`, not a path).
-
-    Raises :class:`~hsd_viz.trace.TraceError` for an unknown name.
-    """
+    """Return the recorded trace of that name (a name of :func:`bundled`, not a path). Raises
+    :class:`~hsd_viz.trace.TraceError` for an unknown name."""
     recordings = {r.name: r for r in bundled(folder)}
     if name in recordings:
         return Trace.load(folder / Path(recordings[name].file).name)
@@ -110,32 +101,18 @@ class ReplayEngine(Engine):
         rows = [(r.name, r.stack, r.title) for r in bundled(self._folder)]
         return card("Replay engine", f"pace {self._pace:g}", table(("recording", "stack", "title"), rows))
 
-    def decode(
-        self,
-        prompt: str,
-        stack: str | Stack = "target",
-        *,
-        max_new_tokens: int | None = None,
-        temperature: float = 0.0,
-        top_k: int = 0,
-        top_p: float = 1.0,
-        seed: int = 0,
-        rule: str | Mapping[str, str] = DEFAULT_RULE,
-        record: bool = True,
-        chat: bool = False,
-    ) -> Iterator[Event]:
-        """Replay the whole recording of this prompt with this stack and sampling, regardless of ``max_new_tokens`` and
-        ``rule``.
-
-        Raises ValueError if there is none.
-        """
-        wanted = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
+    @options_of(Engine.decode)
+    def decode(self, prompt: str, stack: str | Stack = "target", **options: Any) -> Iterator[Event]:
+        """Replay the whole recording of this prompt with this stack and sampling. Of the options of
+        :meth:`Engine.decode`, ``max_new_tokens`` and ``rule`` have no effect. Raises ValueError if there is none."""
+        asked = OPTIONS | options
+        wanted = {name: asked[name] for name in ("temperature", "top_k", "top_p", "seed")}
         for recording in bundled(self._folder):
             if recording.stack != str(stack):
                 continue
             trace = load_bundled(recording.name, self._folder)
             same = all(trace.meta.get("sampling", {}).get(k) == v for k, v in wanted.items())
-            if trace.meta.get("prompt") == prompt and trace.meta.get("chat", False) == chat and same:
+            if trace.meta.get("prompt") == prompt and trace.meta.get("chat", False) == asked["chat"] and same:
                 return self.replay(trace)
         raise ValueError(
             "nothing was recorded for this prompt, stack and sampling, and a new decode needs torch: "

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hsd_viz.figures.panels import Panel
-from hsd_viz.figures.style import INKS, chart, figure, hover, legend_room, mix, plain, signed
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
+from hsd_viz.figures.style import INKS, chart, figure, go, hover, legend_room, mix, plain, signed
 
 #: Pixels of a bar with its gap, and of what surrounds the bars of a group.
 STEP, AROUND = 26, 62
@@ -26,13 +23,9 @@ def stacked(
     note: str = "",
     about: Mapping[str, Any] | None = None,
 ) -> go.Figure:
-    """Return stacked bars: one subplot per group.
-
-    A group has ``title``, ``unit`` (its axis) and ``rows``; a row ``label``, ``parts`` (key, length, hover text) and
-    ``value`` (text after the bar). ``keys`` have label, colours and shape of the parts.
-    """
-    import plotly.graph_objects as go
-
+    """Return stacked bars: one subplot per group. A group has ``title``, ``unit`` (its axis) and ``rows``; a row
+    ``label``, ``parts`` (key, length, hover text) and ``value`` (text after the bar). ``keys`` have label, colours and
+    shape of the parts."""
     used = {part[0] for g in groups for row in g["rows"] for part in row["parts"]}
     fig = _panes(
         groups, title, words, dark, note, [keys[k]["label"] for k in keys if k in used and len(used) > 1], about
@@ -94,8 +87,6 @@ def panel(table: Panel, dark: bool = False) -> go.Figure:
 
 def compared(spec: Mapping[str, Any], dark: bool = False) -> go.Figure:
     """Return predictions as bars and measurements as dots with their intervals, one subplot per group."""
-    import plotly.graph_objects as go
-
     groups = [{**g, "rows": [{**row, "value": _off(row)} for row in g["rows"]]} for g in spec["groups"]]
     every = [row for g in groups for row in g["rows"]]
     said = [
@@ -139,8 +130,6 @@ def compared(spec: Mapping[str, Any], dark: bool = False) -> go.Figure:
 
 def beside(x: Sequence[float], y: Sequence[Any], words: Sequence[str], dark: bool) -> go.Scatter:
     """Return texts to the right of bars that end at ``x``."""
-    import plotly.graph_objects as go
-
     after = go.Scatter(x=x, y=y, text=words, mode="text", textposition="middle right", hoverinfo="skip")
     return after.update(textfont={"color": INKS[dark][1]}, showlegend=False, cliponaxis=False)
 

@@ -1,9 +1,6 @@
 """Data of the drafting figures: tokens by source for each stack and temperature, with their provenance.
 
-Read from ablations (``python -m benchmarks.ablation``), reports of ``hsd-viz bench``, or traces. No torch.
-"""
-
-from __future__ import annotations
+Read from ablations (``python -m benchmarks.ablation``), reports of ``hsd-viz bench``, or traces. No torch."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -118,10 +115,8 @@ def only_source(stack: str) -> str | None:
 
 
 def study_of(given: Any, source: str = "") -> Study:
-    """Load a :class:`Study` from a study, an ablation or report (data or path), several of them, or traces.
-
-    Raises: ValueError: for anything else.
-    """
+    """Load a :class:`Study` from a study, an ablation or report (data or path), several of them, or traces. Raises:
+    ValueError: for anything else."""
     if isinstance(given, Study):
         return given
     if isinstance(given, Trace):
@@ -238,8 +233,6 @@ def _words(data: Mapping[str, Any], latency: str) -> str:
     prompts, each = counted(suite["prompts"], "prompt"), counted(new, "new token")
     return f"{prompts} of the suite {suite['name']}, {each} each{rule}, {place}{threads}{busy}"
 
-
-# --- published figures ------------------------------------------------------------------------------------------------
 
 # Of Hierarchy Drafting, for comparison: never mixed with measurements, always with their source. All are for Vicuna-7B
 # on Spec-Bench, from the authors' plotting script (repository zomss/Hierarchy_Drafting, commit 9d3f897, 2024-10-07,

@@ -11,8 +11,6 @@ follows from the recorded text, what they save from the recorded times, or from 
 True
 """
 
-from __future__ import annotations
-
 import itertools
 from collections import defaultdict
 from dataclasses import dataclass
@@ -25,11 +23,9 @@ from hsd_viz.words import check_range
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """A simulated run: of ``rounds`` look-ups ``foreseen`` were made during the verification before.
-
-    ``gain`` is the speed-up of the decode after prefill less 1, ``trace`` the run with its calls at their new times,
-    for the timeline; its meta has ``simulated``.
-    """
+    """A simulated run: of ``rounds`` look-ups ``foreseen`` were made during the verification before. ``gain`` is the
+    speed-up of the decode after prefill less 1, ``trace`` the run with its calls at their new times, for the timeline;
+    its meta has ``simulated``."""
 
     rounds: int
     foreseen: int
@@ -48,8 +44,7 @@ def overlap(
     another device; other times remain.
 
     Raises:
-        ValueError: if the run has no such look-ups, or a number is out of range.
-    """
+        ValueError: if the run has no such look-ups, or a number is out of range."""
     check_range("the number of guesses", guesses, 1, 64)
     kinds = {"verify": [c for c in trace.call_rows if c.kind == "verify"]}
     kinds["lookup"] = [c for c in trace.call_rows if c.kind == "lookup"]

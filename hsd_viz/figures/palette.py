@@ -3,8 +3,6 @@
 Every ink has a contrast of at least 4.5 on its tint, on JupyterLab's light and dark page (tested). Verdicts are shown
 by shape, never by colour only."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -39,8 +37,7 @@ HUES: dict[str, Hue] = {
 
 def family(source: str) -> str:
     """Return a source's key in :data:`HUES`: databases, ``nano`` and ``small`` have their own, other draft models share
-    one.
-    """
+    one."""
     if source in HUES and source not in ("draft", "baseline"):
         return source
     return "baseline" if source in BASELINES else "draft"

@@ -1,9 +1,6 @@
 """Counts of one run as small tables that are drawn as bars, with the definitions of the metrics.
 
-*Acceptance rate* = accepted / drafted, *conditional acceptance* = accepted / examined.
-"""
-
-from __future__ import annotations
+*Acceptance rate* = accepted / drafted, *conditional acceptance* = accepted / examined."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -37,10 +34,8 @@ MOST_ROWS = 20
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A bar and its values.
-
-    ``parts`` are (key, length, text); the key selects colour and shape in :attr:`Panel.keys`.
-    """
+    """A bar and its values. ``parts`` are (key, length, text); the key selects colour and shape in
+    :attr:`Panel.keys`."""
 
     label: str
     parts: tuple[tuple[str, float, str], ...]
@@ -51,9 +46,8 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One table: its ``measure`` with ``definition``, and ``heads`` above the rows' labels, bars and values.
-
-    ``keys`` have label, colours and shape of the parts. ``empty`` replaces missing rows."""
+    """One table: its ``measure`` with ``definition``, and ``heads`` above the rows' labels, bars and values. ``keys``
+    have label, colours and shape of the parts. ``empty`` replaces missing rows."""
 
     title: str
     measure: str
@@ -104,9 +98,6 @@ def level_names(meta: dict[str, Any]) -> list[str]:
     return [f"{names[0]} (simulated)", *names[1:]] if meta.get("simulated") else names
 
 
-# --- acceptance -------------------------------------------------------------------------------------------------------
-
-
 def rates(trace: Trace) -> str:
     """Return a sentence with the rates of the run at the target; "" without drafts."""
     m = trace.metrics()
@@ -132,8 +123,7 @@ def _level_name(trace: Trace, level: int) -> str:
 
 def acceptance_panels(trace: Trace, level: int | None = None) -> list[Panel]:
     """Build the four panels for the verifier at ``level`` (default: the target), or one message for a run without
-    drafts.
-    """
+    drafts."""
     if not trace.draft_rows:
         return [Panel("Acceptance of drafts", "Acceptance rate", RATE, (), (), empty=_PLAIN)]
     top = max((r.level for r in trace.round_rows), default=0)
@@ -233,8 +223,6 @@ def _parts(drafts: Sequence[DraftRow]) -> tuple[tuple[str, float, str], ...]:
     parts += [(k, f"{counts[k]} {words['label']}") for k, words in REFUSED.items() if k in counts]
     return tuple((k, float(counts[k]), words) for k, words in parts)
 
-
-# --- databases --------------------------------------------------------------------------------------------------------
 
 #: Labels of the replayed drafters.
 WORDS = {

@@ -11,11 +11,9 @@ from hsd_viz.bench.report import Report, read_report
 from hsd_viz.bench.verdict import COLOURS, kinds_of, speed_bars, speed_words, warnings
 from hsd_viz.figures.bars import beside, nothing, spread, stacked
 from hsd_viz.figures.palette import ink
-from hsd_viz.figures.style import INKS, TWINS, figure
+from hsd_viz.figures.style import INKS, TWINS, figure, go
 
 if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
     from hsd_viz.logs.report import ReplayReport
 
 TWINS.update(COLOURS.values())
@@ -30,8 +28,6 @@ def speedup(
 
     ``category`` limits it to one kind of text. Raises: ValueError: if it is not a report or has no such category.
     """
-    import plotly.graph_objects as go
-
     report = report_of(report)
     known = list(report.suite.categories)
     if category is not None and category not in known:
@@ -87,8 +83,6 @@ def report_of(given: Report | Mapping[str, Any] | str | Path) -> Report:
 
 def replayed(report: ReplayReport, dark: bool = False) -> go.Figure:
     """Plot tokens per forward pass of each drafter of a :func:`hsd_viz.replay` report, with 95 % intervals."""
-    import plotly.graph_objects as go
-
     muted = INKS[dark][1]
     rows = sorted(report.drafters, key=lambda row: row.mean_acceptance_length.value or 0)
     lengths, names = [row.mean_acceptance_length for row in rows], [row.name for row in rows]

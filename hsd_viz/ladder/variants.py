@@ -6,8 +6,7 @@ Small noise in these projections changes the model, the more the larger it is. A
 therefore form a pair with any cost ratio and acceptance; the name of a padded model states its padding
 (:func:`padded_name`).
 
-Self-drafts leave out some of the target's own layers; the weights are shared.
-"""
+Self-drafts leave out some of the target's own layers; the weights are shared."""
 
 from __future__ import annotations
 
@@ -30,11 +29,7 @@ def padded_name(name: str, layers: int, noise: float = 0.0) -> str:
 
 
 def check_padding(layers: int, noise: float = 0.0) -> None:
-    """Check the arguments of :func:`pad`.
-
-    Raises:
-        ValueError: if ``layers`` or ``noise`` is out of range.
-    """
+    """Check the arguments of :func:`pad`. Raises: ValueError: if ``layers`` or ``noise`` is out of range."""
     if isinstance(layers, bool) or not isinstance(layers, int) or not 0 <= layers <= 10_000:
         raise ValueError(f"{layers} layers is out of range: choose 0 to 10000")
     if not isinstance(noise, int | float) or not 0 <= noise <= 10:
@@ -71,8 +66,7 @@ def pad(module: nn.Module, layers: int, noise: float = 0.0, seed: int = 0) -> nn
     The same ``seed`` gives the same model.
 
     Raises:
-        ValueError: for other architectures and for numbers out of range.
-    """
+        ValueError: for other architectures and for numbers out of range."""
     import torch
 
     check_padding(layers, noise)
@@ -108,11 +102,8 @@ def pad(module: nn.Module, layers: int, noise: float = 0.0, seed: int = 0) -> nn
 
 
 def check_skip(name: str, layers: Sequence[int], count: int) -> None:
-    """Check the layers to leave out of a model with ``count`` layers.
-
-    Raises:
-        ValueError: if one does not exist, or none is left.
-    """
+    """Check the layers to leave out of a model with ``count`` layers. Raises: ValueError: if one does not exist, or
+    none is left."""
     if count < 2:
         raise ValueError(f"{name} has one layer only: nothing can be left out of it")
     if not layers:
@@ -136,11 +127,7 @@ def skipping_config(config: PreTrainedConfig, layers: Sequence[int]) -> PreTrain
 
 def skip_layers(module: nn.Module, layers: Sequence[int]) -> nn.Module:
     """Return ``module``, a causal model of any family with one list of layers, without ``layers``. It shares all
-    weights with ``module``, which is not changed.
-
-    Raises:
-        ValueError: if its layers cannot be found.
-    """
+    weights with ``module``, which is not changed. Raises: ValueError: if its layers cannot be found."""
     from torch import nn
 
     config = skipping_config(module.config, layers)

@@ -2,10 +2,7 @@
 
 vLLM, SGLang, llama-server and TensorRT-LLM serve ``/v1/completions`` and ``/v1/chat/completions`` with server-sent
 events. A chunk need not be a round, so rounds are those of the record that the last chunks hold, if any; the times of a
-server without one are those of the arrivals. Imports only the standard library.
-"""
-
-from __future__ import annotations
+server without one are those of the arrivals. Imports only the standard library."""
 
 import http.client
 import json
@@ -30,11 +27,9 @@ RECORDS = ("usage", "timings", "metrics", "meta_info")
 
 @dataclass(slots=True)
 class LiveRequest:
-    """A request to the server at ``url``; iterating sends it and yields each text as it arrives.
-
-    ``options`` are further fields of the body (``max_tokens``, ``temperature``, ``model``). After the iteration, or an
-    interrupted one, :meth:`trace` has what was observed.
-    """
+    """A request to the server at ``url``; iterating sends it and yields each text as it arrives. ``options`` are
+    further fields of the body (``max_tokens``, ``temperature``, ``model``). After the iteration, or an interrupted one,
+    :meth:`trace` has what was observed."""
 
     url: str
     prompt: str

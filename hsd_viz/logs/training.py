@@ -1,7 +1,5 @@
 """Databases from the first part of a log, so that the rest can be judged with them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -31,8 +29,7 @@ def build(
     The model database and the 5-grams count outputs, the statistics database prompts and outputs. Returns the number
     of records used: a log is in the order of time, so none of the rest can have been seen.
 
-    Raises: ValueError: if there is no tokenizer or the part has no usable request.
-    """
+    Raises: ValueError: if there is no tokenizer or the part has no usable request."""
     check_range("the training share", share, 0.01, 0.99)
     if not tokenizer.vocabulary:
         raise ValueError("databases need a tokenizer: give that of the log's model")

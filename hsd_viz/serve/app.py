@@ -1,8 +1,7 @@
 """The web application: ``POST /decode`` streams events; ``GET /models``, ``/health`` and ``/metrics``.
 
 It knows nothing of Ray: it passes requests to :class:`~hsd_viz.serve.worker.Decoders`. Visitors are strangers: bodies,
-prompts, lengths and models are limited; a model is a name on the list, never a path or hub id.
-"""
+prompts, lengths and models are limited; a model is a name on the list, never a path or hub id."""
 
 import hmac
 import json
@@ -30,11 +29,9 @@ RETRY_SECONDS = 5
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What visitors may do. ``models`` are the allowed names; ``token`` is required from all if set.
-
-    ``hosts`` are the accepted Host headers (``*``: any); ``slots`` decodes run at a time, ``queue`` requests wait, at
-    most ``per_visitor`` of each visitor; a decode may take ``seconds``.
-    """
+    """What visitors may do. ``models`` are the allowed names; ``token`` is required from all if set. ``hosts`` are the
+    accepted Host headers (``*``: any); ``slots`` decodes run at a time, ``queue`` requests wait, at most
+    ``per_visitor`` of each visitor; a decode may take ``seconds``."""
 
     models: tuple[str, ...] = ("nano", "small", "target")
     slots: int = 1
@@ -91,11 +88,8 @@ class Service:
         self._keys: dict[str, Stream] = {}
 
     def check(self, body: bytes) -> dict[str, Any]:
-        """Return the arguments of a decode.
-
-        Raises:
-            ValueError: if the body is not a valid request or exceeds a limit.
-        """
+        """Return the arguments of a decode. Raises: ValueError: if the body is not a valid request or exceeds a
+        limit."""
         try:
             request = DecodeRequest.model_validate_json(body)
         except ValidationError as invalid:
@@ -121,11 +115,7 @@ class Service:
                 raise ValueError(f"stack: the model {model.name!r} is not offered here: use {allowed}")
 
     def open(self, request: dict[str, Any], visitor: str, key: str | None) -> "Stream":
-        """Take a place in the queue for a checked request.
-
-        Raises:
-            QueueFullError: if there is none.
-        """
+        """Take a place in the queue for a checked request. Raises: QueueFullError: if there is none."""
         return Stream(self, request, self.queue.join(visitor), key)
 
     def claim(self, key: str | None, stream: "Stream") -> None:

@@ -5,10 +5,7 @@ tokens per target forward pass, bonus included (plain decoding: 1.00). Drafting 
 on look-ups and database updates, model forward passes excluded. Speed counts from the end of prefill.
 
 A trace imported from another engine (:mod:`hsd_viz.logs.engines`) has counts in its meta; what they do not determine is
-*not observed*: ``None``.
-"""
-
-from __future__ import annotations
+*not observed*: ``None``."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -31,11 +28,9 @@ def repetition_share(token_ids: Sequence[int]) -> float:
 
 
 def metrics(trace: Rows) -> dict[str, Any]:
-    """Return all metrics of one trace; rates are ``None`` where the denominator is zero. Times in seconds.
-
-    ``levels`` has one entry per verifying level, bottom first, with the histogram of accepted counts (index =
-    accepted); ``calls_by_level`` one per (level, name, kind).
-    """
+    """Return all metrics of one trace; rates are ``None`` where the denominator is zero. Times in seconds. ``levels``
+    has one entry per verifying level, bottom first, with the histogram of accepted counts (index = accepted);
+    ``calls_by_level`` one per (level, name, kind)."""
     meta = trace.meta
     if "counts" in meta:
         return _imported(trace)
@@ -144,11 +139,7 @@ def target_round_of(rounds: Sequence[RoundRow]) -> dict[int, int]:
 
 
 def check(trace: Rows) -> None:
-    """Check the identities of a complete trace.
-
-    Raises:
-        ValueError: if one is violated; the message names the first.
-    """
+    """Check the identities of a complete trace. Raises: ValueError: if one is violated; the message names the first."""
     rounds = {r.id: r for r in trace.round_rows}
     target = max((r.level for r in trace.round_rows), default=0)
     top = [r for r in trace.round_rows if r.level == target]

@@ -156,9 +156,9 @@ def _sentence(text: str) -> str:
 
 
 def _page(report: ReplayReport) -> bytes:
-    from hsd_viz.logs.page import page
+    from hsd_viz.bench.page import tables_page
 
-    return page(f"Replay of {report.log['name']}", report.introduction(), report.tables()).encode("utf-8")
+    return tables_page(f"Replay of {report.log['name']}", report.introduction(), report.tables()).encode("utf-8")
 
 
 def _json(report: ReplayReport) -> bytes:

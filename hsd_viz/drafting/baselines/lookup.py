@@ -1,7 +1,5 @@
 """Prompt lookup: copy what followed the earliest occurrence of the text's last tokens."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 
 from hsd_viz.drafting.context import spell
@@ -15,8 +13,7 @@ class PromptLookup:
     copies the up to 10 tokens after its earliest occurrence, up to an end-of-text token. There are no scores. Source:
     Saxena 2023, "Prompt Lookup Decoding" (github.com/apoorvumang/prompt-lookup-decoding), with the defaults of
     transformers' ``PromptLookupCandidateGenerator``. The author's rule is ``longest=3, whole=True``: whole copies of
-    ten tokens only.
-    """
+    ten tokens only."""
 
     name = "lookup"
     nodes = 10

@@ -1,7 +1,5 @@
 """Token Recycling: the latest most probable successors of each token, drafted as a fixed tree."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 
 from hsd_viz.drafting.tree import DraftTree, as_eos_set
@@ -46,8 +44,7 @@ class TokenRecycling:
 
     ``successors`` is the state that outlives a run: passed from run to run it is warm (the paper never resets it), a
     new one (the default) cold. Differences: a token without an observation has no children (the published matrix begins
-    as zeros, so token 0 is drafted), and nothing is drafted after an end-of-text token.
-    """
+    as zeros, so token 0 is drafted), and nothing is drafted after an end-of-text token."""
 
     name = "recycling"
     nodes = sum(map(sum, TEMPLATE))

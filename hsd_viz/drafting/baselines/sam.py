@@ -1,7 +1,5 @@
 """SAM-Decoding: copy what followed the longest suffix of the text that occurred before."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from heapq import heappop, heappush
@@ -18,8 +16,7 @@ class SuffixAutomaton:
     Appending takes amortized constant time. A state represents substrings that end at the same places. ``length[s]`` is
     the length of its longest, ``link[s]`` the state of its longest suffix that ends at more places (-1 for the root,
     state 0), ``follow[s]`` maps a token to the next state, ``first[s]`` is its earliest end. ``last`` is the state of
-    the whole text.
-    """
+    the whole text."""
 
     __slots__ = ("_own", "first", "follow", "last", "length", "link", "tokens")
 
@@ -106,8 +103,7 @@ class SAMDecoding:
     * from the static texts, if their match is longer than the text's by more than ``bias`` (5): a tree of what
       followed, best first by relative frequency, at most ``width`` (8) nodes of one depth.
 
-    Nothing is drafted after an end-of-text token.
-    """
+    Nothing is drafted after an end-of-text token."""
 
     name = "sam"
     nodes, alpha, bias, width = 60, 4, 5, 8

@@ -1,7 +1,5 @@
 """The databases of the ladder: statistics from the corpus, the model database from the target's outputs."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -46,8 +44,7 @@ def rebuild_databases(
         progress: called with the current activity and its completed share.
 
     Raises:
-        ValueError: for an unknown kind, missing weights, or tokens of another tokenizer.
-    """
+        ValueError: for an unknown kind, missing weights, or tokens of another tokenizer."""
     if only not in (None, *STORED):
         raise ValueError(f"unknown database '{only}': choose from {', '.join(STORED)}")
     weights = Path(weights) if weights is not None else weights_dir()

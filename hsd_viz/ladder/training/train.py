@@ -3,10 +3,7 @@
     hsd-viz ladder train --profile long --out DIR
 
 Deterministic for a given seed, machine and thread count. The same command resumes a stopped run from its last
-checkpoint; the resumed run repeats the losses of an uninterrupted one.
-"""
-
-from __future__ import annotations
+checkpoint; the resumed run repeats the losses of an uninterrupted one."""
 
 import json
 import math
@@ -101,11 +98,7 @@ class Stage:
         return {"profile": self.profile.name, "models": models} | {key: getattr(self, key) for key in kept}
 
     def restore(self) -> None:
-        """Continue from the checkpoint.
-
-        Raises:
-            ValueError: if the checkpoint is of another seed or profile.
-        """
+        """Continue from the checkpoint. Raises: ValueError: if the checkpoint is of another seed or profile."""
         state = load_checkpoint(self.path)
         if (state["seed"], state["profile"]) != (self.seed, self.profile.name):
             found = f"profile {state['profile']} and seed {state['seed']}"
@@ -116,10 +109,8 @@ class Stage:
             setattr(self, key, state[key])
 
     def fit(self, limit: float | None, progress: Callable[[str], None], stop_at: int | None = None) -> None:
-        """Train to the end, with checkpoints.
-
-        ``limit``: seconds of the whole stage; the decay is brought forward so that it ends in time.
-        """
+        """Train to the end, with checkpoints. ``limit``: seconds of the whole stage; the decay is brought forward so
+        that it ends in time."""
         windows = text.heldout_windows(self.data.heldout, 16, min(self.profile.chunk, 1024))
         begun, before = time.perf_counter() - self.seconds, time.process_time() - self.processor_seconds
         first, earlier, saved, stays = self.step, self.seconds, self.seconds, 1 - self.run.decay
@@ -180,11 +171,8 @@ def to_stderr(line: str) -> None:
 
 
 def trained_target(out: Path, profile: Profile) -> Network:
-    """Return the target of a training folder: the better of its last and its averaged weights.
-
-    Raises:
-        ValueError: if the target has not been trained to its end.
-    """
+    """Return the target of a training folder: the better of its last and its averaged weights. Raises: ValueError: if
+    the target has not been trained to its end."""
     path = out / "target.pt"
     state = load_checkpoint(path) if path.exists() else {"step": 0, "steps": 1}
     if state["step"] < state["steps"]:
@@ -223,8 +211,7 @@ def train_ladder(
 
     Raises:
         ValueError: for an unknown profile, stage or device, for a checkpoint of another seed or profile, and if another
-            process trains in ``out``.
-    """
+            process trains in ``out``."""
     started = time.perf_counter()
     plan = find_profile(profile) if isinstance(profile, str) else profile
     for name in (*stages, *(steps or ())):
