@@ -1,7 +1,8 @@
 """Small HTML for the representations of objects in notebooks: tables and facts, all text escaped. Pure.
 
 Styles are inline and colours inherited, so that the result is readable on any page, also where scripts and style sheets
-are removed (GitHub, Quarto, nbconvert)."""
+are removed (GitHub, Quarto, nbconvert).
+"""
 
 import html
 from collections.abc import Iterable, Sequence

@@ -1,6 +1,7 @@
 """Ray: start it or join a cluster, and run the parts of a measurement on its nodes.
 
-Needs the extra ``cluster``; each node needs this package and the files that the parts read."""
+Needs the extra ``cluster``; each node needs this package and the files that the parts read.
+"""
 
 import logging
 import os
@@ -31,7 +32,8 @@ class Part:
 
 def start(address: str = LOCAL, cpus: int = 1) -> Any:
     """Start Ray on this machine with at least ``cpus`` CPUs, or join the cluster at ``address``; return the module.
-    Raises: ValueError: if it does not start."""
+    Raises: ValueError: if it does not start.
+    """
     # Ray reports its usage over the network otherwise, and looks for a newer version.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     # Its own limit of 30 s is too short on a busy machine.
@@ -56,7 +58,8 @@ def sweep(
 ) -> Iterator[Part]:
     """Run ``work(part)`` for each part on Ray and yield the parts as they finish; closing it cancels the others. Each
     part gets ``cpus`` and ``gpus``. One whose node or process is lost is run again elsewhere. Raises: ValueError: if
-    Ray does not start, no node has the GPUs, a part raises one, or is lost too often."""
+    Ray does not start, no node has the GPUs, a part raises one, or is lost too often.
+    """
     ray = start(address, int(cpus))
     try:
         if gpus > ray.cluster_resources().get("GPU", 0):

@@ -46,7 +46,8 @@ UNKNOWN = Estimate()
 
 def resample(units: int, seed: int = 0, resamples: int = RESAMPLES) -> np.ndarray:
     """Return ``[1 + resamples, units]``: how often each unit counts in the sample (row 0) and in its resamples.
-    ``weights @ values`` are then the sums of a figure and of its resamples; a ratio of two is a paired bootstrap."""
+    ``weights @ values`` are then the sums of a figure and of its resamples; a ratio of two is a paired bootstrap.
+    """
     whole = np.ones((1, units), int)
     if not units:
         return whole
@@ -60,7 +61,8 @@ def ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
 
 def estimate(samples: np.ndarray, units: int) -> Estimate:
     """Return the estimate of ``[1 + resamples]`` values in the order of :func:`resample`, NaN where undefined. A single
-    unit has no interval: each of its resamples is the unit itself."""
+    unit has no interval: each of its resamples is the unit itself.
+    """
     value, resampled = float(samples[0]), samples[1:][~np.isnan(samples[1:])]
     if np.isnan(value):
         return UNKNOWN

@@ -6,7 +6,8 @@ import socket
 
 def check_address(host: str, port: int, token: str | None) -> None:
     """Check host, port and token. Raises: ValueError: if the port is out of range or in use, or a host other than
-    loopback has no token."""
+    loopback has no token.
+    """
     if not 1 <= port <= 65535:
         raise ValueError(f"port {port} is out of range: use 1 to 65535")
     if not token and not is_loopback(host):

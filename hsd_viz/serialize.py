@@ -3,7 +3,8 @@
 An :class:`~hsd_viz.intervals.Estimate` becomes two keys, ``name`` and ``name_ci: [low, high]``. Field metadata: ``key``
 is the key in the data, ``first`` puts it before the inherited fields, ``omit`` leaves it out where it is ``None`` or
 unknown, ``bare`` makes its value that of the whole record. A mapping of tuples becomes a list of ``[*key, value]``.
-When read, keys that are missing take the field's default, and keys without a field are ignored."""
+When read, keys that are missing take the field's default, and keys without a field are ignored.
+"""
 
 import functools
 import types
@@ -56,7 +57,8 @@ def to_dict(record: Any) -> dict[str, Any]:
 
 def from_dict(kind: type[T], data: Any) -> T:
     """Read an instance of the dataclass ``kind`` from JSON data. Raises: KeyError: if a field without a default is
-    missing. TypeError: if a value is not of the field's type."""
+    missing. TypeError: if a value is not of the field's type.
+    """
     if not isinstance(data, Mapping):
         raise TypeError(f"{kind.__name__} needs an object, not {type(data).__name__}")
     found = {}

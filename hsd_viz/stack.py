@@ -60,7 +60,8 @@ class LargerDraftWarning(UserWarning):
 @dataclass(frozen=True, slots=True)
 class DraftSource:
     """A database drafter, a baseline or ``auto`` as the first part of a stack. ``items`` are databases, in access
-    order, and options; empty for the default. Those of ``auto`` are ``db`` and model names."""
+    order, and options; empty for the default. Those of ``auto`` are ``db`` and model names.
+    """
 
     name: str
     items: tuple[str, ...] = ()
@@ -75,7 +76,8 @@ class DraftSource:
 @dataclass(frozen=True, slots=True)
 class Model:
     """A model: a ladder name, a hub id or a path, with ``[skip=...]`` if layers are left out (:func:`split_skip`).
-    ``lookahead`` is ``None`` if omitted, and for the target."""
+    ``lookahead`` is ``None`` if omitted, and for the target.
+    """
 
     name: str
     lookahead: int | None = None
@@ -123,7 +125,8 @@ class Stack:
     def drafts_with_models(self) -> bool:
         """Whether draft models may be used. They consume random numbers, so that above temperature 0 the text may
         differ from plain decoding with the same seed. Databases and baselines (point masses) leave the random number of
-        each position unchanged."""
+        each position unchanged.
+        """
         if self.bottom is not None and self.bottom.name == "auto":
             return set(self.bottom.items) != {"db"}
         return bool(self.drafts)

@@ -76,7 +76,8 @@ def table_lines(rows: Rows) -> list[str]:
 @dataclass(frozen=True, slots=True)
 class Progress:
     """``done`` of ``total`` decodes are finished; the next one is ``stack`` on ``prompt`` (empty during warm-up).
-    ``note`` names the work before the first measured decode: compiling, trying settings."""
+    ``note`` names the work before the first measured decode: compiling, trying settings.
+    """
 
     done: int
     total: int

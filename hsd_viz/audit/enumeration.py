@@ -2,7 +2,8 @@
 
 A random number is a :class:`Chance`: an unknown number, uniform in an interval. A comparison with a number that the
 interval does not decide splits it, and the program runs once for each side. Programs that compare random numbers with
-probabilities, scale them, or search them in cumulative sums (numpy's ``searchsorted`` included) run unchanged."""
+probabilities, scale them, or search them in cumulative sums (numpy's ``searchsorted`` included) run unchanged.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ MAX_RUNS = 1_000_000
 class Choices:
     """The random decisions of one run, and a source of random numbers for the program. It has the methods of
     ``numpy.random.Generator`` and ``random.Random`` that decoders need. ``weight`` is the probability of the decisions
-    so far."""
+    so far.
+    """
 
     def __init__(self, path: list[tuple[int, list[float]]]) -> None:
         self._path, self._next = path, 0
@@ -54,7 +56,8 @@ class Choices:
 
 def outcomes(program: Callable[[Choices], T], max_runs: int = MAX_RUNS) -> Iterator[tuple[T, float]]:
     """Yield (result, probability) for every run of ``program``, which draws from the :class:`Choices` it is given.
-    Raises: ValueError: if there are more than ``max_runs`` runs."""
+    Raises: ValueError: if there are more than ``max_runs`` runs.
+    """
     path: list[tuple[int, list[float]]] = []
     for _ in range(max_runs):
         choices = Choices(path)

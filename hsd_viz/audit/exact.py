@@ -25,7 +25,8 @@ Decoder = Callable[["Task"], Sequence[int]]
 @dataclass(frozen=True, slots=True)
 class Toy:
     """Toy models over a small vocabulary: tables by the last two tokens, smallest model first. ``rows`` are the
-    probabilities at the audit's temperature."""
+    probabilities at the audit's temperature.
+    """
 
     logits: tuple[np.ndarray, ...]
     rows: tuple[np.ndarray, ...]
@@ -40,7 +41,8 @@ class Toy:
 
     def row(self, model: int, text: Sequence[int], temperature: float | None = None) -> Row:
         """Return the probabilities ``[V]`` after ``text`` by ``model`` (-1: the target) at the audit's temperature, or
-        at another."""
+        at another.
+        """
         if temperature is None:
             return self.rows[model][text[-2], text[-1]]
         return softmax(self.logits[model][text[-2], text[-1]] / temperature)
@@ -57,7 +59,8 @@ class Task(Toy):
 
     It returns at most ``new_tokens`` tokens that follow ``prompt``; a token of ``eos`` ends the text. ``logits[k]`` is
     the table ``[V, V, V]`` of model k (next to last token, last token, next token), :meth:`row` its probabilities.
-    ``random`` has ``random()``, ``choice(n, p)`` and ``choices(values, weights)``."""
+    ``random`` has ``random()``, ``choice(n, p)`` and ``choices(values, weights)``.
+    """
 
     random: Choices
 
@@ -65,7 +68,8 @@ class Task(Toy):
 @dataclass(frozen=True, slots=True)
 class WrongConditional:
     """The first conditional that differs: after ``prefix`` (new tokens), the law of the next token is ``found``, not
-    ``expected``."""
+    ``expected``.
+    """
 
     instance: int
     prefix: tuple[int, ...]
@@ -84,7 +88,8 @@ class ExactAudit:
     ``error`` is the largest difference between the probability of an output and the target's, over ``outputs`` outputs
     of ``instances`` toy instances, from ``runs`` runs. ``wrong`` is the first wrong conditional, ``faults`` the numbers
     of the faults in :data:`~hsd_viz.audit.faults.FAULTS` that explain it, ``malformed`` an output that is not a text
-    for the task."""
+    for the task.
+    """
 
     lossless: bool
     error: float
@@ -130,7 +135,8 @@ def exact(
     in float32 needs 1e-5.
 
     Raises:
-        ValueError: if a number is out of range, or if there are more than ``max_runs`` outcomes."""
+        ValueError: if a number is out of range, or if there are more than ``max_runs`` outcomes.
+    """
     check_range("the number of models", models, 1, 4)
     check_range("the vocabulary", vocabulary, 2, 6)
     check_range("the number of new tokens", new_tokens, 1, 8)

@@ -4,7 +4,8 @@ Texts come in pairs, one of each decoder for the same prompt. If both have one d
 two texts came from which decoder, regardless of what is known of earlier pairs. The test bets on that coin with what
 earlier pairs suggest: which tokens one decoder prefers, and whether it prefers likely texts. Its mean wealth (an
 e-value) exceeds 1 / alpha with a probability of at most alpha, over all times at once (Ville 1939; Shafer 2021). Tokens
-are compared given the tokens before them; the evidence of a token is shrunk until it was seen often."""
+are compared given the tokens before them; the evidence of a token is shrunk until it was seen often.
+"""
 
 import math
 from collections import Counter
@@ -50,7 +51,8 @@ class PairTest:
 
     def largest_difference(self) -> tuple[Prefix, str, float, float] | None:
         """Return (prefix, token, its frequency for the first decoder, for the second) where the two differ most, in
-        standard errors."""
+        standard errors.
+        """
         best, found = 0.0, None
         for prefix in self._seen[0].keys() & self._seen[1].keys():
             first, second = (seen[prefix] for seen in self._seen)
@@ -92,7 +94,8 @@ def power(
 ) -> dict[float, float]:
     """Return, by share, how often the test finds a decoder that gives a wrong text in that share of its outputs. The
     right decoder draws from the observed ``texts`` of each prompt; the wrong one gives the prompt's most frequent text
-    instead, in the given share. With share 0 this is the rate of false alarms, at most ``alpha`` in expectation."""
+    instead, in the given share. With share 0 this is the rate of false alarms, at most ``alpha`` in expectation.
+    """
     random, found = Random(seed), {}
     prompts = list(texts)
     favourite = {prompt: Counter(some).most_common(1)[0][0] for prompt, some in texts.items()}

@@ -70,7 +70,8 @@ def loop_decoder(
 ) -> Decoder:
     """Return the loop of ``stack`` over a task's toy models, which replace the stack's models in order; ``lowest``
     makes another model in place of the first. Databases and baselines are the real ones; they begin with an empty
-    memory. ``rule`` is the verification rule."""
+    memory. ``rule`` is the verification rule.
+    """
     parsed = (parse(stack) if isinstance(stack, str) else stack).resolved(4)
 
     def decode(task: Task) -> list[int]:

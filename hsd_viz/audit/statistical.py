@@ -1,7 +1,8 @@
 """The statistical audit of two OpenAI-style endpoints of one model, with and without speculation.
 
 Sampling: the sequential test of :mod:`~hsd_viz.audit.sequential`. Greedy decoding: the first divergence of each prompt,
-which is a near-tie of two tokens (rounding decides, and batches round differently) or a bug."""
+which is a near-tie of two tokens (rounding decides, and batches round differently) or a bug.
+"""
 
 import json
 import re
@@ -25,7 +26,8 @@ Progress = Callable[[int, int, str], None]
 @dataclass(frozen=True, slots=True)
 class Completion:
     """A completion: its ``tokens`` as text (words, where the endpoint does not report tokens) and, by position, the log
-    probabilities of the likeliest tokens, where reported."""
+    probabilities of the likeliest tokens, where reported.
+    """
 
     tokens: tuple[str, ...]
     likely: tuple[dict[str, float], ...] | None
@@ -71,7 +73,8 @@ def _completion(choice: dict[str, Any]) -> Completion:
 @dataclass(frozen=True, slots=True)
 class Divergence:
     """The first place where the greedy texts of a prompt differ: ``kind`` is ``near-tie``, ``bug`` or ``unknown`` (the
-    endpoint reports no log probabilities); ``gap`` is the plain endpoint's preference for its own token, in nats."""
+    endpoint reports no log probabilities); ``gap`` is the plain endpoint's preference for its own token, in nats.
+    """
 
     prompt: str
     place: int
@@ -87,7 +90,8 @@ class StatisticalAudit:
 
     ``evidence`` is the test's wealth: at 1 / ``alpha`` the distributions differ. ``power`` gives, by the share of
     outputs in which a decoder is wrong, how often the test would have found that. ``difference`` is the largest one:
-    ((prompt, tokens), token, frequency with speculation, without)."""
+    ((prompt, tokens), token, frequency with speculation, without).
+    """
 
     alpha: float
     prompts: int
@@ -141,7 +145,8 @@ def statistical(
 ) -> StatisticalAudit:
     """Compare the endpoints on ``prompts``: one greedy text each, then up to ``samples`` pairs of sampled texts. The
     test of pairs stops as soon as it is decided. Ctrl-C ends it with a partial result. Raises: ValueError: if the
-    prompts are missing, or an endpoint does not answer."""
+    prompts are missing, or an endpoint does not answer.
+    """
     if not prompts:
         raise ValueError("an audit needs at least one prompt")
     found, test = StatisticalAudit(alpha, len(prompts)), PairTest()

@@ -7,7 +7,8 @@ Its definitions (``evaluation/speed.py`` of github.com/hemingkx/Spec-Bench) diff
 - mean accepted tokens: tokens per forward pass of the target, over all steps of all questions. Plain decoding has 1.00.
 
 One difference remains: Spec-Bench tokenizes the baseline's text again to count its tokens; here they are counted as
-decoded."""
+decoded.
+"""
 
 import json
 import re
@@ -103,7 +104,8 @@ def answer_lines(
 ) -> Iterator[str]:
     """Yield the answers of one stack as lines of an answer file for Spec-Bench's ``speed.py``, by question number.
     ``wall_time`` is the median over the repeats, prefill included; ``accept_lengths`` has the tokens of each step of
-    all turns."""
+    all turns.
+    """
     for prompt, turns in sorted(zip(prompts, answers, strict=True), key=lambda pair: pair[0].origin["question_id"]):
         outputs = [turn.output for turn in turns]
         choice = {

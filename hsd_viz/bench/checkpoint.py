@@ -1,7 +1,8 @@
 """The finished decodes of a bench on disk, so that the same command resumes where it stopped.
 
 A journal of JSON lines: the identity of the bench, then one line per decode, omitted question or tuned baseline. A line
-is appended between decodes, never during one; a last line that a crash has cut off is dropped when the file is read."""
+is appended between decodes, never during one; a last line that a crash has cut off is dropped when the file is read.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ _FORMAT = "hsd-viz bench, unfinished"
 class Checkpoint:
     """The progress of a bench. ``path``: its file (``None``: not stored); ``about`` identifies the bench. ``done`` maps
     (row, prompt) to the outputs of its repeats in order, ``left_out`` questions to reasons, ``tuned`` rows to
-    settings."""
+    settings.
+    """
 
     def __init__(self, path: Path | None = None, about: dict[str, Any] | None = None) -> None:
         self.path = path

@@ -3,7 +3,8 @@
 The change of a stack is its new tokens/s over its old ones. Reports that hold each prompt's time
 (:attr:`~hsd_viz.bench.report.StackResult.by_prompt`) are compared on the prompts of both, paired: the interval is that
 of a bootstrap over prompts. Older reports have an interval for each side, which also covers the differences between
-prompts; the two are combined as if independent, which is wider than the truth."""
+prompts; the two are combined as if independent, which is wider than the truth.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,8 @@
 """transformers' own ``generate`` loops on the same weights, device and threads, and the search for their best settings.
 
 A hook on the target counts its forward passes, a stopping criterion sees the text after each of them. The first pass is
-prefill and step in one, so its end is the end of prefill, and its tokens do not count as timed."""
+prefill and step in one, so its end is the end of prefill, and its tokens do not count as timed.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +50,8 @@ WARM_UP_TOKENS = 8
 class HFDecoder:
     """Decode with ``hf-generate``, ``hf-lookup`` or ``hf-assistant[MODEL]``. ``settings`` override fields of
     transformers' ``GenerationConfig``: the target's for ``hf-lookup``, the assistant's for ``hf-assistant`` (where
-    transformers reads them). Raises: ValueError: if the model cannot assist."""
+    transformers reads them). Raises: ValueError: if the model cannot assist.
+    """
 
     def __init__(self, engine: LocalEngine, stack: HFStack, settings: Mapping[str, Any] | None = None) -> None:
         self._stack = stack
@@ -128,7 +130,8 @@ class HFDecoder:
 class _Watch(StoppingCriteria):
     """Record every forward pass of the target and the text after it; never stop the loop. Before transformers 5.18,
     what proposes candidates asks the stopping criteria about them, too: such calls follow no forward pass of the
-    target."""
+    target.
+    """
 
     def __init__(self, prompt: int, device: torch.device) -> None:
         self._prompt = prompt
@@ -178,7 +181,8 @@ class _Watch(StoppingCriteria):
 
 def spare_prompts(suite: Suite, whole: Suite) -> tuple[Prompt, ...]:
     """Return prompts to tune on, of all categories in turn: those of ``whole`` that ``suite`` omits, else of the
-    shipped suite. Raises: ValueError: if every prompt is measured."""
+    shipped suite. Raises: ValueError: if every prompt is measured.
+    """
     measured = {p.text for p in suite.prompts}
     for source in (whole, load_suite("heldout")):
         left = tuple(p for p in source.prompts if p.text not in measured)
@@ -200,7 +204,8 @@ def tune(
 ) -> Tuned | None:
     """Return the fastest settings of ``stack`` on ``prompts``, interleaved; ``None`` without a choice or if cancelled.
     Of a question the first turn is tried, as ``template`` writes it; prompts that do not fit the context are
-    skipped."""
+    skipped.
+    """
     grid = GRIDS[stack.name]
     if not grid:
         return None

@@ -3,7 +3,8 @@
 Some drafters learn from run to run: ``suffix`` keeps earlier outputs, ``recycling`` its adjacency matrix,
 ``ngram-cache`` the counts of earlier texts. A **cold** row has a fresh memory for each decode. A **warm** row has one
 memory for the whole suite, so that the order of the prompts is part of what is measured. Every repeat of the suite
-starts with an empty memory, which has then seen each earlier prompt once and never the prompt's own output."""
+starts with an empty memory, which has then seen each earlier prompt once and never the prompt's own output.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +42,8 @@ class Output:
     what ran the models. ``emitted`` has the tokens of each forward pass of the target. ``first_token_seconds`` counts
     from the start of the decode, prefill included; ``waits`` has, for each later forward pass of the target, the
     seconds since the tokens before and the number of its tokens. A question is one output, all its turns together,
-    which are kept apart in ``turns``."""
+    which are kept apart in ``turns``.
+    """
 
     token_ids: tuple[int, ...]
     seconds: float
@@ -183,7 +185,8 @@ def draft_seconds(trace: Trace) -> tuple[float, ...]:
 
 def joined(answers: Sequence[Answer]) -> Output:
     """Return the turns of a question as one output: times and counts summed, sequences concatenated. The time to the
-    first token is the mean over the turns."""
+    first token is the mean over the turns.
+    """
     outputs = [a.output for a in answers]
     names = ("seconds", "timed_tokens", "prefill_seconds", "target_forwards", "drafted", "accepted")
     reported = all(o.draft_seconds is not None for o in outputs)

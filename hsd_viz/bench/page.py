@@ -1,6 +1,7 @@
 """A bench report as one HTML page without scripts or network requests. The templates escape all text of the report.
 
-Bars are HTML, as wide as their place."""
+Bars are HTML, as wide as their place.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +54,8 @@ def bars(
     rows: Sequence[Bar], title: str, most: float = 0.0, form: str = "%.2f×", reference: float | None = 1.0
 ) -> Markup:
     """Return horizontal bars with a line at ``reference``, on a scale up to ``most`` or what they need. ``form`` writes
-    the figures."""
+    the figures.
+    """
     from markupsafe import Markup
 
     largest = max([most, reference or 1e-9, *(row.most() for row in rows)])

@@ -1,6 +1,7 @@
 """Find the fastest stack on this machine: calibrate, rank by the latency law, measure the best.
 
-Calibration and measurement use different prompts of a suite: every second one of each category."""
+Calibration and measurement use different prompts of a suite: every second one of each category.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -35,7 +36,8 @@ PROMPTS = 24
 class PlanRequest:
     """Settings of a plan. ``models`` are the draft models (``None``: those of the ladder below the target), ``stacks``
     are predicted and measured in addition to the ranked ones, of which the best ``measured`` are measured (0: none), on
-    the calibration's own prompts with ``same_prompts``."""
+    the calibration's own prompts with ``same_prompts``.
+    """
 
     models: tuple[str, ...] | None = None
     stacks: tuple[str, ...] = ()
@@ -70,7 +72,8 @@ class PlanRequest:
 class MeasuredStack:
     """Figures of a stack over some prompts: ratios of sums, prefill excluded. ``interval`` is the 95 % bootstrap
     interval of ``ms_per_token`` over prompts. ``forwards_per_token`` goes by model (steps of a launch count each),
-    ``lookups_per_token`` has a database's look-ups by its name."""
+    ``lookups_per_token`` has a database's look-ups by its name.
+    """
 
     ms_per_token: float
     interval: tuple[float, float]
@@ -95,7 +98,8 @@ class Plan:
 
     ``rows`` are (prediction, measurement), fastest prediction first; ``was_stored``: the calibration is from an earlier
     run; ``repriced`` has the predictions of the measured stacks at the costs of their own measurement, ms per token;
-    ``measured_on`` names the measured prompts; ``complete`` is False after an interruption."""
+    ``measured_on`` names the measured prompts; ``complete`` is False after an interruption.
+    """
 
     models: tuple[str, ...]
     stored: StoredCalibration
@@ -114,7 +118,8 @@ Decodes = tuple[dict[tuple[int, str], list["_Decode"]], dict[str, LevelCost], bo
 
 def split(suite: Suite, limit: int) -> tuple[Suite, Suite]:
     """Return the prompts to calibrate on and to measure on: alternate ones of each category, at most ``limit`` of each.
-    A single prompt is used for calibration."""
+    A single prompt is used for calibration.
+    """
     halves: tuple[list, list] = ([], [])
     for category in suite.categories:
         for k, prompt in enumerate(p for p in suite.prompts if p.category == category):
@@ -139,7 +144,8 @@ def plan(
 ) -> Plan | None:
     """Calibrate, rank and measure; ``None`` if it was interrupted before the first calibration prompt was finished.
     ``decoding`` takes the place of :func:`decodes`. Ctrl-C and ``cancelled`` end it with a partial result. Raises:
-    ValueError: for bad input."""
+    ValueError: for bad input.
+    """
     texts, others = split(suite, request.limit)
     if request.same_prompts:
         others = texts
@@ -247,7 +253,8 @@ def decodes(
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Decodes:
     """Decode the prompts of these ``numbers`` with all stacks in turn. The costs are those of these decodes, in case
-    the machine has changed since its calibration."""
+    the machine has changed since its calibration.
+    """
     stacks, suite, sampling = work.stacks, work.suite, work.sampling
     done: dict[tuple[int, str], list[_Decode]] = {}
     traces: list[Trace] = []
@@ -273,7 +280,8 @@ def decodes(
 
 def pooled(work: Work, done: Mapping[tuple[int, str], list[_Decode]]) -> dict[str, MeasuredStack]:
     """Return the figures by stack over the prompts that every stack has finished at least once. The time of a prompt is
-    the median over its repeats."""
+    the median over its repeats.
+    """
     finished = [k for k in range(len(work.suite.prompts)) if all((k, stack) in done for stack in work.stacks)]
     found = {}
     for stack in work.stacks:

@@ -91,7 +91,8 @@ def _row_data(prediction: Prediction, measured: MeasuredStack | None, repriced: 
 
 def _errors(rows: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
     """Return relative errors of the predictions: raw, without the machine's drift since the calibration, at measured
-    costs. The drift is that of plain decoding, whose prediction is only the cost of a forward pass."""
+    costs. The drift is that of plain decoding, whose prediction is only the cost of a forward pass.
+    """
     done = [row for row in rows if row["measured_ms_per_token"] is not None]
     if not done:
         return None

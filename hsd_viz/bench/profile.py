@@ -4,7 +4,8 @@ A profiled decode is separate from the measured ones: a stopwatch wraps what its
 log, recorder) and assigns every nanosecond to exactly one part, so that the parts of a round sum to its wall time.
 Switched off it costs nothing; switched on, some fifteen wrapped calls per round cost a few tenths of a microsecond
 each, which the parts include. What the native runtime does in a greedy forward pass (arg-maxes, the walk, the details
-of the walked rows) counts as forward pass."""
+of the walked rows) counts as forward pass.
+"""
 
 from __future__ import annotations
 
@@ -92,7 +93,8 @@ def profile_decode(
 ) -> list[Round]:
     """Return the target rounds of one recorded decode, each with its nanoseconds by part. They sum to the time of the
     decode, that of making the rows of its trace included. On a GPU the host waits for each forward pass, so that its
-    time is not attributed to the next transfer: rounds are a little slower than unobserved ones."""
+    time is not attributed to the next transfer: rounds are a little slower than unobserved ones.
+    """
     watch, rounds = Stopwatch(), []
     before, engine.on_decode = engine.on_decode, partial(_attach, watch, _wait(engine))
     try:
@@ -127,7 +129,8 @@ class PartTime:
 @dataclass(frozen=True, slots=True)
 class RoundProfile:
     """A profile of ``rounds`` target rounds, ``round_us`` their median microseconds, ``parts`` with the forward passes
-    first. ``python_over_forward``: all time outside forward passes, as a share of the target's forward passes."""
+    first. ``python_over_forward``: all time outside forward passes, as a share of the target's forward passes.
+    """
 
     rounds: int
     round_us: float

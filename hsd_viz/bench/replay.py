@@ -3,7 +3,8 @@
 A drafter that proposes tokens (point masses) does not change the text: greedy decoding takes the most likely tokens,
 and draws are keyed by position. Given a text of the target, the rounds that any such drafter would have needed follow
 from the text alone, and thousands of drafts can be evaluated per second. Drafters that read the target's rows
-(:mod:`hsd_viz.drafting.tree`) cannot be replayed."""
+(:mod:`hsd_viz.drafting.tree`) cannot be replayed.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +43,8 @@ class Text:
 class Replayed:
     """``tokens`` emitted in ``rounds`` of the target, with ``drafted`` nodes. ``examined`` and ``accepted`` count draft
     tokens by (source, key length): those whose parent was on the accepted path, and those on the path. ``shapes``
-    counts rounds by (nodes, depth of the tree, accepted tokens)."""
+    counts rounds by (nodes, depth of the tree, accepted tokens).
+    """
 
     tokens: int = 0
     rounds: int = 0
@@ -70,7 +72,8 @@ def replay(
     drafter: Drafter, text: Text, budget: int, eos: frozenset[int] = frozenset(), limit: int | None = None
 ) -> Replayed:
     """Draft as a decode that wrote ``text`` would have; ``limit``: its max new tokens (default: all written). Raises:
-    ValueError: if the drafter reads the target's rows."""
+    ValueError: if the drafter reads the target's rows.
+    """
     if not can_replay(drafter):
         raise ValueError(f"'{drafter.name}' reads the target's rows: it cannot be replayed")
     output, at = text.output, 0
@@ -131,7 +134,8 @@ class Alone:
 
 def alone(trace: Trace, databases: SharedDatabases, budget: int) -> list[Alone]:
     """Replay each of :data:`DRAFTERS` alone on the text of ``trace``, with up to ``budget`` draft tokens per round.
-    Each has its own empty memory (cold). Cost stopping is off, so that all propose up to the same budget."""
+    Each has its own empty memory (cold). Cost stopping is off, so that all propose up to the same budget.
+    """
     output = tuple(trace.token_ids[:MOST_TOKENS])
     text = Text("", tuple(trace.meta["prompt_ids"]), output)
     whole = len(output) == len(trace.token_rows)

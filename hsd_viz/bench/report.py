@@ -1,6 +1,7 @@
 """The report of a bench: figures per stack as ratios of sums over prompts, each with a bootstrap interval.
 
-On disk an :class:`Estimate` is two keys, the figure and ``..._ci: [low, high]``; see :mod:`hsd_viz.serialize`."""
+On disk an :class:`Estimate` is two keys, the figure and ``..._ci: [low, high]``; see :mod:`hsd_viz.serialize`.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ _OPTIONAL = {"omit": True}
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
     """What decoding ``outputs`` prompts measured. Speeds are tokens per second, times seconds, shares 0-1. The tokens
-    of a round appear together: for the time between tokens, they share the time of the round evenly."""
+    of a round appear together: for the time between tokens, they share the time of the round evenly.
+    """
 
     outputs: int
     tokens_per_second: Estimate
@@ -77,7 +79,8 @@ class StackResult(GroupFigures):
 
     ``token_identical_to_plain``: (equal outputs, outputs), ``None`` above temperature 0. ``by_prompt``: timed tokens
     and their seconds by prompt id, for :mod:`hsd_viz.bench.compare`. ``baseline_settings``: the options of transformers
-    that were the fastest, with ``tuned_on`` (prompt ids) and ``tried`` (all options with their tokens per second)."""
+    that were the fastest, with ``tuned_on`` (prompt ids) and ``tried`` (all options with their tokens per second).
+    """
 
     stack: str = field(metadata={"first": True})
     by_category: dict[str, GroupFigures]
@@ -198,7 +201,8 @@ def build_report(
 ) -> Report:
     """Return the report of a measurement. ``machine``: :func:`hsd_viz.machine.describe`; ``engine``: the fields of
     :class:`ReportSettings` that describe the engine; ``memory``: the fields of :class:`DecodeMemory` by row;
-    ``command``: the command line."""
+    ``command``: the command line.
+    """
     settings, plain = measurement.settings, measurement.outputs[PLAIN]
     low = {k for k, o in enumerate(plain) if repetition_share(o.token_ids) < LOW_REPETITION}
     used = [p.category for p in measurement.prompts]
@@ -266,7 +270,8 @@ def _group(outputs: Sequence[Output], plain: Sequence[Output], chosen: Sequence[
 def figures(outputs: Sequence[Output], plain: Sequence[Output], seed: int = 0) -> Figures:
     """Return every figure with its interval; ``plain[k]`` is the plain output of the prompt of ``outputs[k]``. Sums
     over prompts come before ratios, so that long outputs weigh more. A resample draws prompts; for the speed-up it
-    draws the same prompts on both sides."""
+    draws the same prompts on both sides.
+    """
     n = len(outputs)
     weights = resample(n, seed)
 
@@ -307,7 +312,8 @@ def _percentiles(
     samples: Sequence[Sequence[tuple[float, int]]], weights: np.ndarray, shares: Sequence[float]
 ) -> np.ndarray:
     """Return ``[shares, rows]``: percentiles over the samples of all prompts, for each row of ``weights``. ``weights``
-    are ``[rows, prompts]``; ``samples[k]`` are those of prompt ``k``: (value, how often it counts)."""
+    are ``[rows, prompts]``; ``samples[k]`` are those of prompt ``k``: (value, how often it counts).
+    """
     flat = np.array([sample for prompt in samples for sample in prompt]).reshape(-1, 2)
     order = np.argsort(flat[:, 0], kind="stable")
     values, counts = flat[order].T

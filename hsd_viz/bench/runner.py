@@ -2,7 +2,8 @@
 
 Timings drift with the state of the machine (other work, heat, caches). Stacks therefore alternate, A B C A B C ...,
 prompt by prompt and repeat by repeat: background load affects all stacks equally, and ratios between them hold where
-absolute times do not."""
+absolute times do not.
+"""
 
 import gc
 import warnings
@@ -32,7 +33,8 @@ class Settings:
     ``profile``: decode each prompt once more in our own loop to profile its rounds. ``tune_baselines``: try settings of
     transformers' loops first and measure the best ones in a row of their own, beside the defaults. ``state``: ``cold``,
     ``warm`` or ``both``, for drafters that learn (:mod:`~hsd_viz.bench.output`). ``budget``: the most draft tokens that
-    a database or baseline proposes at a time, without cost stopping; ``None``: its own. Deprecated: ``tune_rivals``."""
+    a database or baseline proposes at a time, without cost stopping; ``None``: its own. Deprecated: ``tune_rivals``.
+    """
 
     max_new_tokens: int = 128
     sampling: Sampling = field(default_factory=Sampling)
@@ -60,7 +62,8 @@ class Measurement:
 
     ``profiles`` has the target rounds of the profiled decodes by row, ``tuned`` the settings that were found by row.
     ``template`` is the one that questions were written with, ``left_out`` has the questions, by id, of which a turn did
-    not fit the context, and why. ``rows`` has the stack and state of each row."""
+    not fit the context, and why. ``rows`` has the stack and state of each row.
+    """
 
     suite: Suite
     settings: Settings
@@ -76,7 +79,8 @@ class Measurement:
 
 def read_stacks(texts: Sequence[str]) -> dict[str, Stack | HFStack]:
     """Parse stacks, by their canonical text; the plain ``target`` is put first where it is missing. Raises: ValueError:
-    if a text is not a stack, a stack is given twice, or a stack does not end in ``target``."""
+    if a text is not a stack, a stack is given twice, or a stack does not end in ``target``.
+    """
     stacks: dict[str, Stack | HFStack] = {}
     for text in texts:
         stack = parse_bench(text)
@@ -107,7 +111,8 @@ def run_bench(
     ``template``: how turns and answers become prompts (:func:`~hsd_viz.prompts.templates.choose_template`).
     ``checkpoint``: the decodes of an earlier run of the same bench, which are not repeated; it also stores those of
     this one. ``cancelled`` is called before each decode; a cancelled or interrupted bench returns what all stacks have
-    finished, with ``complete`` False. Raises: ValueError: if a stack, a prompt or a setting is not valid."""
+    finished, with ``complete`` False. Raises: ValueError: if a stack, a prompt or a setting is not valid.
+    """
     questions = any(p.turns for p in suite.prompts)
     writer = choose_template(engine.tokenizer, engine.models.target, template) if questions else None
     store = Checkpoint() if checkpoint is None else checkpoint

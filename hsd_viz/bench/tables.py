@@ -38,7 +38,8 @@ Rows = list[list[str]]
 @dataclass(frozen=True, slots=True)
 class Table:
     """``rows`` of cells, the head first; none where there is only a ``note``. ``title`` is for a page. ``kinds``: a key
-    of :data:`hsd_viz.bench.verdict.KINDS` for each row but the head; () where rows are not stacks."""
+    of :data:`hsd_viz.bench.verdict.KINDS` for each row but the head; () where rows are not stacks.
+    """
 
     title: str
     rows: Rows

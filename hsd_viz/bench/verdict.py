@@ -158,7 +158,8 @@ def plausible(figures: Figures) -> bool:
 
 def impossible(speedup: float | None, length: float | None) -> bool:
     """Return whether a speed-up over plain decoding exceeds the acceptance length by more than timing noise. A forward
-    pass that verifies drafts takes at least the time of a plain one, and emits ``length`` tokens, not one."""
+    pass that verifies drafts takes at least the time of a plain one, and emits ``length`` tokens, not one.
+    """
     return speedup is not None and length is not None and speedup > length * (1 + NOISE)
 
 

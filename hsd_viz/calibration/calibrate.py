@@ -11,7 +11,8 @@ pays for.
   between and beyond get their shape from forward passes timed in isolation (:mod:`~hsd_viz.calibration.forwards`).
 
 Decodes are not recorded, so that the cost of recording is not included. Measuring starts when the engine has finished
-compiling."""
+compiling.
+"""
 
 import hashlib
 import time
@@ -45,7 +46,8 @@ Report = Callable[[Progress], None]
 @dataclass(frozen=True, slots=True)
 class Workload:
     """The decodes of a calibration: draft models (smallest first) and databases under ``target``. ``max_levels`` leaves
-    out the stacks that only higher hierarchies need."""
+    out the stacks that only higher hierarchies need.
+    """
 
     suite: Suite
     drafts: Sequence[str]
@@ -95,7 +97,8 @@ def calibrate(
 ) -> StoredCalibration | None:
     """Measure the decodes of ``work``. Cancelled (``cancelled`` is called before each decode) or interrupted with
     Ctrl-C, the calibration covers the prompts that every stack had finished, with ``complete`` False; ``None`` without
-    any. Raises: ValueError: for bad input, or if all texts ended at once."""
+    any. Raises: ValueError: for bad input, or if all texts ended at once.
+    """
     steps = calibration_steps(engine, work, report=progress, cancelled=cancelled)
     stop = False
     try:
@@ -115,7 +118,8 @@ def calibration_steps(
 ) -> Generator[Progress, None, StoredCalibration | None]:
     """Yield the progress before each decode of a calibration, and return the calibration. ``KeyboardInterrupt`` ends it
     early. ``report`` gets progress while the engine compiles; ``cancelled`` ends the timing of isolated forward
-    passes."""
+    passes.
+    """
     prompts, stacks, sampling = work.suite.prompts, work.stacks(), work.sampling
     total, created = len(stacks) * len(prompts), time.time()
     texts: list[list[Trace]] = []
@@ -177,7 +181,8 @@ def calibrated(
 ) -> tuple[StoredCalibration | None, bool]:
     """Return (calibration, whether it was stored): a recent stored one if there is one, else a new one, which is saved.
     ``fresh`` measures again in any case. ``note`` gets a message if a stored one cannot be read or a new one cannot be
-    saved."""
+    saved.
+    """
     progress(Progress(0, 0, "", "", "loading the models"))
     if hasattr(engine, "wait_ready"):
         engine.wait_ready()

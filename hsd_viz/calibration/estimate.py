@@ -6,7 +6,8 @@ over traces.
 
 The later tokens of a draft are only examined when the earlier ones were accepted, and drafts differ in length: so S(k)
 is a product of conditional acceptances, each the share of the examined tokens (Kaplan & Meier 1958). A round cut short
-by the end of the text counts for the tokens it accepted and for none after them."""
+by the end of the text counts for the tokens it accepted and for none after them.
+"""
 
 import math
 from collections import Counter
@@ -37,7 +38,8 @@ _Z = 1.959964
 class AcceptanceCounts:
     """Acceptance of ``draft``'s tokens by ``verifier`` under a verification ``rule``, over ``rounds`` rounds.
     ``histogram[k]`` counts rounds that accepted k. ``low`` and ``high`` bound the conditional acceptance accepted /
-    examined (Wilson 1927, 95 %)."""
+    examined (Wilson 1927, 95 %).
+    """
 
     draft: str
     verifier: str
@@ -60,7 +62,8 @@ class AcceptanceCounts:
 class Estimates:
     """The estimates of a set of traces, by (draft model, verifier) or (database, verifier). ``counts`` and ``edges``
     are the counts and the survival curves of draft models, ``lookups`` and ``tiers`` the number of look-ups and the
-    acceptance of databases."""
+    acceptance of databases.
+    """
 
     models: tuple[str, ...]
     counts: dict[tuple[str, str], AcceptanceCounts]
@@ -78,7 +81,8 @@ class Estimates:
 def estimate(traces: Iterable[Trace], models: Iterable[str] | None = None) -> Estimates:
     """Return estimates from ``traces``, all of one target, machine, kind of text and sampling. ``models`` orders the
     models, smallest first, the target last (default: by parameter count, as the traces give it). A survival curve is of
-    one verification rule, that of most rounds of its models; rounds of another one are left out."""
+    one verification rule, that of most rounds of its models; rounds of another one are left out.
+    """
     traces = list(traces)
     rounds, looked_up = rounds_of(traces)
     examined = {pair: rows for pair, rows in rounds.items() if any(r.examined for r in rows)}
@@ -94,7 +98,8 @@ def estimate(traces: Iterable[Trace], models: Iterable[str] | None = None) -> Es
 
 def rounds_of(traces: Iterable[Trace]) -> tuple[dict[tuple[str, str], list[RoundRow]], dict[tuple[str, str], Counter]]:
     """Return rounds by (draft, verifier), and counts of (drafted, accepted) by (database, verifier). Where the rounds
-    of a pair were judged by several rules, those by the most frequent one."""
+    of a pair were judged by several rules, those by the most frequent one.
+    """
     rounds: dict[tuple[str, str], list[RoundRow]] = {}
     looked_up: dict[tuple[str, str], Counter] = {}
     for trace in traces:
@@ -145,7 +150,8 @@ def estimate_mixture(texts: Sequence[Sequence[Trace]], pooled: Calibration) -> M
 
     ``texts[k]`` are the traces of one text, by the same stacks for each. A text is easier if its target rounds gained
     more tokens. The figures of a group, which has few rounds, are mixed with those of the pool, which count as
-    :data:`PRIOR` rounds."""
+    :data:`PRIOR` rounds.
+    """
     order = sorted((t for t in texts if any(len(trace.token_rows) for trace in t)), key=_ease)
     count = min(GROUPS, max(1, len(order) // GROUP))
     bounds = [round(k * len(order) / count) for k in range(count + 1)]
@@ -165,7 +171,8 @@ def estimate_mixture(texts: Sequence[Sequence[Trace]], pooled: Calibration) -> M
 def stretches(text: Sequence[Trace], length: int = STRETCH) -> list[list[Trace]]:
     """Return the traces of one text cut into stretches of ``length`` emitted tokens: a hard text may end in repetition.
     Requires that all stacks wrote the same text, as with greedy decoding. A target round and all rounds below it belong
-    to the stretch of its first token."""
+    to the stretch of its first token.
+    """
     cut: dict[int, list[Trace]] = {}
     for trace in text:
         owner = target_round_of(trace.round_rows)

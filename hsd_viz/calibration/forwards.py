@@ -5,7 +5,8 @@ rules are applied, and trees are gathered. But only a few widths are common in t
 measured in isolation, at every width, and its height in real rounds.
 
 The size of a database's drafts depends on these costs, too: on a GPU sixteen tokens cost as much as one, on a CPU twice
-as much. :class:`DraftCosts` times each model on first use, which takes about half a second."""
+as much. :class:`DraftCosts` times each model on first use, which takes about half a second.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +50,8 @@ def time_forwards(
 
     The models take turns, as they do in a stack. A forward pass ends when the most likely token of each row is known
     here, which is what a round waits for. ``figure`` summarises the repeats; ``context`` is shortened for models with
-    fewer positions; ``clock`` returns nanoseconds. The result is empty when ``cancelled``."""
+    fewer positions; ``clock`` returns nanoseconds. The result is empty when ``cancelled``.
+    """
     longest = min([context + max(widths), *(m.positions for m in models.values() if m.positions is not None)])
     context = max(1, longest - max(widths))
     vocabulary = min(m.vocab_size for m in models.values())
@@ -75,7 +77,8 @@ def time_forwards(
 def fit_curve(shape: Mapping[int, float], real: Mapping[int, tuple[float, int]]) -> tuple[float, ...]:
     """Return c(1), c(2), ... in ms: ``shape`` (isolated, by tokens fed) scaled to ``real`` rounds (median ms, count).
     The ratio of the two is known at the widths that are common in real rounds; it is interpolated between them and
-    constant beyond, and the curve never falls."""
+    constant beyond, and the curve never falls.
+    """
     widths = np.array(sorted(shape))
     every = np.arange(1, int(max(widths[-1], *real)) + 1)
     step = (shape[widths[-1]] - shape[widths[-2]]) / (widths[-1] - widths[-2]) if len(widths) > 1 else 0.0

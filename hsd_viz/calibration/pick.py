@@ -2,7 +2,8 @@
 
 ``auto`` is the fastest stack by the latency law for this machine, these models and this temperature. Without a stored
 calibration, a short one is measured and saved. Calibrations are shared by all temperatures of a bucket, for any top-k
-and top-p."""
+and top-p.
+"""
 
 import functools
 import json
@@ -33,7 +34,8 @@ def is_auto(stack: Stack) -> bool:
 
 def candidates(stack: Stack, target: str, ladder: Sequence[str]) -> Stack:
     """Return the levels that ``auto`` may use, as a stack: the database, the draft models, the target. By default these
-    are the databases and all models of the ladder below ``target``."""
+    are the databases and all models of the ladder below ``target``.
+    """
     named = () if stack.bottom is None else stack.bottom.items
     items = named or ("db", *(ladder[: ladder.index(target)] if target in ladder else ()))
     source = DraftSource("db") if "db" in items else None
@@ -45,7 +47,8 @@ def pick(
 ) -> Generator[Stage, None, Stack]:
     """Yield stages while this machine is calibrated, if it is not, and return the fastest stack of ``levels``. ``meta``
     is that of a trace of ``levels``. ``measured`` holds the calibrations of this process, in case they cannot be saved.
-    Closing the iterator cancels the calibration."""
+    Closing the iterator cancels the calibration.
+    """
     wanted = identity(meta)
     temperature = min(BUCKETS, key=lambda bucket: abs(bucket - wanted["sampling"]["temperature"]))
     sampling = Sampling(temperature, rule=meta["sampling"].get("rule", "token"))
@@ -90,7 +93,8 @@ def _measure(
 
 def fastest(levels: Stack, mixture: Mixture) -> Stack:
     """Return the fastest stack of ``levels`` by the law. Plain decoding if no stack is predicted to gain
-    ``MIN_GAIN``."""
+    ``MIN_GAIN``.
+    """
     drafts = [m.name for m in levels.drafts]
     databases = () if levels.bottom is None else (str(levels.bottom),)
     choice = choose(mixture.each(lambda calibration: calibration.restricted(drafts, databases)))
@@ -100,7 +104,8 @@ def fastest(levels: Stack, mixture: Mixture) -> Stack:
 
 def calibrated_lookaheads(stack: Stack, meta: Mapping[str, Any]) -> Stack | None:
     """Return ``stack`` with all lookaheads, or ``None`` without a stored calibration for exactly this engine. ``meta``
-    is that of a trace of the stack, with any lookaheads."""
+    is that of a trace of the stack, with any lookaheads.
+    """
     # The calibration calls the target by that name, however the stack calls it.
     found = _decide(fill, Stack(stack.bottom, (*stack.drafts, Model(TARGET))), identity(meta))
     return None if found is None else Stack(found.bottom, (*found.drafts, stack.target))
@@ -110,7 +115,8 @@ def _decide(
     rule: Callable[[Stack, Mixture], Stack], stack: Stack, machine_and_models: Mapping[str, Any]
 ) -> Stack | None:
     """Return the decision of ``rule`` by the stored calibration of identity ``machine_and_models``. Cached until the
-    folder changes."""
+    folder changes.
+    """
     try:
         state = folder().stat().st_mtime_ns
     except OSError:

@@ -5,7 +5,8 @@ out the first, the first two, ... of this ranking, as long as a layer remains; t
 survival curve is that of the model's own text: S(k) is the mean of the products of k successive overlaps of the two
 rows (agreements of their likeliest tokens with greedy decoding). Drafts begin after rejections, where the text is
 harder, so this is too high by a little for all candidates. A draft's cost is its share of the weights that a forward
-pass reads. Similar searches: SWIFT (Xia et al. 2024), CLaSp (Chen et al. 2025), CAS-Spec (2025)."""
+pass reads. Similar searches: SWIFT (Xia et al. 2024), CLaSp (Chen et al. 2025), CAS-Spec (2025).
+"""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ LONGEST = 8
 @dataclass(frozen=True, slots=True)
 class SkipChoice:
     """Layers to leave out, with the law's figures: overlap with the whole model per token, relative cost of a draft's
-    forward pass, best lookahead, and speed over plain decoding."""
+    forward pass, best lookahead, and speed over plain decoding.
+    """
 
     layers: tuple[int, ...]
     overlap: float
@@ -63,7 +65,8 @@ def choices(
 ) -> Iterator[SkipChoice]:
     """Yield the candidates, each as it is known: first single layers, then those of the ranking. ``make`` makes the
     draft without some layers, ``texts`` are (token ids, where the model's own text begins), ``costs[n]`` the time of a
-    round of ``whole`` that verifies n draft tokens."""
+    round of ``whole`` that verifies n draft tokens.
+    """
     own = [_rows(whole, ids, begin, sampling) for ids, begin in texts]
 
     def choice(layers: tuple[int, ...]) -> SkipChoice:

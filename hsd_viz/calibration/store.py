@@ -2,7 +2,8 @@
 
 A calibration is for one machine, one set of weights and one way of sampling: its *identity*, from the meta of a decode.
 It is stored in ``~/.cache/hsd_viz/calibration`` (see :func:`hsd_viz.disk.cache_folder`) under a hash of the identity
-and of the texts."""
+and of the texts.
+"""
 
 import json
 import time
@@ -32,7 +33,8 @@ class StoredCalibration:
     ``identity`` is the engine's (:func:`identity`), ``texts`` describes what was decoded: the suite's name, a hash of
     the prompts, their number, tokens each. ``created`` is in seconds since 1970, ``seconds`` the duration of the
     measurement. ``forwards`` counts the timed forward passes by model, ``isolated`` has the isolated ones, ms by tokens
-    fed."""
+    fed.
+    """
 
     identity: Mapping[str, Any]
     texts: Mapping[str, Any]
@@ -62,7 +64,8 @@ class StoredCalibration:
 def identity(meta: Mapping[str, Any]) -> dict[str, Any]:
     """Return the identity of a calibration from the meta of a trace: machine, models, weights, runtimes, sampling.
     Models have the names of their checkpoints, so that the identity does not depend on the meaning of ``target``. The
-    seed is left out."""
+    seed is left out.
+    """
     models = {
         m["model"]: [m.get("weights"), m.get("runtime"), *([m["bridge"]["bridge"]] if m.get("bridge") else [])]
         for m in meta["models"]
@@ -78,7 +81,8 @@ def identity(meta: Mapping[str, Any]) -> dict[str, Any]:
 
 def sampling_identity(sampling: Mapping[str, Any]) -> dict[str, Any]:
     """Return what of a sampling a calibration depends on: not the seed, and the rule only where it makes a difference.
-    The rule ``token`` is left out, so that calibrations from before there was a choice remain valid."""
+    The rule ``token`` is left out, so that calibrations from before there was a choice remain valid.
+    """
     kept = {k: v for k, v in sampling.items() if k != "seed"}
     if kept.get("rule") == "token" or kept.get("temperature") == 0:
         kept.pop("rule", None)

@@ -2,7 +2,8 @@
 
 Exit codes: 0 done, 1 slower (bench --compare), 2 bad usage or input (one line on stderr), 130 interrupted or output
 closed.
-Nothing heavy is imported before a command runs."""
+Nothing heavy is imported before a command runs.
+"""
 
 import argparse
 import os

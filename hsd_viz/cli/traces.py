@@ -1,6 +1,7 @@
 """``hsd-viz site``, ``export`` and ``traces``: recorded runs as pages and files.
 
-An export of two or three traces compares them on one page."""
+An export of two or three traces compares them on one page.
+"""
 
 from __future__ import annotations
 

@@ -175,7 +175,8 @@ class Loop:
 
     def draft(self, levels: Drafting, room: int) -> Draft:
         """call(i), level i the last of ``levels``: at most ``room`` tokens that follow ``text``, distributed as level
-        i's own (a database's: point masses)."""
+        i's own (a database's: point masses).
+        """
         if not levels or room <= 0:
             return self._no_room if levels else self._off
         *below, (i, lookahead) = levels

@@ -69,7 +69,8 @@ class CachedModel(Protocol):
 
     def keep(self, base: int, places: Sequence[int]) -> None:
         """Of the places from ``base`` on keep only ``places`` (ascending): ``length`` becomes ``base +
-        len(places)``."""
+        len(places)``.
+        """
 
 
 class Verifier(CachedModel, Protocol):

@@ -16,7 +16,8 @@ Match = tuple[int, int, Sequence[tuple[int, Any, int | None]]]
 def spell(tokens: Iterable[int]) -> str:
     """Return tokens as a string, one character per token id: the form in which databases store and compare text.
     Python's string search finds a run of tokens in a text of a thousand in a few tenths of a microsecond without an
-    index, and a string is its fastest and smallest key. Token ids reach up to 1 114 111."""
+    index, and a string is its fastest and smallest key. Token ids reach up to 1 114 111.
+    """
     return "".join(map(chr, tokens))
 
 
@@ -38,7 +39,8 @@ class ContextDatabase:
 
     The text is one string, searched backwards. If a suffix occurs, so does every shorter one, so the longest is found
     by bisection. Only the ``recent`` latest occurrences of a key are counted: recent text predicts best, and 4
-    occurrences were measured to predict as well as 32. At most ``most`` candidates are returned."""
+    occurrences were measured to predict as well as 32. At most ``most`` candidates are returned.
+    """
 
     __slots__ = ("longest", "text")
     recent, most = 4, 4
@@ -55,7 +57,8 @@ class ContextDatabase:
     def lookup(self, tail: str, longest: int | None = None) -> Match | None:
         """Return what followed the longest suffix of ``tail`` that occurs with a follower, or ``None``. ``tail`` (see
         :func:`spell`) may end in tokens that the text does not contain yet. ``longest`` limits the key, for back-off:
-        ``lookup(tail, key_length - 1)`` returns the next match. Candidates: most frequent first, then latest."""
+        ``lookup(tail, key_length - 1)`` returns the next match. Candidates: most frequent first, then latest.
+        """
         size = len(tail)
         most = self.longest if longest is None or longest > self.longest else longest
         if most > size:
@@ -111,7 +114,8 @@ class LogitsDatabase:
     uses one token of each. Token Recycling (Luo et al., ACL 2025, arXiv 2408.08696) stores the most probable successors
     of each token, and LogitSpec (arXiv 2507.01449) looks up what may follow them. Here they form a database, with the
     target's own probabilities as shares. Passed from run to run: warm; a new one: cold. At most ``most`` keys are
-    stored, the oldest are dropped first. A key takes about 100 bytes, a row shared by several keys 1 kB."""
+    stored, the oldest are dropped first. A key takes about 100 bytes, a row shared by several keys 1 kB.
+    """
 
     __slots__ = ("_rows",)
     longest, most = 3, 100_000

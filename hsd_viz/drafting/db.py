@@ -27,7 +27,8 @@ class DatabaseDrafter:
     ``None`` the tree fills the budget. ``temperature`` is that of the target's sampling: the higher, the lower the
     initial trust in proposals. An end-of-text token (``eos``: one id or several) may be drafted, nothing after it.
 
-    Each tree maximizes its own ratio of tokens to cost."""
+    Each tree maximizes its own ratio of tokens to cost.
+    """
 
     name = "db"
     nodes = 24
@@ -78,7 +79,8 @@ class DatabaseDrafter:
         local ones left (as in PPM, Cleary & Witten 1984), until none could score above ``least``. Returns {token:
         (score, source, key length, count, position)}, where a token keeps the first source that proposed it while
         scores add up; per answer (database, key length, expected, continuations) for learning; and the length of the
-        context match, which like ``bound`` limits the length of a key there."""
+        context match, which like ``bound`` limits the length of a key there.
+        """
         candidates: dict[int, tuple] = {}
         answers: list[tuple] = []
         left, found = reach, bound
@@ -113,7 +115,8 @@ class DatabaseDrafter:
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
         """Return the tree of at most ``budget`` nodes after ``text`` with the most expected tokens for its cost. Nodes
         are added best first, so scores never increase from one to the next. Returned is the prefix with the best ratio
-        of expected tokens (1 + Σ scores) to cost."""
+        of expected tokens (1 + Σ scores) to cost.
+        """
         if budget < 1:
             return DraftTree(why_empty="no room")
         eos, longest, ask = self.eos, self.longest, self._ask
@@ -193,7 +196,8 @@ class DatabaseDrafter:
 class LogitsDatabaseDrafter(DatabaseDrafter):
     """A database drafter with the target's probabilities as one of its databases: ``logits``. It is filled after each
     verification. ``databases["logits"]`` is a :class:`~hsd_viz.drafting.context.LogitsDatabase`, the state that
-    outlives a run."""
+    outlives a run.
+    """
 
     def __init__(self, sources: Sequence[str], databases: Mapping[str, Database], **options: Any) -> None:
         super().__init__(sources, databases, **options)

@@ -42,7 +42,8 @@ class CostCurve:
     A tree of m nodes whose scores (expected accepted tokens) sum to S emits 1 + S tokens for c(m). ``slopes[m]`` is the
     least cost per token of any larger tree, inf over k > m of (c(k) - c(m)) / (k - m): if the best remaining node
     scores at most (1 + S) / c(m) times that, no larger tree has a better ratio. ``least_slope`` is their minimum.
-    Beyond its last entry a curve continues with its last step."""
+    Beyond its last entry a curve continues with its last step.
+    """
 
     relative: tuple[float, ...]
     slopes: tuple[float, ...] = field(init=False, repr=False)
@@ -72,7 +73,8 @@ class CostCurve:
 
 def cost_curve(costs: CostCurve | Sequence[float] | float | None) -> CostCurve:
     """Return a curve from a curve, costs by number of draft tokens (any unit), or the relative cost of one more token.
-    ``None`` disables cost stopping: tokens are free and only the budget ends a tree."""
+    ``None`` disables cost stopping: tokens are free and only the budget ends a tree.
+    """
     if isinstance(costs, CostCurve):
         return costs
     if costs is None or isinstance(costs, int | float):
@@ -83,7 +85,8 @@ def cost_curve(costs: CostCurve | Sequence[float] | float | None) -> CostCurve:
 
 def priors(source: str, temperature: float) -> list[float]:
     """Return the prior hits per expected hit of ``source`` by key length. Between greedy decoding and temperature 1
-    they are interpolated by the square of the temperature, which at 0.7 was within 0.1 of the measurement."""
+    they are interpolated by the square of the temperature, which at 0.7 was within 0.1 of the measurement.
+    """
     heat = min(1.0, temperature) ** 2
     return [
         (1 - heat) * greedy + heat * sampled for greedy, sampled in zip(GREEDY[source], SAMPLED[source], strict=True)
@@ -93,7 +96,8 @@ def priors(source: str, temperature: float) -> list[float]:
 class Trust:
     """One run's estimate, per database and key length, of hits per expected hit. For a token with share s in a
     database, the estimated probability is rate·s with rate = (w·prior + hits) / (w + Σ expected), the posterior mean of
-    a Gamma-Poisson model with prior weight w. ``rates[d][n]`` is read by the drafter."""
+    a Gamma-Poisson model with prior weight w. ``rates[d][n]`` is read by the drafter.
+    """
 
     __slots__ = ("_expected", "_hits", "_priors", "rates")
 

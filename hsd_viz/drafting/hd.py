@@ -27,7 +27,8 @@ Differences from the published code:
   count. The code verifies seven separate chains, including duplicates. The longest chain that agrees with the target is
   the same.
 * Statistics is read from a pre-counted index instead of a suffix array: see
-  :func:`hsd_viz.drafting.baselines.retrieval.continuation_trie`."""
+  :func:`hsd_viz.drafting.baselines.retrieval.continuation_trie`.
+"""
 
 import random
 from collections.abc import Collection, Mapping, Sequence
@@ -50,7 +51,8 @@ Row = tuple[int, int | None, str, int | None]
 
 class StoredDrafts:
     """The drafts of the ``fivegrams`` and ``statistics`` databases by key, computed on first use and cached. One object
-    may serve any number of runs over the same databases."""
+    may serve any number of runs over the same databases.
+    """
 
     def __init__(self, shared: Mapping[str, Database]) -> None:
         self.shared = dict(shared)
@@ -88,7 +90,8 @@ class StoredDrafts:
 class HierarchyDrafting:
     """Hierarchy Drafting for one run, from the databases named in ``sources``, in that order. ``shared`` holds the
     databases ``fivegrams`` (accessed as ``model``) and ``statistics``; ``stored`` caches their drafts (default: an
-    empty cache). An end-of-text token (``eos``: one id or several) may be drafted, nothing after it."""
+    empty cache). An end-of-text token (``eos``: one id or several) may be drafted, nothing after it.
+    """
 
     name = "hd"
     #: A smaller budget truncates the last drafts.
@@ -181,7 +184,8 @@ class JacobiWindow:
 
     Differences from the published method: the guesses are part of the draft tree, so equal ones are verified once and
     correct ones are accepted; the first guesses are drawn from the prompt with a fixed seed (an empty prompt leaves the
-    window empty)."""
+    window empty).
+    """
 
     def __init__(self, prompt: Sequence[int]) -> None:
         guesses = WIDTH + LENGTH - 2
@@ -210,7 +214,8 @@ class JacobiWindow:
     def advance(self, last: int, tree: DraftTree, top: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
         """Advance by the target's most probable tokens ``top``; return the n-grams. ``top`` has a row after the text's
         ``last`` token and one per node of ``tree``. If a column is missing from the tree, truncated for lack of room,
-        the window does not advance."""
+        the window does not advance.
+        """
         found = [_row(_children(tree), path) for path in self.paths()]
         rows = [row for row in found if row is not None]
         if not rows or len(rows) < len(found):
@@ -243,7 +248,8 @@ def _row(children: Mapping[tuple[int, int], int], path: Sequence[int]) -> int | 
 
 class WindowedHierarchyDrafting(HierarchyDrafting):
     """Hierarchy Drafting with Lookahead's window, whose tokens (at most 27) join the draft tree. :meth:`observe`
-    advances the window; until then it is not drafted again."""
+    advances the window; until then it is not drafted again.
+    """
 
     nodes = HierarchyDrafting.nodes + WIDTH - 1 + WIDTH * (LENGTH - 1)
 

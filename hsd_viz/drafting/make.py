@@ -32,7 +32,8 @@ _DRAFTERS = "db, hd, lookup, sam, suffix, recycling, retrieval, ngram-cache or n
 
 def vocabulary_hash(vocabulary: Mapping[str, int]) -> str:
     """Return the SHA-256 of a vocabulary, the token → id mapping ``tokenizer.get_vocab()``, in hexadecimal. Tokenizers
-    with the same tokens and ids have the same hash, regardless of their names."""
+    with the same tokens and ids have the same hash, regardless of their names.
+    """
     digest = hashlib.sha256()
     for token, number in sorted(vocabulary.items(), key=lambda item: (item[1], item[0])):
         digest.update(f"{number}\t{len(token)}\t{token}\n".encode())
@@ -57,7 +58,8 @@ class SharedDatabases:
     def open(cls, folder: str | Path, vocabulary: Mapping[str, int], size: int | None = None) -> SharedDatabases:
         """Open the databases ``NAME.hsdb`` of ``folder`` for models with this token → id mapping. ``size`` is the
         vocabulary size of the models, if it may be smaller than that of a file: larger ids are never returned. A file
-        that is missing, damaged or made with another tokenizer is omitted; :meth:`why_absent` returns the reason."""
+        that is missing, damaged or made with another tokenizer is omitted; :meth:`why_absent` returns the reason.
+        """
         ours = vocabulary_hash(vocabulary)
         found: dict[str, Database] = {}
         absent: dict[str, str] = {}
@@ -79,7 +81,8 @@ class SharedDatabases:
     @classmethod
     def require(cls, folder: str | Path, vocabulary: Mapping[str, int], size: int | None = None) -> SharedDatabases:
         """Open a folder that the user named, like :meth:`open`. Raises: DatabaseError: if the folder has no database,
-        or one that cannot be used."""
+        or one that cannot be used.
+        """
         check_folder(folder)
         opened = cls.open(folder, vocabulary, size)
         for source, why in opened.absent.items():
@@ -100,7 +103,8 @@ class Memory:
     table of ``ngram-mod``, ``successors`` the adjacency matrix of ``recycling``, ``logits`` that database of ``db``.
     ``static`` holds other texts for ``sam``; it is never updated, so it is there only if set
     (``StaticAutomaton(texts)``). ``stored`` caches drafts of ``hd`` without changing any. ``lookup``, ``retrieval`` and
-    the other databases keep no state. A memory belongs to one target model, and serves one run at a time."""
+    the other databases keep no state. A memory belongs to one target model, and serves one run at a time.
+    """
 
     outputs: SuffixTree = field(default_factory=lambda: SuffixTree(most=OUTPUTS))
     ngrams: DynamicCache = field(default_factory=DynamicCache)
@@ -129,7 +133,8 @@ def make_drafter(
     ``db`` uses ``costs`` and the ``temperature`` of the sampling: the baselines draft as published.
 
     Raises: ValueError: if a named database, or the statistics database of ``retrieval``, is missing, or the name is
-    unknown."""
+    unknown.
+    """
     shared = databases if databases is not None else SharedDatabases()
     memory = memory if memory is not None else Memory()
     name, statistics = source.name, shared.found.get("statistics")

@@ -23,7 +23,8 @@ class DraftTree:
     text it was copied from; ``None`` where unknown. Siblings have different tokens. An empty tree means: no draft;
     ``why_empty`` is then one of :data:`hsd_viz.trace.records.NO_DRAFT`. ``recut`` has for each node the texts of the
     tokens of another tokenizer that it was cut from; ``None`` where the drafter has the verifier's tokenizer, and for
-    parts of a tree."""
+    parts of a tree.
+    """
 
     tokens: list[int] = field(default_factory=list)
     parents: list[int] = field(default_factory=list)
@@ -143,7 +144,8 @@ class Drafter(Protocol):
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
         """Return a tree of at most ``budget`` nodes that may follow ``text``. ``text`` is prompt + emitted tokens +
         tokens that a middle level of the stack has accepted and the target has not verified yet; only the latter were
-        not passed to :meth:`start` or :meth:`extend`."""
+        not passed to :meth:`start` or :meth:`extend`.
+        """
 
     def extend(self, tokens: Sequence[int]) -> None:
         """Append these emitted tokens to the text."""
@@ -158,7 +160,8 @@ class Observer(Drafter, Protocol):
 
         ``top`` has ``1 + len(tree)`` rows of up to :data:`TOP` token ids, most probable first: row 0 after the last
         token of ``text``, row 1 + i after node i. ``tree`` is the verified one, which may differ from the draft:
-        truncated for lack of room, or proposed by a middle level of the stack."""
+        truncated for lack of room, or proposed by a middle level of the stack.
+        """
 
 
 @runtime_checkable
@@ -173,4 +176,5 @@ class LogitsObserver(Drafter, Protocol):
         probabilities: Sequence[Sequence[float]],
     ) -> None:
         """Process a verification like :meth:`Observer.observe`; ``probabilities`` are those of the tokens in ``top``.
-        They are before top-k and top-p, at the temperature of the sampling but at least :data:`MIN_TEMPERATURE`."""
+        They are before top-k and top-p, at the temperature of the sampling but at least :data:`MIN_TEMPERATURE`.
+        """

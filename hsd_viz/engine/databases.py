@@ -49,7 +49,8 @@ def build_model(
     resumes, and a build with more prompts decodes only the new ones. A prompt that fills the context counts as an empty
     output.
 
-    Raises ValueError if nothing can be decoded."""
+    Raises ValueError if nothing can be decoded.
+    """
     out = Path(out)
     target = engine.models.target
     text = engine.models.text(target)
@@ -101,7 +102,8 @@ def build_text(
 ) -> list[Path]:
     """Count the text of files and folders into ``statistics.hsdb`` in ``out``. ``tokenizer`` is any tokenizer of
     transformers. Files are read in pieces and counted on disk, in constant memory. Raises ValueError if a named file
-    cannot be read or there is no text."""
+    cannot be read or there is no text.
+    """
     files = find_texts(paths)
     vocabulary = tokenizer.get_vocab()
     size = max(vocabulary.values(), default=-1) + 1
@@ -119,7 +121,8 @@ def build_text(
 
 def find_tokenizer(name: str) -> Any:
     """Return the tokenizer of a model (a ladder name, a hub id, a path), of a folder, or of a ``tokenizer.json`` file.
-    Raises ValueError if there is none."""
+    Raises ValueError if there is none.
+    """
     path = Path(name).expanduser()
     local = path.is_file() or (path.is_dir() and not (path / "config.json").exists() and any(path.glob("tokenizer*")))
     if not local:

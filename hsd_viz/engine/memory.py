@@ -47,7 +47,8 @@ def need(
 
     ``grown`` counts the cache as allocated (doubled when full) instead of as filled: memory that is never written costs
     nothing on a CPU but everything on a device. Shapes that a config does not name are left out: an estimate that is
-    too low refuses nothing."""
+    too low refuses nothing.
+    """
     config = config.get_text_config(decoder=True)
     heads = getattr(config, "num_attention_heads", None) or 1
     shared = getattr(config, "num_key_value_heads", None) or heads

@@ -26,7 +26,8 @@ _VISITOR = uuid.uuid4().hex
 
 def connect(url: str, token: str | None = None) -> RemoteEngine:
     """Return the engine at an address such as ``http://127.0.0.1:8800``, after asking whether it is there. Raises:
-    ValueError: if the address is not valid, the server cannot be reached, or the token is refused."""
+    ValueError: if the address is not valid, the server cannot be reached, or the token is refused.
+    """
     engine = RemoteEngine(url, token)
     engine.model_names()
     return engine
@@ -55,7 +56,8 @@ class RemoteEngine(Engine):
     @options_of(Engine.decode)
     def decode(self, prompt: str | Sequence[int], stack: str | Stack = "target", **options: Any) -> Iterator[Event]:
         """Yield the events of a decode; options as in :meth:`Engine.decode`. Closing the generator cancels it. Raises:
-        ServerError: a ValueError with the server's message; ``retry`` says whether sending it again may help."""
+        ServerError: a ValueError with the server's message; ``retry`` says whether sending it again may help.
+        """
         body = {
             "prompt": prompt if isinstance(prompt, str) else list(prompt),
             "stack": str(stack),

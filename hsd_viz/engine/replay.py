@@ -23,7 +23,8 @@ SIDE_BY_SIDE = TRACES / "side_by_side"
 @dataclass(frozen=True, slots=True)
 class Recording:
     """A bundled trace: name, file, title, one-sentence description, stack, and speed-up over plain decoding.
-    ``speedup`` is ``None`` for plain decoding itself and where it was not measured."""
+    ``speedup`` is ``None`` for plain decoding itself and where it was not measured.
+    """
 
     name: str
     file: str
@@ -42,7 +43,8 @@ class Recording:
 
 def bundled(folder: Path = TRACES) -> list[Recording]:
     """Return the recordings in a folder, in the order of its ``index.json``; an empty list if there is no index. Raises
-    :class:`~hsd_viz.trace.TraceError` if the index is invalid."""
+    :class:`~hsd_viz.trace.TraceError` if the index is invalid.
+    """
     index = folder / "index.json"
     if not index.is_file():
         return []
@@ -60,7 +62,8 @@ def side_by_side(folder: Path = SIDE_BY_SIDE) -> dict[str, list[Recording]]:
 
 def load_bundled(name: str, folder: Path = TRACES) -> Trace:
     """Return the recorded trace of that name (a name of :func:`bundled`, not a path). Raises
-    :class:`~hsd_viz.trace.TraceError` for an unknown name."""
+    :class:`~hsd_viz.trace.TraceError` for an unknown name.
+    """
     recordings = {r.name: r for r in bundled(folder)}
     if name in recordings:
         return Trace.load(folder / Path(recordings[name].file).name)
@@ -104,7 +107,8 @@ class ReplayEngine(Engine):
     @options_of(Engine.decode)
     def decode(self, prompt: str, stack: str | Stack = "target", **options: Any) -> Iterator[Event]:
         """Replay the whole recording of this prompt with this stack and sampling. Of the options of
-        :meth:`Engine.decode`, ``max_new_tokens`` and ``rule`` have no effect. Raises ValueError if there is none."""
+        :meth:`Engine.decode`, ``max_new_tokens`` and ``rule`` have no effect. Raises ValueError if there is none.
+        """
         asked = OPTIONS | options
         wanted = {name: asked[name] for name in ("temperature", "top_k", "top_p", "seed")}
         for recording in bundled(self._folder):

@@ -24,7 +24,8 @@ class Case(NamedTuple):
 @dataclass(frozen=True)
 class Exercise:
     """An exercise: ``cases(answer)`` yields its comparisons, ``hints`` lead to the solution without stating it.
-    ``success`` is the message of a right answer, for the number of cases."""
+    ``success`` is the message of a right answer, for the number of cases.
+    """
 
     number: str
     title: str
@@ -80,7 +81,8 @@ def exercise(number: str, title: str, *hints: str, success: str = "all {} cases 
 
 def check(number: str, answer: Any) -> Result:
     """Check an answer to an exercise of the course, offline and without timing, up to the first case that differs.
-    Raises: ValueError: if there is no such exercise."""
+    Raises: ValueError: if there is no such exercise.
+    """
     if number not in EXERCISES:
         hint = did_you_mean(str(number), EXERCISES)
         raise ValueError(f"there is no exercise {number!r} (use {', '.join(EXERCISES)}){hint}")

@@ -17,7 +17,8 @@ PACKAGE = Path(__file__).resolve().parent.parent
 
 def folder(installed: str, checkout: str) -> Path:
     """Return a folder of data files: in the installed package, or in the checkout. Raises: FileNotFoundError: if
-    neither exists."""
+    neither exists.
+    """
     for path in (PACKAGE / installed, PACKAGE.parent / checkout):
         if path.is_dir():
             return path
@@ -33,7 +34,8 @@ def recordings() -> tuple[Trace, ...]:
 @cache
 def measured(name: str) -> dict[str, Any]:
     """Return a shipped measurement, a report of ``hsd-viz bench`` for example, by the name of its file without .json.
-    Raises: ValueError: if there is none of that name."""
+    Raises: ValueError: if there is none of that name.
+    """
     reports = {path.stem: path for path in folder("bench/measured", "docs/bench").glob("*.json")}
     if name not in reports:
         raise ValueError(f"there is no measurement '{name}'{did_you_mean(name, reports)}")
@@ -54,7 +56,8 @@ def cost_curve(model: str = "target", runtime: str = "native") -> dict[int, floa
 
 class Round(NamedTuple):
     """A verification of a chain by the target. ``own[k]`` is the target's token after ``draft[:k]``, where it is known:
-    up to the first token that differs."""
+    up to the first token that differs.
+    """
 
     name: str
     id: int
@@ -66,7 +69,8 @@ class Round(NamedTuple):
 @cache
 def greedy_rounds() -> tuple[Round, ...]:
     """Return the target's rounds over chains of all recordings with greedy decoding. Rounds cut by the length limit are
-    left out: their last tokens were not emitted."""
+    left out: their last tokens were not emitted.
+    """
     return tuple(r for trace in recordings() if not trace.meta["sampling"]["temperature"] for r in _rounds(trace))
 
 
@@ -99,7 +103,8 @@ class AcceptanceTest(NamedTuple):
 @cache
 def acceptance_tests() -> tuple[AcceptanceTest, ...]:
     """Return every acceptance test of a sampled draft token in the recordings, at any level. Runs with block
-    verification are left out: its test is another one."""
+    verification are left out: its test is another one.
+    """
     return tuple(
         AcceptanceTest(d.u, d.p, d.q, d.verdict == "accepted")
         for trace in recordings()

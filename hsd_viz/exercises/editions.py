@@ -2,7 +2,8 @@
 
 A master is Markdown as Jupytext reads it: text, and cells between ``` ```python ``` and ``` ``` ```. Lines between
 ``### BEGIN SOLUTION`` and ``### END SOLUTION`` are the solution. A cell that begins with ``check(`` checks the exercise
-in its first argument. :func:`steps_of` runs the cells of a lesson in this process."""
+in its first argument. :func:`steps_of` runs the cells of a lesson in this process.
+"""
 
 import ast
 import contextlib
@@ -87,7 +88,8 @@ def _nbgrader(text: str) -> list[Cell]:
 
 def _otter(text: str) -> list[Cell]:
     """Return the cell between the raw cells of Otter-Grader's master format. A question begins at its solution and ends
-    at its check."""
+    at its check.
+    """
     if _SOLUTION.search(text):
         marked = text.replace("### BEGIN SOLUTION", "# BEGIN SOLUTION").replace("### END SOLUTION", "# END SOLUTION")
         name = re.search(r"def (\w+)", text)
@@ -114,7 +116,8 @@ EDITIONS: dict[str, Callable[[str], list[Cell]]] = {
 
 def write(into: Path, edition: str, *, overwrite: bool = False) -> list[Path]:
     """Write one edition of all lessons into a folder and return the files. Raises: ValueError: if a file exists and
-    ``overwrite`` is not set: it may contain answers."""
+    ``overwrite`` is not set: it may contain answers.
+    """
     files = {into / f"{path.stem}.ipynb": path for path in masters()}
     existing = [path for path in files if path.exists()]
     if existing and not overwrite:
@@ -132,7 +135,8 @@ def build(into: Path, editions: Sequence[str] = tuple(EDITIONS)) -> list[Path]:
 
 class Step(NamedTuple):
     """A cell: ``kind`` is ``markdown`` or ``code``; code has what it printed and the value of its last line. A figure
-    shown with ``hsd.views.show(figure)`` is the value."""
+    shown with ``hsd.views.show(figure)`` is the value.
+    """
 
     kind: str
     text: str

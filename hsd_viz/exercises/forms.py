@@ -1,6 +1,7 @@
 """Questions with forms in a notebook: quizzes in the JSON format of jupyterquiz, and guesses before a result is shown.
 
-Answers reach Python; a guess is locked, then the result appears beside it."""
+Answers reach Python; a guess is locked, then the result appears beside it.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +72,8 @@ class Feedback(NamedTuple):
 
 class Quiz(Form):
     """Questions with feedback. ``answers`` maps the number of a question, from 1, to the answer given and its feedback.
-    Question types of jupyterquiz: ``multiple_choice`` (one correct answer) and ``numeric``."""
+    Question types of jupyterquiz: ``multiple_choice`` (one correct answer) and ``numeric``.
+    """
 
     def __init__(self, questions: list[dict[str, Any]]) -> None:
         for question in questions:
@@ -82,7 +84,8 @@ class Quiz(Form):
 
     def answer(self, number: int, given: Any) -> Feedback:
         """Answer a question: by the text or the number (from 1) of an option, or by a value. A later answer counts.
-        Raises: ValueError: if there is no such question, option or number."""
+        Raises: ValueError: if there is no such question, option or number.
+        """
         if number not in range(1, len(self.questions) + 1):
             raise ValueError(f"there are questions 1 to {len(self.questions)}, not {number!r}")
         question = self.questions[int(number) - 1]
@@ -155,7 +158,8 @@ def _question(quiz: Quiz, number: int) -> Any:
 
 def quiz(which: str | Path | list[dict[str, Any]]) -> Quiz:
     """Return the quiz of a lesson (``"3"``), of a JSON file, or of questions given as a list. Raises: ValueError: if
-    there is no such quiz or it is invalid."""
+    there is no such quiz or it is invalid.
+    """
     if isinstance(which, list):
         return Quiz(which)
     path = Path(which) if str(which).endswith(".json") else FOLDER / f"{which}.json"
@@ -170,7 +174,8 @@ def quiz(which: str | Path | list[dict[str, Any]]) -> Quiz:
 
 class Guess(Form):
     """A question with a locked guess. In a notebook it is a form; :meth:`lock` does the same from code. ``guess`` is
-    ``None`` until it is locked, ``revealed`` the result until then not computed."""
+    ``None`` until it is locked, ``revealed`` the result until then not computed.
+    """
 
     def __init__(self, question: str, reveal: Callable[[], Any], options: Sequence[str] = ()) -> None:
         self.question = question
@@ -181,7 +186,8 @@ class Guess(Form):
 
     def lock(self, guess: Any) -> Guess:
         """Lock the guess and compute the result. Raises: ValueError: if a guess is locked already, or is not one of the
-        options or a number."""
+        options or a number.
+        """
         if self.guess is not None:
             raise ValueError(f"the guess {self.guess!r} is locked: run the cell again for another one")
         if self.options:

@@ -2,7 +2,8 @@
 
 A decoder is called as ``decode(target, draft, length, lookahead, choose)`` and returns ``length`` tokens. ``target``
 and ``draft`` map a text (a tuple of tokens) to a list of probabilities; ``choose(weights)`` is the only source of
-randomness and returns an index. :func:`law` tries every choice, so that a test can compare distributions exactly."""
+randomness and returns an index. :func:`law` tries every choice, so that a test can compare distributions exactly.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -40,7 +41,8 @@ class _Rules:
     ``tested`` maps the draft's row to the one in the acceptance test; ``bonus`` returns the row of the token after a
     fully accepted draft (``None``: no such token); ``shift`` moves the place of the target's row. ``resume`` verifies
     the tokens after a rejection as well, ``rest`` keeps them unverified. ``drop`` discards a correction with this
-    number; ``stop`` ends a round after an accepted token with this number."""
+    number; ``stop`` ends a round after an accepted token with this number.
+    """
 
     ratio: Callable[[Row, Row, int], Fraction] = accept_ratio
     correct: Callable[[Row, Row], Row] = residual
@@ -143,7 +145,8 @@ def right_decoder() -> Decoder:
 
 def law(decode: Decoder, target: Model, draft: Model, length: int, lookahead: int) -> dict[Text, Fraction]:
     """Return the exact distribution of a decoder's output: every sequence of random choices, with its probability.
-    Raises: ValueError: if ``length`` or ``lookahead`` is below 1 or there are too many sequences."""
+    Raises: ValueError: if ``length`` or ``lookahead`` is below 1 or there are too many sequences.
+    """
     if length < 1 or lookahead < 1:
         raise Refused(f"length {length} and lookahead {lookahead}: both start at 1")
     tried = 0
@@ -184,7 +187,8 @@ def plain_law(target: Model, length: int) -> dict[Text, Fraction]:
 def toy_models(greedy: bool = False) -> tuple[Model, Model]:
     """Return a target and a draft model over three tokens, whose rows depend on the whole text. ``greedy``: rows that
     give all probability to the most probable token, as at temperature 0; the draft model is then right about half of
-    the time."""
+    the time.
+    """
     return (_toy((4, 3, 1), greedy, 0), _toy((4, 3, 1) if greedy else (1, 2, 5), greedy, int(greedy)))
 
 
@@ -201,7 +205,8 @@ def _toy(weights: tuple[int, ...], greedy: bool, sway: int) -> Model:
 @dataclass(frozen=True)
 class Score:
     """The result of a test on all decoders: ``killed`` names the mistakes found, ``survived`` numbers those that were
-    not, ``false_alarms`` names right decoders that the test rejected."""
+    not, ``false_alarms`` names right decoders that the test rejected.
+    """
 
     killed: dict[int, str]
     survived: tuple[int, ...]

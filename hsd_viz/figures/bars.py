@@ -25,7 +25,8 @@ def stacked(
 ) -> go.Figure:
     """Return stacked bars: one subplot per group. A group has ``title``, ``unit`` (its axis) and ``rows``; a row
     ``label``, ``parts`` (key, length, hover text) and ``value`` (text after the bar). ``keys`` have label, colours and
-    shape of the parts."""
+    shape of the parts.
+    """
     used = {part[0] for g in groups for row in g["rows"] for part in row["parts"]}
     fig = _panes(
         groups, title, words, dark, note, [keys[k]["label"] for k in keys if k in used and len(used) > 1], about

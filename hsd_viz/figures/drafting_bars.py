@@ -48,7 +48,8 @@ def database_ablation(
 ) -> go.Figure:
     """Plot tokens per target forward pass by source, for every database subset. ``data`` is an ablation
     (:mod:`benchmarks.ablation`), its file, or traces; ``beside`` adds the published figures on their own scale. Raises:
-    ValueError: if ``data`` has no database stack."""
+    ValueError: if ``data`` has no database stack.
+    """
     study = study_of(data, source)
     rows = _sourced(study.at(temperature))
     order = {frozenset(p.what.split(", ")): k for k, p in enumerate(published.SUBSETS)}
@@ -130,7 +131,8 @@ def by_category(
 
     By default the ``first`` stacks of each kind of text by speed-up, else by length (a number, or names); ``None``: all
     stacks. ``rule`` describes that selection, ``words`` add a note to a kind of text. Raises: ValueError: if the data
-    have no categories."""
+    have no categories.
+    """
     first = None if stacks else first
     study = study_of(data)
     rows = [r for r in study.at(temperature) if r.categories and r.length > 1]

@@ -1,6 +1,7 @@
 """Data of the drafting figures: tokens by source for each stack and temperature, with their provenance.
 
-Read from ablations (``python -m benchmarks.ablation``), reports of ``hsd-viz bench``, or traces. No torch."""
+Read from ablations (``python -m benchmarks.ablation``), reports of ``hsd-viz bench``, or traces. No torch.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -24,7 +25,8 @@ class Supply:
 
     ``length`` is the mean acceptance length, ``accepted`` tokens per target forward pass by source, ``ratio`` the share
     of tokens from multi-token rounds, ``draft`` drafting seconds per round, ``speed`` tokens/s. ``categories`` has
-    length, its 95 % interval and speed-up by kind of text."""
+    length, its 95 % interval and speed-up by kind of text.
+    """
 
     stack: str
     temperature: float
@@ -116,7 +118,8 @@ def only_source(stack: str) -> str | None:
 
 def study_of(given: Any, source: str = "") -> Study:
     """Load a :class:`Study` from a study, an ablation or report (data or path), several of them, or traces. Raises:
-    ValueError: for anything else."""
+    ValueError: for anything else.
+    """
     if isinstance(given, Study):
         return given
     if isinstance(given, Trace):

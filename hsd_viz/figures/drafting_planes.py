@@ -31,7 +31,8 @@ def drafting_plane(
 ) -> go.Figure:
     """Plot drafting latency per round against the share of tokens from multi-token rounds, one mark per method.
     ``data`` is an ablation, its file, or traces (a bench report lacks the share); ``beside`` adds the published
-    figures. Raises: ValueError: if the share is unknown."""
+    figures. Raises: ValueError: if the share is unknown.
+    """
     study = study_of(data, source)
     rows = [r for r in methods(study.at(temperature)) if r.ratio is not None and r.draft]
     if not rows:
@@ -70,7 +71,8 @@ def drafting_plane(
 def speed_plane(data: Any, dark: bool = False, *, temperature: float | None = None, source: str = "") -> go.Figure:
     """Plot acceptance length over drafting latency, with curves of equal speed by the HD authors' cost model. That is
     tokens / (step + drafting), with the target's one-token step from the plain row of ``data``: a bench report, an
-    ablation, or traces with a plain run. Raises: ValueError: if plain decoding was not measured."""
+    ablation, or traces with a plain run. Raises: ValueError: if plain decoding was not measured.
+    """
     study = study_of(data, source)
     at = study.at(temperature)
     plain = next((r for r in at if r.stack == PLAIN and r.speed), None)
@@ -129,7 +131,8 @@ def temperature_curves(
 ) -> go.Figure:
     """Plot acceptance length or speed-up (``metric="speedup"``) over temperature, one line per method. ``data`` is an
     ablation, or several reports of different temperatures; ``beside`` adds the published speed-up. Raises: ValueError:
-    if there is only one temperature."""
+    if there is only one temperature.
+    """
     if metric not in ("length", "speedup"):
         raise ValueError(f"unknown metric '{metric}': use 'length' or 'speedup'")
     study = study_of(data, source)

@@ -50,7 +50,8 @@ def ranking(
 
     ``plan`` is the JSON data or file of ``hsd-viz plan``, or a calibration (or an argument of
     :func:`~hsd_viz.figures.latency_sources.basis_of`), ranked by the law. ``measured`` adds ms per token by stack.
-    Raises: ValueError: if ``plan`` is invalid."""
+    Raises: ValueError: if ``plan`` is invalid.
+    """
     if isinstance(plan, str | Path):
         plan, source = read_json(plan), source or f"from {Path(plan).name}"
     if isinstance(plan, Mapping) and "hierarchies" in plan:
@@ -62,7 +63,8 @@ def ranking(
 
 def levels(trace: Given, basis: Any = None, dark: bool = False, *, source: str = "") -> go.Figure:
     """Plot forward passes and time per emitted token by level: measured in the trace, and predicted by the law. Without
-    ``basis`` the law uses this trace's acceptance and costs, so that differences are errors of the law."""
+    ``basis`` the law uses this trace's acceptance and costs, so that differences are errors of the law.
+    """
     trace = trace_of(trace)
     if not trace.token_rows:
         raise ValueError("the trace has no emitted tokens")

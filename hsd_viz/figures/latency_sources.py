@@ -1,7 +1,8 @@
 """Data of the latency views: a calibration and times, with their provenance. No torch.
 
 A calibration is measured by ``hsd-viz plan``, estimated from traces, or estimated from the bundled recordings
-(:func:`recorded`)."""
+(:func:`recorded`).
+"""
 
 import json
 import math
@@ -39,7 +40,8 @@ _Z = 1.959964
 @dataclass(frozen=True, slots=True)
 class Measured:
     """ms per emitted token, without prefill, over ``runs`` runs (0: unknown); ``low`` and ``high``: 95 % interval if
-    known."""
+    known.
+    """
 
     ms_per_token: float
     low: float | None = None
@@ -51,7 +53,8 @@ class Measured:
 class Basis:
     """A calibration, its provenance, and measured stacks on the same machine. ``kinds`` is the calibration by kind of
     text (``None``: pooled). Stack predictions use :attr:`mixture`, as in ``hsd-viz plan``. ``temperature``, emitted
-    ``tokens`` and ``runs`` describe the decodes; ``None`` if unknown."""
+    ``tokens`` and ``runs`` describe the decodes; ``None`` if unknown.
+    """
 
     calibration: Calibration
     source: str
@@ -83,7 +86,8 @@ class Basis:
 def recorded() -> Basis:
     """Estimate a calibration from the bundled recordings of the usual temperature, without highly repetitive ones. They
     are short and few, and some were selected for what they show: enough to show how the law works, not to rank stacks
-    on another machine. Raises: ValueError: if no recordings are installed."""
+    on another machine. Raises: ValueError: if no recordings are installed.
+    """
     loaded = [load_bundled(r.name) for r in bundled()]
     traces = [
         t for t in loaded if t.meta["sampling"]["temperature"] == TEMPERATURE and t.metrics()["repetition_share"] < LOOP
@@ -155,7 +159,8 @@ def unseen(calibration: Calibration) -> list[str]:
 
 def basis_of(given: Basis | Calibration | Mapping[str, Any] | str | Path, source: str = "") -> Basis:
     """Load a basis from a calibration, its JSON data, one stored by ``hsd-viz plan``, or the path of such a file.
-    ``source`` is the provenance, if the data lack it. Raises: ValueError: for anything else."""
+    ``source`` is the provenance, if the data lack it. Raises: ValueError: for anything else.
+    """
     if isinstance(given, Basis):
         return given
     if isinstance(given, Calibration):
@@ -286,7 +291,8 @@ def _round_times(trace: Trace) -> list[tuple[float, int]]:
 @dataclass(frozen=True, slots=True)
 class LevelUse:
     """One level of a trace per emitted token: forward passes (a database: look-ups), milliseconds, milliseconds of
-    calls."""
+    calls.
+    """
 
     name: str
     forwards: float
@@ -297,7 +303,8 @@ class LevelUse:
 def level_use(trace: Trace) -> tuple[LevelUse, ...]:
     """Return forward passes and time per emitted token by level, lowest first. Times sum to the decode's, without
     prefill. A level has the time of its forward passes; a verifier also has the time of its rounds without a call below
-    it."""
+    it.
+    """
     tokens = len(trace.token_rows)
     if not tokens:
         return ()

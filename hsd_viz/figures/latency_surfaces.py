@@ -37,7 +37,8 @@ def latency_surface(
 ) -> go.Figure:
     """Plot predicted ms per token over the lookaheads of two neighbouring draft models of ``stack``. ``basis`` is a
     calibration, its file, a plan, or :func:`hsd_viz.views.recorded`. Marks: the predicted minimum, the quick selection,
-    and ``measured`` ms per token by stack. Raises: ValueError: if there are no two such models."""
+    and ``measured`` ms per token by stack. Raises: ValueError: if there are no two such models.
+    """
     basis = basis_of(basis, source)
     stack = parse(stack) if isinstance(stack, str) else stack
     if len(stack.drafts) < place + 2:

@@ -1,6 +1,7 @@
 """What-if figures of the latency law on slider values: one draft model, and a second one below it.
 
-Costs are in target forward passes; verifying m tokens costs 1 + ``slope`` (m - 1) of them."""
+Costs are in target forward passes; verifying m tokens costs 1 + ``slope`` (m - 1) of them.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +37,8 @@ def what_if_one_draft(
     draft: str | None = None,
 ) -> go.Figure:
     """Plot speed over plain decoding by lookahead, for a draft model's acceptance and cost (in target forward passes).
-    With ``basis`` and ``draft`` these come from a calibrated draft model."""
+    With ``basis`` and ``draft`` these come from a calibrated draft model.
+    """
     if basis is not None and draft is not None:
         found = basis_of(basis)
         values = one_draft_values(found.calibration, draft)
@@ -52,7 +54,8 @@ def what_if_second_draft(basis: Any = None, draft: str | None = None, dark: bool
 
     ``basis`` and ``draft`` (the larger model) give calibrated values; ``values`` replace them: ``acceptance``, ``cost``
     and ``lookahead`` of the larger, ``second_acceptance``, ``second_cost`` and ``second_lookahead``, ``slope``,
-    ``closeness``."""
+    ``closeness``.
+    """
     start: dict[str, Any] = {"acceptance": 0.85, "cost": 0.3, "second_acceptance": 0.6, "second_cost": 0.03}
     if unknown := set(values) - {*start, "lookahead", "second_lookahead", "slope", "closeness"}:
         raise TypeError(f"what_if_second_draft() has no option {', '.join(sorted(unknown))}")
@@ -72,7 +75,8 @@ def _check_share(value: float, name: str) -> None:
 
 def one_draft_values(calibration: Calibration, name: str) -> dict[str, float]:
     """Return a calibrated draft model's acceptance, cost and slope as arguments of :func:`one_draft_spec`. The slope is
-    that of verifying one more token over the first four."""
+    that of verifying one more token over the first four.
+    """
     cost = calibration.costs[calibration.target]
     curve = cost.verifying(5)
     slope = max(0.0, float(curve[5] - curve[1]) / 4 / float(curve[1] + cost.overhead))
@@ -82,7 +86,8 @@ def one_draft_values(calibration: Calibration, name: str) -> dict[str, float]:
 
 def second_draft_values(calibration: Calibration, name: str) -> dict[str, float]:
     """Return the arguments of :func:`second_draft_spec` for the draft model ``name`` and the largest one below it.
-    ``closeness`` is absent where the smaller model was not measured below the target."""
+    ``closeness`` is absent where the smaller model was not measured below the target.
+    """
     below, (cost, a) = list(models_below(calibration, name).items())[-1]
     found = one_draft_values(calibration, name) | {"second_acceptance": a, "second_cost": cost}
     least, most = bounds(a, found["acceptance"])
@@ -188,7 +193,8 @@ def second_draft_spec(
 ) -> dict[str, Any]:
     """Return the gain of a second draft model below a larger one, over its cost and its acceptance by the larger.
     ``models`` are marked on the map: (cost, acceptance) by name. Other arguments as in
-    :func:`hsd_viz.latency.whatif.second_draft`."""
+    :func:`hsd_viz.latency.whatif.second_draft`.
+    """
     a, c = second_acceptance, second_cost
     fixed = {"cost": cost, "acceptance": acceptance, "slope": slope, "closeness": closeness}
     widest = max(cost, 0.05)

@@ -25,7 +25,8 @@ from hsd_viz.words import check_range
 class Overlap:
     """A simulated run: of ``rounds`` look-ups ``foreseen`` were made during the verification before. ``gain`` is the
     speed-up of the decode after prefill less 1, ``trace`` the run with its calls at their new times, for the timeline;
-    its meta has ``simulated``."""
+    its meta has ``simulated``.
+    """
 
     rounds: int
     foreseen: int
@@ -44,7 +45,8 @@ def overlap(
     another device; other times remain.
 
     Raises:
-        ValueError: if the run has no such look-ups, or a number is out of range."""
+        ValueError: if the run has no such look-ups, or a number is out of range.
+    """
     check_range("the number of guesses", guesses, 1, 64)
     kinds = {"verify": [c for c in trace.call_rows if c.kind == "verify"]}
     kinds["lookup"] = [c for c in trace.call_rows if c.kind == "lookup"]

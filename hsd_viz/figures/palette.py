@@ -1,7 +1,8 @@
 """One fixed palette: a colour per source, the same in all views.
 
 Every ink has a contrast of at least 4.5 on its tint, on JupyterLab's light and dark page (tested). Verdicts are shown
-by shape, never by colour only."""
+by shape, never by colour only.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -37,7 +38,8 @@ HUES: dict[str, Hue] = {
 
 def family(source: str) -> str:
     """Return a source's key in :data:`HUES`: databases, ``nano`` and ``small`` have their own, other draft models share
-    one."""
+    one.
+    """
     if source in HUES and source not in ("draft", "baseline"):
         return source
     return "baseline" if source in BASELINES else "draft"

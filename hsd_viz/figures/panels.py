@@ -1,6 +1,7 @@
 """Counts of one run as small tables that are drawn as bars, with the definitions of the metrics.
 
-*Acceptance rate* = accepted / drafted, *conditional acceptance* = accepted / examined."""
+*Acceptance rate* = accepted / drafted, *conditional acceptance* = accepted / examined.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -35,7 +36,8 @@ MOST_ROWS = 20
 @dataclass(frozen=True, slots=True)
 class Row:
     """A bar and its values. ``parts`` are (key, length, text); the key selects colour and shape in
-    :attr:`Panel.keys`."""
+    :attr:`Panel.keys`.
+    """
 
     label: str
     parts: tuple[tuple[str, float, str], ...]
@@ -47,7 +49,8 @@ class Row:
 @dataclass(frozen=True, slots=True)
 class Panel:
     """One table: its ``measure`` with ``definition``, and ``heads`` above the rows' labels, bars and values. ``keys``
-    have label, colours and shape of the parts. ``empty`` replaces missing rows."""
+    have label, colours and shape of the parts. ``empty`` replaces missing rows.
+    """
 
     title: str
     measure: str
@@ -123,7 +126,8 @@ def _level_name(trace: Trace, level: int) -> str:
 
 def acceptance_panels(trace: Trace, level: int | None = None) -> list[Panel]:
     """Build the four panels for the verifier at ``level`` (default: the target), or one message for a run without
-    drafts."""
+    drafts.
+    """
     if not trace.draft_rows:
         return [Panel("Acceptance of drafts", "Acceptance rate", RATE, (), (), empty=_PLAIN)]
     top = max((r.level for r in trace.round_rows), default=0)

@@ -1,5 +1,6 @@
 """plotly on a page: its settings, its script as an ES module (a build with the cartesian charts, or all of plotly), and
-pictures of a page, drawn by an installed Chromium: PNG and SVG files of views and figures."""
+pictures of a page, drawn by an installed Chromium: PNG and SVG files of views and figures.
+"""
 
 from __future__ import annotations
 
@@ -103,7 +104,8 @@ def _run(page: str, folder: str, *flags: str) -> str:
 def save(figure: go.Figure, path: str | Path, *, width: int = 900, scale: float = 2.0) -> Path:
     """Write a figure as ``.html`` (offline, interactive), ``.svg`` or ``.png`` and return the path. SVG and PNG need
     Chromium or Chrome (``$BROWSER_PATH`` names another one). ``width`` is in CSS pixels. Raises: ValueError: for
-    another ending. RuntimeError: without a browser."""
+    another ending. RuntimeError: without a browser.
+    """
     path = Path(path).expanduser()
     ending = checked_ending(path)
     height = int(figure.layout.height or 450)

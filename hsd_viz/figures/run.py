@@ -75,7 +75,8 @@ def acceptance(trace: Given, dark: bool = False) -> go.Figure:
 
 def time_rows(trace: Trace) -> list[tuple[str, str, float]]:
     """Return (level, kind of call, ms per emitted token) without prefill, and the time between calls as the first. They
-    sum to the decoding time."""
+    sum to the decoding time.
+    """
     metrics = trace.metrics()
     calls = [c for c in metrics["calls_by_level"] if c["kind"] != "prefill"]
     tokens = max(1, metrics["tokens"])
@@ -89,7 +90,8 @@ def time_rows(trace: Trace) -> list[tuple[str, str, float]]:
 
 def time_spent(trace: Given, dark: bool = False) -> go.Figure:
     """Plot decoding time by level: forward passes and look-ups, and time between calls. Sums to the decode without
-    prefill."""
+    prefill.
+    """
     rows = time_rows(trace_of(trace))
     lookup = ink("lookup", dark)
     millis = [ms for *_, ms in rows]
@@ -141,25 +143,29 @@ def throughput(trace: Given, dark: bool = False, *, window: int = WINDOW) -> go.
 
 def acceptance_by_position(trace: Given, dark: bool = False, *, level: int | None = None) -> go.Figure:
     """Plot draft tokens by position and verdict, with the conditional acceptance at each position. ``level`` is the
-    verifier's (default: the target)."""
+    verifier's (default: the target).
+    """
     return panel(_acceptance(trace, level, 0), dark)
 
 
 def accepted_per_round(trace: Given, dark: bool = False, *, level: int | None = None) -> go.Figure:
     """Plot a histogram of rounds by number of accepted draft tokens. ``level`` is the verifier's (default: the
-    target)."""
+    target).
+    """
     return panel(_acceptance(trace, level, 1), dark)
 
 
 def acceptance_by_source(trace: Given, dark: bool = False, *, level: int | None = None) -> go.Figure:
     """Plot draft tokens by source and verdict, with each source's acceptance rate. ``level`` is the verifier's
-    (default: the target)."""
+    (default: the target).
+    """
     return panel(_acceptance(trace, level, 2), dark)
 
 
 def acceptance_by_match(trace: Given, dark: bool = False, *, level: int | None = None) -> go.Figure:
     """Plot draft tokens by the number of text tokens that a database matched. ``level`` is the verifier's (default: the
-    target)."""
+    target).
+    """
     return panel(_acceptance(trace, level, 3), dark)
 
 
@@ -170,7 +176,8 @@ def matched_keys(trace: Given, dark: bool = False) -> go.Figure:
 
 def drafters_alone(trace: Given, dark: bool = False, *, budget: int = BUDGETS[-1]) -> go.Figure:
     """Plot tokens per target forward pass of each drafter alone, replayed on the run's text without a model. ``budget``
-    is the maximum number of draft tokens per round."""
+    is the maximum number of draft tokens per round.
+    """
     trace = trace_of(trace)
     if not trace.token_rows:
         raise ValueError("the trace has no emitted tokens")

@@ -103,7 +103,8 @@ def chart() -> type[go.Figure]:
 
     class Figure(go.Figure):
         """A plotly figure; in a notebook's static HTML its description is shown unless plotly adds its own HTML.
-        ``spec`` is the data that some figures are drawn from."""
+        ``spec`` is the data that some figures are drawn from.
+        """
 
         spec: Any = None
 
@@ -145,7 +146,8 @@ def figure(
 ) -> go.Figure:
     """Return a figure in the template. ``note`` is small text below the title, ``words`` describe the figure to screen
     readers. Both are in ``layout.meta`` with what ``about`` holds for a page: ``text`` (what is shown), ``table`` (its
-    head and rows), ``verdict`` (a value and its text), ``picks`` (a click means something)."""
+    head and rows), ``verdict`` (a value and its text), ``picks`` (a click means something).
+    """
     lines = wrapped(note)
     heading = {
         "text": plain(title),

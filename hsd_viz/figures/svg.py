@@ -2,7 +2,8 @@
 text on every machine.
 
 For pages without scripts, such as GitHub's and exported notebooks; :func:`hsd_viz.figures.save` draws every figure
-exactly, with a browser."""
+exactly, with a browser.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ _HEAT = ((68, 1, 84), (49, 104, 142), (53, 183, 121), (253, 231, 37))
 
 def svg(figure: go.Figure, *, ink: str = "#1f2328", paper: str = "#ffffff") -> str:
     """Return a figure as SVG in the colours ``ink`` (text) and ``paper`` (background). Raises: ValueError: if the
-    figure has a kind of trace other than scatter, bar and heatmap."""
+    figure has a kind of trace other than scatter, bar and heatmap.
+    """
     traces = list(figure.data)
     if unknown := next((t.type for t in traces if t.type not in ("scatter", "bar", "heatmap")), None):
         raise ValueError(f"a figure with {unknown} cannot be drawn as SVG here: use hsd_viz.figures.save")

@@ -1,7 +1,8 @@
 """The shipped ladder: three small language models of one family with one tokenizer.
 
 ``load`` (use the models), ``tokenizer``, ``variants`` (models at any cost, and self-drafts); ``training`` contains
-everything that makes the models. Names below load on first use; importing the package imports nothing else."""
+everything that makes the models. Names below load on first use; importing the package imports nothing else.
+"""
 
 from importlib import import_module
 from typing import Any

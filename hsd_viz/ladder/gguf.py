@@ -2,7 +2,8 @@
 
 A GGUF file (version 3) is a header, key-value pairs, the list of tensors, and their aligned data, little-endian. See
 https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. In a Llama, llama.cpp rotates neighbouring rows of a head's
-queries and keys, transformers the two halves of a head, so these rows are stored in another order."""
+queries and keys, transformers the two halves of a head, so these rows are stored in another order.
+"""
 
 import json
 import struct
@@ -39,7 +40,8 @@ _NORMAL, _CONTROL = 1, 3
 
 def write_gguf(model: str | Path, path: Path, dtype: str = "float16") -> Path:
     """Write a shipped model, or a checkpoint folder, to ``path`` and return it. Raises: ValueError: if it is not a
-    Llama or Qwen3 with a byte-level BPE tokenizer, or for another data type."""
+    Llama or Qwen3 with a byte-level BPE tokenizer, or for another data type.
+    """
     if dtype not in DTYPES:
         raise ValueError(f"unknown data type '{dtype}': use {' or '.join(DTYPES)}")
     folder = model_path(str(model)) if str(model) in NAMES else Path(model)

@@ -27,7 +27,8 @@ def names() -> tuple[str, ...]:
 
 def model_path(name: str) -> Path:
     """Return the Hugging Face checkpoint directory of a shipped model. Raises: ValueError: if there is no such model or
-    its weights are missing."""
+    its weights are missing.
+    """
     if name not in NAMES:
         raise ValueError(f"unknown model {name!r}: choose from {', '.join(NAMES)}")
     path = weights_dir() / name
@@ -39,7 +40,8 @@ def model_path(name: str) -> Path:
 def weights_hash(path: str | Path) -> str:
     """Return twelve hexadecimal digits of the SHA-256 over a checkpoint's safetensors files, in name order. Two
     checkpoints with the same tensors in the same files have the same hash in any folder. Raises: ValueError: if the
-    folder contains no safetensors file."""
+    folder contains no safetensors file.
+    """
     shards = sorted(Path(path).glob("*.safetensors"))
     if not shards:
         raise ValueError(f"{path} contains no safetensors file")
@@ -53,7 +55,8 @@ def weights_hash(path: str | Path) -> str:
 
 def load_tokenizer(directory: str | Path | None = None) -> PreTrainedTokenizerFast:
     """Return the tokenizer of a checkpoint directory, by default of the shipped target. It neither normalizes text nor
-    adds tokens; ``decode(ids, clean_up_tokenization_spaces=False)`` returns exactly the encoded text."""
+    adds tokens; ``decode(ids, clean_up_tokenization_spaces=False)`` returns exactly the encoded text.
+    """
     from transformers import PreTrainedTokenizerFast
 
     path = Path(directory) if directory is not None else model_path("target")
@@ -64,7 +67,8 @@ def load_tokenizer(directory: str | Path | None = None) -> PreTrainedTokenizerFa
 
 def load_model(name: str, device: str = "cpu", dtype: str | torch.dtype = "float32") -> PreTrainedModel:
     """Load a shipped model by name, or any Hugging Face checkpoint directory, as a causal language model in eval mode.
-    Raises: ValueError: if there is no such model or data type."""
+    Raises: ValueError: if there is no such model or data type.
+    """
     import torch
     from transformers import AutoModelForCausalLM
 
@@ -81,7 +85,8 @@ def load_model(name: str, device: str = "cpu", dtype: str | torch.dtype = "float
 
 def info(directory: str | Path | None = None) -> dict:
     """Return what is recorded about the shipped models. The parts are ``models`` (parameters, size, hash, training),
-    ``corpus`` and ``evaluation``; parts without a record are absent. Does not import torch."""
+    ``corpus`` and ``evaluation``; parts without a record are absent. Does not import torch.
+    """
     root = Path(directory) if directory is not None else weights_dir()
     models: dict[str, dict] = {}
     for name in NAMES:

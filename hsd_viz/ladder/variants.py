@@ -6,7 +6,8 @@ Small noise in these projections changes the model, the more the larger it is. A
 therefore form a pair with any cost ratio and acceptance; the name of a padded model states its padding
 (:func:`padded_name`).
 
-Self-drafts leave out some of the target's own layers; the weights are shared."""
+Self-drafts leave out some of the target's own layers; the weights are shared.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +67,8 @@ def pad(module: nn.Module, layers: int, noise: float = 0.0, seed: int = 0) -> nn
     The same ``seed`` gives the same model.
 
     Raises:
-        ValueError: for other architectures and for numbers out of range."""
+        ValueError: for other architectures and for numbers out of range.
+    """
     import torch
 
     check_padding(layers, noise)
@@ -103,7 +105,8 @@ def pad(module: nn.Module, layers: int, noise: float = 0.0, seed: int = 0) -> nn
 
 def check_skip(name: str, layers: Sequence[int], count: int) -> None:
     """Check the layers to leave out of a model with ``count`` layers. Raises: ValueError: if one does not exist, or
-    none is left."""
+    none is left.
+    """
     if count < 2:
         raise ValueError(f"{name} has one layer only: nothing can be left out of it")
     if not layers:
@@ -127,7 +130,8 @@ def skipping_config(config: PreTrainedConfig, layers: Sequence[int]) -> PreTrain
 
 def skip_layers(module: nn.Module, layers: Sequence[int]) -> nn.Module:
     """Return ``module``, a causal model of any family with one list of layers, without ``layers``. It shares all
-    weights with ``module``, which is not changed. Raises: ValueError: if its layers cannot be found."""
+    weights with ``module``, which is not changed. Raises: ValueError: if its layers cannot be found.
+    """
     from torch import nn
 
     config = skipping_config(module.config, layers)

@@ -6,7 +6,8 @@ what comes in and adds to it. All edges are increasing, so the best hierarchy be
 and because draft models are ordered by size, one sweep over the pairs solves it: O(K^2 g_max) for K models. That the
 selection is a generalized shortest path with a polynomial solution is the result of Globerson et al. 2025 (arXiv
 2510.19705); this form of it is the project's own. Databases enter as further sources. The value is exact for one draft
-model and ignores overshoot above: use it to choose, not to predict."""
+model and ignores overshoot above: use it to choose, not to predict.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,7 +37,8 @@ class Affine:
 
 def affine(calibration: Calibration, *, most: int = MOST, max_drafts: int | None = None) -> Affine:
     """Return the stack with the least ms per token in the affine form. Lookaheads go up to ``most``; ``max_drafts``
-    bounds the number of draft models."""
+    bounds the number of draft models.
+    """
     check_limits(most, max_drafts)
     found = []
     for database in (None, *calibration.databases):

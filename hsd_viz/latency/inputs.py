@@ -23,7 +23,8 @@ class LevelCost:
     yet in the level's cache. ``draft`` is the same for forward passes by which the model drafts alone (``None``: as
     ``forward``); for a lowest model that drafts in one launch it is the time per token, and ``draft_overhead`` the
     fixed cost of a launch. ``overhead`` is added to every verification: Python, waiting for the device, recording.
-    Beyond its last entry a curve continues with its last step; a curve of one entry is flat."""
+    Beyond its last entry a curve continues with its last step; a curve of one entry is flat.
+    """
 
     forward: tuple[float, ...]
     draft: tuple[float, ...] | None = None
@@ -65,7 +66,8 @@ class LookupCost:
 class Edge:
     """Acceptance of one model's tokens by the model above it. ``survival[k - 1]`` is S(k), the probability that the
     first k tokens of a draft are all accepted, as far as it was measured; beyond that, each further token is accepted
-    with probability ``tail``. ``Edge(tail=a)`` is independent acceptance, S(k) = a^k (Leviathan et al. 2023)."""
+    with probability ``tail``. ``Edge(tail=a)`` is independent acceptance, S(k) = a^k (Leviathan et al. 2023).
+    """
 
     survival: tuple[float, ...] = ()
     tail: float = 0.0
@@ -103,7 +105,8 @@ class Edge:
 @dataclass(frozen=True, slots=True)
 class Tier:
     """Acceptance of a database's drafts by one verifier: random length, point masses, chain or tree. ``outcomes`` lists
-    (draft tokens, accepted tokens, probability); a miss is (0, 0, probability). The probabilities sum to 1."""
+    (draft tokens, accepted tokens, probability); a miss is (0, 0, probability). The probabilities sum to 1.
+    """
 
     outcomes: tuple[tuple[int, int, float], ...] = field(metadata={"bare": True})
 
@@ -124,7 +127,8 @@ class Tier:
     def shifted(self, by: float) -> Tier:
         """Return the drafts with conditional acceptance (accepted / examined) moved by ``by``, within [0, 1]. Lower:
         each accepted token is rejected with the probability that gives the new rate. Higher: the rejected token is
-        accepted with such a probability, and the tokens after it at the new rate, as in a chain."""
+        accepted with such a probability, and the tokens after it at the new rate, as in a chain.
+        """
         examined = sum(chance * (a + (a < m)) for m, a, chance in self.outcomes)
         if not examined:
             return self
@@ -165,7 +169,8 @@ class Calibration(Record):
 
     ``costs`` has every model; ``edges`` the pairs (draft model, verifier) whose acceptance is known, ``tiers`` the
     pairs (database as in a stack, verifier), ``lookups`` the costs of the databases (default: 0). The selector ignores
-    unknown pairs; the law raises ``ValueError`` for them."""
+    unknown pairs; the law raises ``ValueError`` for them.
+    """
 
     models: tuple[str, ...]
     costs: Mapping[str, LevelCost]

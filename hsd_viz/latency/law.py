@@ -13,7 +13,8 @@ Assumed: tokens are accepted independently of each other and of the text, forwar
 text is long, and a forward pass costs the same for any number of tokens. :mod:`hsd_viz.latency.vectorised` evaluates
 the same law (distributions in :mod:`~hsd_viz.latency.recursion`) over cost curves c_i(tokens fed) and over many
 settings at a time; the tests compare the two. Hierarchies of models with a closed form for their latency are from
-Globerson et al. 2025 (arXiv 2510.19705); this derivation is the project's own."""
+Globerson et al. 2025 (arXiv 2510.19705); this derivation is the project's own.
+"""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -43,7 +44,8 @@ def expected_latency(
         lookaheads: γ_0, ..., γ_{K-1}; none for plain decoding.
         survival: S_1, ..., S_K; ``survival[i - 1][k]`` is S_i(k), from S_i(0) = 1 to the longest draft.
         database: for a stack with a database as level 0, the distribution of its accepted tokens; c_0 is then the cost
-            of a look-up, γ_0 is 1 (one look-up per round) and S_1 is not used."""
+            of a look-up, γ_0 is 1 (one look-up per round) and S_1 is not used.
+    """
     cost = costs[0]
     drafted: Distribution = {lookaheads[0]: 1.0} if lookaheads else {}
     steps = []
@@ -84,7 +86,8 @@ def tokens_per_call(gained: Distribution, lookahead: int) -> Distribution:
 
 def forwards_per_token(steps: Sequence[tuple[float, float]]) -> tuple[float, ...]:
     """Return the forward passes of each level per emitted token, from (E[N_{i-1}], E[R_i]) for i = 1, ..., K. Level i
-    is called once in each round of level i + 1 and runs E[N_i] / E[R_i] rounds in each call."""
+    is called once in each round of level i + 1 and runs E[N_i] / E[R_i] rounds in each call.
+    """
     counts: list[float] = []
     tokens = 1.0
     for drafted, gained in reversed(steps):

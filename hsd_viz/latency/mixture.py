@@ -8,7 +8,8 @@ own acceptances, and a prediction is the mean of the groups', weighted by their 
 A limit of the groups: above a model over a database, the tokens that it took from the database survive far more often
 than its own, and the law has one figure for both. At small lookaheads, where calls return many tokens only when the
 database was right, such stacks are faster than predicted (by a sixth for ``db > small:2 > target`` on the shipped
-ladder, by less with every token of lookahead)."""
+ladder, by less with every token of lookahead).
+"""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ from hsd_viz.words import check_range
 @dataclass(frozen=True, slots=True)
 class Mixture(Record):
     """Calibrations of several kinds of text. ``parts`` are (share of the tokens, calibration); the shares sum to 1.
-    ``pooled`` is the calibration over all texts, and without parts the only kind of text."""
+    ``pooled`` is the calibration over all texts, and without parts the only kind of text.
+    """
 
     pooled: Calibration
     parts: tuple[tuple[float, Calibration], ...] = ()
@@ -83,7 +85,8 @@ def choose(mixture: Mixture, *, most: int = MOST, max_levels: int | None = None)
 
     :func:`~hsd_viz.latency.select.select` proposes hierarchies for the pool and for each part; their lookaheads are
     then refined on the mixture, by which they are ranked. ``max_levels`` bounds the parts of a stack, database and
-    target included. The affine pick is the pool's; ``affine_exact`` is the mixture's prediction for it."""
+    target included. The affine pick is the pool's; ``affine_exact`` is the mixture's prediction for it.
+    """
     check_limits(most)
     if max_levels is not None:
         check_range("the number of levels", max_levels, 1)
@@ -108,7 +111,8 @@ def choose(mixture: Mixture, *, most: int = MOST, max_levels: int | None = None)
 
 def fill(stack: Stack, mixture: Mixture, *, most: int = MOST) -> Stack:
     """Return the stack with its left-out lookaheads set to the fastest by the law, one at a time until none improves.
-    Raises: ValueError: if something of the stack was not measured."""
+    Raises: ValueError: if something of the stack was not measured.
+    """
     law = MixedLaw(mixture)
     places = [k for k, draft in enumerate(stack.drafts) if draft.lookahead is None]
     now = stack.resolved(min(4, most))

@@ -8,7 +8,8 @@ of the text that are not in its cache at its next forward pass (at least 1, the 
 all of its tokens but the last. When the level above accepts k of n tokens and adds one of its own, the levels below
 drop the rejected ones, so a backlog of d becomes max(1, d + 1 - (n - k)): full acceptance adds one, a rejection removes
 some. Within a call the later rounds of a level start with a backlog of 1; only the first depends on what happened
-above. So the first forward pass of a call is kept open (``first``, by backlog) until the level above closes it."""
+above. So the first forward pass of a call is kept open (``first``, by backlog) until the level above closes it.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ class CallDistribution:
     ``sizes`` ``[..., N]``: P(n tokens are returned). ``backlog`` ``[..., L, D, N]``: P(n tokens, and level l has a
     backlog of d + 1 behind the last of them). ``time`` ``[..., L]``: expected ms by level without each level's first
     forward pass; ``first`` ``[..., L, reach]``: the cost of that pass at a backlog of d + 1. ``forwards`` ``[..., L]``:
-    expected forward passes."""
+    expected forward passes.
+    """
 
     sizes: Array
     backlog: Array
@@ -49,7 +51,8 @@ class RoundDistribution:
 
     ``gains`` ``[..., R]``: P(r tokens are gained), the level's own token included. ``backlog`` ``[..., L - 1, D, R]``:
     jointly with the backlog of each row below after the verification. ``time`` ``[..., L - 1]``: ms without first
-    forward passes."""
+    forward passes.
+    """
 
     gains: Array
     backlog: Array
@@ -93,7 +96,8 @@ def verify(call: CallDistribution, survival: Array, cost: LevelCost, reach: int)
 
     ``survival`` ``[..., N]`` is S(0), S(1), ... . With T(k) = P(n >= k) the probability that at least k tokens are
     accepted is S(k) T(k). ``reach`` is the largest backlog that is followed; with 1 all of them are one token, which is
-    exact for flat costs."""
+    exact for flat costs.
+    """
     width = call.sizes.shape[-1]
     survival = survival[..., :width]
     at_least = survival * call.sizes[..., ::-1].cumsum(-1)[..., ::-1]
@@ -139,7 +143,8 @@ def repeat_rounds(this: RoundDistribution, most: int, *, every: bool = False) ->
 
     With r = ``gains`` the probability that a partial sum equals s is v(s) = sum_k r(k) v(s - k), v(0) = 1, and the last
     round starts below the lookahead g: P(N = n) = sum_{s < g} v(s) r(n - s), n >= g; rounds per call = sum_{s < g}
-    v(s). With ``every`` a new axis behind the leading ones has all lookaheads 1, ..., ``most``."""
+    v(s). With ``every`` a new axis behind the leading ones has all lookaheads 1, ..., ``most``.
+    """
     lead, width = this.gains.shape[:-1], this.gains.shape[-1]
     visits = np.zeros((*lead, most))
     visits[..., 0] = 1.0

@@ -4,7 +4,8 @@ The exact law has no optimal substructure (the overshoot of a level matters abov
 models is built up, over nothing and over each database, with the best few settings of its lookaheads. Those far behind
 the best one to the same model are dropped. The best stacks that result, and the affine pick, are then refined by
 changing two neighbouring lookaheads at a time until nothing improves. Plain decoding, databases only and a single draft
-model are stacks like any other."""
+model are stacks like any other.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +49,8 @@ class Predictor(Protocol):
 class Choice:
     """The fastest stack and its alternatives. ``ranked`` has the best setting of every subset of models that was
     followed to the end, fastest first; ``affine`` is the affine form's pick with its affine value, ``affine_exact`` the
-    exact law's prediction for that stack."""
+    exact law's prediction for that stack.
+    """
 
     picked: Prediction
     plain: Prediction
@@ -90,7 +92,8 @@ class Choice:
 @dataclass(frozen=True, slots=True)
 class Sensitivity:
     """The effect of one wrong figure: ``what`` was changed, and the pick after the change. ``regret`` is the share by
-    which the old pick is slower than the new one, 0 where the pick stays."""
+    which the old pick is slower than the new one, 0 where the pick stays.
+    """
 
     what: str
     picked: str
@@ -122,7 +125,8 @@ def sensitivities(
 ) -> tuple[Sensitivity, ...]:
     """Return how the pick changes if one figure is off, worst first. One at a time, each pair's conditional acceptance
     is moved by +-``acceptance`` and each model's cost by +-``cost`` (a share). ``limits`` are those given to
-    :func:`select`; each changed figure takes a selection."""
+    :func:`select`; each changed figure takes a selection.
+    """
     out = []
     for what, changed in _changes(calibration, acceptance, cost):
         now = select(changed, **limits).picked
@@ -205,7 +209,8 @@ def refine(
     law: Predictor, hierarchy: Hierarchy, start: tuple[float, tuple[int, ...]], most: int
 ) -> tuple[float, tuple[int, ...]]:
     """Set two neighbouring lookaheads at a time to their best values until nothing improves. ``start`` and the result
-    are (ms per token, lookaheads)."""
+    are (ms per token, lookaheads).
+    """
     drafts = hierarchy[1]
     ms, lookaheads = start
     pairs = max(1, len(drafts) - 1) if drafts else 0

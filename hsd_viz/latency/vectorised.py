@@ -4,7 +4,8 @@ The law is that of :mod:`hsd_viz.latency.law`. Here a forward pass costs c_i(bac
 fed, plus the overhead of a round. The backlog is 1 token as a rule, 2 after a draft that was accepted completely (its
 last token was never fed), more when several levels in a row accepted everything; :mod:`hsd_viz.latency.recursion`
 follows its distribution exactly. Prefill and the last round, cut by the length limit, are left out: this is the steady
-state."""
+state.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ from hsd_viz.stack import MAX_LOOKAHEAD, Stack, parse
 class Prediction:
     """The expected latency of one stack. ``names``, ``forwards_per_token`` and ``share`` (of the time) go by level, 0
     at the bottom; those of a database are its lookups. ``acceptance_length`` is the number of tokens emitted per
-    forward pass of the target."""
+    forward pass of the target.
+    """
 
     stack: str
     names: tuple[str, ...]
@@ -52,7 +54,8 @@ class Law:
 
     def predict(self, stack: Stack | str) -> Prediction:
         """Return the prediction for ``stack``. Raises: ValueError: if a lookahead is left out or something of the stack
-        was not measured (``StackError`` for unreadable text)."""
+        was not measured (``StackError`` for unreadable text).
+        """
         stack = parse(stack) if isinstance(stack, str) else stack
         for draft in stack.drafts:
             if draft.lookahead is None:
@@ -81,7 +84,8 @@ class Law:
         self, database: str | None, drafts: tuple[str, ...], lookaheads: tuple[int, ...], place: int, most: int
     ) -> NDArray[Any]:
         """Return ms per token for all lookaheads 1, ..., ``most`` at ``place`` and at the place above it. Shape
-        ``[most, most]``, or ``[most]`` where ``place`` is the last of ``drafts``."""
+        ``[most, most]``, or ``[most]`` where ``place`` is the last of ``drafts``.
+        """
         settings = tuple(zip(drafts, lookaheads, strict=True))
         if place == 0 and database is None:
             calls = drafting(np.arange(1, most + 1), self.calibration.cost(drafts[0]), self.reach)

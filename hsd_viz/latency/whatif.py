@@ -24,7 +24,8 @@ def surface(stack: Stack | str, calibration: Calibration | Mixture, *, most: int
     above it; ``[most]`` where there is none above. Only the other lookaheads need to be written.
 
     Raises: ValueError: if there is no such draft model, another lookahead is left out or the target is not the
-    calibrated one."""
+    calibrated one.
+    """
     check_limits(most)
     stack = parse(stack) if isinstance(stack, str) else stack
     if not 0 <= place < len(stack.drafts):
@@ -48,7 +49,8 @@ class SecondDraft:
 
     ``times`` ``[acceptances, most, most, costs]`` are those of the two by lookahead of the small and of the larger;
     ``both`` is their best, with its ``lookaheads`` ``[..., 2]``; ``one`` the best of: the larger alone, the small
-    alone, no draft at all. ``direct`` is the target's acceptance of the small model's tokens."""
+    alone, no draft at all. ``direct`` is the target's acceptance of the small model's tokens.
+    """
 
     acceptances: Array
     costs: Array
@@ -66,7 +68,8 @@ class SecondDraft:
 
 def bounds(a: Any, b: Any) -> tuple[Any, Any]:
     """Return the least and the largest acceptance by a target whose draft model, accepted with ``b``, accepts with
-    ``a``: 1 - acceptance is a distance (total variation)."""
+    ``a``: 1 - acceptance is a distance (total variation).
+    """
     return np.maximum(0.0, a + b - 1), 1 - np.abs(a - b)
 
 
@@ -98,7 +101,8 @@ def second_draft(
     ``acceptance``. Acceptance is independent; verifying m tokens costs 1 + ``slope`` (m - 1) forward passes. The
     target's acceptance of the small model's tokens is constrained: 1 - acceptance is a distance (total variation), so
     with a by the larger and b = ``acceptance`` it is between a + b - 1 and 1 - abs(a - b); ``closeness`` from 0 to 1
-    interpolates. Catching up on a fully accepted draft counts as one token."""
+    interpolates. Catching up on a fully accepted draft counts as one token.
+    """
     check_limits(most)
     a, c = np.asarray(acceptances, float), np.asarray(costs, float)
     rates, prices = np.array([*a, acceptance, closeness]), np.array([*c, cost, slope])

@@ -2,4 +2,5 @@
 
 ``records`` and ``tokens`` read logs of any size, ``replay`` and ``report`` count what drafters would have brought on
 them, ``engines`` imports the records of other engines as traces, ``vocabulary`` converts their metrics, and ``doctor``
-explains a speed-up that is missing."""
+explains a speed-up that is missing.
+"""

@@ -8,7 +8,8 @@ What is lost of it is a product, so its logarithm is a sum, and each cause has a
 
 The second term is divided in proportion to the extra time. In a batch of b requests, a forward pass of m tokens per
 request feeds b · m; its cost is taken to grow by the measured slope per token (a straight line), so the part of the
-extra time of verification that batch size 1 would not have is the batch's."""
+extra time of verification that batch size 1 would not have is the batch's.
+"""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -99,7 +100,8 @@ class Diagnosis:
     ``shares`` of the causes sum to 1; those not observed are missing. ``doubt`` is the share of resampled verdicts that
     name another cause. ``speedup`` and ``length`` (tokens per forward pass) have intervals over rounds. ``best`` is the
     law's pick with its predicted gain over plain decoding, ``robust`` whether it stays within 2 % if a figure is off;
-    ``limit`` the batch from which no draft pays."""
+    ``limit`` the batch from which no draft pays.
+    """
 
     observation: Observation
     verdict: str

@@ -12,7 +12,8 @@ sglang         responses with ``meta_info``
 llama.cpp      responses with ``timings``, log lines of llama-server
 tensorrt-llm   iteration statistics with ``specDecodingStats``
 aiperf         ``profile_export.jsonl`` with ``spec_decode_acceptance``
-=============  ========================================================================================="""
+=============  =========================================================================================
+"""
 
 import re
 from collections import Counter, defaultdict
@@ -47,7 +48,8 @@ _MOST_TEXT = 64 * 2**20
 
 def import_records(path: str | Path, engine: str | None = None) -> list[Trace]:
     """Return the traces of a file: one per request, or one of all requests where the source reports only sums.
-    ``engine`` requires one engine. Raises: ValueError: if the file has no record of a known form."""
+    ``engine`` requires one engine. Raises: ValueError: if the file has no record of a known form.
+    """
     path = Path(path)
     found = [*_responses(path)]
     if not found:

@@ -2,7 +2,8 @@
 
 vLLM, SGLang, llama-server and TensorRT-LLM serve ``/v1/completions`` and ``/v1/chat/completions`` with server-sent
 events. A chunk need not be a round, so rounds are those of the record that the last chunks hold, if any; the times of a
-server without one are those of the arrivals. Imports only the standard library."""
+server without one are those of the arrivals. Imports only the standard library.
+"""
 
 import http.client
 import json
@@ -29,7 +30,8 @@ RECORDS = ("usage", "timings", "metrics", "meta_info")
 class LiveRequest:
     """A request to the server at ``url``; iterating sends it and yields each text as it arrives. ``options`` are
     further fields of the body (``max_tokens``, ``temperature``, ``model``). After the iteration, or an interrupted one,
-    :meth:`trace` has what was observed."""
+    :meth:`trace` has what was observed.
+    """
 
     url: str
     prompt: str

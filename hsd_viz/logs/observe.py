@@ -1,6 +1,7 @@
 """What the doctor knows of a drafter: its rounds, and the times of a round.
 
-Read from traces, bench reports and imported records, or measured on a pair of models."""
+Read from traces, bench reports and imported records, or measured on a pair of models.
+"""
 
 import json
 from collections import Counter
@@ -35,7 +36,8 @@ class Observation:
     ``rounds`` counts verifications by (depth of the draft, accepted tokens), rounds without a draft included. ``step``
     is a plain step of the target, ``verify`` the forward pass of a round, ``draft`` the drafting of a round,
     ``overhead`` its other time. ``database``: whether the drafter is a database or an n-gram method. ``exact`` is False
-    where only the means of ``rounds`` were observed: there are then no intervals and no acceptance by position."""
+    where only the means of ``rounds`` were observed: there are then no intervals and no acceptance by position.
+    """
 
     source: str
     rounds: Mapping[tuple[int, int], int]
@@ -83,7 +85,8 @@ class Observation:
 
     def survival(self) -> list[float]:
         """Return S(k), the probability that the first k tokens of a draft are accepted, k = 1, 2, ... A product of
-        conditional acceptances; of equal ones where only means were observed."""
+        conditional acceptances; of equal ones where only means were observed.
+        """
         if not self.exact:
             deepest = max(depth for depth, _ in self.rounds)
             mean = sum(a * n for (_, a), n in self.rounds.items()) / sum(self.rounds.values())
@@ -111,7 +114,8 @@ class Observation:
 
 def observe(path: Path, stack: str | None = None) -> Observation:
     """Return the observation of a trace, a bench report (``stack``: one of its rows) or a record of another engine.
-    Raises: ValueError: if the file is none of these."""
+    Raises: ValueError: if the file is none of these.
+    """
     try:
         return from_traces([Trace.load(path)], path.name)
     except TraceError as error:
@@ -133,7 +137,8 @@ def observe(path: Path, stack: str | None = None) -> Observation:
 
 def from_traces(traces: Sequence[Trace], source: str) -> Observation:
     """Return the observation of runs with one stack; imported records have the times that they report. A plain step is
-    that of the plain runs measured with them, else of forward passes over one token, else not observed."""
+    that of the plain runs measured with them, else of forward passes over one token, else not observed.
+    """
     if "counts" in traces[0].meta:
         return _imported(traces, source)
     target = max((row.level for row in traces[0].round_rows), default=0)
@@ -212,7 +217,8 @@ def _even(verifications: int, drafted: int, accepted: int) -> Counter:
 def from_report(data: dict[str, Any], stack: str | None, source: str) -> Observation:
     """Return the observation of a row of a bench report: the first one with a drafter, or the one named ``stack``. Only
     means are known; the time of a round that is not drafting counts as verification. A row with a draft model needs a
-    profile (``bench --profile``), which separates them."""
+    profile (``bench --profile``), which separates them.
+    """
     rows = {row["stack"]: row for row in data["stacks"]}
     names = [name for name in rows if name != "target" and not name.startswith("hf-")]
     if "target" not in rows or not names or (stack is not None and stack not in rows):

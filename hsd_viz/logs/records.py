@@ -10,7 +10,8 @@ Accepted forms, recognized for each entry by its keys:
 - **ShareGPT**: ``conversations`` of ``from`` and ``value``;
 - **answer files** of Spec-Bench's form: ``question_id`` and ``choices`` of ``turns``, with the questions of a suite.
 
-Nothing in a log is executed, and an entry that cannot be used is a :class:`BrokenEntry`, never an exception."""
+Nothing in a log is executed, and an entry that cannot be used is a :class:`BrokenEntry`, never an exception.
+"""
 
 import gzip
 import io
@@ -41,7 +42,8 @@ Questions = Mapping[str, tuple[str, Sequence[str]]]
 class Request:
     """One request of a log. ``number`` is the line (or array element) it is from, from 1. ``prompt`` is a text,
     messages, or ``None`` if only ``prompt_ids`` are given; ``output`` likewise. ``limit`` is the request's max new
-    tokens, where it is known."""
+    tokens, where it is known.
+    """
 
     number: int
     prompt: str | tuple[Message, ...] | None
@@ -63,7 +65,8 @@ class BrokenEntry:
 class LogReader:
     """Yields the requests and the broken entries of a log after its first ``skip`` entries. ``questions`` are the turns
     by question_id, for answer files. ``size`` is the size of the file in bytes. Raises: ValueError: if the file cannot
-    be opened."""
+    be opened.
+    """
 
     def __init__(self, path: str | Path, skip: int = 0, questions: Questions | None = None) -> None:
         self.path, self.skip, self.questions = Path(path), skip, questions or {}

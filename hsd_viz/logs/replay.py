@@ -1,7 +1,8 @@
 """Replay a log: the rounds that drafters would have needed for the outputs that a server wrote.
 
 Drafts of point masses never change the text (:mod:`hsd_viz.bench.replay`), so the forward passes of the target that
-each drafter would have saved follow from the log, exactly as a decode counts them. No model runs."""
+each drafter would have saved follow from the log, exactly as a decode counts them. No model runs.
+"""
 
 import time
 from collections.abc import Callable, Iterator
@@ -82,7 +83,8 @@ class ReplaySettings:
 def parse_cost(text: str) -> CostCurve:
     """Return the cost curve that ``text`` names: a preset, the relative cost of one more token, or c(0),c(1),...
     ``measured`` times the forward passes of the ladder's target on this machine. Raises: ValueError: if it is none of
-    these."""
+    these.
+    """
     if text in PRESETS:
         return CostCurve(PRESETS[text])
     if text == "measured":
@@ -106,7 +108,8 @@ def parse_cost(text: str) -> CostCurve:
 
 def open_databases(tokenizer: LogTokenizer, folder: str | Path | None = None) -> SharedDatabases:
     """Return the databases of ``folder``, else the shipped ones; none, with the reason, for another tokenizer. Raises:
-    ValueError: if a named folder has no database of the tokenizer."""
+    ValueError: if a named folder has no database of the tokenizer.
+    """
     if folder is not None:
         if not tokenizer.vocabulary:
             raise ValueError("databases need a tokenizer: give that of their model")
@@ -119,7 +122,8 @@ def open_databases(tokenizer: LogTokenizer, folder: str | Path | None = None) ->
 class LogReplay:
     """Replays a log. ``rows`` and ``refused`` (name -> reason) say what is replayed; ``tallies`` has the counts.
     ``first`` is the number of leading entries that are not judged (training). Raises: ValueError: if no drafter can be
-    replayed."""
+    replayed.
+    """
 
     def __init__(
         self,
@@ -179,7 +183,8 @@ class LogReplay:
 
     def run(self, path: str | Path, progress: Progress | None = None) -> Iterator[TokenizedRequest]:
         """Yield each request when it was replayed, from where the counts end. Raises: ValueError: for a broken entry,
-        if the settings are strict."""
+        if the settings are strict.
+        """
         facts, warm = self.facts, any(row.warm for row in self.rows)
         resumed, part, known, shown = facts.entries, facts.part, 0, 0.0
         questions = None

@@ -53,7 +53,8 @@ class Counts:
 @dataclass(frozen=True, slots=True)
 class DrafterReport(Counts):
     """One row. By position k (from 1): rounds whose draft reached that depth, and rounds that accepted k or more.
-    ``by_request`` has quantiles of the requests' tokens per forward pass, ``seconds`` is processor time."""
+    ``by_request`` has quantiles of the requests' tokens per forward pass, ``seconds`` is processor time.
+    """
 
     drafted_by_position: tuple[int, ...]
     accepted_by_position: tuple[int, ...]
@@ -66,7 +67,8 @@ class DrafterReport(Counts):
 @dataclass(frozen=True, slots=True)
 class ReplayReport:
     """The result of :func:`replay`; ``complete`` is False if it was interrupted. ``requests`` lists the first requests
-    with the tokens per forward pass of each drafter."""
+    with the tokens per forward pass of each drafter.
+    """
 
     log: dict[str, Any]
     settings: dict[str, Any]
@@ -286,7 +288,8 @@ def replay(
         cancelled: polled after each request; the report then has the requests so far, as after Ctrl-C.
         settings: fields of :class:`~hsd_viz.logs.replay.ReplaySettings`.
 
-    Raises: ValueError: for bad input."""
+    Raises: ValueError: for bad input.
+    """
     verify_cost = verify_cost if isinstance(verify_cost, str) else ",".join(map(str, verify_cost))
     chosen = ReplaySettings(drafters=tuple(drafters), verify_cost=verify_cost, **settings)
     found, log = LogTokenizer(tokenizer, eos), Path(log)
@@ -329,7 +332,8 @@ def replay_sharded(
     **options: Any,
 ) -> ReplayReport:
     """Replay as :func:`replay` on the nodes of a Ray cluster, one drafter a task; all nodes read the same log. Each
-    task stores its own state beside ``state_file`` and resumes from it. Raises: ValueError: for bad input."""
+    task stores its own state beside ``state_file`` and resumes from it. Raises: ValueError: for bad input.
+    """
     if build_databases is not None:
         raise ValueError("databases are built on one machine: build them first, then use --databases with --ray")
     parts = [

@@ -22,7 +22,8 @@ _NO_LIMIT = 2**31
 @dataclass(frozen=True, slots=True)
 class TokenizedRequest:
     """A request as token ids. ``cut``: tokens that exceed the limit; ``agrees``: whether ids and text of the output
-    match (``None``: only one of them is given)."""
+    match (``None``: only one of them is given).
+    """
 
     request: Request
     text: Text
@@ -33,7 +34,8 @@ class TokenizedRequest:
 
 class LogTokenizer:
     """A tokenizer by name: ``None`` (ids only), a ``tokenizer.json`` or its folder, a ladder name or a hub id. Raises:
-    ValueError: if there is no such tokenizer. ModuleNotFoundError: if the tokenizers library is missing."""
+    ValueError: if there is no such tokenizer. ModuleNotFoundError: if the tokenizers library is missing.
+    """
 
     def __init__(self, name: str | Path | None = None, eos: int | None = None) -> None:
         self.name = None if name is None else str(name)
@@ -75,7 +77,8 @@ class LogTokenizer:
 
     def tokenize(self, request: Request) -> TokenizedRequest:
         """Return a request as token ids, which come before text where a request has both. Raises: ValueError: if an id
-        is outside the vocabulary, a text is not valid Unicode or needs a tokenizer, or the output is empty."""
+        is outside the vocabulary, a text is not valid Unicode or needs a tokenizer, or the output is empty.
+        """
         prompt = self._ids(request.prompt_ids, request.prompt, "prompt")
         output = self._ids(request.output_ids, request.output, "output")
         if not output:

@@ -29,7 +29,8 @@ def build(
     The model database and the 5-grams count outputs, the statistics database prompts and outputs. Returns the number
     of records used: a log is in the order of time, so none of the rest can have been seen.
 
-    Raises: ValueError: if there is no tokenizer or the part has no usable request."""
+    Raises: ValueError: if there is no tokenizer or the part has no usable request.
+    """
     check_range("the training share", share, 0.01, 0.99)
     if not tokenizer.vocabulary:
         raise ValueError("databases need a tokenizer: give that of the log's model")

@@ -140,7 +140,8 @@ _RULES: tuple[tuple[str, tuple[str, ...], Callable[..., Any]], ...] = (
 
 def complete(known: Mapping[str, Any]) -> dict[str, Any]:
     """Return all quantities that follow from ``known`` ones; ``None`` is unknown. Each forward pass emits one token of
-    its own, so ``tokens = forwards + accepted``: exact unless the last draft was cut."""
+    its own, so ``tokens = forwards + accepted``: exact unless the last draft was cut.
+    """
     found = {name: value for name, value in known.items() if value is not None}
     progress = True
     while progress:
@@ -157,7 +158,8 @@ def complete(known: Mapping[str, Any]) -> dict[str, Any]:
 
 def convert(values: Mapping[str, Any], source: str, target: str = "hsd_viz") -> dict[str, Any]:
     """Return the metrics ``values`` of the vocabulary ``source`` in that of ``target``; ``None`` is not determined.
-    Raises: ValueError: for an unknown vocabulary or metric."""
+    Raises: ValueError: for an unknown vocabulary or metric.
+    """
     for name in (source, target):
         if name not in VOCABULARIES:
             hint = did_you_mean(name, VOCABULARIES)

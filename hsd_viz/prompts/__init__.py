@@ -17,7 +17,8 @@ class Prompt:
     ``origin`` identifies the source: package, version, file, licence and line, or the question of a file. A question to
     a chat model has ``turns``, the user's messages in order: a :class:`~hsd_viz.prompts.templates.Template` writes the
     prompt of each turn from the turns so far and the answers to them, and ``text`` is the first turn alone.
-    ``continuation`` is the text that follows in the source, where a suite provides it."""
+    ``continuation`` is the text that follows in the source, where a suite provides it.
+    """
 
     id: str
     category: str
@@ -37,7 +38,8 @@ class Suite:
 
     def limited(self, limit: int | None) -> Suite:
         """Return the first ``limit`` prompts, taken from the categories in turn so that a short run covers all of them.
-        Raises ValueError if ``limit`` is less than 1."""
+        Raises ValueError if ``limit`` is less than 1.
+        """
         if limit is None or limit >= len(self.prompts):
             return self
         check_range("the limit", limit, 1)
@@ -50,7 +52,8 @@ class Suite:
 
 def read_bytes(path: Path, what: str) -> bytes:
     """Return the content of a file of at most 64 MiB. Raises ValueError if it cannot be read or is too large; the
-    message calls it the ``what`` file."""
+    message calls it the ``what`` file.
+    """
     try:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
@@ -64,7 +67,8 @@ def read_bytes(path: Path, what: str) -> bytes:
 def read_text(path: Path, what: str) -> str:
     """Return a UTF-8 text file with ``\\n`` line ends and without a byte order mark.
 
-    Raises ValueError as :func:`read_bytes`, and if the file is not UTF-8."""
+    Raises ValueError as :func:`read_bytes`, and if the file is not UTF-8.
+    """
     try:
         text = read_bytes(path, what).decode("utf-8")
     except UnicodeDecodeError as error:

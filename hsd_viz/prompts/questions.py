@@ -8,7 +8,8 @@ For SPEED-Bench (Abramovich et al. 2026, arXiv 2604.09557) NVIDIA publishes parq
 eleven categories, and ``throughput_1k`` to ``throughput_32k`` by length of the prompt, with the entropy of the output
 as category. Where the source of a question may not be redistributed, the text is a placeholder; NVIDIA's own
 ``prepare_data.py`` (Model-Optimizer, specdec_bench) replaces it. Its output is read, too, and JSON lines with ``turns``
-or ``messages``. Nothing is downloaded: the licence of the data has to be accepted first."""
+or ``messages``. Nothing is downloaded: the licence of the data has to be accepted first.
+"""
 
 import hashlib
 import json
@@ -49,7 +50,8 @@ HOW = "prepare the files with NVIDIA's prepare_data.py and give their path with 
 
 def read_questions(path: Path, name: str | None = None) -> Suite:
     """Return the questions of a file as a suite; the categories of MT-bench become the one task ``mt_bench``. Raises
-    ValueError for a malformed line; the message names file and line."""
+    ValueError for a malformed line; the message names file and line.
+    """
     prompts: dict[str, Prompt] = {}
     for number, line in enumerate(read_bytes(path, "question").removeprefix(_BOM).split(b"\n"), start=1):
         if not line.strip():
@@ -97,7 +99,8 @@ def _question(line: bytes) -> Prompt:
 
 def question_file(folder: Path | None = None, fetch: Callable[[], bytes] | None = None) -> Path:
     """Return the question file of Spec-Bench, downloaded once into the cache ``folder``; its SHA-256 is checked. Raises
-    ValueError if it is not cached and cannot be downloaded, or ``HF_HUB_OFFLINE`` forbids network requests."""
+    ValueError if it is not cached and cannot be downloaded, or ``HF_HUB_OFFLINE`` forbids network requests.
+    """
     path = (folder or cache_folder("suites")) / f"spec-bench-{SHA256[:12]}.jsonl"
     try:
         if hashlib.sha256(path.read_bytes()).hexdigest() == SHA256:
@@ -154,7 +157,8 @@ def is_speed_bench(path: Path) -> bool:
 
 def read_speed_bench(path: Path) -> Suite:
     """Return the questions of a file, without placeholders; the suite is named after its part of the data set. Raises
-    ValueError for a malformed row (the message names file and row), or if only placeholders are left."""
+    ValueError for a malformed row (the message names file and row), or if only placeholders are left.
+    """
     prompts: dict[str, Prompt] = {}
     left_out = 0
     for number, row in enumerate(_rows(path), start=1):

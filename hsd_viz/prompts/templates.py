@@ -6,7 +6,8 @@
     <system> USER: <turn> ASSISTANT: <answer></s>USER: <turn> ASSISTANT:
 
 where ``</s>`` is the tokenizer's end-of-text token. ``plain`` is for models without chat training: turns and answers as
-paragraphs."""
+paragraphs.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,7 +37,8 @@ class Template:
 
     def write(self, turns: Sequence[str], answers: Sequence[str]) -> list[int]:
         """Return the prompt of the last of ``turns``; ``answers`` are those to all turns before it. Raises ValueError
-        if the tokenizer's chat template rejects the conversation."""
+        if the tokenizer's chat template rejects the conversation.
+        """
         if self.name == "chat":
             return self._chat(turns, answers)
         text = self._vicuna(turns, answers) if self.name == "vicuna" else self._plain(turns, answers)
@@ -74,7 +76,8 @@ class Template:
 
 def choose_template(tokenizer: Any, target: str, name: str = "auto") -> Template:
     """Return a template by name. ``auto`` is the tokenizer's own where it has one, Vicuna's for a Vicuna model, else
-    ``plain``. Raises ValueError for an unknown name, and for ``chat`` if the tokenizer has no template."""
+    ``plain``. Raises ValueError for an unknown name, and for ``chat`` if the tokenizer has no template.
+    """
     own = bool(getattr(tokenizer, "chat_template", None))
     if name == "auto":
         name = "chat" if own else "vicuna" if "vicuna" in target.lower() else "plain"

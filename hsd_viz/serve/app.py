@@ -1,7 +1,8 @@
 """The web application: ``POST /decode`` streams events; ``GET /models``, ``/health`` and ``/metrics``.
 
 It knows nothing of Ray: it passes requests to :class:`~hsd_viz.serve.worker.Decoders`. Visitors are strangers: bodies,
-prompts, lengths and models are limited; a model is a name on the list, never a path or hub id."""
+prompts, lengths and models are limited; a model is a name on the list, never a path or hub id.
+"""
 
 import hmac
 import json
@@ -31,7 +32,8 @@ RETRY_SECONDS = 5
 class Settings:
     """What visitors may do. ``models`` are the allowed names; ``token`` is required from all if set. ``hosts`` are the
     accepted Host headers (``*``: any); ``slots`` decodes run at a time, ``queue`` requests wait, at most
-    ``per_visitor`` of each visitor; a decode may take ``seconds``."""
+    ``per_visitor`` of each visitor; a decode may take ``seconds``.
+    """
 
     models: tuple[str, ...] = ("nano", "small", "target")
     slots: int = 1
@@ -89,7 +91,8 @@ class Service:
 
     def check(self, body: bytes) -> dict[str, Any]:
         """Return the arguments of a decode. Raises: ValueError: if the body is not a valid request or exceeds a
-        limit."""
+        limit.
+        """
         try:
             request = DecodeRequest.model_validate_json(body)
         except ValidationError as invalid:

@@ -34,7 +34,8 @@ class Ticket:
 class FairQueue:
     """Gives ``slots`` turns at a time. At most ``limit`` tickets wait, at most ``per_visitor`` of one visitor. The next
     turn goes to the visitor whose last turn is longest ago; one who never had a turn comes first. So a visitor with
-    many requests delays the first request of another by at most one turn per slot."""
+    many requests delays the first request of another by at most one turn per slot.
+    """
 
     def __init__(self, slots: int, limit: int, per_visitor: int) -> None:
         self.slots, self.limit, self.per_visitor = slots, limit, per_visitor

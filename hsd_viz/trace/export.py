@@ -3,7 +3,8 @@ AIPerf's ``profile_export.jsonl`` (0.13.0) with its record of speculative decodi
 
 In the second there is one thread per lane: the nested rounds, then one lane per level with its calls. Counters step at
 the end of each target round. Times are microseconds; the fraction keeps the trace's nanoseconds. Format: "Trace Event
-Format", Google."""
+Format", Google.
+"""
 
 import json
 import os
@@ -28,7 +29,8 @@ _META = (
 
 def csv_tables(trace: Trace) -> dict[str, str]:
     """Return the contents of ``tokens.csv``, ``drafts.csv``, ``rounds.csv`` and ``calls.csv`` by file name. The columns
-    are the fields of the rows in :mod:`hsd_viz.trace.records`; lists are JSON text, absent values empty."""
+    are the fields of the rows in :mod:`hsd_viz.trace.records`; lists are JSON text, absent values empty.
+    """
     tables = {}
     for table in TABLES:
         frame = trace.frame(table)
@@ -40,7 +42,8 @@ def csv_tables(trace: Trace) -> dict[str, str]:
 
 def write_csv(trace: Trace, folder: str | os.PathLike) -> list[Path]:
     """Write :func:`csv_tables` into ``folder``, created if missing, and return the paths. All four appear or none.
-    Raises: OSError: if they cannot be written."""
+    Raises: OSError: if they cannot be written.
+    """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     tables = csv_tables(trace)
@@ -53,7 +56,8 @@ def write_csv(trace: Trace, folder: str | os.PathLike) -> list[Path]:
 def chrome_trace(trace: Trace) -> dict[str, Any]:
     """Return the trace as one JSON object: ``traceEvents``, ``displayTimeUnit``, ``otherData``. Complete events (``X``)
     have the category ``call`` or ``round``; counters (``C``) are ``tokens emitted`` and ``draft tokens`` (accepted, not
-    accepted) per target round."""
+    accepted) per target round.
+    """
     threads, texts = _threads(trace), _texts(trace)
     names = [_name(_ROUNDS, "rounds", 0), *(_name(tid, name, tid) for (_, name), tid in threads.items())]
     title = {"name": f"hsd_viz: {trace.meta.get('stack', 'decode')}"}
@@ -130,7 +134,8 @@ def _counters(trace: Trace) -> list[dict[str, Any]]:
 
 def aiperf_record(trace: Trace, number: int = 0) -> dict[str, Any]:
     """Return a trace as a line of AIPerf's ``profile_export.jsonl`` with its speculative-decoding record. Raises:
-    ValueError: for an imported trace whose source does not report each verification."""
+    ValueError: for an imported trace whose source does not report each verification.
+    """
     imported = trace.meta.get("imported") or {"engine": "hsd_viz"}
     if "counts" in trace.meta and not trace.round_rows:
         raise ValueError(f"the record of {imported['engine']} has no single verifications: AIPerf's form needs them")

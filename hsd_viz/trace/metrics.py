@@ -5,7 +5,8 @@ tokens per target forward pass, bonus included (plain decoding: 1.00). Drafting 
 on look-ups and database updates, model forward passes excluded. Speed counts from the end of prefill.
 
 A trace imported from another engine (:mod:`hsd_viz.logs.engines`) has counts in its meta; what they do not determine is
-*not observed*: ``None``."""
+*not observed*: ``None``.
+"""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -30,7 +31,8 @@ def repetition_share(token_ids: Sequence[int]) -> float:
 def metrics(trace: Rows) -> dict[str, Any]:
     """Return all metrics of one trace; rates are ``None`` where the denominator is zero. Times in seconds. ``levels``
     has one entry per verifying level, bottom first, with the histogram of accepted counts (index = accepted);
-    ``calls_by_level`` one per (level, name, kind)."""
+    ``calls_by_level`` one per (level, name, kind).
+    """
     meta = trace.meta
     if "counts" in meta:
         return _imported(trace)

@@ -4,7 +4,8 @@ Times are integer nanoseconds from the start of the decode. A *level* is a stage
 *source* is what first proposed a token: a database (``context``, ``model``, ``statistics``), a baseline (``lookup``,
 ...), a draft model by its name, or ``target`` for the target model's own tokens.
 
-Rows are named tuples: a round creates about fifteen, and a frozen dataclass takes six times as long to create."""
+Rows are named tuples: a round creates about fifteen, and a frozen dataclass takes six times as long to create.
+"""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -34,7 +35,8 @@ class TokenRow(NamedTuple):
     probable tokens of the distribution it was drawn from and of the draft's q; ``residual_sum`` is the mass of that
     distribution before normalization: of max(0, p - q), under block verification of max(0, w p - q), or in a tree of
     point-mass drafts, of p without the drafted tokens. ``text`` is for display; where the token's bytes are not whole
-    UTF-8 characters, ``raw`` holds them in hexadecimal and ``text`` escapes them."""
+    UTF-8 characters, ``raw`` holds them in hexadecimal and ``text`` escapes them.
+    """
 
     index: int  # type: ignore[assignment]  # hides tuple.index
     token_id: int
@@ -73,7 +75,8 @@ class DraftRow(NamedTuple):
     Under the rule ``token`` a token is accepted if the one before it was and u * q < p; it is rejected otherwise, and
     the tokens after it are ``unreached``. Under the rule ``block`` places are tried from the last to the first: u < h
     at one accepts the draft up to there, regardless of u and h before it, which are ``None``. All tokens after
-    that place are ``rejected``; none is unreached."""
+    that place are ``rejected``; none is unreached.
+    """
 
     round: int
     level: int
@@ -107,7 +110,8 @@ class RoundRow(NamedTuple):
 
     ``rule`` is one of :data:`RULES`: ``block`` for a chain judged as a whole (Sun et al. 2024), else ``token``. Under
     both, ``examined`` counts the accepted tokens and the first that was not accepted, so that accepted / examined
-    estimates the same for both: the acceptance of a token whose predecessors were accepted."""
+    estimates the same for both: the acceptance of a token whose predecessors were accepted.
+    """
 
     id: int
     parent: int | None
@@ -125,7 +129,8 @@ class RoundRow(NamedTuple):
 class CallRow(NamedTuple):
     """One forward pass, launch or look-up. Calls never overlap: ``duration_ns`` is the call's own time. ``round`` is
     the round it served (-1 for prefill), ``level`` and ``name`` identify the model or drafter, ``steps`` counts forward
-    passes in one launch, ``fed`` tokens fed, ``cached`` tokens already in the KV cache."""
+    passes in one launch, ``fed`` tokens fed, ``cached`` tokens already in the KV cache.
+    """
 
     round: int
     level: int
@@ -158,7 +163,8 @@ class Started:
 @dataclass(frozen=True, slots=True)
 class Step:
     """The rows of one target round: its own is last in ``rounds``, those of the levels below come before it. ``pieces``
-    gives the text of every token id in these rows that no earlier event contained."""
+    gives the text of every token id in these rows that no earlier event contained.
+    """
 
     tokens: list[TokenRow]
     drafts: list[DraftRow]
@@ -179,7 +185,8 @@ Event = Stage | Started | Step | Finished
 
 class Rows:
     """The data of a recorded decode: ``meta`` and four lists of rows, in the order of events. ``pieces`` maps each
-    token id that occurs to its text."""
+    token id that occurs to its text.
+    """
 
     def __init__(self, meta: dict[str, Any]) -> None:
         self.meta = meta

@@ -65,7 +65,8 @@ class TraceError(ValueError):
 class Trace(Rows):
     """One decode: the rows (:class:`~hsd_viz.trace.records.Rows`) with tables, metrics and files. ``tokens``,
     ``drafts``, ``rounds`` and ``calls`` are the rows as pandas DataFrames. ``len(trace)`` is the number of emitted
-    tokens."""
+    tokens.
+    """
 
     def __init__(self, meta: dict[str, Any]) -> None:
         super().__init__(meta)
@@ -147,7 +148,8 @@ class Trace(Rows):
     @property
     def rounds(self) -> pd.DataFrame:
         """One row per verification (:class:`~hsd_viz.trace.records.RoundRow`); ``round``, as in other tables, is its
-        ``id``."""
+        ``id``.
+        """
         return self._table("rounds")
 
     @property

@@ -2,7 +2,8 @@
 
 A record has the key ``event``: ``queued`` (``position``, 1 is next), ``stage``, ``started``, ``step``, ``finished`` or
 ``error`` (``message``, ``retry``: whether the same request may be sent again). Rows are lists in the order of their
-fields (:mod:`hsd_viz.trace.records`)."""
+fields (:mod:`hsd_viz.trace.records`).
+"""
 
 from typing import Any
 
@@ -44,7 +45,8 @@ class EventReader:
 
     def read(self, record: Any) -> Event:
         """Return the event of a record; a queued request is a :class:`~hsd_viz.trace.Stage`. Raises: ServerError: if
-        the record reports an error or is not valid."""
+        the record reports an error or is not valid.
+        """
         try:
             return self._read(record)
         except (KeyError, TypeError, AttributeError, TraceError):

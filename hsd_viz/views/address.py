@@ -38,7 +38,8 @@ FORM = {
 @dataclass(frozen=True, slots=True)
 class Asked:
     """A parsed address: recording, event number (from 1, as in the player), title of the tab, fields of the form, a
-    message per ignored parameter, and a step of the tour by its key."""
+    message per ignored parameter, and a step of the tour by its key.
+    """
 
     trace: str | None = None
     step: int | None = None
@@ -117,7 +118,8 @@ class Address(LinkedView):
     ``state`` are the parameters of the page as it is: the browser writes them into its address, with an entry of its
     history for another recording or tab. :meth:`go` moves the page to an event. ``asked(query)`` is called in a
     preheated kernel when the browser sends its query, ``back(query)`` when the user returns to an entry of the
-    history."""
+    history.
+    """
 
     _esm = STATIC / "address.js"
     _css = STATIC / "address.css"

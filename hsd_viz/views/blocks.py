@@ -48,7 +48,8 @@ class StackBlocks(View):
 
     ``text`` is the stack's text, parsed by :func:`hsd_viz.stack.parse`. If it is invalid, ``error`` has the reason and
     the blocks keep ``shown``, the last valid stack. ``names`` are the allowed models; ``None`` allows any, and
-    ``offered`` lists the available ones."""
+    ``offered`` lists the available ones.
+    """
 
     _esm = STATIC / "blocks.js"
     _css = STATIC / "blocks.css"

@@ -62,7 +62,8 @@ class Controls(widgets.VBox):
 
     ``recordings`` are (title, name), none selected at first; ``names`` the allowed model names (``None``: any),
     ``offered`` those in the block editor if any is allowed. If nothing can be decoded (``live`` is false), the form is
-    empty and the picker gives the reason."""
+    empty and the picker gives the reason.
+    """
 
     def __init__(
         self,

@@ -20,7 +20,8 @@ class Lender:
     """Decode form requests and lend the engine to measurements on the page. Call from worker threads only.
 
     ``engine`` is ``None`` until loaded. ``allow_models`` allows hub models and paths in stacks. ``found_gpu()`` is
-    called after loading an engine on a machine with a GPU."""
+    called after loading an engine on a machine with a GPU.
+    """
 
     def __init__(self, engine: Engine | None, allow_models: bool, found_gpu: Callable[[], None]) -> None:
         self.engine, self._own = engine, engine is None

@@ -28,7 +28,8 @@ class Session(anywidget.AnyWidget):
 
     ``arrived(form)`` is called once with the stored form (or ``None``) when the browser reports, ``listed()`` after
     every change of ``runs`` (id → label, newest first), ``opened(id, trace)`` after :meth:`get` had to read a run, with
-    ``None`` if it is no longer stored."""
+    ``None`` if it is no longer stored.
+    """
 
     _esm = STATIC / "session.js"
 

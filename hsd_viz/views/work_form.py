@@ -37,7 +37,8 @@ class WorkForm(widgets.VBox):
     """Fields, start and cancel buttons, a status line, and an error card.
 
     A subclass creates its fields, arranges them with :meth:`lay_out`, and returns the work from :meth:`prepare`. The
-    work runs in :attr:`thread` and polls ``self.cancelled``."""
+    work runs in :attr:`thread` and polls ``self.cancelled``.
+    """
 
     #: (label, tooltip) of the start button; tooltip and status of the cancel button; error during a run; title of the
     #: error card.

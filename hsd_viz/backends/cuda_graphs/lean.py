@@ -88,7 +88,8 @@ def _adjacent(tensors: list[Tensor]) -> Tensor | None:
 @dataclass(frozen=True, slots=True)
 class Step:
     """What all layers of a forward pass share: where it writes and reads, masks by kind of layer as ``attend`` takes
-    them, the rotary tables ``[capacity, 1, size]`` and positions ``[w]``."""
+    them, the rotary tables ``[capacity, 1, size]`` and positions ``[w]``.
+    """
 
     places: Tensor
     bucket: int
@@ -118,7 +119,8 @@ def _add(x: Tensor, y: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 
 def rotate(mixed: Tensor, weights: Layer, shape: Shape, keys: Tensor, values: Tensor, step: Step) -> Tensor:
     """Return the rotated queries ``[w, heads, size]`` of ``mixed`` ``[w, heads + 2 kv heads, size]``; write keys and
-    values."""
+    values.
+    """
     cos, sin = (table.index_select(0, step.positions) for table in step.rotary)
     turned, v = mixed.split([shape.heads + shape.kv_heads, shape.kv_heads], dim=1)
     if weights.query_norm is not None:
@@ -150,7 +152,8 @@ def attend(q: Tensor, keys: Tensor, values: Tensor, mask: Tensor, shape: Shape, 
 
 def attend_in_order(q: Tensor, keys: Tensor, values: Tensor, mask: Tensor, shape: Shape, step: Step) -> Tensor:
     """The same with each row's keys in the order of its text, and ``mask`` ``[w, bucket]``: see
-    :mod:`~hsd_viz.backends.cuda_graphs.strict`."""
+    :mod:`~hsd_viz.backends.cuda_graphs.strict`.
+    """
     w, group = len(q), shape.heads // shape.kv_heads
     assert step.order is not None
     order = step.order.flatten()

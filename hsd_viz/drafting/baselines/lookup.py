@@ -13,7 +13,8 @@ class PromptLookup:
     copies the up to 10 tokens after its earliest occurrence, up to an end-of-text token. There are no scores. Source:
     Saxena 2023, "Prompt Lookup Decoding" (github.com/apoorvumang/prompt-lookup-decoding), with the defaults of
     transformers' ``PromptLookupCandidateGenerator``. The author's rule is ``longest=3, whole=True``: whole copies of
-    ten tokens only."""
+    ten tokens only.
+    """
 
     name = "lookup"
     nodes = 10

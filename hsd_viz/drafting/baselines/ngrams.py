@@ -1,5 +1,6 @@
 """llama.cpp's drafters without a model: n-gram counts of this text, of earlier ones and of a corpus (``ngram-cache``),
-and one hash table from n-grams to the next token, without a check for collisions (``ngram-mod``)."""
+and one hash table from n-grams to the next token, without a check for collisions (``ngram-mod``).
+"""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +21,8 @@ Counts = dict[str, dict[int, int]]
 
 class DynamicCache:
     """The n-gram counts of earlier runs, including prompts. A run's counts are merged when the next run begins. Passed
-    from run to run it is warm, a new one is cold. It serves one run at a time."""
+    from run to run it is warm, a new one is cold. It serves one run at a time.
+    """
 
     __slots__ = ("_open", "counts")
 
@@ -51,7 +53,8 @@ class NgramCache:
 
     ``static`` is a statistics database, which contains only the most frequent followers of a pair; ``None``: an empty
     one. Nothing is drafted after an end-of-text token. Among equals the token seen first is taken (llama.cpp: hash
-    order)."""
+    order).
+    """
 
     name = "ngram-cache"
     nodes = 16
@@ -156,7 +159,8 @@ class NgramMod:
     4 194 304 slots, the latest next token in each. A draft follows the table from slot to slot, up to 64 tokens, and is
     dropped if it has fewer than ``least`` (than the budget, if that is smaller). The text but its newest token is
     added in pieces. A table that is a quarter full when a run begins is cleared, and after 5 drafts in a row of which
-    less than a quarter was accepted. ``ngram-mod[short]`` is for small models and short texts: 6 tokens, any length."""
+    less than a quarter was accepted. ``ngram-mod[short]`` is for small models and short texts: 6 tokens, any length.
+    """
 
     name = "ngram-mod"
     nodes = 64

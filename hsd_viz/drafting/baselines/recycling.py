@@ -44,7 +44,8 @@ class TokenRecycling:
 
     ``successors`` is the state that outlives a run: passed from run to run it is warm (the paper never resets it), a
     new one (the default) cold. Differences: a token without an observation has no children (the published matrix begins
-    as zeros, so token 0 is drafted), and nothing is drafted after an end-of-text token."""
+    as zeros, so token 0 is drafted), and nothing is drafted after an end-of-text token.
+    """
 
     name = "recycling"
     nodes = sum(map(sum, TEMPLATE))

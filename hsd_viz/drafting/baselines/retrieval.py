@@ -27,7 +27,8 @@ def continuation_trie(lookup: Lookup, key: str, *, nodes: int, depth: int) -> li
     token; parents come before children. The published methods count every continuation in the corpus; an index holds
     the most frequent followers of short keys. A count is exact while key and path together are a key of the index;
     beyond, the path's count is divided as the longest known suffix suggests. Prefixes with an estimate below 1 are
-    omitted."""
+    omitted.
+    """
     out: list[tuple[int, int, float]] = []
     queue: list[tuple] = []
     match = lookup(key)
@@ -58,7 +59,8 @@ class Retrieval:
 
     ``corpus`` is a statistics database instead of a suffix array, which has two limits: keys are those of the index (up
     to six tokens as shipped, without keys that add nothing to their suffix), and counts beyond them are estimates (see
-    :func:`continuation_trie`). Frozen. Nothing is drafted after an end-of-text token."""
+    :func:`continuation_trie`). Frozen. Nothing is drafted after an end-of-text token.
+    """
 
     name = "retrieval"
     longest, shortest, nodes, depth = 16, 2, 64, 10

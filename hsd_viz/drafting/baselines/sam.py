@@ -16,7 +16,8 @@ class SuffixAutomaton:
     Appending takes amortized constant time. A state represents substrings that end at the same places. ``length[s]`` is
     the length of its longest, ``link[s]`` the state of its longest suffix that ends at more places (-1 for the root,
     state 0), ``follow[s]`` maps a token to the next state, ``first[s]`` is its earliest end. ``last`` is the state of
-    the whole text."""
+    the whole text.
+    """
 
     __slots__ = ("_own", "first", "follow", "last", "length", "link", "tokens")
 
@@ -103,7 +104,8 @@ class SAMDecoding:
     * from the static texts, if their match is longer than the text's by more than ``bias`` (5): a tree of what
       followed, best first by relative frequency, at most ``width`` (8) nodes of one depth.
 
-    Nothing is drafted after an end-of-text token."""
+    Nothing is drafted after an end-of-text token.
+    """
 
     name = "sam"
     nodes, alpha, bias, width = 60, 4, 5, 8

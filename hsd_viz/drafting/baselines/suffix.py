@@ -19,7 +19,8 @@ class Node:
 
     ``children`` maps the next token to a node, or to a leaf: the (text, start) of the only suffix that continues with
     it, whose further tokens are read from its text. ``place`` is the position of the sequence's last token in the first
-    text that had it."""
+    text that had it.
+    """
 
     count: int
     place: int
@@ -36,7 +37,8 @@ Spot = tuple[Node | tuple[int, int], int]
 class SuffixTree:
     """The suffixes of growing texts with counts, each to at most ``depth`` tokens. :meth:`begin` starts the next text.
     A new token updates only the suffixes that occurred before: as many as the longest match has tokens. If there are
-    more than ``most`` texts, the oldest is removed (``None``: never)."""
+    more than ``most`` texts, the oldest is removed (``None``: never).
+    """
 
     __slots__ = ("_active", "current", "depth", "most", "root", "texts")
 
@@ -158,7 +160,8 @@ class SuffixDecoding:
 
     ``outputs`` is the state that outlives a run: passed from run to run it is warm, a new one (the default) cold; it
     holds the latest 10 000 outputs and serves one run at a time. Unlike the published code, nothing is drafted after an
-    end-of-text token, and among equally probable tokens the first candidate comes first."""
+    end-of-text token, and among equally probable tokens the first candidate comes first.
+    """
 
     name = "suffix"
     least = 0.1

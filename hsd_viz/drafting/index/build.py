@@ -56,7 +56,8 @@ def build_database(
     outputs, where a continuation counts once per output; at most 2 MB). Memory and disk space: see
     :mod:`hsd_viz.drafting.index.count`; temporary files are next to ``path`` and are always removed.
 
-    Raises: ValueError: if there are no tokens, or ``kind`` or ``longest`` is not valid."""
+    Raises: ValueError: if there are no tokens, or ``kind`` or ``longest`` is not valid.
+    """
     if kind not in PRUNING:
         raise ValueError(f"unknown database '{kind}': expected {' or '.join(PRUNING)}")
     check_range("the longest key", longest, 1, MOST_LONGEST)
@@ -102,7 +103,8 @@ def build_fivegrams(
 
     There are ``most`` in all, seven per first token. A 5-gram counts once per output; among equals the lower
     tokens come first. In the file the key is (first token, rank from 0) and its continuations are the other four tokens
-    in order, each with the count of the 5-gram."""
+    in order, each with the count of the 5-gram.
+    """
     counted: Counter[tuple[int, ...]] = Counter()
     for sequence in sequences:
         tokens = [int(t) for t in sequence]

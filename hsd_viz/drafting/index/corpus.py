@@ -82,7 +82,8 @@ class TextFile:
 
 def find_texts(paths: Sequence[str | Path]) -> list[TextFile]:
     """Return the files of ``paths``, and those below folders, sorted; hidden ones and links are skipped. Raises:
-    ValueError: if a path does not exist or there are no files."""
+    ValueError: if a path does not exist or there are no files.
+    """
     found: dict[Path, TextFile] = {}
     for path in map(Path, paths):
         if path.is_dir():
@@ -108,7 +109,8 @@ def read_pieces(path: Path, piece: int = PIECE) -> Iterator[str]:
 
     Raises:
         UnicodeDecodeError: if the file is not UTF-8.
-        ValueError: if it contains a zero byte, which is not text."""
+        ValueError: if it contains a zero byte, which is not text.
+    """
     left = ""
     with open(path, encoding="utf-8-sig") as f:
         while read := f.read(piece):
@@ -133,7 +135,8 @@ def write_texts(
 ) -> dict[str, int]:
     """Write every file as a document that begins and ends with ``eos``. Returns the numbers ``files`` and
     ``passed_over``. A file in a folder that is not UTF-8 text or cannot be read is skipped. Small files are tokenized
-    together, large ones piece by piece. Raises: ValueError: if a file given by the user cannot be read as text."""
+    together, large ones piece by piece. Raises: ValueError: if a file given by the user cannot be read as text.
+    """
     around = [] if eos is None else [eos]
     sizes = [_size(file.path) for file in files]
     total, done, passed = sum(sizes), 0, 0

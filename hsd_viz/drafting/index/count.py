@@ -4,7 +4,8 @@ A part contains all places whose keys end in the same few tokens, so each key is
 places than a part may have (a line end, for example), that key is counted in one pass over its places, which are then
 divided by the token before it. Memory, regardless of the corpus: about 280 bytes for each of ``part_tokens`` places,
 100 bytes per token id and 40 bytes per document. Temporary disk space: 10 to 12 bytes per token and about 40 bytes per
-counted key."""
+counted key.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -32,7 +33,8 @@ class Pruning:
 
     ``least``: minimum count of a key (its suffixes have at least the same count). ``least_continuation`` and
     ``least_share``: minimum count and share of a continuation, except the most frequent one. ``most``: continuations
-    per key. ``max_bytes``: size of the file; the keys with the highest gains are stored."""
+    per key. ``max_bytes``: size of the file; the keys with the highest gains are stored.
+    """
 
     least: int = 2
     least_continuation: int = 2
@@ -54,7 +56,8 @@ class CountSettings:
 @dataclass(frozen=True, slots=True)
 class Counted:
     """Keys of ``length`` tokens that are counted, by number. ``pairs`` (key number * vocabulary size + following token,
-    ascending), their ``counts``, and ``totals`` by key: int64."""
+    ascending), their ``counts``, and ``totals`` by key: int64.
+    """
 
     length: int
     pairs: np.ndarray
@@ -190,7 +193,8 @@ class ExternalCount:
 
 def divide(frequencies: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
     """Group consecutive tokens into parts of at most ``most`` places; a token with more places is a part by itself.
-    Returns ``part_of`` int64 [tokens] and ``sizes`` int64 [parts]."""
+    Returns ``part_of`` int64 [tokens] and ``sizes`` int64 [parts].
+    """
     part_of = np.zeros(len(frequencies), dtype=np.int64)
     sizes: list[int] = []
     for token in np.flatnonzero(frequencies):
@@ -210,7 +214,8 @@ def count_part(
 
     ``ends`` int64 [documents] are the ends of the documents, which keys do not cross. ``suffix`` is a key that ends at
     all these places and is already counted: the first level is the next longer one. A key is represented by the number
-    of its suffix and one more token: exact, without hashes."""
+    of its suffix and one more token: exact, without hashes.
+    """
     wide = np.int64(settings.vocabulary_size)
     document = np.searchsorted(ends, places, side="right")
     begin = np.concatenate(([0], ends))[document]
@@ -282,7 +287,8 @@ def select_continuations(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return which (key, continuation) pairs to store, most frequent first, and the most frequent of each key.
     ``owners`` (ascending from 0), ``follower`` and ``counts`` int [pairs]; ``totals`` int [keys]. Among equals the
-    lower token comes first."""
+    lower token comes first.
+    """
     order = np.lexsort((follower, -counts, owners))
     rank = np.arange(len(order)) - np.searchsorted(owners, np.arange(len(totals)))[owners[order]]
     enough = (counts >= pruning.least_continuation) & (counts >= pruning.least_share * totals[owners])

@@ -13,7 +13,8 @@ then token, count, ...).
 A file of up to :data:`READ_WHOLE` bytes is checked completely when opened. Of a larger one only the header and the size
 are checked, and each row when it is read: with any damage, a look-up ends after a bounded number of steps, raises
 nothing and returns no token outside the vocabulary; at worst it proposes a token that the target rejects. ``hsd-viz
-databases inspect --verify`` checks any file completely."""
+databases inspect --verify`` checks any file completely.
+"""
 
 import json
 import mmap
@@ -77,7 +78,8 @@ def pack_counts(counts: np.ndarray, wide: bool) -> np.ndarray:
 class Table:
     """Counted keys, one row per key, in any order. ``marks`` uint32 [keys], ``lengths`` int [keys], ``totals`` int
     [keys] (times seen with anything after them); the continuations of row i are ``tokens[firsts[i]:firsts[i+1]]`` with
-    ``counts``, most frequent first, at most seven."""
+    ``counts``, most frequent first, at most seven.
+    """
 
     marks: np.ndarray
     lengths: np.ndarray
@@ -137,7 +139,8 @@ class Index:
     arrays.
 
     Raises: DatabaseError: if the file is missing, truncated, damaged, of another version or, if ``vocabulary_hash`` is
-    given, made with another tokenizer."""
+    given, made with another tokenizer.
+    """
 
     #: Most keys to examine in one bucket.
     most_in_bucket = 2**32
@@ -198,7 +201,8 @@ class Index:
     def lookup(self, tail: str, longest: int | None = None) -> Match | None:
         """Return what followed the longest suffix of ``tail`` that is a key of at most ``longest`` tokens, or ``None``.
         ``tail`` is a text as of :func:`~hsd_viz.drafting.context.spell`. All suffixes of a key are keys, so the search
-        extends the suffix until it misses."""
+        extends the suffix until it misses.
+        """
         starts, marks, bits, crc32, keys = self.starts, self.marks, self.bits, zlib.crc32, self.keys
         most_in_bucket = self.most_in_bucket
         size = len(tail)
@@ -250,7 +254,8 @@ class Index:
 
 class GuardedIndex(Index):
     """An open database file with unchecked arrays: like :class:`Index`, but safe for any contents. The search within a
-    bucket is bounded, and only possible rows are returned (tokens below ``limit``, counts of at most their total)."""
+    bucket is bounded, and only possible rows are returned (tokens below ``limit``, counts of at most their total).
+    """
 
     most_in_bucket = MOST_IN_BUCKET
 
@@ -281,7 +286,8 @@ def open_index(
     read_whole: int = READ_WHOLE,
 ) -> Index:
     """Open a database file, as a :class:`GuardedIndex` if it is larger than ``read_whole`` bytes. So is a file whose
-    vocabulary is larger than the models' ``vocabulary_size``. Raises: DatabaseError: if the file cannot be used."""
+    vocabulary is larger than the models' ``vocabulary_size``. Raises: DatabaseError: if the file cannot be used.
+    """
     try:
         small = Path(path).stat().st_size <= read_whole
     except OSError:

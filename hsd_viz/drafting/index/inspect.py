@@ -18,7 +18,8 @@ def describe(path: str | Path, most: int = 10, *, verify: bool = False) -> dict:
     ``vocabulary_hash``, ``meta`` (its origin), ``most_used`` (see :func:`most_used`) and ``verified``: whether the
     checksum of the whole file was checked, which ``verify`` requires for large files, too.
 
-    Raises: DatabaseError: if the file cannot be used."""
+    Raises: DatabaseError: if the file cannot be used.
+    """
     index = Index(path) if verify else open_index(path)
     header = index.header
     return {
@@ -41,7 +42,8 @@ def most_used(index: Index, most: int) -> list[dict]:
 
     ``tokens`` are the ids that followed the token ids ``key``, ``token_id`` the first of them. The file contains the
     marks of keys, not the keys, so they are found by look-up: every token alone, then the most frequent of those with
-    their followers, and so on. Entries of 5-grams are a token and the four after it."""
+    their followers, and so on. Entries of 5-grams are a token and the four after it.
+    """
     if index.header["kind"] == "fivegrams":
         found = []
         for token in range(index.header["vocabulary_size"]):

@@ -29,7 +29,8 @@ def choose_prompts(
     padding, and the lengths alternate. Documents shorter than a prompt are skipped. The same arguments return the same
     prompts.
 
-    Raises: ValueError: if no document is long enough."""
+    Raises: ValueError: if no document is long enough.
+    """
     rng = np.random.default_rng(seed)
     batches: list[list[list[int]]] = []
     for turn in range(-(-number // batch)):
@@ -59,7 +60,8 @@ def collect_outputs(
 
     Every finished batch is appended to the file ``path`` by a digest of its prompts. Batches found in a file of the
     same ``identity`` (model and decoding settings) are not generated again, regardless of their order; any other file
-    is replaced."""
+    is replaced.
+    """
     path = Path(path)
     eos_set = as_eos_set(eos)
     finished = _read_batches(path, identity)

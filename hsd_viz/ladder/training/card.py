@@ -93,7 +93,8 @@ def stale_models(found: dict) -> list[str]:
 
 def render(found: dict) -> str:
     """Return the model card as Markdown, from ``load.info()``. Raises: ValueError: if there is no record of the corpus,
-    the evaluation or any model."""
+    the evaluation or any model.
+    """
     missing = [key for key in ("corpus", "evaluation") if key not in found]
     if missing or not found["models"]:
         raise ValueError(f"no record of {', '.join(missing) or 'any model'}: train and evaluate the ladder first")
@@ -126,7 +127,8 @@ def render(found: dict) -> str:
 
 def write_card(root: Path | None = None, out: Path | None = None) -> Path:
     """Write the card of the weights in ``root`` (default: the shipped ones) to ``out`` (default: MODEL_CARD.md beside
-    them)."""
+    them).
+    """
     root = Path(root) if root is not None else weights_dir()
     out = Path(out) if out is not None else root.parent / "MODEL_CARD.md"
     write_whole(out, render(info(root)))

@@ -8,7 +8,8 @@ files::
     files = corpus.collect()
     train, heldout = corpus.train_files(files), corpus.heldout_files(files)
 
-Does not import torch."""
+Does not import torch.
+"""
 
 from __future__ import annotations
 
@@ -174,7 +175,8 @@ def collect(
         paths: directories with installed distributions (default: those of the running interpreter).
 
     Raises:
-        ValueError: if no permissively licensed file is found."""
+        ValueError: if no permissively licensed file is found.
+    """
     limits = limits or Limits()
     sources: list[tuple[str, str, str, list[tuple[str, Path]]]] = []
     if stdlib:

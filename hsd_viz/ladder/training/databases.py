@@ -44,7 +44,8 @@ def rebuild_databases(
         progress: called with the current activity and its completed share.
 
     Raises:
-        ValueError: for an unknown kind, missing weights, or tokens of another tokenizer."""
+        ValueError: for an unknown kind, missing weights, or tokens of another tokenizer.
+    """
     if only not in (None, *STORED):
         raise ValueError(f"unknown database '{only}': choose from {', '.join(STORED)}")
     weights = Path(weights) if weights is not None else weights_dir()

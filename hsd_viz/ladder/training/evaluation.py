@@ -2,7 +2,8 @@
 
 Σ min(p, q) over the vocabulary, averaged over held-out positions, is the probability that a token sampled from the
 draft's row q is accepted by speculative sampling against the target's row p (Leviathan et al. 2023, arXiv 2211.17192,
-corollary 3.6)."""
+corollary 3.6).
+"""
 
 import json
 import shutil
@@ -71,7 +72,8 @@ def measure(
         ``writing``.
 
     Raises:
-        ValueError: if ``root`` contains no model of the ladder."""
+        ValueError: if ``root`` contains no model of the ladder.
+    """
     present = [n for n in NAMES if (root / n / "config.json").exists()]
     if not present:
         raise ValueError(f"{root} contains none of the models {', '.join(NAMES)}")
@@ -121,7 +123,8 @@ def evaluate_ladder(
 ) -> dict:
     """Evaluate the models in ``root`` (default ``trained/weights``) on the held-out tokens of ``trained/data``. Writes
     ``evaluation.json``, the corpus manifest and the training log beside the models, or with ``out`` only the evaluation
-    into this file. Returns the evaluation."""
+    into this file. Returns the evaluation.
+    """
     trained, root = Path(trained), Path(root) if root is not None else Path(trained) / "weights"
     heldout = np.load(trained / "data" / "heldout.npy", mmap_mode="r")
     found = measure(root, heldout, prompts=prompts, **settings)

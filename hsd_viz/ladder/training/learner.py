@@ -40,7 +40,8 @@ def optimisers(network: Network, run: Run, matrix_rate: float) -> list[torch.opt
 
     Muon (Jordan et al. 2024) replaces the momentum of a matrix by the nearest orthogonal matrix; scaled to the magnitude
     of AdamW's updates (Liu et al. 2025, arXiv 2502.16982) it reaches a lower loss than AdamW alone at a few million
-    tokens. Each parameter group stores its peak learning rate as ``peak``."""
+    tokens. Each parameter group stores its peak learning rate as ``peak``.
+    """
     matrices = [p for n, p in network.named_parameters() if p.dim() == 2 and "embed" not in n]
     others = [p for n, p in network.named_parameters() if p.dim() != 2 or "embed" in n]
     muon = {"weight_decay": run.weight_decay, "momentum": 0.95, "adjust_lr_fn": "match_rms_adamw"}

@@ -41,7 +41,8 @@ def continuations(
     batch: int = 16,
 ) -> list[list[int]]:
     """Return up to ``tokens`` new token ids after each prompt, sampled or (at temperature 0) with greedy decoding.
-    Sampling uses the global generator of PyTorch; a sample depends on its index among ``prompts`` only (its seed)."""
+    Sampling uses the global generator of PyTorch; a sample depends on its index among ``prompts`` only (its seed).
+    """
     import torch
 
     sampling = (
@@ -65,7 +66,8 @@ def continuations(
 
 def copied_share(prompt: str, text: str, n: int = 4) -> float:
     """Return the share of the n-grams of ``text`` (words and punctuation) that occur in ``prompt``. N-grams that begin
-    in the last ``n`` - 1 words of the prompt count as part of the text."""
+    in the last ``n`` - 1 words of the prompt count as part of the text.
+    """
     before, after = _WORDS.findall(prompt), _WORDS.findall(text)
     known = {tuple(before[k : k + n]) for k in range(len(before) - n + 1)}
     joined = before[max(0, len(before) - n + 1) :] + after
@@ -86,7 +88,8 @@ def parsed_lines(text: str) -> tuple[int, int]:
 
     A block begins at an unindented line; a segment of consecutive blocks is accepted as a whole (a string may contain
     unindented lines), and the segmentation with the most accepted lines counts. The last block was cut by the length
-    limit: its lines up to the last position where it parses are accepted."""
+    limit: its lines up to the last position where it parses are accepted.
+    """
     lines = text.split("\n")
     blank = [not line.strip() for line in lines]
     starts = [
@@ -120,7 +123,8 @@ def measure_writing(
 
     Returns:
         ``repetition`` (mean share of greedy tokens that end an 8-gram of the same output), ``copied`` (median share of
-        copied 4-grams, greedy), ``parsed`` (share of lines, see ``parsed_lines``) and ``samples``."""
+        copied 4-grams, greedy), ``parsed`` (share of lines, see ``parsed_lines``) and ``samples``.
+    """
     found: dict = {}
     if prompts.get("heldout"):
         found["repetition"] = mean(

@@ -13,7 +13,8 @@ assert sorted(sum(STAGES.values(), ())) == sorted(NAMES)
 @dataclass(frozen=True, slots=True)
 class Size:
     """The shape of one model. Attention heads have 64 dimensions, embeddings are tied, the feed-forward part is
-    SwiGLU."""
+    SwiGLU.
+    """
 
     layers: int
     width: int
@@ -45,7 +46,8 @@ class Run:
         repeats: share of the windows that contain a passage twice, the second time with one token substituted
             (``data``).
         splits: share of the tokens joining a line break and indentation that are split in two (``data``).
-        average: decay rate of the exponential moving average of the weights; 0 disables it."""
+        average: decay rate of the exponential moving average of the weights; 0 disables it.
+    """
 
     steps: int
     rates: dict[str, float]
@@ -76,7 +78,8 @@ class Profile:
         chunk: tokens per contiguous piece of text; a step draws chunks and cuts them into windows.
         corpus_files: use only the first files (for tests); ``None`` uses all.
         log_every, evaluate_every: steps between two log entries and between two measurements of the held-out loss.
-        checkpoint_seconds: longest time between two checkpoints."""
+        checkpoint_seconds: longest time between two checkpoints.
+    """
 
     name: str
     runs: dict[str, Run]
@@ -136,7 +139,8 @@ PROFILES = tuple(_PROFILES)
 
 def profile(name: str) -> Profile:
     """Return a profile by name. ``cpu`` takes about two hours on two cores, ``long`` about ten; ``gpu`` is for one
-    large GPU, ``tiny`` for tests. Raises: ValueError: if there is no profile of this name."""
+    large GPU, ``tiny`` for tests. Raises: ValueError: if there is no profile of this name.
+    """
     if name not in _PROFILES:
         raise ValueError(f"unknown profile {name!r}: choose from {', '.join(PROFILES)}")
     return _PROFILES[name]()

@@ -1,5 +1,6 @@
 """Files of a training run: checkpoints that survive a kill at any time, the append-only log, the lock, and what travels
-between machines."""
+between machines.
+"""
 
 import fcntl
 import io
@@ -41,7 +42,8 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
 
 class RunLog:
     """The log of a run: one JSON object per line, only ever appended to. A resumed run repeats the steps after its
-    checkpoint and logs them again; the last entry of a step counts."""
+    checkpoint and logs them again; the last entry of a step counts.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / LOG
@@ -56,7 +58,8 @@ class RunLog:
 @contextmanager
 def exclusive(folder: Path) -> Iterator[None]:
     """Hold the folder's lock and publish the process group in ``pid``, for stopping and continuing the whole group.
-    Raises: ValueError: if another process trains in this folder."""
+    Raises: ValueError: if another process trains in this folder.
+    """
     with (folder / "lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

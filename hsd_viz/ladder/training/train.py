@@ -3,7 +3,8 @@
     hsd-viz ladder train --profile long --out DIR
 
 Deterministic for a given seed, machine and thread count. The same command resumes a stopped run from its last
-checkpoint; the resumed run repeats the losses of an uninterrupted one."""
+checkpoint; the resumed run repeats the losses of an uninterrupted one.
+"""
 
 import json
 import math
@@ -110,7 +111,8 @@ class Stage:
 
     def fit(self, limit: float | None, progress: Callable[[str], None], stop_at: int | None = None) -> None:
         """Train to the end, with checkpoints. ``limit``: seconds of the whole stage; the decay is brought forward so
-        that it ends in time."""
+        that it ends in time.
+        """
         windows = text.heldout_windows(self.data.heldout, 16, min(self.profile.chunk, 1024))
         begun, before = time.perf_counter() - self.seconds, time.process_time() - self.processor_seconds
         first, earlier, saved, stays = self.step, self.seconds, self.seconds, 1 - self.run.decay
@@ -172,7 +174,8 @@ def to_stderr(line: str) -> None:
 
 def trained_target(out: Path, profile: Profile) -> Network:
     """Return the target of a training folder: the better of its last and its averaged weights. Raises: ValueError: if
-    the target has not been trained to its end."""
+    the target has not been trained to its end.
+    """
     path = out / "target.pt"
     state = load_checkpoint(path) if path.exists() else {"step": 0, "steps": 1}
     if state["step"] < state["steps"]:
@@ -211,7 +214,8 @@ def train_ladder(
 
     Raises:
         ValueError: for an unknown profile, stage or device, for a checkpoint of another seed or profile, and if another
-            process trains in ``out``."""
+            process trains in ``out``.
+    """
     started = time.perf_counter()
     plan = find_profile(profile) if isinstance(profile, str) else profile
     for name in (*stages, *(steps or ())):

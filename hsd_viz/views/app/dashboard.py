@@ -4,7 +4,8 @@ The text and its player are at the top, tabs with further views below (:mod:`hsd
 cursor.
 
 Opening it imports neither torch nor transformers and reads no weights: models load on the first run. Only the compiler
-of the CPU runtime starts at once if it has not run before, so that the first run is not slowed down."""
+of the CPU runtime starts at once if it has not run before, so that the first run is not slowed down.
+"""
 
 from __future__ import annotations
 
@@ -258,7 +259,8 @@ def dashboard(
     ``shown`` is a trace, or the path of its file, to open in it; an engine there is the same as ``engine``. ``engine``
     replaces the one loaded on the first run. ``allow_models`` allows hub models and paths in stacks;
     otherwise only ladder names are allowed. A served page may be configured to use the engine of a server
-    (:func:`hsd_viz.views.app.server.command`)."""
+    (:func:`hsd_viz.views.app.server.command`).
+    """
     if shown is not None and not isinstance(shown, Trace | str | os.PathLike):
         if not hasattr(shown, "decode"):
             raise TypeError(f"dashboard() shows a trace or the path of its file, not {type(shown).__name__}")
