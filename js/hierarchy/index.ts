@@ -265,7 +265,6 @@ function createView(model: Model<Traits>, el: HTMLElement) {
     node.setAttribute("role", fixed ? "img" : "button");
     node.setAttribute("aria-label", `${words}${fixed ? ", target" : out ? ", removed" : ""}${on ? ", selected" : ""}`);
     node.setAttribute("tabindex", "0");
-    node.dataset.lmSuppressShortcuts = "true";
     if (!fixed) {
       node.setAttribute("aria-pressed", String(!out));
       node.addEventListener("click", () => toggle(name));
@@ -421,7 +420,6 @@ function createView(model: Model<Traits>, el: HTMLElement) {
     if (missed.length) said.append(make("p", "hsd-note", `Not measured, so excluded: ${missed.join(", ")}.`));
     if (model.get("out").length) {
       const reset = make("button", "hsd-button", "Restore all");
-      reset.dataset.lmSuppressShortcuts = "true";
       reset.addEventListener("click", () => {
         model.set("out", []);
         model.save_changes();

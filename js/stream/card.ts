@@ -231,7 +231,6 @@ export function streamCard({
     field.rows = 2;
     field.maxLength = 1000;
     field.value = notes.get(i);
-    field.dataset.lmSuppressShortcuts = "true";
     field.addEventListener("change", () => notes.set(i, field.value.trim()));
     label.append(field);
     return label;
