@@ -5,8 +5,14 @@ import { followTheme, make } from "./dom";
 import { guarded } from "./notice";
 import type { Model, Widget } from "./widget";
 
-/** Draws a view: `root` is its element; `paint` draws again after a change of the view's own state. */
-type Setup<T> = (view: { model: Model<T>; root: HTMLElement; paint: () => void }) => () => unknown;
+interface View<T> {
+  model: Model<T>;
+  root: HTMLElement;
+  /** Draw again after a change of the view's own state. */
+  paint(): void;
+  /** Follow events of the model until the view closes. */
+  on(events: string, heard: (...content: never[]) => void): void;
+}
 
 interface Frame {
   tag?: keyof HTMLElementTagNameMap;
@@ -18,19 +24,25 @@ interface Frame {
 }
 
 /** The widget whose content is the template that `setup` returns, drawn again after events and changes of the theme. */
-export function templated<T>({ tag = "div", class: name, events, behind }: Frame, setup: Setup<T>): Widget<T> {
+export function templated<T>(
+  { tag = "div", class: name, events, behind }: Frame,
+  setup: (view: View<T>) => () => unknown,
+): Widget<T> {
   return {
     render: guarded(({ model, el }) => {
       const root = make(tag, name);
-      let template = () => {};
+      const ends: (() => void)[] = [];
+      const on: View<T>["on"] = (names, heard) => {
+        model.on(names, heard);
+        ends.push(() => model.off(names, heard));
+      };
       const paint = () => void render(template(), root);
-      template = setup({ model, root, paint }) as () => void;
-      model.on(events, paint);
+      const template = setup({ model, root, paint, on });
+      on(events, paint);
       el.append(root);
-      const unfollow = followTheme(root, { behind, changed: paint });
+      ends.push(followTheme(root, { behind, changed: paint }));
       return () => {
-        model.off(events, paint);
-        unfollow();
+        for (const end of ends) end();
         root.remove();
       };
     }),
