@@ -12,6 +12,8 @@ interface View<T> {
   paint(): void;
   /** Follow events of the model until the view closes. */
   on(events: string, heard: (...content: never[]) => void): void;
+  /** Functions to call when the view closes. */
+  ends: (() => void)[];
 }
 
 interface Frame {
@@ -37,7 +39,7 @@ export function templated<T>(
         ends.push(() => model.off(names, heard));
       };
       const paint = () => void render(template(), root);
-      const template = setup({ model, root, paint, on });
+      const template = setup({ model, root, paint, on, ends });
       on(events, paint);
       el.append(root);
       ends.push(followTheme(root, { behind, changed: paint }));
