@@ -42,7 +42,12 @@ export function templated<T>(
       const template = setup({ model, root, paint, on, ends });
       on(events, paint);
       el.append(root);
-      ends.push(followTheme(root, { behind, changed: paint }));
+      let shown: boolean | null = null;
+      const changed = (dark: boolean) => {
+        if (dark !== shown) paint();
+        shown = dark;
+      };
+      ends.push(followTheme(root, { behind, changed }));
       return () => {
         for (const end of ends) end();
         root.remove();
