@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -63,12 +64,21 @@ def _present_state(saved: dict[str, Any], optimiser: torch.optim.Optimizer) -> d
     return {"state": state, "param_groups": [{**own, **group} for own, group in groups]}
 
 
+def compiled(function: Callable[..., Tensor], profile: Profile) -> Callable[..., Tensor]:
+    """Return the function compiled, one variant per model and window, if the profile asks for it."""
+    if not profile.compile:
+        return function
+    # Variants count per function, whichever model it belongs to; beyond 8, the default, further ones would run uncompiled.
+    torch._dynamo.config.recompile_limit = 64
+    return torch.compile(function, dynamic=False)
+
+
 class Teacher:
     """The trained target as a source of logits for distillation."""
 
     def __init__(self, network: Network, profile: Profile, device: str) -> None:
         self.network, self.device = network.to(device).eval(), device
-        self._logits = torch.compile(self._forward, dynamic=False) if profile.compile else self._forward
+        self._logits = compiled(self._forward, profile)
 
     def _forward(self, ids: Tensor) -> Tensor:
         with autocast(self.device):
@@ -91,7 +101,7 @@ class Learner:
         self.average = [p.detach().clone() for p in self.network.parameters()] if run.average else []
         self.loss_sum = torch.zeros((), dtype=torch.float64, device=device)
         self.heldout: dict[str, float] = {}
-        self._loss = torch.compile(self._forward, dynamic=False) if profile.compile else self._forward
+        self._loss = compiled(self._forward, profile)
 
     def _forward(self, ids: Tensor, targets: Tensor, teacher: Tensor | None) -> Tensor:
         with autocast(self.device):
