@@ -8,13 +8,12 @@ traces work without them.
 'db > nano:4 > target'
 """
 
-from __future__ import annotations
-
 import importlib
 from typing import TYPE_CHECKING, Any
 
 from hsd_viz.version import __version__
 
+# ruff: noqa: F401 (the names below are for type checkers; they load on first use)
 if TYPE_CHECKING:
     from hsd_viz import audit, figures, views
     from hsd_viz.engine.local import load_engine
@@ -28,60 +27,35 @@ if TYPE_CHECKING:
     from hsd_viz.trace import Trace, TraceError
     from hsd_viz.views.app.dashboard import dashboard
 
-__all__ = [
-    "StackError",
-    "Trace",
-    "TraceError",
-    "__version__",
-    "audit",
-    "bundled",
-    "compare",
-    "connect",
-    "dashboard",
-    "figures",
-    "load_bundled",
-    "load_engine",
-    "load_ipython_extension",
-    "metrics",
-    "parse",
-    "replay",
-    "run",
-    "views",
-]
-
-# Public name -> (module, attribute); without an attribute, the module itself.
-_HOMES: dict[str, tuple[str, str | None]] = {
-    "StackError": ("hsd_viz.stack", "StackError"),
-    "Trace": ("hsd_viz.trace", "Trace"),
-    "TraceError": ("hsd_viz.trace", "TraceError"),
-    "audit": ("hsd_viz.audit", None),
-    "bundled": ("hsd_viz.engine.replay", "bundled"),
-    "compare": ("hsd_viz.quick", "compare"),
-    "connect": ("hsd_viz.engine.remote", "connect"),
-    "dashboard": ("hsd_viz.views.app.dashboard", "dashboard"),
-    "figures": ("hsd_viz.figures", None),
-    "load_bundled": ("hsd_viz.engine.replay", "load_bundled"),
-    "load_engine": ("hsd_viz.engine.local", "load_engine"),
-    "load_ipython_extension": ("hsd_viz.magic", "load_ipython_extension"),
-    "metrics": ("hsd_viz.logs.vocabulary", None),
-    "parse": ("hsd_viz.stack", "parse"),
-    "replay": ("hsd_viz.logs.report", "replay"),
-    "run": ("hsd_viz.quick", "run"),
-    "views": ("hsd_viz.views", None),
+# Module -> the public names that load it.
+_MODULES = {
+    "engine.local": ("load_engine",),
+    "engine.remote": ("connect",),
+    "engine.replay": ("bundled", "load_bundled"),
+    "logs.report": ("replay",),
+    "magic": ("load_ipython_extension",),
+    "quick": ("compare", "run"),
+    "stack": ("StackError", "parse"),
+    "trace": ("Trace", "TraceError"),
+    "views.app.dashboard": ("dashboard",),
 }
+_HOMES = {name: module for module, names in _MODULES.items() for name in names}
+# Public names that are modules themselves.
+_SELF = {"audit": "audit", "figures": "figures", "metrics": "logs.vocabulary", "views": "views"}
+__all__ = sorted({"__version__", *_HOMES, *_SELF})
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    module = _SELF.get(name) or _HOMES.get(name)
+    if module is None:
         raise AttributeError(f"module 'hsd_viz' has no attribute {name!r}")
-    module, attribute = _HOMES[name]
     try:
-        found = importlib.import_module(module)
+        found = importlib.import_module(f"hsd_viz.{module}")
     except ModuleNotFoundError as error:
         if error.name in ("torch", "transformers", "tokenizers", "safetensors"):
             raise ImportError(f"hsd_viz.{name} needs {error.name}: pip install 'hsd-viz[models]'") from error
         raise
-    return found if attribute is None else getattr(found, attribute)
+    return found if name in _SELF else getattr(found, name)
 
 
 def __dir__() -> list[str]:

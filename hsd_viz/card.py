@@ -4,8 +4,6 @@ Styles are inline and colours inherited, so that the result is readable on any p
 are removed (GitHub, Quarto, nbconvert).
 """
 
-from __future__ import annotations
-
 import html
 from collections.abc import Iterable, Sequence
 

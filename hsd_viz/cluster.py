@@ -3,8 +3,6 @@
 Needs the extra ``cluster``; each node needs this package and the files that the parts read.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import socket
@@ -34,9 +32,7 @@ class Part:
 
 def start(address: str = LOCAL, cpus: int = 1) -> Any:
     """Start Ray on this machine with at least ``cpus`` CPUs, or join the cluster at ``address``; return the module.
-
-    Raises:
-        ValueError: if it does not start.
+    Raises: ValueError: if it does not start.
     """
     # Ray reports its usage over the network otherwise, and looks for a newer version.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -60,12 +56,9 @@ def start(address: str = LOCAL, cpus: int = 1) -> Any:
 def sweep(
     work: Callable[[Any], Any], parts: Sequence[Any], address: str = LOCAL, *, cpus: float = 1, gpus: float = 0
 ) -> Iterator[Part]:
-    """Run ``work(part)`` for each part on Ray and yield the parts as they finish; closing it cancels the others.
-
-    Each part gets ``cpus`` and ``gpus``. One whose node or process is lost is run again elsewhere.
-
-    Raises:
-        ValueError: if Ray does not start, no node has the GPUs, a part raises one, or is lost too often.
+    """Run ``work(part)`` for each part on Ray and yield the parts as they finish; closing it cancels the others. Each
+    part gets ``cpus`` and ``gpus``. One whose node or process is lost is run again elsewhere. Raises: ValueError: if
+    Ray does not start, no node has the GPUs, a part raises one, or is lost too often.
     """
     ray = start(address, int(cpus))
     try:

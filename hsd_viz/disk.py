@@ -1,7 +1,5 @@
 """Cache folders, and files that appear whole or not at all."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -14,7 +12,6 @@ from typing import Any
 
 def cache_folder(kind: str) -> Path:
     """Return the folder for cached files of one ``kind``: ``~/.cache/hsd_viz/kind``, which may not exist yet.
-
     ``$XDG_CACHE_HOME`` replaces ``~/.cache`` where it is set, ``$HSD_VIZ_CACHE`` the whole ``~/.cache/hsd_viz``.
     """
     if named := os.environ.get("HSD_VIZ_CACHE"):
@@ -29,10 +26,9 @@ def cache_name(identity: Any) -> str:
 
 @contextmanager
 def replacing(path: Path, *, mode: int = 0o644, sync: bool = False) -> Iterator[Path]:
-    """Yield a temporary file beside ``path`` that replaces ``path`` when the block ends without an error.
-
-    On an error the temporary file is removed and ``path`` is unchanged. ``mode``: the permissions of the new file.
-    ``sync`` forces the content to disk before the rename. Raises: OSError: if the folder is missing or read-only.
+    """Yield a temporary file beside ``path`` that replaces ``path`` when the block ends without an error. On an error
+    the temporary file is removed and ``path`` is unchanged. ``mode``: the permissions of the new file. ``sync`` forces
+    the content to disk before the rename. Raises: OSError: if the folder is missing or read-only.
     """
     handle, name = tempfile.mkstemp(dir=path.absolute().parent, prefix=f".{path.name}.")
     os.close(handle)

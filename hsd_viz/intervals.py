@@ -2,30 +2,43 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 RESAMPLES = 1000
 #: The quantiles of a 95 % interval.
 QUANTILES = (0.025, 0.975)
+#: The fewest units (prompts, requests, runs) of an interval that is shown: resamples of fewer are the same few again.
+LEAST = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A figure with its interval; each is ``None`` where it is not defined (no data, a single unit)."""
+    """A figure with the quantiles of its resamples; each is ``None`` where it is not defined (no data, a single unit).
+
+    ``units`` is the number of resampled units, ``None`` if unknown.
+    """
 
     value: float | None = None
     low: float | None = None
     high: float | None = None
+    units: int | None = field(default=None, compare=False)
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """The quantiles, of any number of units."""
+        return None if self.low is None or self.high is None else (self.low, self.high)
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        return None if self.low is None or self.high is None else (self.low, self.high)
+        """The 95 % interval; ``None`` with fewer units than :data:`LEAST`."""
+        return None if self.units is not None and self.units < LEAST else self.ends
 
     def scaled(self, factor: float) -> Estimate:
         """Return the estimate in another unit."""
-        return Estimate(*(None if x is None else x * factor for x in (self.value, self.low, self.high)))
+        value, low, high = (None if x is None else x * factor for x in (self.value, self.low, self.high))
+        return replace(self, value=value, low=low, high=high)
 
 
 UNKNOWN = Estimate()
@@ -33,7 +46,6 @@ UNKNOWN = Estimate()
 
 def resample(units: int, seed: int = 0, resamples: int = RESAMPLES) -> np.ndarray:
     """Return ``[1 + resamples, units]``: how often each unit counts in the sample (row 0) and in its resamples.
-
     ``weights @ values`` are then the sums of a figure and of its resamples; a ratio of two is a paired bootstrap.
     """
     whole = np.ones((1, units), int)
@@ -48,9 +60,8 @@ def ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
 
 
 def estimate(samples: np.ndarray, units: int) -> Estimate:
-    """Return the estimate of ``[1 + resamples]`` values in the order of :func:`resample`, NaN where undefined.
-
-    A single unit has no interval: each of its resamples is the unit itself.
+    """Return the estimate of ``[1 + resamples]`` values in the order of :func:`resample`, NaN where undefined. A single
+    unit has no interval: each of its resamples is the unit itself.
     """
     value, resampled = float(samples[0]), samples[1:][~np.isnan(samples[1:])]
     if np.isnan(value):
@@ -58,4 +69,4 @@ def estimate(samples: np.ndarray, units: int) -> Estimate:
     if units < 2 or not len(resampled):
         return Estimate(value)
     low, high = np.quantile(resampled, QUANTILES)
-    return Estimate(value, float(low), float(high))
+    return Estimate(value, float(low), float(high), units)

@@ -1,16 +1,12 @@
 """Where a server may listen: addresses that only this machine reaches, and others, which need a token."""
 
-from __future__ import annotations
-
 import ipaddress
 import socket
 
 
 def check_address(host: str, port: int, token: str | None) -> None:
-    """Check host, port and token.
-
-    Raises:
-        ValueError: if the port is out of range or in use, or a host other than loopback has no token.
+    """Check host, port and token. Raises: ValueError: if the port is out of range or in use, or a host other than
+    loopback has no token.
     """
     if not 1 <= port <= 65535:
         raise ValueError(f"port {port} is out of range: use 1 to 65535")

@@ -1,13 +1,12 @@
 """``%load_ext hsd_viz`` and its cell magic ``%%decode``."""
 
-from __future__ import annotations
-
 import argparse
 import shlex
 from dataclasses import asdict
 from typing import Any, NoReturn
 
 from hsd_viz.cli import Parser, arguments
+from hsd_viz.cli.arguments import option
 from hsd_viz.quick import run
 
 _EPILOG = """\
@@ -27,9 +26,9 @@ class _Parser(Parser):
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the words after ``%%decode``."""
     found = _Parser(prog="%%decode", description="Continue the text of the cell and show how.", epilog=_EPILOG)
-    found.add_argument("stack", nargs="*", metavar="STACK", help="the stack, such as db > nano:4 > target")
-    found.add_argument("--name", default="trace", metavar="NAME", help="the variable of the trace (default trace)")
-    found.add_argument("--chat", action="store_true", help="format the cell as a user turn by the chat template")
+    option(found, "stack STACK", "the stack, such as db > nano:4 > target", nargs="*")
+    option(found, "--name NAME", "the variable of the trace (default trace)", default="trace")
+    option(found, "--chat", "format the cell as a user turn by the chat template", action="store_true")
     arguments.add_sampling(found)
     return found
 

@@ -40,9 +40,8 @@ def run(
     budget: int | None = None,
     **options: Any,
 ) -> Any:
-    """Decode a prompt with the shipped models and return the trace; a list of prompts returns the list of traces.
-
-    The options are those of :meth:`hsd_viz.engine.LocalEngine.decode`; ``engine`` replaces the default engine.
+    """Decode a prompt with the shipped models and return the trace; a list of prompts returns the list of traces. The
+    options are those of :meth:`hsd_viz.engine.LocalEngine.decode`; ``engine`` replaces the default engine.
     """
     return (engine or default_engine()).run(prompt, stack, **_with(budget, options))
 
@@ -57,11 +56,8 @@ def compare(
     **options: Any,
 ) -> Comparison:
     """Decode a prompt with each stack, and return the runs as a table; the first is the reference of speed and text.
-
-    Traces and paths of trace files can be given among the stacks. The options are those of :func:`run`.
-
-    Raises:
-        ValueError: if there is nothing to compare, or a stack but no prompt.
+    Traces and paths of trace files can be given among the stacks. The options are those of :func:`run`. Raises:
+    ValueError: if there is nothing to compare, or a stack but no prompt.
     """
     if isinstance(stacks, str | Stack | Trace):
         stacks = [stacks]

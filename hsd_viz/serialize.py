@@ -6,8 +6,6 @@ unknown, ``bare`` makes its value that of the whole record. A mapping of tuples 
 When read, keys that are missing take the field's default, and keys without a field are ignored.
 """
 
-from __future__ import annotations
-
 import functools
 import types
 from collections.abc import Mapping
@@ -49,7 +47,7 @@ def to_dict(record: Any) -> dict[str, Any]:
             continue
         if isinstance(value, Estimate):
             found[key] = value.value
-            found[f"{key}_ci"] = None if value.interval is None else list(value.interval)
+            found[f"{key}_ci"] = None if value.ends is None else list(value.ends)
         elif _has_tuples(hint):
             found[key] = [[*pair, _to_data(item)] for pair, item in value.items()]
         else:
@@ -58,9 +56,8 @@ def to_dict(record: Any) -> dict[str, Any]:
 
 
 def from_dict(kind: type[T], data: Any) -> T:
-    """Read an instance of the dataclass ``kind`` from JSON data.
-
-    Raises: KeyError: if a field without a default is missing. TypeError: if a value is not of the field's type.
+    """Read an instance of the dataclass ``kind`` from JSON data. Raises: KeyError: if a field without a default is
+    missing. TypeError: if a value is not of the field's type.
     """
     if not isinstance(data, Mapping):
         raise TypeError(f"{kind.__name__} needs an object, not {type(data).__name__}")

@@ -59,10 +59,8 @@ class LargerDraftWarning(UserWarning):
 
 @dataclass(frozen=True, slots=True)
 class DraftSource:
-    """A database drafter, a baseline or ``auto`` as the first part of a stack.
-
-    ``items`` are databases, in access order, and options; empty for the default. Those of ``auto`` are ``db`` and model
-    names.
+    """A database drafter, a baseline or ``auto`` as the first part of a stack. ``items`` are databases, in access
+    order, and options; empty for the default. Those of ``auto`` are ``db`` and model names.
     """
 
     name: str
@@ -78,7 +76,6 @@ class DraftSource:
 @dataclass(frozen=True, slots=True)
 class Model:
     """A model: a ladder name, a hub id or a path, with ``[skip=...]`` if layers are left out (:func:`split_skip`).
-
     ``lookahead`` is ``None`` if omitted, and for the target.
     """
 
@@ -126,10 +123,9 @@ class Stack:
 
     @property
     def drafts_with_models(self) -> bool:
-        """Whether draft models may be used.
-
-        They consume random numbers, so that above temperature 0 the text may differ from plain decoding with the same
-        seed. Databases and baselines (point masses) leave the random number of each position unchanged.
+        """Whether draft models may be used. They consume random numbers, so that above temperature 0 the text may
+        differ from plain decoding with the same seed. Databases and baselines (point masses) leave the random number of
+        each position unchanged.
         """
         if self.bottom is not None and self.bottom.name == "auto":
             return set(self.bottom.items) != {"db"}
@@ -156,11 +152,7 @@ class HFStack:
 
 
 def parse(text: str) -> Stack:
-    """Parse a stack.
-
-    Raises:
-        StackError: if ``text`` is not a valid stack.
-    """
+    """Parse a stack. Raises: StackError: if ``text`` is not a valid stack."""
     if not isinstance(text, str) or not text.strip():
         raise StackError("the stack is empty: write for example 'target', 'nano:4 > target' or 'db > nano:4 > target'")
     parts = [p.strip() for p in _split(text, ">")]

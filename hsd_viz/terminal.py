@@ -76,7 +76,6 @@ def table_lines(rows: Rows) -> list[str]:
 @dataclass(frozen=True, slots=True)
 class Progress:
     """``done`` of ``total`` decodes are finished; the next one is ``stack`` on ``prompt`` (empty during warm-up).
-
     ``note`` names the work before the first measured decode: compiling, trying settings.
     """
 

@@ -1,7 +1,5 @@
 """Wording and range checks shared by all packages. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
@@ -56,10 +54,8 @@ def check_range(name: str, value: Any, low: float, high: float | None = None) ->
 
 
 def check_budget(budget: int | None) -> None:
-    """Check a number of draft tokens per draft; ``None`` leaves it to the drafter.
-
-    Raises:
-        ValueError: if ``budget`` is not a whole number from 1 to :data:`MAX_BUDGET`.
+    """Check a number of draft tokens per draft; ``None`` leaves it to the drafter. Raises: ValueError: if ``budget`` is
+    not a whole number from 1 to :data:`MAX_BUDGET`.
     """
     if budget is not None:
         check_range("the budget", budget, 1, MAX_BUDGET)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from hsd_viz.intervals import UNKNOWN, Estimate, estimate, ratio, resample
+from hsd_viz.intervals import LEAST, UNKNOWN, Estimate, estimate, ratio, resample
 
 
 def test_the_first_row_is_the_sample_and_the_others_draw_as_many_units():
@@ -21,4 +21,7 @@ def test_the_interval_of_a_mean_has_the_width_of_its_standard_error():
 def test_what_is_not_defined():
     assert estimate(np.array([np.nan, 1.0]), 5) == UNKNOWN and UNKNOWN.interval is None
     assert estimate(np.array([2.0, 2.0]), 1) == Estimate(2.0)
+    few, enough = (estimate(resample(n) @ np.arange(n) / n, n) for n in (LEAST - 1, LEAST))
+    assert few.interval is None and few.ends is not None and few.scaled(2).interval is None
+    assert enough.interval == enough.ends and enough.low < enough.value < enough.high
     assert np.isnan(ratio(np.array([1.0]), np.array([0.0]))).all()

@@ -16,10 +16,9 @@ MAX_RUNS = 1_000_000
 
 
 class Choices:
-    """The random decisions of one run, and a source of random numbers for the program.
-
-    It has the methods of ``numpy.random.Generator`` and ``random.Random`` that decoders need. ``weight`` is the
-    probability of the decisions so far.
+    """The random decisions of one run, and a source of random numbers for the program. It has the methods of
+    ``numpy.random.Generator`` and ``random.Random`` that decoders need. ``weight`` is the probability of the decisions
+    so far.
     """
 
     def __init__(self, path: list[tuple[int, list[float]]]) -> None:
@@ -57,9 +56,7 @@ class Choices:
 
 def outcomes(program: Callable[[Choices], T], max_runs: int = MAX_RUNS) -> Iterator[tuple[T, float]]:
     """Yield (result, probability) for every run of ``program``, which draws from the :class:`Choices` it is given.
-
-    Raises:
-        ValueError: if there are more than ``max_runs`` runs.
+    Raises: ValueError: if there are more than ``max_runs`` runs.
     """
     path: list[tuple[int, list[float]]] = []
     for _ in range(max_runs):

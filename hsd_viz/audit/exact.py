@@ -9,8 +9,6 @@
 True
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -27,7 +25,8 @@ Decoder = Callable[["Task"], Sequence[int]]
 @dataclass(frozen=True, slots=True)
 class Toy:
     """Toy models over a small vocabulary: tables by the last two tokens, smallest model first. ``rows`` are the
-    probabilities at the audit's temperature."""
+    probabilities at the audit's temperature.
+    """
 
     logits: tuple[np.ndarray, ...]
     rows: tuple[np.ndarray, ...]
@@ -42,7 +41,8 @@ class Toy:
 
     def row(self, model: int, text: Sequence[int], temperature: float | None = None) -> Row:
         """Return the probabilities ``[V]`` after ``text`` by ``model`` (-1: the target) at the audit's temperature, or
-        at another."""
+        at another.
+        """
         if temperature is None:
             return self.rows[model][text[-2], text[-1]]
         return softmax(self.logits[model][text[-2], text[-1]] / temperature)
@@ -68,7 +68,8 @@ class Task(Toy):
 @dataclass(frozen=True, slots=True)
 class WrongConditional:
     """The first conditional that differs: after ``prefix`` (new tokens), the law of the next token is ``found``, not
-    ``expected``."""
+    ``expected``.
+    """
 
     instance: int
     prefix: tuple[int, ...]
@@ -150,7 +151,8 @@ def exact(
         malformed = next((why for text in law if (why := _malformed(toy, text))), None)
         if malformed is not None:
             return ExactAudit(False, 1.0, k + 1, outputs + len(law), runs, malformed=malformed)
-        error = max(error, _largest_error(toy, law))
+        # Outputs that never occur count, too.
+        error = max(error, *(abs(law.get(text, 0.0) - weight) for text, weight in _true_law(toy, ())))
         outputs += len(law)
         firsts += _first_wrong(toy, law, k, tolerance)
     if not firsts:
@@ -192,11 +194,6 @@ def _malformed(toy: Toy, text: tuple[int, ...]) -> str | None:
     if not toy.ended(whole):
         return f"the output {list(text)} stops before an end token and before {toy.new_tokens} tokens"
     return None
-
-
-def _largest_error(toy: Toy, law: dict[tuple[int, ...], float]) -> float:
-    """Return the largest difference between probabilities of whole outputs; outputs that never occur count, too."""
-    return max(abs(law.get(text, 0.0) - weight) for text, weight in _true_law(toy, ()))
 
 
 def _true_law(toy: Toy, text: tuple[int, ...], weight: float = 1.0) -> Iterator[tuple[tuple[int, ...], float]]:

@@ -5,8 +5,6 @@ token. A wrong decoder emits the true row in part of its runs (where the place w
 faulty law in the rest: so it deviates from the true row in the *direction* of the fault, which is compared.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
@@ -31,7 +29,8 @@ FAULTS = {
 @dataclass(frozen=True, slots=True)
 class Place:
     """The models' rows at one place: as they are sampled, and as they are before temperature. ``found`` is the law of
-    the audited decoder's token there."""
+    the audited decoder's token there.
+    """
 
     sampled: tuple[Row, ...]
     raw: tuple[Row, ...]
@@ -43,9 +42,8 @@ class Place:
 
 
 def recognise(places: list[Place]) -> tuple[int, ...]:
-    """Return the faults that explain the deviations at all ``places``.
-
-    In a middle level, faults 1 and 2 give the same law: either way a corrected token ends as the target's own.
+    """Return the faults that explain the deviations at all ``places``. In a middle level, faults 1 and 2 give the same
+    law: either way a corrected token ends as the target's own.
     """
     top, found = len(places[0].sampled) - 1, []
     for fault in FAULTS:

@@ -1,32 +1,14 @@
 """The report of an audit as one HTML page without scripts or network requests; all text is escaped."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from hsd_viz.audit.exact import ExactAudit
 from hsd_viz.audit.faults import FAULTS
 from hsd_viz.audit.statistical import StatisticalAudit
 
-_TEMPLATE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>{{ title }}</title>
-<style>
-:root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}
-table{border-collapse:collapse}td,th{border:1px solid #8888;padding:.25rem .6rem;text-align:left;vertical-align:top}
-.verdict{font-size:1.3rem;font-weight:600}
-</style></head><body>
-<h1>{{ title }}</h1>
-{% for name, verdict, facts, rows in sections %}
-<h2>{{ name }}</h2><p class="verdict">{{ verdict }}</p>
-<table>{% for key, value in facts %}<tr><th>{{ key }}</th><td>{{ value }}</td></tr>{% endfor %}</table>
-{% if rows %}<table><caption>{{ rows.0 }}</caption>{% for row in rows.1 %}<tr>{% for cell in row %}
-<{{ "th" if loop.first or row is sameas rows.1.0 else "td" }}>{{ cell }}</{{
-"th" if loop.first or row is sameas rows.1.0 else "td" }}>{% endfor %}</tr>{% endfor %}</table>{% endif %}
-{% endfor %}
-</body></html>
-"""
+_TEMPLATE = Path(__file__).with_name("page.html")
 
 
 def page(audits: Mapping[str, ExactAudit | StatisticalAudit]) -> str:
@@ -38,7 +20,9 @@ def page(audits: Mapping[str, ExactAudit | StatisticalAudit]) -> str:
         (name, *(_exact(found) if isinstance(found, ExactAudit) else _statistical(found)))
         for name, found in audits.items()
     ]
-    return environment.from_string(_TEMPLATE).render(title="Audit of losslessness", sections=sections)
+    return environment.from_string(_TEMPLATE.read_text(encoding="utf-8")).render(
+        title="Audit of losslessness", sections=sections
+    )
 
 
 def _exact(found: ExactAudit) -> tuple[str, list[tuple[str, Any]], tuple[str, list] | None]:

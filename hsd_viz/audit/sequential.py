@@ -7,8 +7,6 @@ e-value) exceeds 1 / alpha with a probability of at most alpha, over all times a
 are compared given the tokens before them; the evidence of a token is shrunk until it was seen often.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Hashable, Sequence
@@ -53,7 +51,8 @@ class PairTest:
 
     def largest_difference(self) -> tuple[Prefix, str, float, float] | None:
         """Return (prefix, token, its frequency for the first decoder, for the second) where the two differ most, in
-        standard errors."""
+        standard errors.
+        """
         best, found = 0.0, None
         for prefix in self._seen[0].keys() & self._seen[1].keys():
             first, second = (seen[prefix] for seen in self._seen)
@@ -93,10 +92,9 @@ def power(
     trials: int = 100,
     seed: int = 0,
 ) -> dict[float, float]:
-    """Return, by share, how often the test finds a decoder that gives a wrong text in that share of its outputs.
-
-    The right decoder draws from the observed ``texts`` of each prompt; the wrong one gives the prompt's most frequent
-    text instead, in the given share. With share 0 this is the rate of false alarms, at most ``alpha`` in expectation.
+    """Return, by share, how often the test finds a decoder that gives a wrong text in that share of its outputs. The
+    right decoder draws from the observed ``texts`` of each prompt; the wrong one gives the prompt's most frequent text
+    instead, in the given share. With share 0 this is the rate of false alarms, at most ``alpha`` in expectation.
     """
     random, found = Random(seed), {}
     prompts = list(texts)

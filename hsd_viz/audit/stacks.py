@@ -1,7 +1,5 @@
 """The project's own loop as a decoder for the exact audit: any stack's shape over toy models."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -71,9 +69,8 @@ def loop_decoder(
     lowest: Callable[[], CachedModel] | None = None,
 ) -> Decoder:
     """Return the loop of ``stack`` over a task's toy models, which replace the stack's models in order; ``lowest``
-    makes another model in place of the first.
-
-    Databases and baselines are the real ones; they begin with an empty memory. ``rule`` is the verification rule.
+    makes another model in place of the first. Databases and baselines are the real ones; they begin with an empty
+    memory. ``rule`` is the verification rule.
     """
     parsed = (parse(stack) if isinstance(stack, str) else stack).resolved(4)
 

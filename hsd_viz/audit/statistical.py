@@ -4,8 +4,6 @@ Sampling: the sequential test of :mod:`~hsd_viz.audit.sequential`. Greedy decodi
 which is a near-tie of two tokens (rounding decides, and batches round differently) or a bug.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Sequence
@@ -28,7 +26,8 @@ Progress = Callable[[int, int, str], None]
 @dataclass(frozen=True, slots=True)
 class Completion:
     """A completion: its ``tokens`` as text (words, where the endpoint does not report tokens) and, by position, the log
-    probabilities of the likeliest tokens, where reported."""
+    probabilities of the likeliest tokens, where reported.
+    """
 
     tokens: tuple[str, ...]
     likely: tuple[dict[str, float], ...] | None
@@ -43,11 +42,7 @@ class Endpoint:
     key: str | None = None
 
     def complete(self, prompt: str, max_tokens: int, temperature: float, seed: int | None = None) -> Completion:
-        """Request one completion.
-
-        Raises:
-            ValueError: if the endpoint does not answer, or not with a completion.
-        """
+        """Request one completion. Raises: ValueError: if the endpoint does not answer, or not with a completion."""
         body: dict[str, Any] = {"model": self.model, "prompt": prompt, "max_tokens": max_tokens}
         body |= {"temperature": temperature, "logprobs": LOGPROBS} | ({} if seed is None else {"seed": seed})
         headers = {"Content-Type": "application/json"}
@@ -78,7 +73,8 @@ def _completion(choice: dict[str, Any]) -> Completion:
 @dataclass(frozen=True, slots=True)
 class Divergence:
     """The first place where the greedy texts of a prompt differ: ``kind`` is ``near-tie``, ``bug`` or ``unknown`` (the
-    endpoint reports no log probabilities); ``gap`` is the plain endpoint's preference for its own token, in nats."""
+    endpoint reports no log probabilities); ``gap`` is the plain endpoint's preference for its own token, in nats.
+    """
 
     prompt: str
     place: int
@@ -147,12 +143,9 @@ def statistical(
     seed: int = 0,
     progress: Progress = lambda done, total, what: None,
 ) -> StatisticalAudit:
-    """Compare the endpoints on ``prompts``: one greedy text each, then up to ``samples`` pairs of sampled texts.
-
-    The test of pairs stops as soon as it is decided. Ctrl-C ends it with a partial result.
-
-    Raises:
-        ValueError: if the prompts are missing, or an endpoint does not answer.
+    """Compare the endpoints on ``prompts``: one greedy text each, then up to ``samples`` pairs of sampled texts. The
+    test of pairs stops as soon as it is decided. Ctrl-C ends it with a partial result. Raises: ValueError: if the
+    prompts are missing, or an endpoint does not answer.
     """
     if not prompts:
         raise ValueError("an audit needs at least one prompt")

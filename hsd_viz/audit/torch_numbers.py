@@ -46,7 +46,8 @@ class ChanceTensor:
 @contextmanager
 def torch_numbers(choices: Choices) -> Iterator[None]:
     """Within this context ``torch.multinomial`` (one sample), ``torch.rand`` and ``torch.rand_like`` draw from
-    ``choices``."""
+    ``choices``.
+    """
 
     def multinomial(weights: Tensor, num_samples: int, *_: Any, **__: Any) -> Tensor:
         if num_samples != 1:

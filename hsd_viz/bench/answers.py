@@ -10,8 +10,6 @@ One difference remains: Spec-Bench tokenizes the baseline's text again to count 
 decoded.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import time
@@ -19,13 +17,9 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from hsd_viz.bench.output import PLAIN, Answer
-
-if TYPE_CHECKING:
-    from hsd_viz.prompts.suites import Prompt
-
+from hsd_viz.prompts.suites import Prompt
 
 #: The answers to the turns of one question.
 Answers = Sequence[Answer]
@@ -109,7 +103,6 @@ def answer_lines(
     prompts: Sequence[Prompt], answers: Sequence[Answers], model_id: str, now: Callable[[], float] = time.time
 ) -> Iterator[str]:
     """Yield the answers of one stack as lines of an answer file for Spec-Bench's ``speed.py``, by question number.
-
     ``wall_time`` is the median over the repeats, prefill included; ``accept_lengths`` has the tokens of each step of
     all turns.
     """

@@ -20,10 +20,9 @@ _FORMAT = "hsd-viz bench, unfinished"
 
 
 class Checkpoint:
-    """The progress of a bench. ``path``: its file (``None``: not stored); ``about`` identifies the bench.
-
-    ``done`` maps (row, prompt) to the outputs of its repeats in order, ``left_out`` questions to reasons, ``tuned``
-    rows to settings.
+    """The progress of a bench. ``path``: its file (``None``: not stored); ``about`` identifies the bench. ``done`` maps
+    (row, prompt) to the outputs of its repeats in order, ``left_out`` questions to reasons, ``tuned`` rows to
+    settings.
     """
 
     def __init__(self, path: Path | None = None, about: dict[str, Any] | None = None) -> None:

@@ -6,8 +6,6 @@ of a bootstrap over prompts. Older reports have an interval for each side, which
 prompts; the two are combined as if independent, which is wider than the truth.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import exp, hypot, log
@@ -72,7 +70,7 @@ def compare(old: Report, new: Report, tolerance: float = TOLERANCE) -> Compariso
 def _change(old: StackResult, new: StackResult, tolerance: float) -> Change:
     paired = _paired(old, new)
     change = paired or _independent(old.tokens_per_second, new.tokens_per_second)
-    verdict, value, interval = "same", change.value, change.interval
+    verdict, value, interval = "same", change.value, change.ends
     # The interval of unpaired reports is mostly that of the prompts: there the value decides alone.
     sure = interval is None or paired is None or not interval[0] <= 1 <= interval[1]
     if value is not None and sure:

@@ -48,10 +48,9 @@ WARM_UP_TOKENS = 8
 
 
 class HFDecoder:
-    """Decode with ``hf-generate``, ``hf-lookup`` or ``hf-assistant[MODEL]``.
-
-    ``settings`` override fields of transformers' ``GenerationConfig``: the target's for ``hf-lookup``, the assistant's
-    for ``hf-assistant`` (where transformers reads them). Raises: ValueError: if the model cannot assist.
+    """Decode with ``hf-generate``, ``hf-lookup`` or ``hf-assistant[MODEL]``. ``settings`` override fields of
+    transformers' ``GenerationConfig``: the target's for ``hf-lookup``, the assistant's for ``hf-assistant`` (where
+    transformers reads them). Raises: ValueError: if the model cannot assist.
     """
 
     def __init__(self, engine: LocalEngine, stack: HFStack, settings: Mapping[str, Any] | None = None) -> None:
@@ -129,10 +128,9 @@ class HFDecoder:
 
 
 class _Watch(StoppingCriteria):
-    """Record every forward pass of the target and the text after it; never stop the loop.
-
-    Before transformers 5.18, what proposes candidates asks the stopping criteria about them, too: such calls follow no
-    forward pass of the target.
+    """Record every forward pass of the target and the text after it; never stop the loop. Before transformers 5.18,
+    what proposes candidates asks the stopping criteria about them, too: such calls follow no forward pass of the
+    target.
     """
 
     def __init__(self, prompt: int, device: torch.device) -> None:
@@ -183,9 +181,7 @@ class _Watch(StoppingCriteria):
 
 def spare_prompts(suite: Suite, whole: Suite) -> tuple[Prompt, ...]:
     """Return prompts to tune on, of all categories in turn: those of ``whole`` that ``suite`` omits, else of the
-    shipped suite.
-
-    Raises: ValueError: if every prompt is measured.
+    shipped suite. Raises: ValueError: if every prompt is measured.
     """
     measured = {p.text for p in suite.prompts}
     for source in (whole, load_suite("heldout")):
@@ -207,8 +203,8 @@ def tune(
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Tuned | None:
     """Return the fastest settings of ``stack`` on ``prompts``, interleaved; ``None`` without a choice or if cancelled.
-
-    Of a question the first turn is tried, as ``template`` writes it; prompts that do not fit the context are skipped.
+    Of a question the first turn is tried, as ``template`` writes it; prompts that do not fit the context are
+    skipped.
     """
     grid = GRIDS[stack.name]
     if not grid:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from statistics import mean, median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.drafting import Memory
@@ -21,10 +21,8 @@ from hsd_viz.drafting.context import LOGITS
 from hsd_viz.prompts.suites import Prompt
 from hsd_viz.prompts.templates import Template
 from hsd_viz.stack import HFStack, Stack
+from hsd_viz.trace import Trace
 from hsd_viz.trace.metrics import target_round_of
-
-if TYPE_CHECKING:
-    from hsd_viz.trace import Trace
 
 #: The stack that all others are compared with.
 PLAIN = "target"
@@ -186,9 +184,8 @@ def draft_seconds(trace: Trace) -> tuple[float, ...]:
 
 
 def joined(answers: Sequence[Answer]) -> Output:
-    """Return the turns of a question as one output: times and counts summed, sequences concatenated.
-
-    The time to the first token is the mean over the turns.
+    """Return the turns of a question as one output: times and counts summed, sequences concatenated. The time to the
+    first token is the mean over the turns.
     """
     outputs = [a.output for a in answers]
     names = ("seconds", "timed_tokens", "prefill_seconds", "target_forwards", "drafted", "accepted")

@@ -5,12 +5,13 @@ Bars are HTML, as wide as their place.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from math import floor, log10
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hsd_viz.bench.report import Report, StackResult
 from hsd_viz.bench.tables import Table, introduction, same_for_all, split, tables
 from hsd_viz.bench.verdict import (
     COLOURS,
@@ -30,9 +31,9 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-    from hsd_viz.bench.report import Report, StackResult
-
 _HERE = Path(__file__).parent
+#: A column of :func:`tables_page` with a cell of more characters holds text: it is left-aligned and wraps.
+WORDS = 40
 
 
 @cache
@@ -44,6 +45,7 @@ def _environment() -> Environment:
         loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     found.globals |= {"split": split, "marks": MARKS, "kinds_of": kinds_of, "draw_bars": bars}
+    found.globals["words"] = lambda table, k: any(len(row[k]) > WORDS for row in table.rows)
     found.filters |= {"sentence": _sentence, "fact": _fact}
     return found
 
@@ -51,9 +53,8 @@ def _environment() -> Environment:
 def bars(
     rows: Sequence[Bar], title: str, most: float = 0.0, form: str = "%.2f×", reference: float | None = 1.0
 ) -> Markup:
-    """Return horizontal bars with a line at ``reference``, on a scale up to ``most`` or what they need.
-
-    ``form`` writes the figures.
+    """Return horizontal bars with a line at ``reference``, on a scale up to ``most`` or what they need. ``form`` writes
+    the figures.
     """
     from markupsafe import Markup
 
@@ -94,6 +95,13 @@ def page(report: Report) -> str:
             machine={name: value for name, value in to_dict(report.machine).items() if name != "gpus"},
         )
     )
+
+
+def tables_page(title: str, lines: Iterable[str], tables: Iterable[Table]) -> str:
+    """Return a page of sentences and tables: reports of ``replay`` and ``doctor``."""
+    found = [table for table in tables if table.rows]
+    template = _environment().get_template("tables.html")
+    return template.render(title=title, css=_styles(), lines=list(lines), tables=found)
 
 
 def _styles() -> Markup:

@@ -3,8 +3,6 @@
 Calibration and measurement use different prompts of a suite: every second one of each category.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -36,11 +34,9 @@ PROMPTS = 24
 
 @dataclass(frozen=True, slots=True)
 class PlanRequest:
-    """Settings of a plan.
-
-    ``models`` are the draft models (``None``: those of the ladder below the target), ``stacks`` are predicted and
-    measured in addition to the ranked ones, of which the best ``measured`` are measured (0: none), on the calibration's
-    own prompts with ``same_prompts``.
+    """Settings of a plan. ``models`` are the draft models (``None``: those of the ladder below the target), ``stacks``
+    are predicted and measured in addition to the ranked ones, of which the best ``measured`` are measured (0: none), on
+    the calibration's own prompts with ``same_prompts``.
     """
 
     models: tuple[str, ...] | None = None
@@ -74,10 +70,9 @@ class PlanRequest:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredStack:
-    """Figures of a stack over some prompts: ratios of sums, prefill excluded.
-
-    ``interval`` is the 95 % bootstrap interval of ``ms_per_token`` over prompts. ``forwards_per_token`` goes by model
-    (steps of a launch count each), ``lookups_per_token`` has a database's look-ups by its name.
+    """Figures of a stack over some prompts: ratios of sums, prefill excluded. ``interval`` is the 95 % bootstrap
+    interval of ``ms_per_token`` over prompts. ``forwards_per_token`` goes by model (steps of a launch count each),
+    ``lookups_per_token`` has a database's look-ups by its name.
     """
 
     ms_per_token: float
@@ -123,7 +118,6 @@ Decodes = tuple[dict[tuple[int, str], list["_Decode"]], dict[str, LevelCost], bo
 
 def split(suite: Suite, limit: int) -> tuple[Suite, Suite]:
     """Return the prompts to calibrate on and to measure on: alternate ones of each category, at most ``limit`` of each.
-
     A single prompt is used for calibration.
     """
     halves: tuple[list, list] = ([], [])
@@ -149,13 +143,8 @@ def plan(
     decoding: Callable[..., Decodes] | None = None,
 ) -> Plan | None:
     """Calibrate, rank and measure; ``None`` if it was interrupted before the first calibration prompt was finished.
-
-    ``decoding`` takes the place of :func:`decodes`.
-
-    Ctrl-C and ``cancelled`` end it with a partial result.
-
-    Raises:
-        ValueError: for bad input.
+    ``decoding`` takes the place of :func:`decodes`. Ctrl-C and ``cancelled`` end it with a partial result. Raises:
+    ValueError: for bad input.
     """
     texts, others = split(suite, request.limit)
     if request.same_prompts:
@@ -263,9 +252,8 @@ def decodes(
     progress: Callable[[Progress], None] = lambda _: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Decodes:
-    """Decode the prompts of these ``numbers`` with all stacks in turn.
-
-    The costs are those of these decodes, in case the machine has changed since its calibration.
+    """Decode the prompts of these ``numbers`` with all stacks in turn. The costs are those of these decodes, in case
+    the machine has changed since its calibration.
     """
     stacks, suite, sampling = work.stacks, work.suite, work.sampling
     done: dict[tuple[int, str], list[_Decode]] = {}
@@ -291,9 +279,8 @@ def decodes(
 
 
 def pooled(work: Work, done: Mapping[tuple[int, str], list[_Decode]]) -> dict[str, MeasuredStack]:
-    """Return the figures by stack over the prompts that every stack has finished at least once.
-
-    The time of a prompt is the median over its repeats.
+    """Return the figures by stack over the prompts that every stack has finished at least once. The time of a prompt is
+    the median over its repeats.
     """
     finished = [k for k in range(len(work.suite.prompts)) if all((k, stack) in done for stack in work.stacks)]
     found = {}
@@ -327,4 +314,4 @@ def _pooled(runs: Sequence[Sequence[_Decode]]) -> MeasuredStack:
             counted.update(getattr(run[0], kind))
     forwards, lookups = ({name: n / count for name, n in counted.items()} for counted in sums.values())
     value = float(ms.sum() / count)
-    return MeasuredStack(value, found.interval or (value, value), forwards, lookups, 1 / forwards["target"])
+    return MeasuredStack(value, found.ends or (value, value), forwards, lookups, 1 / forwards["target"])

@@ -1,7 +1,5 @@
 """A plan as JSON data and as text."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict
 from statistics import median
@@ -9,6 +7,7 @@ from typing import Any
 
 from hsd_viz.bench.plan import MeasuredStack, Plan
 from hsd_viz.calibration.calibrate import TARGET
+from hsd_viz.intervals import LEAST
 from hsd_viz.latency.vectorised import Prediction
 from hsd_viz.stack import parse
 from hsd_viz.terminal import table_lines
@@ -92,9 +91,7 @@ def _row_data(prediction: Prediction, measured: MeasuredStack | None, repriced: 
 
 def _errors(rows: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
     """Return relative errors of the predictions: raw, without the machine's drift since the calibration, at measured
-    costs.
-
-    The drift is that of plain decoding, whose prediction is only the cost of a forward pass.
+    costs. The drift is that of plain decoding, whose prediction is only the cost of a forward pass.
     """
     done = [row for row in rows if row["measured_ms_per_token"] is not None]
     if not done:
@@ -124,7 +121,8 @@ def plan_table(found: Plan, data: dict[str, Any]) -> str:
     lines = [_calibration(data), *_acceptance(data["calibration"]), ""]
     rows = data["hierarchies"]
     shown = [row for k, row in enumerate(rows) if k < SHOWN or row["measured_ms_per_token"] is not None]
-    lines += table_lines([_head(found.models), *(_row(row, found.models) for row in shown)])
+    sure = int(found.measured_on.split(" ")[0]) >= LEAST
+    lines += table_lines([_head(found.models), *(_row(row, found.models, sure) for row in shown)])
     lines += ["", f"predicted / measured on {data['measured_on']}" if data["measured_on"] else "predicted", ""]
     lines += ["pick by the law:", *(f"  {line}" for line in found.choice.explain().splitlines())]
     seed = data["affine"]
@@ -152,12 +150,13 @@ def _calibration(data: dict[str, Any]) -> str:
 
 
 def _acceptance(about: dict[str, Any]) -> list[str]:
-    """Return the acceptance of examined tokens, with 95 % intervals."""
+    """Return the acceptance of examined tokens, with 95 % intervals from :data:`LEAST` prompts."""
+    sure = about["texts"]["prompts"] >= LEAST
     parts = []
     for one in about["acceptance"]:
         rate = one["accepted"] / one["examined"]
-        interval = f"[{one['low']:.2f}, {one['high']:.2f}]"
-        parts.append(f"{one['draft']} by {one['verifier']} {rate:.2f} {interval} in {one['rounds']} rounds")
+        interval = f" [{one['low']:.2f}, {one['high']:.2f}]" if sure else ""
+        parts.append(f"{one['draft']} by {one['verifier']} {rate:.2f}{interval} in {one['rounds']} rounds")
     return [f"acceptance: {'; '.join(parts)}"] if parts else []
 
 
@@ -172,10 +171,10 @@ def _head(models: Sequence[str]) -> list[str]:
     return ["stack", "ms/token", "error", "acceptance length", *(f"{name} forwards/token" for name in models)]
 
 
-def _row(row: dict[str, Any], models: Sequence[str]) -> list[str]:
+def _row(row: dict[str, Any], models: Sequence[str], sure: bool) -> list[str]:
     forwards = [row["forwards_per_token"].get(name) for name in models]
     length = row["acceptance_length"]
-    low_high = row["measured_ms_per_token_ci"]
+    low_high = row["measured_ms_per_token_ci"] if sure else None
     ms = _pair(row["predicted_ms_per_token"], row["measured_ms_per_token"], "{:.3f}")
     return [
         row["stack"],

@@ -91,12 +91,9 @@ class _Timed:
 def profile_decode(
     engine: LocalEngine, prompt: str, stack: str, max_new_tokens: int, sampling: Sampling, budget: int | None = None
 ) -> list[Round]:
-    """Return the target rounds of one recorded decode, each with its nanoseconds by part.
-
-    They sum to the time of the decode, that of making the rows of its trace included.
-
-    On a GPU the host waits for each forward pass, so that its time is not attributed to the next transfer: rounds are a
-    little slower than unobserved ones.
+    """Return the target rounds of one recorded decode, each with its nanoseconds by part. They sum to the time of the
+    decode, that of making the rows of its trace included. On a GPU the host waits for each forward pass, so that its
+    time is not attributed to the next transfer: rounds are a little slower than unobserved ones.
     """
     watch, rounds = Stopwatch(), []
     before, engine.on_decode = engine.on_decode, partial(_attach, watch, _wait(engine))
@@ -132,9 +129,7 @@ class PartTime:
 @dataclass(frozen=True, slots=True)
 class RoundProfile:
     """A profile of ``rounds`` target rounds, ``round_us`` their median microseconds, ``parts`` with the forward passes
-    first.
-
-    ``python_over_forward``: all time outside forward passes, as a share of the target's forward passes.
+    first. ``python_over_forward``: all time outside forward passes, as a share of the target's forward passes.
     """
 
     rounds: int

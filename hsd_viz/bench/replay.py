@@ -41,10 +41,9 @@ class Text:
 
 @dataclass(slots=True)
 class Replayed:
-    """``tokens`` emitted in ``rounds`` of the target, with ``drafted`` nodes.
-
-    ``examined`` and ``accepted`` count draft tokens by (source, key length): those whose parent was on the accepted
-    path, and those on the path. ``shapes`` counts rounds by (nodes, depth of the tree, accepted tokens).
+    """``tokens`` emitted in ``rounds`` of the target, with ``drafted`` nodes. ``examined`` and ``accepted`` count draft
+    tokens by (source, key length): those whose parent was on the accepted path, and those on the path. ``shapes``
+    counts rounds by (nodes, depth of the tree, accepted tokens).
     """
 
     tokens: int = 0
@@ -72,9 +71,8 @@ def can_replay(drafter: Drafter) -> bool:
 def replay(
     drafter: Drafter, text: Text, budget: int, eos: frozenset[int] = frozenset(), limit: int | None = None
 ) -> Replayed:
-    """Draft as a decode that wrote ``text`` would have; ``limit``: its max new tokens (default: all written).
-
-    Raises: ValueError: if the drafter reads the target's rows.
+    """Draft as a decode that wrote ``text`` would have; ``limit``: its max new tokens (default: all written). Raises:
+    ValueError: if the drafter reads the target's rows.
     """
     if not can_replay(drafter):
         raise ValueError(f"'{drafter.name}' reads the target's rows: it cannot be replayed")
@@ -136,7 +134,6 @@ class Alone:
 
 def alone(trace: Trace, databases: SharedDatabases, budget: int) -> list[Alone]:
     """Replay each of :data:`DRAFTERS` alone on the text of ``trace``, with up to ``budget`` draft tokens per round.
-
     Each has its own empty memory (cold). Cost stopping is off, so that all propose up to the same budget.
     """
     output = tuple(trace.token_ids[:MOST_TOKENS])

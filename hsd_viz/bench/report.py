@@ -7,22 +7,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any
 
 import numpy as np
 
 from hsd_viz.bench.answers import SpecBench, build_section
 from hsd_viz.bench.output import PLAIN, Output
 from hsd_viz.bench.profile import RoundProfile, summary
+from hsd_viz.bench.runner import Measurement
 from hsd_viz.card import card, line, table
 from hsd_viz.intervals import RESAMPLES, UNKNOWN, Estimate, estimate, ratio, resample
 from hsd_viz.machine import Machine
 from hsd_viz.serialize import from_dict, to_dict
 from hsd_viz.trace.metrics import repetition_share
-
-if TYPE_CHECKING:
-    from hsd_viz.bench.runner import Measurement
 
 #: Outputs with a smaller share are also reported apart: see :func:`hsd_viz.trace.metrics.repetition_share`.
 LOW_REPETITION = 0.2
@@ -34,9 +32,8 @@ _OPTIONAL = {"omit": True}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """What decoding ``outputs`` prompts measured. Speeds are tokens per second, times seconds, shares 0-1.
-
-    The tokens of a round appear together: for the time between tokens, they share the time of the round evenly.
+    """What decoding ``outputs`` prompts measured. Speeds are tokens per second, times seconds, shares 0-1. The tokens
+    of a round appear together: for the time between tokens, they share the time of the round evenly.
     """
 
     outputs: int
@@ -51,6 +48,11 @@ class Figures:
     first_token_seconds: Estimate = field(default=UNKNOWN, metadata=_OPTIONAL)
     inter_token_seconds_median: Estimate = field(default=UNKNOWN, metadata=_OPTIONAL)
     inter_token_seconds_p99: Estimate = field(default=UNKNOWN, metadata=_OPTIONAL)
+
+    def __post_init__(self) -> None:
+        # Files hold intervals without their number of prompts.
+        for name in FIGURES:
+            object.__setattr__(self, name, replace(getattr(self, name), units=self.outputs))
 
 
 FIGURES = tuple(f.name for f in fields(Figures) if f.name != "outputs")
@@ -197,10 +199,9 @@ def build_report(
     memory: Mapping[str, Mapping[str, int | None]] | None = None,
     command: str | None = None,
 ) -> Report:
-    """Return the report of a measurement.
-
-    ``machine``: :func:`hsd_viz.machine.describe`; ``engine``: the fields of :class:`ReportSettings` that describe the
-    engine; ``memory``: the fields of :class:`DecodeMemory` by row; ``command``: the command line.
+    """Return the report of a measurement. ``machine``: :func:`hsd_viz.machine.describe`; ``engine``: the fields of
+    :class:`ReportSettings` that describe the engine; ``memory``: the fields of :class:`DecodeMemory` by row;
+    ``command``: the command line.
     """
     settings, plain = measurement.settings, measurement.outputs[PLAIN]
     low = {k for k, o in enumerate(plain) if repetition_share(o.token_ids) < LOW_REPETITION}
@@ -267,9 +268,8 @@ def _group(outputs: Sequence[Output], plain: Sequence[Output], chosen: Sequence[
 
 
 def figures(outputs: Sequence[Output], plain: Sequence[Output], seed: int = 0) -> Figures:
-    """Return every figure with its interval; ``plain[k]`` is the plain output of the prompt of ``outputs[k]``.
-
-    Sums over prompts come before ratios, so that long outputs weigh more. A resample draws prompts; for the speed-up it
+    """Return every figure with its interval; ``plain[k]`` is the plain output of the prompt of ``outputs[k]``. Sums
+    over prompts come before ratios, so that long outputs weigh more. A resample draws prompts; for the speed-up it
     draws the same prompts on both sides.
     """
     n = len(outputs)
@@ -311,9 +311,8 @@ def figures(outputs: Sequence[Output], plain: Sequence[Output], seed: int = 0) -
 def _percentiles(
     samples: Sequence[Sequence[tuple[float, int]]], weights: np.ndarray, shares: Sequence[float]
 ) -> np.ndarray:
-    """Return ``[shares, rows]``: percentiles over the samples of all prompts, for each row of ``weights``.
-
-    ``weights`` are ``[rows, prompts]``; ``samples[k]`` are those of prompt ``k``: (value, how often it counts).
+    """Return ``[shares, rows]``: percentiles over the samples of all prompts, for each row of ``weights``. ``weights``
+    are ``[rows, prompts]``; ``samples[k]`` are those of prompt ``k``: (value, how often it counts).
     """
     flat = np.array([sample for prompt in samples for sample in prompt]).reshape(-1, 2)
     order = np.argsort(flat[:, 0], kind="stable")

@@ -5,27 +5,23 @@ prompt by prompt and repeat by repeat: background load affects all stacks equall
 absolute times do not.
 """
 
-from __future__ import annotations
-
 import gc
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import InitVar, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hsd_viz.bench.checkpoint import Checkpoint
 from hsd_viz.bench.output import PLAIN, STATES, Decoder, LoopDecoder, Output, Row, Tuned, ask, median_of, rows_of
 from hsd_viz.bench.profile import Round, profile_decode
 from hsd_viz.decoding.settings import PromptTooLong, Sampling
+from hsd_viz.engine import Engine
 from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.prompts.templates import Template, choose_template, opening
 from hsd_viz.stack import HFStack, Stack, parse_bench
 from hsd_viz.terminal import Progress
 from hsd_viz.words import check_budget, check_range
-
-if TYPE_CHECKING:
-    from hsd_viz.engine import Engine
 
 WARM_UP_TOKENS = 8
 
@@ -82,9 +78,8 @@ class Measurement:
 
 
 def read_stacks(texts: Sequence[str]) -> dict[str, Stack | HFStack]:
-    """Parse stacks, by their canonical text; the plain ``target`` is put first where it is missing.
-
-    Raises: ValueError: if a text is not a stack, a stack is given twice, or a stack does not end in ``target``.
+    """Parse stacks, by their canonical text; the plain ``target`` is put first where it is missing. Raises: ValueError:
+    if a text is not a stack, a stack is given twice, or a stack does not end in ``target``.
     """
     stacks: dict[str, Stack | HFStack] = {}
     for text in texts:

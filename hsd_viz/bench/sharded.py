@@ -1,7 +1,5 @@
 """Benches and plans on Ray: one part is a few prompts with all stacks, interleaved, so that ratios hold anywhere."""
 
-from __future__ import annotations
-
 import functools
 import json
 from collections.abc import Callable, Sequence
@@ -33,9 +31,8 @@ def run_sharded(
     checkpoint: Checkpoint,
     progress: Callable[[Progress], None] = lambda _: None,
 ) -> tuple[Measurement, tuple[Shard, ...]]:
-    """Measure as :func:`~hsd_viz.bench.runner.run_bench`, on a cluster; ``options`` are those of the engine.
-
-    Finished parts are stored in ``checkpoint``. Raises: ValueError: if the bench cannot be divided or Ray fails.
+    """Measure as :func:`~hsd_viz.bench.runner.run_bench`, on a cluster; ``options`` are those of the engine. Finished
+    parts are stored in ``checkpoint``. Raises: ValueError: if the bench cannot be divided or Ray fails.
     """
     if settings.state != "cold" or settings.tune_baselines:
         raise ValueError("a bench on Ray has no memory from prompt to prompt: use --state cold and default baselines")
@@ -71,9 +68,8 @@ def run_sharded(
 
 
 def planning(options: dict[str, Any], address: str) -> Callable[..., Decodes]:
-    """Return what takes the place of :func:`hsd_viz.bench.plan.decodes`, on the nodes of a cluster.
-
-    The costs by model are those of the first part that finishes.
+    """Return what takes the place of :func:`hsd_viz.bench.plan.decodes`, on the nodes of a cluster. The costs by model
+    are those of the first part that finishes.
     """
 
     def decode_parts(

@@ -1,22 +1,17 @@
 """A report as tables of text, for terminal and page."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from hsd_viz.bench.answers import text_tables
 from hsd_viz.bench.profile import FORWARD
+from hsd_viz.bench.report import Figures, Report, StackResult
 from hsd_viz.bench.verdict import kind, low_repetition, ranked, warnings
 from hsd_viz.intervals import Estimate
 from hsd_viz.prompts.templates import TEMPLATES
 from hsd_viz.terminal import plain
 from hsd_viz.words import counted
-
-if TYPE_CHECKING:
-    from hsd_viz.bench.report import Figures, Report, StackResult
 
 PARTS = ("drafting", "acceptance", "recording", "rest")
 #: The columns of the first table, by importance.
@@ -42,9 +37,8 @@ Rows = list[list[str]]
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """``rows`` of cells, the head first; none where there is only a ``note``. ``title`` is for a page.
-
-    ``kinds``: a key of :data:`hsd_viz.bench.verdict.KINDS` for each row but the head; () where rows are not stacks.
+    """``rows`` of cells, the head first; none where there is only a ``note``. ``title`` is for a page. ``kinds``: a key
+    of :data:`hsd_viz.bench.verdict.KINDS` for each row but the head; () where rows are not stacks.
     """
 
     title: str
@@ -122,7 +116,8 @@ def tables(report: Report) -> Iterator[Table]:
     if not suite.prompts:
         return
     kinds = tuple(kind(s.stack) for s in stacks)
-    yield Table("All outputs", _figures(stacks), kinds=kinds)
+    rows = [[*HEAD], *(_row(s, s, low_repetition(s), s.token_identical_to_plain) for s in stacks)]
+    yield Table("All outputs", _without_empty(rows, HEAD[2]), kinds=kinds)
     title, share = "Outputs with little repetition", f"{report.settings.low_repetition_below:.0%}"
     low = stacks[0].low_repetition
     if low is None:
@@ -178,11 +173,6 @@ def _other_tables(stacks: Sequence[StackResult]) -> Iterator[Table]:
             rows.append([name, ", ".join(f"{n} {v}" for n, v in found.items() if n not in ("tuned_on", "tried"))])
         note = "best of the settings that were tried on prompts that are not measured:"
         yield Table("Baselines at their best settings", rows, note)
-
-
-def _figures(stacks: Sequence[StackResult]) -> Rows:
-    rows = [[*HEAD], *(_row(s, s, low_repetition(s), s.token_identical_to_plain) for s in stacks)]
-    return _without_empty(rows, HEAD[2])
 
 
 def _row(stack: StackResult, block: Figures, low: Figures | None, same: tuple[int, int] | None) -> list[str]:

@@ -1,18 +1,13 @@
 """The conclusions of a bench report: the fastest stack, by how much, and reasons for doubt."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from hsd_viz.intervals import UNKNOWN, Estimate
+from hsd_viz.bench.report import Figures, GroupFigures, Report, StackResult
+from hsd_viz.intervals import LEAST, UNKNOWN, Estimate
 from hsd_viz.stack import HFStack, parse_bench
 from hsd_viz.words import counted
-
-if TYPE_CHECKING:
-    from hsd_viz.bench.report import Figures, GroupFigures, Report, StackResult
 
 KINDS = {
     "plain": "plain decoding",
@@ -38,6 +33,7 @@ MARKS = {"plain": "plain", "baseline": "baseline", "hf": "transformers"}
 #: Timings of an idle machine differ by a few percent between repeats.
 NOISE = 0.05
 SPEED_TITLE = "Speed-up over plain decoding by stack"
+FEW = f"No interval is shown for fewer than {LEAST} prompts. The"
 FASTEST_OF_KIND = "the fastest stack of each kind"
 
 
@@ -52,7 +48,7 @@ class Bar:
 
     def most(self) -> float:
         """Return the largest number that is drawn."""
-        return max(0.0, *(x or 0.0 for e in (self.value, self.second) for x in (e.value, e.low, e.high)))
+        return max(0.0, *(x or 0.0 for e in (self.value, self.second) for x in (e.value, *(e.interval or ()))))
 
 
 def kind(stack: str) -> str:
@@ -97,23 +93,28 @@ def fastest_of_kind(report: Report) -> list[str]:
 
 
 def answer(report: Report) -> list[tuple[str, bool]]:
-    """Return the answer as parts (text, whether it is emphasized); [] if only plain decoding was measured."""
-    drafted = [s for s in ranked(report.stacks) if s.speedup_over_plain.value is not None and kind(s.stack) != "plain"]
+    """Return the answer as parts (text, whether it is emphasized); [] if only plain decoding was measured.
+
+    Stacks with an impossible speed-up are left out.
+    """
+    measured = [s for s in ranked(report.stacks) if s.speedup_over_plain.value is not None and kind(s.stack) != "plain"]
+    drafted = [s for s in measured if plausible(s)]
     if not drafted:
-        return []
+        none = ("No speed-up: every one measured is impossible, so the timings were disturbed.", False)
+        return [none] if measured else []
     best, speedup = drafted[0], drafted[0].speedup_over_plain
     slower = speedup.value <= 1
     opening = "Nothing measured is faster than plain decoding; the fastest that drafts: " if slower else "Fastest: "
     parts = [(opening, False), (best.stack, True), (f", {times(speedup)} plain decoding", False)]
     low = low_repetition(best)
-    if low is not None and low.speedup_over_plain.value is not None:
+    if low is not None and low.speedup_over_plain.value is not None and plausible(low):
         few = low.speedup_over_plain
-        unsure = ", which may be no gain at all" if few.low is not None and few.low <= 1 < few.value else ""
+        unsure = ", which may be no gain at all" if few.interval and few.interval[0] <= 1 < few.value else ""
         prompts = counted(low.outputs, "prompt")
         parts.append((f"; on the {prompts} whose plain output repeats itself little, {times(few)}{unsure}", False))
     parts.append((".", False))
     prompts = counted(best.outputs, "prompt")
-    if speedup.low is None:
+    if speedup.interval is None:
         parts.append((f" {prompts} cannot show how far the figure holds for others.", False))
         return parts
     others = [(s.stack, s.speedup_over_plain.value) for s in drafted[1:]]
@@ -141,7 +142,7 @@ def warnings(report: Report) -> Iterator[str]:
     found = [
         f"{s.stack} ({s.speedup_over_plain.value:.2f}× at {s.mean_acceptance_length.value:.2f})"
         for s in ranked(report.stacks)
-        if impossible(s.speedup_over_plain.value, s.mean_acceptance_length.value)
+        if not plausible(s)
     ]
     if found:
         yield (
@@ -150,25 +151,30 @@ def warnings(report: Report) -> Iterator[str]:
         )
 
 
-def impossible(speedup: float | None, length: float | None) -> bool:
-    """Return whether a speed-up over plain decoding exceeds the acceptance length by more than timing noise.
+def plausible(figures: Figures) -> bool:
+    """Return whether the speed-up of a stack or a group is not :func:`impossible`."""
+    return not impossible(figures.speedup_over_plain.value, figures.mean_acceptance_length.value)
 
-    A forward pass that verifies drafts takes at least the time of a plain one, and emits ``length`` tokens, not one.
+
+def impossible(speedup: float | None, length: float | None) -> bool:
+    """Return whether a speed-up over plain decoding exceeds the acceptance length by more than timing noise. A forward
+    pass that verifies drafts takes at least the time of a plain one, and emits ``length`` tokens, not one.
     """
     return speedup is not None and length is not None and speedup > length * (1 + NOISE)
 
 
 def speed_bars(stacks: Sequence[StackResult], category: str | None = None) -> list[Bar]:
-    """Return the speed-ups over all prompts, or those of one category, the largest first.
+    """Return the possible speed-ups over all prompts, or those of one category, the largest first.
 
     Over all prompts the second value is the speed-up at little repetition, where that differs.
     """
     rows = []
     for s in stacks:
         block = s if category is None else s.by_category.get(category)
-        if block is None or block.speedup_over_plain.value is None:
+        if block is None or block.speedup_over_plain.value is None or not plausible(block):
             continue
         low = low_repetition(block) if category is None else None
+        low = low if low is not None and plausible(low) else None
         rows.append(Bar(s.stack, kind(s.stack), block.speedup_over_plain, low.speedup_over_plain if low else UNKNOWN))
     return sorted(rows, key=lambda row: -row.value.value)
 
@@ -177,7 +183,8 @@ def speed_words(rows: Sequence[Bar]) -> str:
     """Return how to read the figure of the speed-ups."""
     thin = any(row.second.value is not None for row in rows)
     low = " The thin bar below: the prompts whose plain output repeats itself little." if thin else ""
-    return f"Bars with their 95 % intervals; the dashed line is plain decoding.{low}"
+    sure = "Bars with their 95 % intervals; the" if any(row.value.interval for row in rows) else FEW
+    return f"{sure} dashed line is plain decoding.{low}"
 
 
 def _and(names: Sequence[str]) -> str:

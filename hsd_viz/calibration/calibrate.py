@@ -14,8 +14,6 @@ Decodes are not recorded, so that the cost of recording is not included. Measuri
 compiling.
 """
 
-from __future__ import annotations
-
 import hashlib
 import time
 from collections.abc import Callable, Generator, Sequence
@@ -47,9 +45,8 @@ Report = Callable[[Progress], None]
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """The decodes of a calibration: draft models (smallest first) and databases under ``target``.
-
-    ``max_levels`` leaves out the stacks that only higher hierarchies need.
+    """The decodes of a calibration: draft models (smallest first) and databases under ``target``. ``max_levels`` leaves
+    out the stacks that only higher hierarchies need.
     """
 
     suite: Suite
@@ -98,12 +95,9 @@ class Workload:
 def calibrate(
     engine: Any, work: Workload, *, progress: Report = lambda _: None, cancelled: Callable[[], bool] = lambda: False
 ) -> StoredCalibration | None:
-    """Measure the decodes of ``work``.
-
-    Cancelled (``cancelled`` is called before each decode) or interrupted with Ctrl-C, the calibration covers the
-    prompts that every stack had finished, with ``complete`` False; ``None`` without any.
-
-    Raises: ValueError: for bad input, or if all texts ended at once.
+    """Measure the decodes of ``work``. Cancelled (``cancelled`` is called before each decode) or interrupted with
+    Ctrl-C, the calibration covers the prompts that every stack had finished, with ``complete`` False; ``None`` without
+    any. Raises: ValueError: for bad input, or if all texts ended at once.
     """
     steps = calibration_steps(engine, work, report=progress, cancelled=cancelled)
     stop = False
@@ -122,10 +116,9 @@ def calibrate(
 def calibration_steps(
     engine: Any, work: Workload, *, report: Report = lambda _: None, cancelled: Callable[[], bool] = lambda: False
 ) -> Generator[Progress, None, StoredCalibration | None]:
-    """Yield the progress before each decode of a calibration, and return the calibration.
-
-    ``KeyboardInterrupt`` ends it early. ``report`` gets progress while the engine compiles; ``cancelled`` ends the
-    timing of isolated forward passes.
+    """Yield the progress before each decode of a calibration, and return the calibration. ``KeyboardInterrupt`` ends it
+    early. ``report`` gets progress while the engine compiles; ``cancelled`` ends the timing of isolated forward
+    passes.
     """
     prompts, stacks, sampling = work.suite.prompts, work.stacks(), work.sampling
     total, created = len(stacks) * len(prompts), time.time()
@@ -187,7 +180,6 @@ def calibrated(
     note: Callable[[str], None] = lambda message: None,
 ) -> tuple[StoredCalibration | None, bool]:
     """Return (calibration, whether it was stored): a recent stored one if there is one, else a new one, which is saved.
-
     ``fresh`` measures again in any case. ``note`` gets a message if a stored one cannot be read or a new one cannot be
     saved.
     """

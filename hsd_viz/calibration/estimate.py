@@ -9,8 +9,6 @@ is a product of conditional acceptances, each the share of the examined tokens (
 by the end of the text counts for the tokens it accepted and for none after them.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -39,7 +37,6 @@ _Z = 1.959964
 @dataclass(frozen=True, slots=True)
 class AcceptanceCounts:
     """Acceptance of ``draft``'s tokens by ``verifier`` under a verification ``rule``, over ``rounds`` rounds.
-
     ``histogram[k]`` counts rounds that accepted k. ``low`` and ``high`` bound the conditional acceptance accepted /
     examined (Wilson 1927, 95 %).
     """
@@ -63,10 +60,9 @@ class AcceptanceCounts:
 
 @dataclass(frozen=True, slots=True)
 class Estimates:
-    """The estimates of a set of traces, by (draft model, verifier) or (database, verifier).
-
-    ``counts`` and ``edges`` are the counts and the survival curves of draft models, ``lookups`` and ``tiers`` the
-    number of look-ups and the acceptance of databases.
+    """The estimates of a set of traces, by (draft model, verifier) or (database, verifier). ``counts`` and ``edges``
+    are the counts and the survival curves of draft models, ``lookups`` and ``tiers`` the number of look-ups and the
+    acceptance of databases.
     """
 
     models: tuple[str, ...]
@@ -83,10 +79,9 @@ class Estimates:
 
 
 def estimate(traces: Iterable[Trace], models: Iterable[str] | None = None) -> Estimates:
-    """Return estimates from ``traces``, all of one target, machine, kind of text and sampling.
-
-    ``models`` orders the models, smallest first, the target last (default: by parameter count, as the traces give it).
-    A survival curve is of one verification rule, that of most rounds of its models; rounds of another one are left out.
+    """Return estimates from ``traces``, all of one target, machine, kind of text and sampling. ``models`` orders the
+    models, smallest first, the target last (default: by parameter count, as the traces give it). A survival curve is of
+    one verification rule, that of most rounds of its models; rounds of another one are left out.
     """
     traces = list(traces)
     rounds, looked_up = rounds_of(traces)
@@ -102,9 +97,8 @@ def estimate(traces: Iterable[Trace], models: Iterable[str] | None = None) -> Es
 
 
 def rounds_of(traces: Iterable[Trace]) -> tuple[dict[tuple[str, str], list[RoundRow]], dict[tuple[str, str], Counter]]:
-    """Return rounds by (draft, verifier), and counts of (drafted, accepted) by (database, verifier).
-
-    Where the rounds of a pair were judged by several rules, those by the most frequent one.
+    """Return rounds by (draft, verifier), and counts of (drafted, accepted) by (database, verifier). Where the rounds
+    of a pair were judged by several rules, those by the most frequent one.
     """
     rounds: dict[tuple[str, str], list[RoundRow]] = {}
     looked_up: dict[tuple[str, str], Counter] = {}
@@ -176,7 +170,6 @@ def estimate_mixture(texts: Sequence[Sequence[Trace]], pooled: Calibration) -> M
 
 def stretches(text: Sequence[Trace], length: int = STRETCH) -> list[list[Trace]]:
     """Return the traces of one text cut into stretches of ``length`` emitted tokens: a hard text may end in repetition.
-
     Requires that all stacks wrote the same text, as with greedy decoding. A target round and all rounds below it belong
     to the stretch of its first token.
     """

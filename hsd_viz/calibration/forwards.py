@@ -76,7 +76,6 @@ def time_forwards(
 
 def fit_curve(shape: Mapping[int, float], real: Mapping[int, tuple[float, int]]) -> tuple[float, ...]:
     """Return c(1), c(2), ... in ms: ``shape`` (isolated, by tokens fed) scaled to ``real`` rounds (median ms, count).
-
     The ratio of the two is known at the widths that are common in real rounds; it is interpolated between them and
     constant beyond, and the curve never falls.
     """

@@ -5,8 +5,6 @@ calibration, a short one is measured and saved. Calibrations are shared by all t
 and top-p.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -35,9 +33,8 @@ def is_auto(stack: Stack) -> bool:
 
 
 def candidates(stack: Stack, target: str, ladder: Sequence[str]) -> Stack:
-    """Return the levels that ``auto`` may use, as a stack: the database, the draft models, the target.
-
-    By default these are the databases and all models of the ladder below ``target``.
+    """Return the levels that ``auto`` may use, as a stack: the database, the draft models, the target. By default these
+    are the databases and all models of the ladder below ``target``.
     """
     named = () if stack.bottom is None else stack.bottom.items
     items = named or ("db", *(ladder[: ladder.index(target)] if target in ladder else ()))
@@ -48,10 +45,9 @@ def candidates(stack: Stack, target: str, ladder: Sequence[str]) -> Stack:
 def pick(
     engine: Any, levels: Stack, meta: Mapping[str, Any], measured: dict[str, Mixture | None]
 ) -> Generator[Stage, None, Stack]:
-    """Yield stages while this machine is calibrated, if it is not, and return the fastest stack of ``levels``.
-
-    ``meta`` is that of a trace of ``levels``. ``measured`` holds the calibrations of this process, in case they cannot
-    be saved. Closing the iterator cancels the calibration.
+    """Yield stages while this machine is calibrated, if it is not, and return the fastest stack of ``levels``. ``meta``
+    is that of a trace of ``levels``. ``measured`` holds the calibrations of this process, in case they cannot be saved.
+    Closing the iterator cancels the calibration.
     """
     wanted = identity(meta)
     temperature = min(BUCKETS, key=lambda bucket: abs(bucket - wanted["sampling"]["temperature"]))
@@ -96,9 +92,8 @@ def _measure(
 
 
 def fastest(levels: Stack, mixture: Mixture) -> Stack:
-    """Return the fastest stack of ``levels`` by the law.
-
-    Plain decoding if no stack is predicted to gain ``MIN_GAIN``.
+    """Return the fastest stack of ``levels`` by the law. Plain decoding if no stack is predicted to gain
+    ``MIN_GAIN``.
     """
     drafts = [m.name for m in levels.drafts]
     databases = () if levels.bottom is None else (str(levels.bottom),)
@@ -108,9 +103,8 @@ def fastest(levels: Stack, mixture: Mixture) -> Stack:
 
 
 def calibrated_lookaheads(stack: Stack, meta: Mapping[str, Any]) -> Stack | None:
-    """Return ``stack`` with all lookaheads, or ``None`` without a stored calibration for exactly this engine.
-
-    ``meta`` is that of a trace of the stack, with any lookaheads.
+    """Return ``stack`` with all lookaheads, or ``None`` without a stored calibration for exactly this engine. ``meta``
+    is that of a trace of the stack, with any lookaheads.
     """
     # The calibration calls the target by that name, however the stack calls it.
     found = _decide(fill, Stack(stack.bottom, (*stack.drafts, Model(TARGET))), identity(meta))
@@ -120,9 +114,8 @@ def calibrated_lookaheads(stack: Stack, meta: Mapping[str, Any]) -> Stack | None
 def _decide(
     rule: Callable[[Stack, Mixture], Stack], stack: Stack, machine_and_models: Mapping[str, Any]
 ) -> Stack | None:
-    """Return the decision of ``rule`` by the stored calibration of identity ``machine_and_models``.
-
-    Cached until the folder changes.
+    """Return the decision of ``rule`` by the stored calibration of identity ``machine_and_models``. Cached until the
+    folder changes.
     """
     try:
         state = folder().stat().st_mtime_ns

@@ -35,7 +35,8 @@ LONGEST = 8
 @dataclass(frozen=True, slots=True)
 class SkipChoice:
     """Layers to leave out, with the law's figures: overlap with the whole model per token, relative cost of a draft's
-    forward pass, best lookahead, and speed over plain decoding."""
+    forward pass, best lookahead, and speed over plain decoding.
+    """
 
     layers: tuple[int, ...]
     overlap: float
@@ -62,10 +63,9 @@ def choices(
     sampling: Sampling,
     costs: Sequence[float],
 ) -> Iterator[SkipChoice]:
-    """Yield the candidates, each as it is known: first single layers, then those of the ranking.
-
-    ``make`` makes the draft without some layers, ``texts`` are (token ids, where the model's own text begins),
-    ``costs[n]`` the time of a round of ``whole`` that verifies n draft tokens.
+    """Yield the candidates, each as it is known: first single layers, then those of the ranking. ``make`` makes the
+    draft without some layers, ``texts`` are (token ids, where the model's own text begins), ``costs[n]`` the time of a
+    round of ``whole`` that verifies n draft tokens.
     """
     own = [_rows(whole, ids, begin, sampling) for ids, begin in texts]
 

@@ -5,8 +5,6 @@ It is stored in ``~/.cache/hsd_viz/calibration`` (see :func:`hsd_viz.disk.cache_
 and of the texts.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Mapping
@@ -65,7 +63,6 @@ class StoredCalibration:
 
 def identity(meta: Mapping[str, Any]) -> dict[str, Any]:
     """Return the identity of a calibration from the meta of a trace: machine, models, weights, runtimes, sampling.
-
     Models have the names of their checkpoints, so that the identity does not depend on the meaning of ``target``. The
     seed is left out.
     """
@@ -84,7 +81,6 @@ def identity(meta: Mapping[str, Any]) -> dict[str, Any]:
 
 def sampling_identity(sampling: Mapping[str, Any]) -> dict[str, Any]:
     """Return what of a sampling a calibration depends on: not the seed, and the rule only where it makes a difference.
-
     The rule ``token`` is left out, so that calibrations from before there was a choice remain valid.
     """
     kept = {k: v for k, v in sampling.items() if k != "seed"}
@@ -120,12 +116,7 @@ def save(stored: StoredCalibration) -> Path:
 
 
 def load(path: Path) -> StoredCalibration:
-    """Read a calibration.
-
-    Raises:
-        FileNotFoundError: if there is no such file.
-        ValueError: if it cannot be read.
-    """
+    """Read a calibration. Raises: FileNotFoundError: if there is no such file. ValueError: if it cannot be read."""
     if not path.is_file():
         raise FileNotFoundError(path)
     try:

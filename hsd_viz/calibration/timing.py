@@ -1,7 +1,5 @@
 """Cost curves from the calls of traces: medians by tokens fed, made monotone."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -20,7 +18,6 @@ _MS = 1e-6
 @dataclass(frozen=True, slots=True)
 class Timing:
     """Costs of models and databases by name; ``forwards`` counts the timed forward passes (or launches) of each model.
-
     ``medians`` has the times of a model's verifications by number of tokens fed: (ms, count). Its curve is interpolated
     between them, flat below the first and continues with the last step above the last.
     """
@@ -32,10 +29,9 @@ class Timing:
 
 
 def timings(traces: Iterable[Trace]) -> Timing:
-    """Return times from traces.
-
-    The overhead of a verification is the time of its round without the calls and rounds inside it, at the target plus
-    the pause before the next round; medians. The time of a drafting loop between its forward passes is part of it.
+    """Return times from traces. The overhead of a verification is the time of its round without the calls and rounds
+    inside it, at the target plus the pause before the next round; medians. The time of a drafting loop between its
+    forward passes is part of it.
     """
     verifying: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     drafts: dict[str, list[CallRow]] = defaultdict(list)

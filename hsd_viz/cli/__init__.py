@@ -5,8 +5,6 @@ closed.
 Nothing heavy is imported before a command runs.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys
@@ -14,18 +12,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from hsd_viz.cli import (
-    audit,
-    bench,
-    course,
-    databases,
-    decode,
-    ladder,
-    logs,
-    plan,
-    serve,
-    traces,
-)
+from hsd_viz.cli import audit, bench, course, databases, decode, ladder, logs, plan, serve, traces
 from hsd_viz.cli.arguments import drop_stdout, say
 from hsd_viz.stack import LargerDraftWarning
 from hsd_viz.version import __version__

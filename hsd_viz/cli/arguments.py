@@ -1,7 +1,5 @@
 """Options shared by several commands, and checks that run before anything expensive."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os
@@ -9,6 +7,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,66 +30,72 @@ def add_command(
     return parser
 
 
+def option(where: Any, spec: str, text: str, kind: Callable[[str], Any] | None = None, **options: Any) -> None:
+    """Add an option to a parser or a group: ``spec`` as in a help text, ``--name VALUE``, its help, and its type."""
+    names, _, metavar = spec.partition(" ")
+    options |= ({"metavar": metavar} if metavar else {}) | ({"type": kind} if kind else {})
+    where.add_argument(*names.split("/"), help=text, **options)
+
+
 def add_sampling(parser: argparse.ArgumentParser) -> None:
     """Add ``--max-new-tokens``, ``--temperature``, ``--top-k``, ``--top-p``, ``--seed`` and ``--rule``."""
-    add = parser.add_argument_group("sampling").add_argument
+    add = partial(option, parser.add_argument_group("sampling"))
     limit = number(1, 100_000)
-    add("--max-new-tokens", type=limit, default=128, metavar="N", help="token limit, 1-100000 (default 128)")
+    add("--max-new-tokens N", "token limit, 1-100000 (default 128)", limit, default=128)
     add(
-        "--temperature",
-        type=float,
+        "--temperature T",
+        "0-100; 0 is greedy decoding, with which small models repeat themselves (default 0)",
+        float,
         default=0.0,
-        metavar="T",
-        help="0-100; 0 is greedy decoding, with which small models repeat themselves (default 0)",
     )
-    add("--top-k", type=int, default=0, metavar="K", help="sample among the K likeliest tokens; 0: all (default 0)")
+    add("--top-k K", "sample among the K likeliest tokens; 0: all (default 0)", int, default=0)
     text = "sample among the likeliest tokens with total probability P, 0 < P <= 1 (default 1)"
-    add("--top-p", type=float, default=1.0, metavar="P", help=text)
-    add("--seed", type=int, default=0, metavar="N", help="0 to 2^63-1; the same seed gives the same text (default 0)")
+    add("--top-p P", text, float, default=1.0)
+    add("--seed N", "0 to 2^63-1; the same seed gives the same text (default 0)", int, default=0)
     text = (
         "how drafts that a model sampled are verified: token by token, or as a block, which accepts more; both are "
         f"lossless, and at temperature 0 they are the same (default {DEFAULT_RULE})"
     )
-    add("--rule", choices=RULES, default=DEFAULT_RULE, help=text)
+    add("--rule", text, choices=RULES, default=DEFAULT_RULE)
 
 
 def add_machine(parser: argparse.ArgumentParser, threads: int | None = None) -> None:
     """Add the options of models, device and runtime; ``threads`` is the default of ``--threads`` (None: torch's)."""
-    add = parser.add_argument_group("models and machine").add_argument
+    add = partial(option, parser.add_argument_group("models and machine"))
     text = "the model 'target': a ladder name (nano, small, target), a hub id (owner/name) or a path (default target)"
-    add("--target", default="target", metavar="M", help=text)
+    add("--target M", text, default="target")
     text = "use the databases in this folder, made by `hsd-viz databases build` (default: the shipped ones)"
-    add("--databases", type=folder_name, metavar="DIR", help=text)
+    add("--databases DIR", text, folder_name)
     text = "add N residual layers to the target, 0-10000: the outputs are unchanged, the cost rises (default 0)"
-    add("--pad-layers", type=int, default=0, metavar="N", help=text)
+    add("--pad-layers N", text, int, default=0)
     text = "noise in these layers, 0-10 of a layer's scale: lowers the agreement with the drafts (default 0)"
-    add("--pad-noise", type=float, default=0.0, metavar="E", help=text)
+    add("--pad-noise E", text, float, default=0.0)
     text = "auto spreads a large model over devices, memory and disk (needs accelerate); default: cuda, else cpu"
-    add("--device", choices=("cpu", "cuda", "auto"), help=text)
-    add("--dtype", choices=DTYPES, help="default: float32 on the CPU, bfloat16 on a GPU")
+    add("--device", text, choices=("cpu", "cuda", "auto"))
+    add("--dtype", "default: float32 on the CPU, bfloat16 on a GPU", choices=DTYPES)
     text = (
         "auto: the fastest available for each model (native on a CPU with a C++ compiler, CUDA graphs on a GPU); "
         "eager: transformers' own forward passes; strict: rows that do not depend on what else is fed, so that greedy "
         "text is plain decoding's in bfloat16, too, at a lower speed (default auto)"
     )
-    add("--runtime", choices=("auto", "eager", "strict"), default="auto", help=text)
+    add("--runtime", text, choices=("auto", "eager", "strict"), default="auto")
     text = (
         "how a draft model with another tokenizer drafts: slem (its text, cut again into the target's tokens) or tli "
         "(the tokens that both have); default: slem at temperature 0, else tli if they share enough tokens"
     )
-    add("--bridge", choices=BRIDGES, help=text)
+    add("--bridge", text, choices=BRIDGES)
     text = (
         "python: the look-ups of db run in Python, as those of the baselines do; auto: they are native (default auto)"
     )
-    add("--drafters", choices=("auto", "python"), default="auto", help=text)
+    add("--drafters", text, choices=("auto", "python"), default="auto")
     default = "torch's choice" if threads is None else f"{threads}: the most stable timings"
-    add("--threads", type=int, default=threads, metavar="N", help=f"CPU threads (default {default})")
+    add("--threads N", f"CPU threads (default {default})", int, default=threads)
 
 
 def add_ray(parser: argparse.ArgumentParser, part: str) -> None:
     """Add ``--ray``; ``part`` is what one of its tasks does."""
     text = f"divide the work over the Ray cluster at ADDRESS (left out: Ray on this machine), {part} a task"
-    parser.add_argument("--ray", nargs="?", const="local", metavar="ADDRESS", help=text)
+    option(parser, "--ray ADDRESS", text, nargs="?", const="local")
 
 
 def sampling(args: argparse.Namespace) -> Sampling:

@@ -6,10 +6,12 @@ import argparse
 import importlib
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hsd_viz.cli import arguments
+from hsd_viz.cli.arguments import file_name, number, option
 from hsd_viz.decoding.settings import DEFAULT_RULE
 from hsd_viz.trace.records import RULES
 
@@ -34,33 +36,30 @@ Exit code 0: lossless, or no difference found; 1: not lossless; 2: bad usage or 
 
 
 def add(commands: argparse._SubParsersAction) -> None:
-    """Add the command."""
     parser = arguments.add_command(commands, "audit", "test whether a decoder is lossless", run, epilog=_EPILOG)
-    add = parser.add_argument_group("exact").add_argument
-    add("--stack", action="append", default=[], metavar="S", help="audit the loop of this stack; may be repeated")
-    add("--rule", choices=RULES, default=DEFAULT_RULE, help=f"verification rule of --stack (default {DEFAULT_RULE})")
-    text = "audit this function: a module or a file, and the name in it"
-    add("--exact", metavar="MODULE:FUNCTION", help=text)
-    add("--models", type=arguments.number(1, 4), default=2, metavar="N", help="toy models of --exact (default 2)")
-    text = "size of the toy vocabulary, 2-6 (default 3)"
-    add("--vocabulary", type=arguments.number(2, 6), default=3, metavar="N", help=text)
-    add("--tokens", type=arguments.number(1, 8), default=3, metavar="N", help="tokens per output (default 3)")
+    add = partial(option, parser.add_argument_group("exact"))
+    add("--stack S", "audit the loop of this stack; may be repeated", action="append", default=[])
+    add("--rule", f"verification rule of --stack (default {DEFAULT_RULE})", choices=RULES, default=DEFAULT_RULE)
+    add("--exact MODULE:FUNCTION", "audit this function: a module or a file, and the name in it")
+    add("--models N", "toy models of --exact (default 2)", number(1, 4), default=2)
+    add("--vocabulary N", "size of the toy vocabulary, 2-6 (default 3)", number(2, 6), default=3)
+    add("--tokens N", "tokens per output (default 3)", number(1, 8), default=3)
     text = "probabilities that differ by less are equal; 1e-5 for decoders in float32 (default 1e-9)"
-    add("--tolerance", type=arguments.number(0.0, 0.1, float), default=1e-9, metavar="E", help=text)
-    add = parser.add_argument_group("statistical").add_argument
-    add("--speculative", metavar="URL", help="the endpoint with speculation, up to and including /v1")
-    add("--plain", metavar="URL", help="the endpoint without speculation")
-    add("--model", default="", metavar="M", help="the model to request from both")
-    add("--api-key-env", metavar="NAME", help="environment variable with the API key")
-    add("--suite", default="heldout", metavar="NAME|PATH", help="prompts: a suite or a file (default heldout)")
-    add("--limit", type=arguments.number(1, 10_000), default=8, metavar="N", help="prompts (default 8)")
-    add("--samples", type=arguments.number(0, 1_000_000), default=400, metavar="N", help="most pairs (default 400)")
-    add("--sample-tokens", type=arguments.number(1, 512), default=8, metavar="N", help="tokens of each (default 8)")
-    add("--temperature", type=arguments.number(0.01, 10.0, float), default=1.0, metavar="T", help="default 1")
-    add("--alpha", type=arguments.number(1e-9, 0.5, float), default=0.001, metavar="A", help="default 0.001")
+    add("--tolerance E", text, number(0.0, 0.1, float), default=1e-9)
+    add = partial(option, parser.add_argument_group("statistical"))
+    add("--speculative URL", "the endpoint with speculation, up to and including /v1")
+    add("--plain URL", "the endpoint without speculation")
+    add("--model M", "the model to request from both", default="")
+    add("--api-key-env NAME", "environment variable with the API key")
+    add("--suite NAME|PATH", "prompts: a suite or a file (default heldout)", default="heldout")
+    add("--limit N", "prompts (default 8)", number(1, 10_000), default=8)
+    add("--samples N", "most pairs (default 400)", number(0, 1_000_000), default=400)
+    add("--sample-tokens N", "tokens of each (default 8)", number(1, 512), default=8)
+    add("--temperature T", "default 1", number(0.01, 10.0, float), default=1.0)
+    add("--alpha A", "default 0.001", number(1e-9, 0.5, float), default=0.001)
     text = "difference of log probabilities that rounding may explain, in nats (default 0.05)"
-    add("--near-tie", type=arguments.number(0.0, 10.0, float), default=0.05, metavar="D", help=text)
-    parser.add_argument("--html", type=arguments.file_name, metavar="OUT", help="write the report as a page")
+    add("--near-tie D", text, number(0.0, 10.0, float), default=0.05)
+    option(parser, "--html OUT", "write the report as a page", file_name)
 
 
 def run(args: argparse.Namespace) -> int:

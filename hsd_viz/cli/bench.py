@@ -6,10 +6,12 @@ import argparse
 import dataclasses
 import shlex
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hsd_viz.cli import arguments
+from hsd_viz.cli.arguments import file_name, number, option
 from hsd_viz.stack import HFStack, Stack
 from hsd_viz.terminal import progress_bar
 from hsd_viz.words import MAX_BUDGET, counted
@@ -33,7 +35,7 @@ examples:
   hsd-viz bench --suite '?'
 
 Stacks alternate (A B C A B C ...) in one process, so that background load affects all stacks equally; each figure is
-a ratio of sums over prompts with a 95 % bootstrap interval. The plain 'target' is added where it is missing.
+a ratio of sums over prompts with a 95 % bootstrap interval, shown from five prompts. The plain 'target' is added where it is missing.
 hf-generate, hf-lookup and hf-assistant[MODEL] are transformers' own loops on the same weights. A suite file holds
 prompts separated by three or more blank lines. Small models repeat themselves under greedy decoding, which flatters
 drafting: every figure is also given over the prompts whose plain output repeats itself in less than 20 % of its
@@ -60,14 +62,13 @@ their prompts. A stack is slower if the ratio is below 1 - SHARE and its interva
 
 
 def add(commands: argparse._SubParsersAction) -> None:
-    """Add the command."""
     about = "Measure stacks side by side on a suite of prompts."
     parser = arguments.add_command(commands, "bench", "measure stacks side by side", run, about=about, epilog=_EPILOG)
     text = "a stack to measure (lookahead 1-64); may be given several times"
-    parser.add_argument("--stack", action="append", default=[], metavar="S", help=text)
-    _add_suite(parser.add_argument)
-    _add_measures(parser.add_argument)
-    _add_files(parser.add_argument)
+    option(parser, "--stack S", text, action="append", default=[])
+    _add_suite(partial(option, parser))
+    _add_measures(partial(option, parser))
+    _add_files(partial(option, parser))
     arguments.add_ray(parser, "four prompts with all stacks")
     arguments.add_sampling(parser)
     arguments.add_machine(parser, threads=1)
@@ -78,49 +79,45 @@ def _add_suite(add: Callable[..., Any]) -> None:
         "prompts: heldout (small), python (six kinds of text), spec-bench (downloaded once), a .jsonl file of "
         "questions or a text file; '?' lists them with their categories (default heldout)"
     )
-    add("--suite", default="heldout", action=_Suite, metavar="NAME|PATH", help=text)
+    add("--suite NAME|PATH", text, default="heldout", action=_Suite)
     text = (
         "how the turns of a question become a prompt: the tokenizer's chat template, Vicuna's (Spec-Bench's), or none; "
         "auto: the tokenizer's if it has one, Vicuna's for a Vicuna, else none (default auto)"
     )
-    add("--template", choices=("auto", "chat", "vicuna", "plain"), default="auto", help=text)
-    add("--limit", type=int, metavar="N", help="use N prompts, from all categories in turn")
+    add("--template", text, choices=("auto", "chat", "vicuna", "plain"), default="auto")
+    add("--limit N", "use N prompts, from all categories in turn", int)
 
 
 def _add_measures(add: Callable[..., Any]) -> None:
     text = "start drafters that learn from decode to decode with an empty memory, keep it, or both (default cold)"
-    add("--state", choices=("cold", "warm", "both"), default="cold", help=text)
+    add("--state", text, choices=("cold", "warm", "both"), default="cold")
     text = f"the most draft tokens of a database or baseline at a time, 1-{MAX_BUDGET}, regardless of their cost"
-    add("--budget", type=int, metavar="N", help=text)
-    text = "runs of each prompt and stack; times are medians (default 3)"
-    add("--repeats", type=int, default=3, metavar="N", help=text)
+    add("--budget N", text, int)
+    add("--repeats N", "runs of each prompt and stack; times are medians (default 3)", int, default=3)
     text = "decode each prompt once more to show where the time of a round goes (our own loop)"
-    add("--profile", action="store_true", help=text)
+    add("--profile", text, action="store_true")
     text = "best: try settings of transformers' loops on prompts that are not measured and measure the best ones too"
     settings = ("default", "best")
-    add("--baseline-settings", choices=settings, default="default", help=text)
+    add("--baseline-settings", text, choices=settings, default="default")
     # The deprecated name.
-    hidden = argparse.SUPPRESS
-    add("--rival-settings", dest="baseline_settings", choices=settings, default=hidden, help=hidden)
-    add("--memory", action="store_true", help="measure the memory of each stack, each in its own process")
+    add("--rival-settings", argparse.SUPPRESS, dest="baseline_settings", choices=settings, default=argparse.SUPPRESS)
+    add("--memory", "measure the memory of each stack, each in its own process", action="store_true")
 
 
 def _add_files(add: Callable[..., Any]) -> None:
-    path = arguments.file_name
     text = (
         "write the answers to questions in Spec-Bench's format: those of the first stack other than plain target to "
         "this file, those of each other stack to a file beside it with the stack's name"
     )
-    add("--answers", type=path, metavar="FILE.jsonl", help=text)
-    add("--json", type=path, metavar="OUT", help="write the whole report")
-    add("--html", type=path, metavar="OUT", help="write the report as a page that opens offline")
-    add("--restart", action="store_true", help="delete what an unfinished bench has stored beside the --json report")
-    text = "show a saved --json report instead of measuring"
-    add("--from", dest="report", type=path, metavar="REPORT.json", help=text)
+    add("--answers FILE.jsonl", text, file_name)
+    add("--json OUT", "write the whole report", file_name)
+    add("--html OUT", "write the report as a page that opens offline", file_name)
+    add("--restart", "delete what an unfinished bench has stored beside the --json report", action="store_true")
+    add("--from REPORT.json", "show a saved --json report instead of measuring", file_name, dest="report")
     text = "compare two saved reports instead of measuring; the exit code is 1 if a stack became slower"
-    add("--compare", nargs=2, type=path, metavar=("OLD.json", "NEW.json"), help=text)
+    add("--compare", text, file_name, nargs=2, metavar=("OLD.json", "NEW.json"))
     text = "the share by which --compare lets a stack become slower, 0-1 (default 0.05)"
-    add("--tolerance", type=arguments.number(0.0, 1.0, float), metavar="SHARE", help=text)
+    add("--tolerance SHARE", text, number(0.0, 1.0, float))
 
 
 def run(args: argparse.Namespace) -> int:
@@ -152,9 +149,9 @@ def _compare(args: argparse.Namespace) -> int:
     from hsd_viz.bench import compare
     from hsd_viz.serialize import to_dict
 
-    for option, given in (("--stack", args.stack), ("--from", args.report), ("--html", args.html)):
+    for name, given in (("--stack", args.stack), ("--from", args.report), ("--html", args.html)):
         if given:
-            raise ValueError(f"--compare reads two reports: {option} cannot be combined with it")
+            raise ValueError(f"--compare reads two reports: {name} cannot be combined with it")
     old, new = map(_read, args.compare)
     found = compare.compare(old, new, compare.TOLERANCE if args.tolerance is None else args.tolerance)
     if args.json is not None:

@@ -1,10 +1,9 @@
 """``hsd-viz course``: the lessons as notebooks."""
 
-from __future__ import annotations
-
 import argparse
 
 from hsd_viz.cli import arguments
+from hsd_viz.cli.arguments import file_name, folder_name, number, option
 
 _EPILOG = """\
 examples:
@@ -18,29 +17,28 @@ The lessons need neither PyTorch nor a network. `copy` never overwrites a notebo
 
 
 def add(commands: argparse._SubParsersAction) -> None:
-    """Add the command."""
     command = arguments.add_command
     parser = command(commands, "course", "copy the lessons as notebooks", epilog=_EPILOG)
     actions = parser.add_subparsers(title="actions", metavar="ACTION", dest="action", required=True)
     text = "copy the notebooks into a folder"
     copy = command(actions, "copy", text, _copy, about=f"{text.capitalize()}; it is created if missing.")
-    copy.add_argument("folder", type=arguments.folder_name, metavar="DIR", help="the folder; existing notebooks stay")
-    copy.add_argument("--solutions", action="store_true", help="only the solved notebooks, instead of the exercises")
+    option(copy, "folder DIR", "the folder; existing notebooks stay", folder_name)
+    option(copy, "--solutions", "only the solved notebooks, instead of the exercises", action="store_true")
     text = "build the editions of the course"
     build = command(actions, "build", text, _build, about=f"{text.capitalize()}, for teachers.")
     help_text = "each edition is written to a folder of its name in DIR; files are replaced"
-    build.add_argument("folder", type=arguments.folder_name, metavar="DIR", help=help_text)
+    option(build, "folder DIR", help_text, folder_name)
     help_text = "student, solution, otter or nbgrader; repeat for several (default: all)"
     names = ("student", "solution", "otter", "nbgrader")
-    build.add_argument("--edition", action="append", choices=names, metavar="NAME", help=help_text)
+    option(build, "--edition NAME", help_text, action="append", choices=names)
     help_text = "store the figures in the student edition, which web pages then show without running it"
-    build.add_argument("--figures", action="store_true", help=help_text)
+    option(build, "--figures", help_text, action="store_true")
     text = "write slides of the lessons to an HTML file"
     about = "Write slides of the lessons to an HTML file: figures, recorded runs and questions, offline in any browser."
     slides = command(actions, "slides", text, _slides, about=about)
-    slides.add_argument("file", type=arguments.file_name, metavar="FILE.html", help="the file; it is replaced")
+    option(slides, "file FILE.html", "the file; it is replaced", file_name)
     help_text = "only this lesson, 1 to 8; repeat for several (default: all)"
-    slides.add_argument("--lesson", action="append", type=arguments.number(1, 8), metavar="N", help=help_text)
+    option(slides, "--lesson N", help_text, number(1, 8), action="append")
 
 
 def _copy(args: argparse.Namespace) -> int:

@@ -1,14 +1,14 @@
 """``hsd-viz databases``: inspect and build draft databases."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hsd_viz.cli import arguments
+from hsd_viz.cli.arguments import file_name, folder_name, number, option
 
 _INSPECT = """\
 examples:
@@ -43,7 +43,6 @@ _TAKES = {
 
 
 def add(commands: argparse._SubParsersAction) -> None:
-    """Add the command."""
     add = arguments.add_command
     parser = add(commands, "databases", "inspect and build draft databases", epilog=_BUILD)
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
@@ -54,44 +53,35 @@ def add(commands: argparse._SubParsersAction) -> None:
 
 
 def _add_inspect(parser: argparse.ArgumentParser) -> None:
-    text = "a file, or a folder of them (default: all that are shipped)"
-    parser.add_argument("path", nargs="?", type=Path, metavar="PATH", help=text)
-    text = "a UTF-8 text to measure hit rates on"
-    parser.add_argument("--text", type=arguments.file_name, metavar="FILE", help=text)
+    option(parser, "path PATH", "a file, or a folder of them (default: all that are shipped)", Path, nargs="?")
+    option(parser, "--text FILE", "a UTF-8 text to measure hit rates on", file_name)
     text = (
         "its tokenizer, for readable entries and --text: a model, a folder or a tokenizer.json (default: the ladder's)"
     )
-    parser.add_argument("--tokenizer", "--model", metavar="T", help=text)
-    text = "show the N most used entries, 0-1000 (default 10)"
-    parser.add_argument("--top", type=arguments.number(0, 1000), default=10, metavar="N", help=text)
-    parser.add_argument("--verify", action="store_true", help="read every byte of the file and check it")
-    parser.add_argument("--json", action="store_true", help="print JSON: one object for a file, else a list of them")
+    option(parser, "--tokenizer/--model T", text)
+    option(parser, "--top N", "show the N most used entries, 0-1000 (default 10)", number(0, 1000), default=10)
+    option(parser, "--verify", "read every byte of the file and check it", action="store_true")
+    option(parser, "--json", "print JSON: one object for a file, else a list of them", action="store_true")
 
 
 def _add_build(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--out", type=arguments.folder_name, required=True, metavar="DIR", help="folder for the files")
-    text = "custom database to build (default: the ladder's databases, both kinds)"
-    parser.add_argument("--kind", choices=_KINDS, help=text)
-    number = arguments.number
-    add = parser.add_argument_group("custom databases").add_argument
-    text = "the model, or the model of the tokenizer: a ladder name, a hub id or a path (default target)"
-    add("--model", metavar="M", help=text)
-    add("--prompts", nargs="+", metavar="FILE", help="prompts for the model: files or suite names")
-    text = "token limit for each prompt, 1-100000 (default 128)"
-    add("--max-new-tokens", type=number(1, 100_000), metavar="N", help=text)
-    add("--stack", metavar="S", help="decode with this stack: the same text, faster (default target)")
-    add("--text", nargs="+", type=Path, metavar="PATH", help="text to count: files, or folders with their subfolders")
-    add("--tokenizer", metavar="T", help="tokenizer instead of --model's: a model, a folder or a tokenizer.json")
-    add("--max-key-length", type=number(1, 32), metavar="N", help="longest keys in tokens, 1-32 (default 6)")
-    text = "keep keys that occur at least N times, 1 or more (default 2)"
-    add("--min-count", type=number(1, 10**9), metavar="N", help=text)
+    option(parser, "--out DIR", "folder for the files", folder_name, required=True)
+    option(parser, "--kind", "custom database to build (default: the ladder's databases, both kinds)", choices=_KINDS)
+    add = partial(option, parser.add_argument_group("custom databases"))
+    add("--model M", "the model, or the model of the tokenizer: a ladder name, a hub id or a path (default target)")
+    add("--prompts FILE", "prompts for the model: files or suite names", nargs="+")
+    add("--max-new-tokens N", "token limit for each prompt, 1-100000 (default 128)", number(1, 100_000))
+    add("--stack S", "decode with this stack: the same text, faster (default target)")
+    add("--text PATH", "text to count: files, or folders with their subfolders", Path, nargs="+")
+    add("--tokenizer T", "tokenizer instead of --model's: a model, a folder or a tokenizer.json")
+    add("--max-key-length N", "longest keys in tokens, 1-32 (default 6)", number(1, 32))
+    add("--min-count N", "keep keys that occur at least N times, 1 or more (default 2)", number(1, 10**9))
     text = "file size limit in megabytes: the most useful keys are kept (default 64)"
-    add("--max-mb", type=number(0.001, 2000, float), metavar="MB", help=text)
-    add = parser.add_argument_group("databases of the ladder").add_argument
-    add("--weights", type=Path, metavar="DIR", help="folder of the ladder's models (default: the shipped ones)")
-    text = "folder with train.npy (default: tokenize this environment's corpus)"
-    add("--data", type=Path, metavar="DIR", help=text)
-    add("--only", choices=_KINDS, help="build one kind only")
+    add("--max-mb MB", text, number(0.001, 2000, float))
+    add = partial(option, parser.add_argument_group("databases of the ladder"))
+    add("--weights DIR", "folder of the ladder's models (default: the shipped ones)", Path)
+    add("--data DIR", "folder with train.npy (default: tokenize this environment's corpus)", Path)
+    add("--only", "build one kind only", choices=_KINDS)
 
 
 def shipped() -> list[Path]:

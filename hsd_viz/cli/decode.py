@@ -1,7 +1,5 @@
 """``hsd-viz decode``: continue a prompt and report how."""
 
-from __future__ import annotations
-
 import argparse
 import codecs
 import json
@@ -12,6 +10,7 @@ from dataclasses import asdict
 from typing import Any
 
 from hsd_viz.cli import arguments
+from hsd_viz.cli.arguments import file_name, option
 from hsd_viz.prompts import read_text
 from hsd_viz.stack import HFStack, parse_bench
 from hsd_viz.trace import Event, Finished, Stage, Started, Step, Trace
@@ -32,20 +31,16 @@ _CLOSED = "standard output was closed"
 
 
 def add(commands: argparse._SubParsersAction) -> None:
-    """Add the command."""
     text = "continue a prompt with a stack and report the source of each token"
     parser = arguments.add_command(commands, "decode", text, run, epilog=_EPILOG)
-    text = "the stack, such as 'db > nano:4 > target' (lookahead 1-64)"
-    parser.add_argument("--stack", required=True, metavar="S", help=text)
+    option(parser, "--stack S", "the stack, such as 'db > nano:4 > target' (lookahead 1-64)", required=True)
     prompt = parser.add_mutually_exclusive_group(required=True)
-    prompt.add_argument("--prompt", metavar="TEXT", help="the text to continue")
-    text = "a UTF-8 file with the text to continue; - is standard input"
-    prompt.add_argument("--prompt-file", type=arguments.file_name, metavar="F", help=text)
+    option(prompt, "--prompt TEXT", "the text to continue")
+    option(prompt, "--prompt-file F", "a UTF-8 file with the text to continue; - is standard input", file_name)
     text = "format the prompt as a user turn by the chat template of the target's tokenizer"
-    parser.add_argument("--chat", action="store_true", help=text)
-    text = "write the trace, for the explorer and for export"
-    parser.add_argument("--save", type=arguments.file_name, metavar="F.json.gz", help=text)
-    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    option(parser, "--chat", text, action="store_true")
+    option(parser, "--save F.json.gz", "write the trace, for the explorer and for export", file_name)
+    option(parser, "--json", "print one JSON object and nothing else", action="store_true")
     arguments.add_sampling(parser)
     arguments.add_machine(parser)
 

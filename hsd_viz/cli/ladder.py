@@ -1,14 +1,14 @@
 """``hsd-viz ladder``: the shipped family of small models; training, evaluating, rebuilding and exporting it."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hsd_viz.cli import arguments, traces
+from hsd_viz.cli.arguments import folder_name, option
 from hsd_viz.ladder.training.recipe import PROFILES, STAGES
 
 _EPILOG = """\
@@ -25,58 +25,53 @@ Training reads permissively licensed Python source found on this machine. The sa
 
 
 def add(commands: argparse._SubParsersAction) -> None:
-    """Add the command."""
     about = "The shipped family of small models; training, evaluating, rebuilding and exporting it."
     text = "the shipped models: info, train, evaluate, rebuild, export"
     parser = arguments.add_command(commands, "ladder", text, about=about, epilog=_EPILOG)
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
 
     def action(name: str, text: str, about: str, run: Callable) -> Callable[..., Any]:
-        return arguments.add_command(actions, name, text, run, about=about, epilog=_EPILOG).add_argument
+        return partial(option, arguments.add_command(actions, name, text, run, about=about, epilog=_EPILOG))
 
     add = action("info", "sizes, training and quality", "Show the shipped models.", run_info)
-    add("--json", action="store_true", help="print everything known as one JSON object")
+    add("--json", "print everything known as one JSON object", action="store_true")
     _add_train(action("train", "train a ladder", "Train a ladder: the target, then both drafts.", run_train))
     add = action("evaluate", "measure a ladder", "Measure a trained ladder and print its goals.", run_evaluate)
-    add("--trained", type=Path, required=True, metavar="DIR", help="the folder of the training run")
-    add("--weights", type=Path, metavar="DIR", help="the models to measure (default: those trained in DIR)")
-    add("--windows", type=int, default=48, metavar="N", help="windows of held-out text (default 48)")
-    add("--before", type=Path, metavar="FILE", help="an evaluation.json to print beside the result")
-    add("--out", type=Path, metavar="FILE", help="write the result here, not beside the models")
-    add("--threads", type=int, metavar="N", help="CPU threads")
+    add("--trained DIR", "the folder of the training run", Path, required=True)
+    add("--weights DIR", "the models to measure (default: those trained in DIR)", Path)
+    add("--windows N", "windows of held-out text (default 48)", int, default=48)
+    add("--before FILE", "an evaluation.json to print beside the result", Path)
+    add("--out FILE", "write the result here, not beside the models", Path)
+    add("--threads N", "CPU threads", int)
     about = (
         "Rebuild what depends on the shipped weights, in a checkout of the project. An interrupted rebuild resumes; parts "
         "that are named are always rebuilt."
     )
     add = action("rebuild", "rebuild what depends on the weights", about, run_rebuild)
-    add("parts", nargs="*", metavar="PART", help="only these parts (see --list)")
-    add(
-        "--trained", type=Path, metavar="DIR", help="first install the models trained in DIR; evaluate them on its text"
-    )
-    add("--list", action="store_true", help="list the parts and whether they were rebuilt, and exit")
+    add("parts PART", "only these parts (see --list)", nargs="*")
+    add("--trained DIR", "first install the models trained in DIR; evaluate them on its text", Path)
+    add("--list", "list the parts and whether they were rebuilt, and exit", action="store_true")
     add = action("export", "write models for llama.cpp", "Write models as GGUF files, for llama.cpp.", run_export)
-    add("models", nargs="*", metavar="MODEL", help="ladder names or checkpoint folders (default: the whole ladder)")
-    add("--gguf", type=arguments.folder_name, required=True, metavar="DIR", help="write MODEL.gguf to this folder")
+    add("models MODEL", "ladder names or checkpoint folders (default: the whole ladder)", nargs="*")
+    add("--gguf DIR", "write MODEL.gguf to this folder", folder_name, required=True)
     text = "data type of the matrices; float32 has the arithmetic of this project (default float16)"
-    add("--dtype", choices=("float16", "bfloat16", "float32"), default="float16", help=text)
+    add("--dtype", text, choices=("float16", "bfloat16", "float32"), default="float16")
 
 
 def _add_train(add: Callable[..., Any]) -> None:
     text = "cpu: two hours on two cores; long: ten hours; gpu: minutes on a large GPU; tiny: seconds (default cpu)"
-    add("--profile", choices=PROFILES, default="cpu", help=text)
-    add("--out", type=Path, required=True, metavar="DIR", help="the folder for checkpoints, data and weights")
-    add("--stages", default=",".join(STAGES), metavar="A,B", help="which of target and drafts (default both)")
-    text = "steps of a stage instead of the profile's"
-    add("--steps", action="append", default=[], metavar="STAGE=N", help=text)
-    add("--tokenizer", type=Path, metavar="DIR", help="use this tokenizer instead of training one")
-    text = "seed of the initial weights and the text order (default 0)"
-    add("--seed", type=int, default=0, metavar="N", help=text)
-    add("--device", choices=("cpu", "cuda"), default="cpu", help="default cpu")
-    add("--threads", type=int, metavar="N", help="CPU threads")
-    add("--minutes", type=float, metavar="N", help="time limit; the training is shortened to fit")
-    add("--fresh", action="store_true", help="start again instead of resuming")
-    add("--corpus", type=Path, metavar="FILE", help="use this packed corpus instead of this environment's")
-    add("--parts", type=Path, metavar="DIR", help="also write the weights as files of at most 15 MiB")
+    add("--profile", text, choices=PROFILES, default="cpu")
+    add("--out DIR", "the folder for checkpoints, data and weights", Path, required=True)
+    add("--stages A,B", "which of target and drafts (default both)", default=",".join(STAGES))
+    add("--steps STAGE=N", "steps of a stage instead of the profile's", action="append", default=[])
+    add("--tokenizer DIR", "use this tokenizer instead of training one", Path)
+    add("--seed N", "seed of the initial weights and the text order (default 0)", int, default=0)
+    add("--device", "default cpu", choices=("cpu", "cuda"), default="cpu")
+    add("--threads N", "CPU threads", int)
+    add("--minutes N", "time limit; the training is shortened to fit", float)
+    add("--fresh", "start again instead of resuming", action="store_true")
+    add("--corpus FILE", "use this packed corpus instead of this environment's", Path)
+    add("--parts DIR", "also write the weights as files of at most 15 MiB", Path)
 
 
 def run_info(args: argparse.Namespace) -> int:

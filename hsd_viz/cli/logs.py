@@ -6,10 +6,12 @@ import argparse
 import sys
 from collections.abc import Iterable
 from dataclasses import replace as changed
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hsd_viz.cli import arguments
+from hsd_viz.cli.arguments import file_name, folder_name, number, option
 from hsd_viz.terminal import progress_bar, show
 
 if TYPE_CHECKING:
@@ -60,7 +62,6 @@ all at batch size 1. The verdict names the cause with the largest share of what 
 
 
 def add(commands: argparse._SubParsersAction) -> None:
-    """Add the commands."""
     _add_replay(commands)
     _add_import(commands)
     _add_doctor(commands)
@@ -69,76 +70,75 @@ def add(commands: argparse._SubParsersAction) -> None:
 def _add_replay(commands: argparse._SubParsersAction) -> None:
     text = "count what drafters would have brought on a log, without a model"
     parser = arguments.add_command(commands, "replay", text, run_replay, epilog=_REPLAY)
-    add = parser.add_argument
-    add("log", type=Path, metavar="LOG", help="a file of requests with their outputs")
+    add = partial(option, parser)
+    add("log LOG", "a file of requests with their outputs", Path)
     text = (
         "tokenizer of the log's model: a ladder name, a hub id, a folder or a tokenizer.json; not needed for token ids"
     )
-    add("--tokenizer", metavar="T", help=text)
+    add("--tokenizer T", text)
     text = "a draft source, as in a stack (repeatable; default db, db[context], hd, lookup, sam, suffix, ngram-cache)"
-    add("--drafter", action="append", metavar="NAME", help=text)
+    add("--drafter NAME", text, action="append")
     text = "suffix and ngram-cache learn from request to request: cold starts each one empty (default cold)"
-    add("--state", choices=("cold", "warm", "both"), default="cold", help=text)
+    add("--state", text, choices=("cold", "warm", "both"), default="cold")
     text = "at most N draft tokens per round for all, cost stopping off, 1-256 (default: each drafter's own limit)"
-    add("--budget", type=arguments.number(1, 256), metavar="N", help=text)
+    add("--budget N", text, number(1, 256))
     text = (
         "cost of verifying drafts: cpu (0.15 steps per token), free16 (free up to 16 tokens), measured (the ladder's "
         "target on this machine), a number, or c(0),c(1),... (default cpu)"
     )
-    add("--verify-cost", default="cpu", metavar="C", help=text)
+    add("--verify-cost C", text, default="cpu")
     text = "temperature the log was sampled at, 0-100: the initial trust of db in its drafts (default 0)"
-    add("--temperature", type=arguments.number(0.0, 100.0, float), default=0.0, metavar="T", help=text)
-    add("--eos", type=arguments.number(0, 2**21), metavar="ID", help="end-of-text token id (default: the tokenizer's)")
+    add("--temperature T", text, number(0.0, 100.0, float), default=0.0)
+    add("--eos ID", "end-of-text token id (default: the tokenizer's)", number(0, 2**21))
     text = "use the databases in this folder (default: the shipped ones, if they have this tokenizer)"
-    add("--databases", type=arguments.folder_name, metavar="DIR", help=text)
+    add("--databases DIR", text, folder_name)
     text = "build databases in this folder from the first part of the log, and judge the rest"
-    add("--build-databases", type=arguments.folder_name, metavar="DIR", help=text)
+    add("--build-databases DIR", text, folder_name)
     text = "the part of the log that databases are built from, 0.01-0.99 (default 0.5)"
-    add("--train-share", type=arguments.number(0.01, 0.99, float), default=0.5, metavar="S", help=text)
-    add("--suite", metavar="S", help="the questions of an answer file: a suite or a file (Spec-Bench, SPEED-Bench)")
-    add("--limit", type=arguments.number(1, 10**9), metavar="N", help="replay at most N requests")
-    add("--strict", action="store_true", help="stop at a broken record instead of counting it")
-    add("--include-text", action="store_true", help="list the start of prompts and outputs in the report")
-    add("--json", type=arguments.file_name, metavar="OUT", help="write the report; makes the replay resumable")
-    add("--html", type=arguments.file_name, metavar="OUT", help="write the report as a page")
+    add("--train-share S", text, number(0.01, 0.99, float), default=0.5)
+    add("--suite S", "the questions of an answer file: a suite or a file (Spec-Bench, SPEED-Bench)")
+    add("--limit N", "replay at most N requests", number(1, 10**9))
+    add("--strict", "stop at a broken record instead of counting it", action="store_true")
+    add("--include-text", "list the start of prompts and outputs in the report", action="store_true")
+    add("--json OUT", "write the report; makes the replay resumable", file_name)
+    add("--html OUT", "write the report as a page", file_name)
     arguments.add_ray(parser, "one drafter")
-    add("--restart", action="store_true", help="do not resume an interrupted replay")
+    add("--restart", "do not resume an interrupted replay", action="store_true")
 
 
 def _add_import(commands: argparse._SubParsersAction) -> None:
     text = "convert records of vLLM, SGLang, llama.cpp, TensorRT-LLM or AIPerf to traces"
     parser = arguments.add_command(commands, "import", text, run_import, epilog=_IMPORT)
     text = "a file of responses, a log or a copy of /metrics; or the address of a server, with --prompt"
-    parser.add_argument("record", metavar="RECORD", help=text)
-    parser.add_argument("--engine", choices=ENGINES, help="read records of this engine only (default: any)")
-    text = "write the traces; of several, each gets a number before its suffix"
-    parser.add_argument("--save", type=arguments.file_name, metavar="FILE", help=text)
-    add = parser.add_argument_group("a request to a server").add_argument
-    add("--prompt", metavar="TEXT", help="the prompt")
-    add("--chat", action="store_true", help="send it as a user message of a chat")
-    add("--model", metavar="M", help="the model, for servers with several")
-    limit = arguments.number(1, 100_000)
-    add("--max-new-tokens", type=limit, default=128, metavar="N", help="token limit, 1-100000 (default 128)")
-    add("--temperature", type=arguments.number(0.0, 100.0, float), default=0.0, metavar="T", help="0-100 (default 0)")
-    add("--api-key", metavar="SECRET", help="sent to the server as its bearer token")
+    option(parser, "record RECORD", text)
+    option(parser, "--engine", "read records of this engine only (default: any)", choices=ENGINES)
+    option(parser, "--save FILE", "write the traces; of several, each gets a number before its suffix", file_name)
+    add = partial(option, parser.add_argument_group("a request to a server"))
+    add("--prompt TEXT", "the prompt")
+    add("--chat", "send it as a user message of a chat", action="store_true")
+    add("--model M", "the model, for servers with several")
+    limit = number(1, 100_000)
+    add("--max-new-tokens N", "token limit, 1-100000 (default 128)", limit, default=128)
+    add("--temperature T", "0-100 (default 0)", number(0.0, 100.0, float), default=0.0)
+    add("--api-key SECRET", "sent to the server as its bearer token")
 
 
 def _add_doctor(commands: argparse._SubParsersAction) -> None:
     text = "explain why speculative decoding is not faster, and what to set"
     parser = arguments.add_command(commands, "doctor", text, run_doctor, epilog=_DOCTOR)
-    add = parser.add_argument
-    add("record", nargs="?", type=Path, metavar="FILE", help="a trace, a bench report or a record of another engine")
-    add("--measure", metavar="STACK", help="measure a few short decodes with this stack instead")
-    add("--target", default="target", metavar="M", help="the target of --measure (default target)")
-    add("--stack", metavar="S", help="the row of a bench report (default: the first with a drafter)")
-    add("--batch", type=arguments.number(1, 4096), default=1, metavar="N", help="requests per batch (default 1)")
-    ms = arguments.number(0.0, 1e6, float)
-    add("--step-ms", type=ms, metavar="MS", help="time of a plain step of the target")
-    add("--verify-ms", type=ms, metavar="MS", help="time of the target's forward pass over a draft")
-    add("--draft-ms", type=ms, metavar="MS", help="time of drafting per round")
-    add("--overhead-ms", type=ms, metavar="MS", help="other time per round")
-    add("--json", type=arguments.file_name, metavar="OUT", help="write the diagnosis")
-    add("--html", type=arguments.file_name, metavar="OUT", help="write the diagnosis as a page")
+    add = partial(option, parser)
+    add("record FILE", "a trace, a bench report or a record of another engine", Path, nargs="?")
+    add("--measure STACK", "measure a few short decodes with this stack instead")
+    add("--target M", "the target of --measure (default target)", default="target")
+    add("--stack S", "the row of a bench report (default: the first with a drafter)")
+    add("--batch N", "requests per batch (default 1)", number(1, 4096), default=1)
+    ms = number(0.0, 1e6, float)
+    add("--step-ms MS", "time of a plain step of the target", ms)
+    add("--verify-ms MS", "time of the target's forward pass over a draft", ms)
+    add("--draft-ms MS", "time of drafting per round", ms)
+    add("--overhead-ms MS", "other time per round", ms)
+    add("--json OUT", "write the diagnosis", file_name)
+    add("--html OUT", "write the diagnosis as a page", file_name)
 
 
 def run_replay(args: argparse.Namespace) -> int:
@@ -244,6 +244,6 @@ def _write(args: argparse.Namespace, data: Any, title: str, lines: Iterable[str]
     if args.json is not None:
         arguments.write_json(args.json, data)
     if args.html is not None:
-        from hsd_viz.logs.page import page
+        from hsd_viz.bench.page import tables_page
 
-        arguments.write_text(args.html, page(title, lines, tables))
+        arguments.write_text(args.html, tables_page(title, lines, tables))

@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import shlex
 import time
+from functools import partial
 
 from hsd_viz.cli import arguments
+from hsd_viz.cli.arguments import file_name, option
 
 _EPILOG = """\
 examples:
@@ -25,30 +27,23 @@ and the lookaheads that a stack leaves out.
 
 
 def add(commands: argparse._SubParsersAction) -> None:
-    """Add the command."""
     about = "Calibrate this machine, rank hierarchies by the latency law, and measure the best."
     text = "find the fastest hierarchy on this machine"
     parser = arguments.add_command(commands, "plan", text, run, about=about, epilog=_EPILOG)
-    add = parser.add_argument
-    text = "draft models that may take part (default: those of the ladder below the target)"
-    add("--models", metavar="A,B,C", help=text)
-    add("--max-levels", type=int, metavar="K", help="most parts of a stack, target and database included")
-    text = "measure the best N stacks (8 when N is left out)"
-    add("--measure", type=int, nargs="?", const=8, default=0, metavar="N", help=text)
-    text = "predict and measure this stack too; may be repeated"
-    add("--stack", action="append", default=[], metavar="S", help=text)
-    text = "prompts: a suite's name or a file (default heldout)"
-    add("--suite", default="heldout", metavar="NAME|PATH", help=text)
-    text = "prompts to calibrate on, and to measure on (default 24)"
-    add("--limit", type=int, default=24, metavar="N", help=text)
-    text = "measured runs of each prompt and stack (default 3)"
-    add("--repeats", type=int, default=3, metavar="N", help=text)
+    add = partial(option, parser)
+    add("--models A,B,C", "draft models that may take part (default: those of the ladder below the target)")
+    add("--max-levels K", "most parts of a stack, target and database included", int)
+    add("--measure N", "measure the best N stacks (8 when N is left out)", int, nargs="?", const=8, default=0)
+    add("--stack S", "predict and measure this stack too; may be repeated", action="append", default=[])
+    add("--suite NAME|PATH", "prompts: a suite's name or a file (default heldout)", default="heldout")
+    add("--limit N", "prompts to calibrate on, and to measure on (default 24)", int, default=24)
+    add("--repeats N", "measured runs of each prompt and stack (default 3)", int, default=3)
     text = "measure on the prompts of the calibration: separates the error of the law from the effect of other texts"
-    add("--same-prompts", action="store_true", help=text)
-    add("--fresh", action="store_true", help="calibrate again, even if a stored calibration fits")
+    add("--same-prompts", text, action="store_true")
+    add("--fresh", "calibrate again, even if a stored calibration fits", action="store_true")
     text = "processor: the thread's own CPU time, less affected by background load (one thread; default wall)"
-    add("--clock", choices=("wall", "processor"), default="wall", help=text)
-    add("--json", type=arguments.file_name, metavar="OUT", help="write the whole plan")
+    add("--clock", text, choices=("wall", "processor"), default="wall")
+    add("--json OUT", "write the whole plan", file_name)
     arguments.add_ray(parser, "four prompts with all stacks of --measure")
     arguments.add_sampling(parser)
     arguments.add_machine(parser, threads=1)

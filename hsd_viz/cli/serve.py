@@ -1,7 +1,5 @@
 """``hsd-viz dashboard``, ``serve`` and ``classroom``: the explorer and the engine for browsers and other programs."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import secrets
@@ -9,9 +7,11 @@ import socket
 import subprocess
 import sys
 from contextlib import closing
+from functools import partial
 from typing import Any
 
 from hsd_viz.cli import arguments
+from hsd_viz.cli.arguments import file_name, number, option
 
 _DASHBOARD = """\
 examples:
@@ -45,7 +45,6 @@ a QR code. Hosts other than loopback get a random token unless --token is given.
 
 
 def add(commands: argparse._SubParsersAction) -> None:
-    """Add the commands."""
     _add_dashboard(commands)
     _add_serve(commands)
     _add_classroom(commands)
@@ -53,56 +52,45 @@ def add(commands: argparse._SubParsersAction) -> None:
 
 def _add_dashboard(commands: argparse._SubParsersAction) -> None:
     about = "Serve the explorer to a browser until Ctrl-C."
-    add = arguments.add_command(
-        commands, "dashboard", "serve the explorer to a browser", run_dashboard, about=about, epilog=_DASHBOARD
-    ).add_argument
-    add("--host", default="127.0.0.1", help="the address to serve on (default 127.0.0.1: this machine only)")
-    add("--port", type=int, default=8866, help="the port to serve on (default 8866)")
-    add("--token", help="access token for visitors; required for a host other than loopback")
-    add("--allow-models", action="store_true", help="allow models by hub id or path")
-    add("--open-browser", action="store_true", help="open the page in a browser")
-    add("--no-preheat", action="store_true", help="do not keep a kernel ready for the next visitor")
-    text = "address of a running `hsd-viz serve` that decodes for all pages; they then load no models"
-    add("--engine", metavar="URL", help=text)
-    text = "its token (also read from HSD_VIZ_TOKEN)"
-    add("--engine-token", default=os.environ.get("HSD_VIZ_TOKEN"), metavar="SECRET", help=text)
-    text = "the most pages that may be open, one kernel each (default: no limit)"
-    add("--pages", type=arguments.number(1, 10_000), metavar="N", help=text)
+    add = partial(
+        option,
+        arguments.add_command(
+            commands, "dashboard", "serve the explorer to a browser", run_dashboard, about=about, epilog=_DASHBOARD
+        ),
+    )
+    add("--host", "the address to serve on (default 127.0.0.1: this machine only)", default="127.0.0.1")
+    add("--port", "the port to serve on (default 8866)", int, default=8866)
+    add("--token", "access token for visitors; required for a host other than loopback")
+    add("--allow-models", "allow models by hub id or path", action="store_true")
+    add("--open-browser", "open the page in a browser", action="store_true")
+    add("--no-preheat", "do not keep a kernel ready for the next visitor", action="store_true")
+    add("--engine URL", "address of a running `hsd-viz serve` that decodes for all pages; they then load no models")
+    add("--engine-token SECRET", "its token (also read from HSD_VIZ_TOKEN)", default=os.environ.get("HSD_VIZ_TOKEN"))
+    add("--pages N", "the most pages that may be open, one kernel each (default: no limit)", number(1, 10_000))
 
 
 def _add_serve(commands: argparse._SubParsersAction) -> None:
     text, about = "serve the engine to many visitors (needs the extra cluster)", "Serve the engine until Ctrl-C."
     parser = arguments.add_command(commands, "serve", text, run_serve, about=about, epilog=_SERVE)
-    add = parser.add_argument_group("server").add_argument
-    add("--host", default="127.0.0.1", help="the address to serve on (default 127.0.0.1: this machine only)")
-    add("--port", type=arguments.number(1, 65535), default=8800, help="the port to serve on (default 8800)")
+    add = partial(option, parser.add_argument_group("server"))
+    add("--host", "the address to serve on (default 127.0.0.1: this machine only)", default="127.0.0.1")
+    add("--port", "the port to serve on (default 8800)", number(1, 65535), default=8800)
     text = "access token for clients; required for a host other than loopback (also read from HSD_VIZ_TOKEN)"
-    add("--token", default=os.environ.get("HSD_VIZ_TOKEN"), help=text)
-    text = "the address of a running Ray cluster, or auto (default: start Ray on this machine)"
-    add("--address", metavar="RAY", help=text)
-    text = "write the configuration for `serve deploy` to this file and exit"
-    add("--write-config", type=arguments.file_name, metavar="F", help=text)
-    add = parser.add_argument_group("limits").add_argument
-    add("--replicas", type=arguments.number(1, 4096), default=1, metavar="N", help="processes that decode (default 1)")
+    add("--token", text, default=os.environ.get("HSD_VIZ_TOKEN"))
+    add("--address RAY", "the address of a running Ray cluster, or auto (default: start Ray on this machine)")
+    add("--write-config F", "write the configuration for `serve deploy` to this file and exit", file_name)
+    add = partial(option, parser.add_argument_group("limits"))
+    add("--replicas N", "processes that decode (default 1)", number(1, 4096), default=1)
     text = "GPUs of each replica, fractions allowed (default 0)"
-    add("--gpus-per-replica", type=arguments.number(0, 64, float), default=0.0, metavar="N", help=text)
+    add("--gpus-per-replica N", text, number(0, 64, float), default=0.0)
     text = "CPUs reserved for each replica, fractions allowed (default 1)"
-    add("--cpus-per-replica", type=arguments.number(0, 1024, float), default=1.0, metavar="N", help=text)
-    add(
-        "--queue",
-        type=arguments.number(0, 100_000),
-        default=64,
-        metavar="N",
-        help="requests that may wait (default 64)",
-    )
-    text = "requests of one visitor that may wait (default 8)"
-    add("--per-visitor", type=arguments.number(1, 100_000), default=8, metavar="N", help=text)
-    text = "the most tokens of one request (default 1024)"
-    add("--new-tokens", type=arguments.number(1, 100_000), default=1024, metavar="N", help=text)
+    add("--cpus-per-replica N", text, number(0, 1024, float), default=1.0)
+    add("--queue N", "requests that may wait (default 64)", number(0, 100_000), default=64)
+    add("--per-visitor N", "requests of one visitor that may wait (default 8)", number(1, 100_000), default=8)
+    add("--new-tokens N", "the most tokens of one request (default 1024)", number(1, 100_000), default=1024)
     text = "the longest prompt in characters (default 20000)"
-    add("--prompt-characters", type=arguments.number(1, 1_000_000), default=20_000, metavar="N", help=text)
-    text = "the longest decode in seconds (default 300)"
-    add("--seconds", type=arguments.number(1, 86_400, float), default=300.0, metavar="S", help=text)
+    add("--prompt-characters N", text, number(1, 1_000_000), default=20_000)
+    add("--seconds S", "the longest decode in seconds (default 300)", number(1, 86_400, float), default=300.0)
     arguments.add_machine(parser, threads=1)
 
 
@@ -111,17 +99,13 @@ def _add_classroom(commands: argparse._SubParsersAction) -> None:
     about = "Serve the explorer to a class, with one engine and a page for each student, until Ctrl-C."
     parser = arguments.add_command(commands, "classroom", text, run_classroom, about=about, epilog=_CLASSROOM)
     text = "the address to serve on; 0.0.0.0: to the network (default 127.0.0.1: this machine only)"
-    parser.add_argument("--host", default="127.0.0.1", help=text)
-    parser.add_argument(
-        "--port", type=arguments.number(1, 65535), default=8866, help="the port to serve on (default 8866)"
-    )
-    parser.add_argument("--token", help="access token for the class (default: a random one where it is needed)")
-    text = "the most pages that may be open (default 40)"
-    parser.add_argument("--pages", type=arguments.number(1, 10_000), default=40, metavar="N", help=text)
-    text = "the most tokens of one run (default 256)"
-    parser.add_argument("--new-tokens", type=arguments.number(1, 100_000), default=256, metavar="N", help=text)
+    option(parser, "--host", text, default="127.0.0.1")
+    option(parser, "--port", "the port to serve on (default 8866)", number(1, 65535), default=8866)
+    option(parser, "--token", "access token for the class (default: a random one where it is needed)")
+    option(parser, "--pages N", "the most pages that may be open (default 40)", number(1, 10_000), default=40)
+    option(parser, "--new-tokens N", "the most tokens of one run (default 256)", number(1, 100_000), default=256)
     text = "processes that decode, each with its own models (default 1)"
-    parser.add_argument("--replicas", type=arguments.number(1, 64), default=1, metavar="N", help=text)
+    option(parser, "--replicas N", text, number(1, 64), default=1)
 
 
 def run_dashboard(args: argparse.Namespace) -> int:

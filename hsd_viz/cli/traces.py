@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from hsd_viz.cli import arguments
+from hsd_viz.cli.arguments import file_name, folder_name, option
 
 if TYPE_CHECKING:
     from hsd_viz.trace import Trace
@@ -45,33 +46,26 @@ Recording needs a checkout of the project: it runs tools/record.py.
 
 
 def add(commands: argparse._SubParsersAction) -> None:
-    """Add the commands."""
     parser = arguments.add_command(commands, "site", "build a static site of recorded runs, races, lessons and reports")
     actions = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     text = "write the site to a folder, to open from there or to upload to a static host"
     build = arguments.add_command(actions, "build", text, run_site)
-    build.add_argument(
-        "out", type=arguments.folder_name, metavar="OUT", help="a new or empty folder, or an earlier site"
-    )
+    option(build, "out OUT", "a new or empty folder, or an earlier site", folder_name)
     text = "write a saved trace as a page, a timeline or tables"
     parser = arguments.add_command(commands, "export", text, run_export, epilog=_EXPORT)
     text = "a trace written by decode --save; two or three with --html, to compare, any number with --aiperf"
-    parser.add_argument("traces", type=Path, nargs="+", metavar="TRACE", help=text)
-    parser.add_argument("--html", type=arguments.file_name, metavar="FILE", help="write a self-contained page")
-    text = "write the timeline as Chrome trace events, for ui.perfetto.dev"
-    parser.add_argument("--perfetto", type=arguments.file_name, metavar="FILE", help=text)
-    text = "write the tables to this folder; it is created if missing"
-    parser.add_argument("--csv", type=arguments.folder_name, metavar="DIR", help=text)
-    text = "write AIPerf's records of speculative decoding, one line per trace"
-    parser.add_argument("--aiperf", type=arguments.file_name, metavar="FILE", help=text)
+    option(parser, "traces TRACE", text, Path, nargs="+")
+    option(parser, "--html FILE", "write a self-contained page", file_name)
+    option(parser, "--perfetto FILE", "write the timeline as Chrome trace events, for ui.perfetto.dev", file_name)
+    option(parser, "--csv DIR", "write the tables to this folder; it is created if missing", folder_name)
+    option(parser, "--aiperf FILE", "write AIPerf's records of speculative decoding, one line per trace", file_name)
     parser = arguments.add_command(commands, "traces", "list and record the bundled traces", epilog=_TRACES)
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     arguments.add_command(actions, "list", "list the recorded decodes", run_list, epilog=_TRACES)
     text = "record the bundled traces again with the shipped models"
     record = arguments.add_command(actions, "record", text, run_record, epilog=_TRACES)
-    record.add_argument("--out", type=Path, metavar="DIR", help="folder for the files (default: that of the package)")
-    text = "record one prompt with several stacks instead"
-    record.add_argument("--side-by-side", action="store_true", help=text)
+    option(record, "--out DIR", "folder for the files (default: that of the package)", Path)
+    option(record, "--side-by-side", "record one prompt with several stacks instead", action="store_true")
 
 
 def run_export(args: argparse.Namespace) -> int:
@@ -113,7 +107,7 @@ def _export(args: argparse.Namespace, traces: Sequence[Trace]) -> list[Path]:
         with arguments.writing(args.csv):
             written += write_csv(trace, args.csv)
     if args.aiperf:
-        from hsd_viz.logs.aiperf import aiperf_record
+        from hsd_viz.trace.export import aiperf_record
 
         records = [aiperf_record(trace, number) for number, trace in enumerate(traces)]
         arguments.write_text(args.aiperf, "".join(json.dumps(record) + "\n" for record in records))

@@ -98,7 +98,8 @@ class Backend(Protocol):
         notes: Notes | None = None,
     ) -> Verdict:
         """Verify sampled drafts by a rule of :data:`~hsd_viz.decoding.verify.CHAIN_RULES`; ``notes`` are of
-        ``logits``."""
+        ``logits``.
+        """
 
     def describe(self, logits: Tensor, rows: Sequence[int], tokens: Sequence[int]) -> Sequence[float]:
         """Describe each of ``rows`` at temperature 1; ``tokens`` has the token that each row gave.

@@ -201,7 +201,8 @@ class BridgedModel:
 
 class TLISession:
     """One sequence of the target's tokens, read by the draft model in its own: see
-    :class:`~hsd_viz.decoding.model.CachedModel`. Its rows are restricted to the shared tokens."""
+    :class:`~hsd_viz.decoding.model.CachedModel`. Its rows are restricted to the shared tokens.
+    """
 
     can_sample = can_verify = False
 

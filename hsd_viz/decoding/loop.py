@@ -34,7 +34,8 @@ __all__ = ["Draft", "Level", "Loop", "Verification"]
 
 class Loop(LoopState):
     """The levels of a decode, each verifying what the one below proposes; for the arguments see
-    :class:`~hsd_viz.decoding.state.LoopState`."""
+    :class:`~hsd_viz.decoding.state.LoopState`.
+    """
 
     def rounds(self) -> Iterator[Verification]:
         """Yield the target's verifications until EOS or a limit; ``text`` grows by the tokens of each."""
@@ -56,7 +57,8 @@ class Loop(LoopState):
 
     def draft(self, levels: Drafting, room: int) -> Draft:
         """call(i), level i the last of ``levels``: at most ``room`` tokens that follow ``text``, distributed as level
-        i's own (a database's: point masses)."""
+        i's own (a database's: point masses).
+        """
         if not levels or room <= 0:
             return self._no_room if levels else self._off
         *below, (i, lookahead) = levels

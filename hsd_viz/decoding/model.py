@@ -49,7 +49,8 @@ class ForwardResult:
 
 class SampledDraft(NamedTuple):
     """A chain that was sampled from ``rows`` ``[n, V]``; ``u`` ``[n]`` are the uniform numbers by which ``rule`` of
-    :data:`~hsd_viz.decoding.verify.CHAIN_RULES` decides on its tokens."""
+    :data:`~hsd_viz.decoding.verify.CHAIN_RULES` decides on its tokens.
+    """
 
     rows: Tensor
     u: Sequence[float]
@@ -90,7 +91,8 @@ class CachedModel(Protocol):
 
     def keep(self, base: int, places: Sequence[int]) -> None:
         """Of the places from ``base`` on keep only ``places`` (ascending): ``length`` becomes ``base +
-        len(places)``."""
+        len(places)``.
+        """
 
 
 class Verifier(CachedModel, Protocol):

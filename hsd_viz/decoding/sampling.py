@@ -50,7 +50,8 @@ class Draws:
 
 class _Numbers:
     """The numbers of one stream, made many at a time: the places of a draft are asked for again in later rounds, and
-    between forward passes Python is slow."""
+    between forward passes Python is slow.
+    """
 
     def __init__(self, seed: int, stream: int) -> None:
         self._key = seed, stream

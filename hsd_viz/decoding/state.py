@@ -88,7 +88,8 @@ class LoopState:
 
     def _sample(self, i: int, n: int) -> Draft:
         """Level i, the lowest that takes part, decodes ``n`` tokens by itself, fewer at EOS (one in the prompt ends
-        nothing)."""
+        nothing).
+        """
         level = self.levels[i]
         if level.model.can_sample:
             return self._launch(i, n)

@@ -100,7 +100,8 @@ def row_error(rows: Tensor, own: Tensor) -> float:
 
 def allowed_error(dtype: torch.dtype) -> float:
     """Return the largest :func:`row_error` that rounding explains: half precision alone moves a row by a few per cent
-    (mixtures of experts and deep models by more); a wrong mask gives another row."""
+    (mixtures of experts and deep models by more); a wrong mask gives another row.
+    """
     return 0.02 if torch.finfo(dtype).eps < 1e-5 else 0.3
 
 

@@ -81,7 +81,8 @@ class Verdict:
         residual: Any,
     ) -> Verdict:
         """Build the verdict on a chain that was judged as a whole; ``h[k]`` is the chance that ``u[k]`` was compared
-        with, for all places from the last accepted one on."""
+        with, for all places from the last accepted one on.
+        """
         n, first = len(tokens), max(0, accepted - 1)
         u_seen, h_seen = [*[None] * first, *u[first:]], [*[None] * first, *h[first:]]
         left, examined = residual if accepted < n else None, min(accepted + 1, n)

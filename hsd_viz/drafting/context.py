@@ -1,7 +1,5 @@
 """The interface of databases, and the two held in memory: context and logits."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from operator import itemgetter
 from typing import Any, Protocol
@@ -17,7 +15,6 @@ Match = tuple[int, int, Sequence[tuple[int, Any, int | None]]]
 
 def spell(tokens: Iterable[int]) -> str:
     """Return tokens as a string, one character per token id: the form in which databases store and compare text.
-
     Python's string search finds a run of tokens in a text of a thousand in a few tenths of a microsecond without an
     index, and a string is its fastest and smallest key. Token ids reach up to 1 114 111.
     """
@@ -58,11 +55,9 @@ class ContextDatabase:
         self.text += spell(tokens)
 
     def lookup(self, tail: str, longest: int | None = None) -> Match | None:
-        """Return what followed the longest suffix of ``tail`` that occurs with a follower, or ``None``.
-
-        ``tail`` (see :func:`spell`) may end in tokens that the text does not contain yet. ``longest`` limits the key,
-        for back-off: ``lookup(tail, key_length - 1)`` returns the next match. Candidates: most frequent first, then
-        latest.
+        """Return what followed the longest suffix of ``tail`` that occurs with a follower, or ``None``. ``tail`` (see
+        :func:`spell`) may end in tokens that the text does not contain yet. ``longest`` limits the key, for back-off:
+        ``lookup(tail, key_length - 1)`` returns the next match. Candidates: most frequent first, then latest.
         """
         size = len(tail)
         most = self.longest if longest is None or longest > self.longest else longest

@@ -5,8 +5,6 @@ NAACL 2025, arXiv 2502.05609; as published: :mod:`.hd`). The differences: keys a
 answers are mixed with probabilities, and the tree grows best-first until another token would cost more than it gains.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from heapq import heappop, heappush
 from typing import Any
@@ -115,10 +113,9 @@ class DatabaseDrafter:
         return candidates, answers, found
 
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
-        """Return the tree of at most ``budget`` nodes after ``text`` with the most expected tokens for its cost.
-
-        Nodes are added best first, so scores never increase from one to the next. Returned is the prefix with the best
-        ratio of expected tokens (1 + Σ scores) to cost.
+        """Return the tree of at most ``budget`` nodes after ``text`` with the most expected tokens for its cost. Nodes
+        are added best first, so scores never increase from one to the next. Returned is the prefix with the best ratio
+        of expected tokens (1 + Σ scores) to cost.
         """
         if budget < 1:
             return DraftTree(why_empty="no room")
@@ -197,10 +194,9 @@ class DatabaseDrafter:
 
 
 class LogitsDatabaseDrafter(DatabaseDrafter):
-    """A database drafter with the target's probabilities as one of its databases: ``logits``.
-
-    It is filled after each verification. ``databases["logits"]`` is a
-    :class:`~hsd_viz.drafting.context.LogitsDatabase`, the state that outlives a run.
+    """A database drafter with the target's probabilities as one of its databases: ``logits``. It is filled after each
+    verification. ``databases["logits"]`` is a :class:`~hsd_viz.drafting.context.LogitsDatabase`, the state that
+    outlives a run.
     """
 
     def __init__(self, sources: Sequence[str], databases: Mapping[str, Database], **options: Any) -> None:

@@ -1,7 +1,5 @@
 """What ``db`` weighs: the cost of verifying a draft, and its trust in the proposals of each database."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -75,7 +73,6 @@ class CostCurve:
 
 def cost_curve(costs: CostCurve | Sequence[float] | float | None) -> CostCurve:
     """Return a curve from a curve, costs by number of draft tokens (any unit), or the relative cost of one more token.
-
     ``None`` disables cost stopping: tokens are free and only the budget ends a tree.
     """
     if isinstance(costs, CostCurve):
@@ -87,10 +84,8 @@ def cost_curve(costs: CostCurve | Sequence[float] | float | None) -> CostCurve:
 
 
 def priors(source: str, temperature: float) -> list[float]:
-    """Return the prior hits per expected hit of ``source`` by key length.
-
-    Between greedy decoding and temperature 1 they are interpolated by the square of the temperature, which at 0.7 was
-    within 0.1 of the measurement.
+    """Return the prior hits per expected hit of ``source`` by key length. Between greedy decoding and temperature 1
+    they are interpolated by the square of the temperature, which at 0.7 was within 0.1 of the measurement.
     """
     heat = min(1.0, temperature) ** 2
     return [
@@ -99,10 +94,9 @@ def priors(source: str, temperature: float) -> list[float]:
 
 
 class Trust:
-    """One run's estimate, per database and key length, of hits per expected hit.
-
-    For a token with share s in a database, the estimated probability is rate·s with rate = (w·prior + hits) / (w + Σ
-    expected), the posterior mean of a Gamma-Poisson model with prior weight w. ``rates[d][n]`` is read by the drafter.
+    """One run's estimate, per database and key length, of hits per expected hit. For a token with share s in a
+    database, the estimated probability is rate·s with rate = (w·prior + hits) / (w + Σ expected), the posterior mean of
+    a Gamma-Poisson model with prior weight w. ``rates[d][n]`` is read by the drafter.
     """
 
     __slots__ = ("_expected", "_hits", "_priors", "rates")

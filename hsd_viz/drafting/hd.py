@@ -30,8 +30,6 @@ Differences from the published code:
   :func:`hsd_viz.drafting.baselines.retrieval.continuation_trie`.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
@@ -52,9 +50,8 @@ Row = tuple[int, int | None, str, int | None]
 
 
 class StoredDrafts:
-    """The drafts of the ``fivegrams`` and ``statistics`` databases by key, computed on first use and cached.
-
-    One object may serve any number of runs over the same databases.
+    """The drafts of the ``fivegrams`` and ``statistics`` databases by key, computed on first use and cached. One object
+    may serve any number of runs over the same databases.
     """
 
     def __init__(self, shared: Mapping[str, Database]) -> None:
@@ -91,11 +88,9 @@ class StoredDrafts:
 
 
 class HierarchyDrafting:
-    """Hierarchy Drafting for one run, from the databases named in ``sources``, in that order.
-
-    ``shared`` holds the databases ``fivegrams`` (accessed as ``model``) and ``statistics``; ``stored`` caches their
-    drafts (default: an empty cache). An end-of-text token (``eos``: one id or several) may be drafted, nothing after
-    it.
+    """Hierarchy Drafting for one run, from the databases named in ``sources``, in that order. ``shared`` holds the
+    databases ``fivegrams`` (accessed as ``model``) and ``statistics``; ``stored`` caches their drafts (default: an
+    empty cache). An end-of-text token (``eos``: one id or several) may be drafted, nothing after it.
     """
 
     name = "hd"
@@ -217,10 +212,9 @@ class JacobiWindow:
         return True
 
     def advance(self, last: int, tree: DraftTree, top: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
-        """Advance by the target's most probable tokens ``top``; return the n-grams.
-
-        ``top`` has a row after the text's ``last`` token and one per node of ``tree``. If a column is missing from the
-        tree, truncated for lack of room, the window does not advance.
+        """Advance by the target's most probable tokens ``top``; return the n-grams. ``top`` has a row after the text's
+        ``last`` token and one per node of ``tree``. If a column is missing from the tree, truncated for lack of room,
+        the window does not advance.
         """
         found = [_row(_children(tree), path) for path in self.paths()]
         rows = [row for row in found if row is not None]
@@ -253,9 +247,8 @@ def _row(children: Mapping[tuple[int, int], int], path: Sequence[int]) -> int | 
 
 
 class WindowedHierarchyDrafting(HierarchyDrafting):
-    """Hierarchy Drafting with Lookahead's window, whose tokens (at most 27) join the draft tree.
-
-    :meth:`observe` advances the window; until then it is not drafted again.
+    """Hierarchy Drafting with Lookahead's window, whose tokens (at most 27) join the draft tree. :meth:`observe`
+    advances the window; until then it is not drafted again.
     """
 
     nodes = HierarchyDrafting.nodes + WIDTH - 1 + WIDTH * (LENGTH - 1)

@@ -11,8 +11,7 @@ from typing import Any
 from hsd_viz.stack import DATABASES, DraftSource
 
 from .baselines.lookup import PromptLookup
-from .baselines.ngram_cache import DynamicCache, NgramCache
-from .baselines.ngram_mod import HashTable, NgramMod
+from .baselines.ngrams import DynamicCache, HashTable, NgramCache, NgramMod
 from .baselines.recycling import Successors, TokenRecycling
 from .baselines.retrieval import Retrieval
 from .baselines.sam import SAMDecoding, StaticAutomaton
@@ -32,9 +31,8 @@ _DRAFTERS = "db, hd, lookup, sam, suffix, recycling, retrieval, ngram-cache or n
 
 
 def vocabulary_hash(vocabulary: Mapping[str, int]) -> str:
-    """Return the SHA-256 of a vocabulary, the token → id mapping ``tokenizer.get_vocab()``, in hexadecimal.
-
-    Tokenizers with the same tokens and ids have the same hash, regardless of their names.
+    """Return the SHA-256 of a vocabulary, the token → id mapping ``tokenizer.get_vocab()``, in hexadecimal. Tokenizers
+    with the same tokens and ids have the same hash, regardless of their names.
     """
     digest = hashlib.sha256()
     for token, number in sorted(vocabulary.items(), key=lambda item: (item[1], item[0])):
@@ -58,11 +56,9 @@ class SharedDatabases:
 
     @classmethod
     def open(cls, folder: str | Path, vocabulary: Mapping[str, int], size: int | None = None) -> SharedDatabases:
-        """Open the databases ``NAME.hsdb`` of ``folder`` for models with this token → id mapping.
-
-        ``size`` is the vocabulary size of the models, if it may be smaller than that of a file: larger ids are never
-        returned. A file that is missing, damaged or made with another tokenizer is omitted; :meth:`why_absent` returns
-        the reason.
+        """Open the databases ``NAME.hsdb`` of ``folder`` for models with this token → id mapping. ``size`` is the
+        vocabulary size of the models, if it may be smaller than that of a file: larger ids are never returned. A file
+        that is missing, damaged or made with another tokenizer is omitted; :meth:`why_absent` returns the reason.
         """
         ours = vocabulary_hash(vocabulary)
         found: dict[str, Database] = {}
@@ -84,9 +80,8 @@ class SharedDatabases:
 
     @classmethod
     def require(cls, folder: str | Path, vocabulary: Mapping[str, int], size: int | None = None) -> SharedDatabases:
-        """Open a folder that the user named, like :meth:`open`.
-
-        Raises: DatabaseError: if the folder has no database, or one that cannot be used.
+        """Open a folder that the user named, like :meth:`open`. Raises: DatabaseError: if the folder has no database,
+        or one that cannot be used.
         """
         check_folder(folder)
         opened = cls.open(folder, vocabulary, size)

@@ -142,10 +142,9 @@ class Drafter(Protocol):
         """Begin a run with this prompt."""
 
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
-        """Return a tree of at most ``budget`` nodes that may follow ``text``.
-
-        ``text`` is prompt + emitted tokens + tokens that a middle level of the stack has accepted and the target has
-        not verified yet; only the latter were not passed to :meth:`start` or :meth:`extend`.
+        """Return a tree of at most ``budget`` nodes that may follow ``text``. ``text`` is prompt + emitted tokens +
+        tokens that a middle level of the stack has accepted and the target has not verified yet; only the latter were
+        not passed to :meth:`start` or :meth:`extend`.
         """
 
     def extend(self, tokens: Sequence[int]) -> None:
@@ -177,6 +176,5 @@ class LogitsObserver(Drafter, Protocol):
         probabilities: Sequence[Sequence[float]],
     ) -> None:
         """Process a verification like :meth:`Observer.observe`; ``probabilities`` are those of the tokens in ``top``.
-
         They are before top-k and top-p, at the temperature of the sampling but at least :data:`MIN_TEMPERATURE`.
         """

@@ -1,5 +1,6 @@
 """Engines: :func:`load_engine` decodes in this process, :class:`ReplayEngine` replays recorded traces,
-:class:`RemoteEngine` decodes on a server. No torch."""
+:class:`RemoteEngine` decodes on a server. No torch.
+"""
 
 import functools
 import inspect
@@ -27,9 +28,8 @@ __all__ = ["Engine", "decode_beside_plain", "note_plain", "prepare", *_LAZY]
 
 
 def options_of(decode: Callable) -> Callable[[Callable], Callable]:
-    """Give a function the keyword-only options of ``decode`` in place of its ``**options``.
-
-    Help and completion list them, and any other option is a TypeError that names them.
+    """Give a function the keyword-only options of ``decode`` in place of its ``**options``. Help and completion list
+    them, and any other option is a TypeError that names them.
     """
     options = [p for p in inspect.signature(decode).parameters.values() if p.kind is p.KEYWORD_ONLY]
 
@@ -81,10 +81,9 @@ class Engine(Protocol):
 
     @options_of(decode)
     def run(self, prompt: Any, stack: str | Stack = "target", **options: Any) -> Any:
-        """Decode to the end and return the trace; takes the options of :meth:`decode`.
-
-        A list of prompts returns the list of their traces and shows a progress bar. A prompt is text or a list of token
-        ids; so a list that does not begin with an integer is a list of prompts.
+        """Decode to the end and return the trace; takes the options of :meth:`decode`. A list of prompts returns the
+        list of their traces and shows a progress bar. A prompt is text or a list of token ids; so a list that does not
+        begin with an integer is a list of prompts.
         """
         if not isinstance(prompt, list | tuple) or not prompt or isinstance(prompt[0], int):
             return _last(self.decode(prompt, stack, **options))
@@ -97,8 +96,8 @@ class Engine(Protocol):
         return traces
 
 
-#: The options of every engine's ``decode``, with their defaults.
-DEFAULTS = {p.name: p.default for p in inspect.signature(Engine.decode).parameters.values() if p.kind is p.KEYWORD_ONLY}
+#: The options of :meth:`Engine.decode` and their defaults.
+OPTIONS = {p.name: p.default for p in inspect.signature(Engine.decode).parameters.values() if p.kind is p.KEYWORD_ONLY}
 
 
 def _last(events: Iterator[Event]) -> Trace:
@@ -124,10 +123,9 @@ def decode_beside_plain(
     seconds: float = PAIRS_SECONDS,
     **options: Any,
 ) -> Iterator[Event]:
-    """Yield the events of ``engine.decode``, then decode with the target alone and note its speed in the trace.
-
-    Both are then repeated, at most ``pairs`` times in all and for about ``seconds``, to measure the spread. These
-    decodes yield stages only; they are skipped after a cancelled run and for plain decoding itself.
+    """Yield the events of ``engine.decode``, then decode with the target alone and note its speed in the trace. Both
+    are then repeated, at most ``pairs`` times in all and for about ``seconds``, to measure the spread. These decodes
+    yield stages only; they are skipped after a cancelled run and for plain decoding itself.
     """
     trace: Trace | None = None
     for event in engine.decode(prompt, stack, **options):
@@ -173,7 +171,8 @@ def note_plain(trace: Trace, plain: Trace) -> None:
 
 def note_pair(trace: Trace, again: Trace, plain: Trace) -> None:
     """Record the speed-up of a repeated pair in ``plain`` of the meta: ``speedups``, the first pair's included, and the
-    machine's ``load_average`` and ``cores``."""
+    machine's ``load_average`` and ``cores``.
+    """
     noted = trace.meta["plain"]
     speed, *speeds = (run.metrics()["tokens_per_second"] for run in (trace, again, plain))
     if not (speed and noted["tokens_per_second"] and all(speeds)):

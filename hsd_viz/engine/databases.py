@@ -1,7 +1,5 @@
 """Build custom databases: from the output of a model, and from any text."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -102,11 +100,9 @@ def build_text(
     pruning: Pruning = PRUNING,
     progress: Progress | None = None,
 ) -> list[Path]:
-    """Count the text of files and folders into ``statistics.hsdb`` in ``out``.
-
-    ``tokenizer`` is any tokenizer of transformers. Files are read in pieces and counted on disk, in constant memory.
-
-    Raises ValueError if a named file cannot be read or there is no text.
+    """Count the text of files and folders into ``statistics.hsdb`` in ``out``. ``tokenizer`` is any tokenizer of
+    transformers. Files are read in pieces and counted on disk, in constant memory. Raises ValueError if a named file
+    cannot be read or there is no text.
     """
     files = find_texts(paths)
     vocabulary = tokenizer.get_vocab()
@@ -125,7 +121,6 @@ def build_text(
 
 def find_tokenizer(name: str) -> Any:
     """Return the tokenizer of a model (a ladder name, a hub id, a path), of a folder, or of a ``tokenizer.json`` file.
-
     Raises ValueError if there is none.
     """
     path = Path(name).expanduser()

@@ -1,7 +1,5 @@
 """Draft models that are made for a target: with another tokenizer, or of the target's own layers."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from contextlib import suppress
 from dataclasses import replace
@@ -32,11 +30,9 @@ def bridged(
 
 
 def sessions_of(models: list[Model], room: int = 0) -> list[CachedModel]:
-    """Open a session of each model of a stack, for a text of ``room`` tokens.
-    A draft of the target's first layers shares the target's cache.
-
-    The keys and values of a layer depend on the layers below it alone, so that of a draft without the last layers they
-    are the target's.
+    """Open a session of each model of a stack, for a text of ``room`` tokens. A draft of the target's first layers
+    shares the target's cache. The keys and values of a layer depend on the layers below it alone, so that of a draft
+    without the last layers they are the target's.
     """
     *drafts, target = models
     last = open_session(target, room)

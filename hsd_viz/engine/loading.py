@@ -45,9 +45,8 @@ class _Bar:
 
 @contextmanager
 def reported(report: Report) -> Iterator[None]:
-    """Call ``report(tensors done, tensors in all)`` while transformers fills a model in this thread.
-
-    Versions of transformers without a hook for their progress bars report nothing.
+    """Call ``report(tensors done, tensors in all)`` while transformers fills a model in this thread. Versions of
+    transformers without a hook for their progress bars report nothing.
     """
     if not hasattr(hf_logging, "set_tqdm_hook"):
         yield
@@ -70,7 +69,6 @@ def reported(report: Report) -> Iterator[None]:
 
 def with_progress(work: Callable[[Report], T]) -> Generator[tuple[int, int], None, T]:
     """Run ``work(report)`` in a thread; yields (done, total) meanwhile, returns its result, raises its exception.
-
     Closing the generator stops the work at its next ``report``.
     """
     future: Future[T] = Future()

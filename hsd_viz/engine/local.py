@@ -23,7 +23,7 @@ from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
 from hsd_viz.drafting.hd import StoredDrafts
 from hsd_viz.drafting.make import check_folder
 from hsd_viz.drafting.tree import Drafter
-from hsd_viz.engine import DEFAULTS, Engine, options_of
+from hsd_viz.engine import OPTIONS, Engine, options_of
 from hsd_viz.engine.drafts import bridged, find_skips, sessions_of
 from hsd_viz.engine.memory import free_bytes
 from hsd_viz.engine.meta import level_names, meta_of, warn_of_larger_drafts
@@ -116,6 +116,11 @@ class LocalEngine(Engine):
         use = 'Decode with engine.run(prompt, stack="db > target"); models load when a stack first needs them.'
         return card("Engine", self.models.target, table((), rows), line(use))
 
+    @property
+    def databases_folder(self) -> str | Path | None:
+        """The folder of the databases in place of the shipped ones; ``None``: the shipped ones."""
+        return self._folder
+
     def __enter__(self) -> LocalEngine:
         return self
 
@@ -190,7 +195,7 @@ class LocalEngine(Engine):
         """
         if self._closed:
             raise ValueError("the engine is closed: load another one with load_engine()")
-        return self._decode(checked_request(self.models, prompt, stack, memory, budget, {**DEFAULTS, **options}))
+        return self._decode(checked_request(self.models, prompt, stack, memory, budget, {**OPTIONS, **options}))
 
     run = options_of(decode)(inspect.unwrap(Engine.run))
 

@@ -1,7 +1,5 @@
 """Estimate the memory of a decode before it is allocated."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import dataclass
 from pathlib import Path

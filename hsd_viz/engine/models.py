@@ -1,7 +1,5 @@
 """Loading models by the names that a stack uses, once each."""
 
-from __future__ import annotations
-
 import importlib.util
 import logging
 import tempfile
@@ -118,7 +116,8 @@ class Models:
 
     def base(self, name: str) -> str:
         """The name of the checkpoint that a model is made from: another than its own for a padded target, and for a
-        model without some of its layers."""
+        model without some of its layers.
+        """
         name = split_skip(name)[0]
         return self.target_base if name == self.target else name
 
@@ -198,12 +197,8 @@ class Models:
         self, chain: Sequence[str], ids: Sequence[int], max_new_tokens: int
     ) -> Generator[Stage, None, list[HFModel]]:
         """Load what is missing of a stack's models (``chain``, the target last) for a prompt of token ``ids``; returns
-        them all.
-
-        Yields its stages with progress, first how much memory the decode needs. Closing it stops the loading.
-
-        Raises:
-            ValueError: if the memory is clearly not available, or the models do not fit together.
+        them all. Yields its stages with progress, first how much memory the decode needs. Closing it stops the loading.
+        Raises: ValueError: if the memory is clearly not available, or the models do not fit together.
         """
         # A model with another tokenizer reads the end of a text that is too long for it.
         same = [name for name in chain if self.difference(chain[-1], name) is None]
@@ -283,11 +278,10 @@ class Models:
             if self._offload is not None:
                 self._offload.cleanup()
 
-    # --- inside ----------------------------------------------------------------------------------------------------
-
     def _memory(self, chain: Sequence[str], prompt: int, length: int) -> str:
         """Return how much memory a decode needs whose text grows to ``length``. Raises ``ValueError`` if there is
-        clearly less."""
+        clearly less.
+        """
         needs, held = [], 0
         for name in chain:
             key, config = self._key(name), self.config(name)
@@ -348,9 +342,7 @@ class Models:
 
     def _source(self, where: str) -> dict[str, Any]:
         """Return transformers' options for files: code that comes with a checkpoint is never run, and an unreachable
-        hub is asked once.
-
-        By itself the hub's client retries each file for most of a minute.
+        hub is asked once. By itself the hub's client retries each file for most of a minute.
         """
         options: dict[str, Any] = {"trust_remote_code": False}
         if Path(where).is_absolute():

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from hsd_viz.card import card, line
 from hsd_viz.decoding.settings import DEFAULT_RULE
-from hsd_viz.engine import DEFAULTS, Engine, options_of
+from hsd_viz.engine import OPTIONS, Engine, options_of
 from hsd_viz.stack import Stack
 from hsd_viz.trace import Event, Finished
 from hsd_viz.trace.wire import EventReader, ServerError
@@ -25,10 +25,8 @@ _VISITOR = uuid.uuid4().hex
 
 
 def connect(url: str, token: str | None = None) -> RemoteEngine:
-    """Return the engine at an address such as ``http://127.0.0.1:8800``, after asking whether it is there.
-
-    Raises:
-        ValueError: if the address is not valid, the server cannot be reached, or the token is refused.
+    """Return the engine at an address such as ``http://127.0.0.1:8800``, after asking whether it is there. Raises:
+    ValueError: if the address is not valid, the server cannot be reached, or the token is refused.
     """
     engine = RemoteEngine(url, token)
     engine.model_names()
@@ -56,25 +54,21 @@ class RemoteEngine(Engine):
         return [str(name) for name in self._get("/models")["models"]]
 
     @options_of(Engine.decode)
-    def decode(
-        self,
-        prompt: str | Sequence[int],
-        stack: str | Stack = "target",
-        **options: Any,
-    ) -> Iterator[Event]:
-        """Yield the events of a decode; see :class:`hsd_viz.engine.Engine`. Closing the generator cancels it.
-
-        Raises:
-            ServerError: a ValueError with the server's message; ``retry`` says whether sending it again may help.
+    def decode(self, prompt: str | Sequence[int], stack: str | Stack = "target", **options: Any) -> Iterator[Event]:
+        """Yield the events of a decode; options as in :meth:`Engine.decode`. Closing the generator cancels it. Raises:
+        ServerError: a ValueError with the server's message; ``retry`` says whether sending it again may help.
         """
-        text = prompt if isinstance(prompt, str) else list(prompt)
-        body = {"prompt": text, "stack": str(stack), **DEFAULTS, **options}
+        body = {
+            "prompt": prompt if isinstance(prompt, str) else list(prompt),
+            "stack": str(stack),
+            **OPTIONS,
+            **options,
+        }
         body |= {name: float(body[name]) for name in ("temperature", "top_p")}
-        if (rule := body.pop("rule")) != DEFAULT_RULE:  # servers of earlier versions do not know it
+        rule = body.pop("rule")
+        if rule != DEFAULT_RULE:  # servers of earlier versions do not know it
             body["rule"] = rule if isinstance(rule, str) else dict(rule)
         return self._events(json.dumps(body).encode())
-
-    # --- inside ----------------------------------------------------------------------------------------------------
 
     def _events(self, body: bytes) -> Iterator[Event]:
         cut = "the server closed the connection before the end"

@@ -1,7 +1,5 @@
 """Recorded decodes: the bundled traces, and an engine that replays them at the recorded speed. Imports no torch."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator
@@ -10,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hsd_viz.card import card, table
-from hsd_viz.engine import DEFAULTS, Engine, options_of
+from hsd_viz.engine import OPTIONS, Engine, options_of
 from hsd_viz.serialize import from_dict
 from hsd_viz.stack import Stack
 from hsd_viz.trace import Event, Finished, Stage, Started, Step, Trace, TraceError
@@ -25,7 +23,6 @@ SIDE_BY_SIDE = TRACES / "side_by_side"
 @dataclass(frozen=True, slots=True)
 class Recording:
     """A bundled trace: name, file, title, one-sentence description, stack, and speed-up over plain decoding.
-
     ``speedup`` is ``None`` for plain decoding itself and where it was not measured.
     """
 
@@ -45,9 +42,8 @@ class Recording:
 
 
 def bundled(folder: Path = TRACES) -> list[Recording]:
-    """Return the recordings in a folder, in the order of its ``index.json``; an empty list if there is no index.
-
-    Raises :class:`~hsd_viz.trace.TraceError` if the index is invalid.
+    """Return the recordings in a folder, in the order of its ``index.json``; an empty list if there is no index. Raises
+    :class:`~hsd_viz.trace.TraceError` if the index is invalid.
     """
     index = folder / "index.json"
     if not index.is_file():
@@ -65,9 +61,8 @@ def side_by_side(folder: Path = SIDE_BY_SIDE) -> dict[str, list[Recording]]:
 
 
 def load_bundled(name: str, folder: Path = TRACES) -> Trace:
-    """Return the recorded trace of that name (a name of :func:`bundled`, not a path).
-
-    Raises :class:`~hsd_viz.trace.TraceError` for an unknown name.
+    """Return the recorded trace of that name (a name of :func:`bundled`, not a path). Raises
+    :class:`~hsd_viz.trace.TraceError` for an unknown name.
     """
     recordings = {r.name: r for r in bundled(folder)}
     if name in recordings:
@@ -111,12 +106,10 @@ class ReplayEngine(Engine):
 
     @options_of(Engine.decode)
     def decode(self, prompt: str, stack: str | Stack = "target", **options: Any) -> Iterator[Event]:
-        """Replay the whole recording of this prompt with this stack and sampling, regardless of ``max_new_tokens`` and
-        ``rule``.
-
-        Raises ValueError if there is none.
+        """Replay the whole recording of this prompt with this stack and sampling. Of the options of
+        :meth:`Engine.decode`, ``max_new_tokens`` and ``rule`` have no effect. Raises ValueError if there is none.
         """
-        asked = {**DEFAULTS, **options}
+        asked = OPTIONS | options
         wanted = {name: asked[name] for name in ("temperature", "top_k", "top_p", "seed")}
         for recording in bundled(self._folder):
             if recording.stack != str(stack):

@@ -42,7 +42,8 @@ def own_name(models: Models, name: str) -> str:
 
 def chain_of(models: Models, stack: Stack) -> list[str]:
     """Return the models of a stack by their own names, the target last: the padded one also where the stack names its
-    checkpoint."""
+    checkpoint.
+    """
     last = "target" if stack.target.name == models.target_base else stack.target.name
     return [own_name(models, name) for name in (*(m.name for m in stack.drafts), last)]
 

@@ -1,7 +1,5 @@
 """The registry of exercises, and :func:`check` with its result: passed, or the first counter-example."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from html import escape
@@ -26,7 +24,6 @@ class Case(NamedTuple):
 @dataclass(frozen=True)
 class Exercise:
     """An exercise: ``cases(answer)`` yields its comparisons, ``hints`` lead to the solution without stating it.
-
     ``success`` is the message of a right answer, for the number of cases.
     """
 
@@ -84,7 +81,6 @@ def exercise(number: str, title: str, *hints: str, success: str = "all {} cases 
 
 def check(number: str, answer: Any) -> Result:
     """Check an answer to an exercise of the course, offline and without timing, up to the first case that differs.
-
     Raises: ValueError: if there is no such exercise.
     """
     if number not in EXERCISES:

@@ -1,7 +1,5 @@
 """What the exercises are checked against: bundled recordings, the shipped cost curve, small exact models."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from fractions import Fraction
@@ -18,9 +16,8 @@ PACKAGE = Path(__file__).resolve().parent.parent
 
 
 def folder(installed: str, checkout: str) -> Path:
-    """Return a folder of data files: in the installed package, or in the checkout.
-
-    Raises: FileNotFoundError: if neither exists.
+    """Return a folder of data files: in the installed package, or in the checkout. Raises: FileNotFoundError: if
+    neither exists.
     """
     for path in (PACKAGE / installed, PACKAGE.parent / checkout):
         if path.is_dir():
@@ -37,7 +34,6 @@ def recordings() -> tuple[Trace, ...]:
 @cache
 def measured(name: str) -> dict[str, Any]:
     """Return a shipped measurement, a report of ``hsd-viz bench`` for example, by the name of its file without .json.
-
     Raises: ValueError: if there is none of that name.
     """
     reports = {path.stem: path for path in folder("bench/measured", "docs/bench").glob("*.json")}
@@ -60,7 +56,8 @@ def cost_curve(model: str = "target", runtime: str = "native") -> dict[int, floa
 
 class Round(NamedTuple):
     """A verification of a chain by the target. ``own[k]`` is the target's token after ``draft[:k]``, where it is known:
-    up to the first token that differs."""
+    up to the first token that differs.
+    """
 
     name: str
     id: int
@@ -71,9 +68,8 @@ class Round(NamedTuple):
 
 @cache
 def greedy_rounds() -> tuple[Round, ...]:
-    """Return the target's rounds over chains of all recordings with greedy decoding.
-
-    Rounds cut by the length limit are left out: their last tokens were not emitted.
+    """Return the target's rounds over chains of all recordings with greedy decoding. Rounds cut by the length limit are
+    left out: their last tokens were not emitted.
     """
     return tuple(r for trace in recordings() if not trace.meta["sampling"]["temperature"] for r in _rounds(trace))
 
@@ -106,9 +102,8 @@ class AcceptanceTest(NamedTuple):
 
 @cache
 def acceptance_tests() -> tuple[AcceptanceTest, ...]:
-    """Return every acceptance test of a sampled draft token in the recordings, at any level.
-
-    Runs with block verification are left out: its test is another one.
+    """Return every acceptance test of a sampled draft token in the recordings, at any level. Runs with block
+    verification are left out: its test is another one.
     """
     return tuple(
         AcceptanceTest(d.u, d.p, d.q, d.verdict == "accepted")

@@ -5,8 +5,6 @@ A master is Markdown as Jupytext reads it: text, and cells between ``` ```python
 in its first argument. :func:`steps_of` runs the cells of a lesson in this process.
 """
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import io
@@ -89,9 +87,8 @@ def _nbgrader(text: str) -> list[Cell]:
 
 
 def _otter(text: str) -> list[Cell]:
-    """Return the cell between the raw cells of Otter-Grader's master format.
-
-    A question begins at its solution and ends at its check.
+    """Return the cell between the raw cells of Otter-Grader's master format. A question begins at its solution and ends
+    at its check.
     """
     if _SOLUTION.search(text):
         marked = text.replace("### BEGIN SOLUTION", "# BEGIN SOLUTION").replace("### END SOLUTION", "# END SOLUTION")
@@ -118,9 +115,8 @@ EDITIONS: dict[str, Callable[[str], list[Cell]]] = {
 
 
 def write(into: Path, edition: str, *, overwrite: bool = False) -> list[Path]:
-    """Write one edition of all lessons into a folder and return the files.
-
-    Raises: ValueError: if a file exists and ``overwrite`` is not set: it may contain answers.
+    """Write one edition of all lessons into a folder and return the files. Raises: ValueError: if a file exists and
+    ``overwrite`` is not set: it may contain answers.
     """
     files = {into / f"{path.stem}.ipynb": path for path in masters()}
     existing = [path for path in files if path.exists()]
@@ -137,12 +133,10 @@ def build(into: Path, editions: Sequence[str] = tuple(EDITIONS)) -> list[Path]:
     return [path for edition in editions for path in write(into / edition, edition, overwrite=True)]
 
 
-# --- running a lesson -------------------------------------------------------------------------------------------------
-
-
 class Step(NamedTuple):
     """A cell: ``kind`` is ``markdown`` or ``code``; code has what it printed and the value of its last line. A figure
-    shown with ``hsd.views.show(figure)`` is the value."""
+    shown with ``hsd.views.show(figure)`` is the value.
+    """
 
     kind: str
     text: str

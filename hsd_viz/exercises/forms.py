@@ -63,9 +63,6 @@ def number_of(given: Any) -> float:
     return value
 
 
-# --- quizzes ----------------------------------------------------------------------------------------------------------
-
-
 class Feedback(NamedTuple):
     """The response to an answer."""
 
@@ -75,7 +72,6 @@ class Feedback(NamedTuple):
 
 class Quiz(Form):
     """Questions with feedback. ``answers`` maps the number of a question, from 1, to the answer given and its feedback.
-
     Question types of jupyterquiz: ``multiple_choice`` (one correct answer) and ``numeric``.
     """
 
@@ -88,7 +84,6 @@ class Quiz(Form):
 
     def answer(self, number: int, given: Any) -> Feedback:
         """Answer a question: by the text or the number (from 1) of an option, or by a value. A later answer counts.
-
         Raises: ValueError: if there is no such question, option or number.
         """
         if number not in range(1, len(self.questions) + 1):
@@ -162,9 +157,8 @@ def _question(quiz: Quiz, number: int) -> Any:
 
 
 def quiz(which: str | Path | list[dict[str, Any]]) -> Quiz:
-    """Return the quiz of a lesson (``"3"``), of a JSON file, or of questions given as a list.
-
-    Raises: ValueError: if there is no such quiz or it is invalid.
+    """Return the quiz of a lesson (``"3"``), of a JSON file, or of questions given as a list. Raises: ValueError: if
+    there is no such quiz or it is invalid.
     """
     if isinstance(which, list):
         return Quiz(which)
@@ -178,13 +172,9 @@ def quiz(which: str | Path | list[dict[str, Any]]) -> Quiz:
         raise ValueError(f"{path.name} is not a quiz in the format of jupyterquiz: {error}") from None
 
 
-# --- guesses ----------------------------------------------------------------------------------------------------------
-
-
 class Guess(Form):
-    """A question with a locked guess. In a notebook it is a form; :meth:`lock` does the same from code.
-
-    ``guess`` is ``None`` until it is locked, ``revealed`` the result until then not computed.
+    """A question with a locked guess. In a notebook it is a form; :meth:`lock` does the same from code. ``guess`` is
+    ``None`` until it is locked, ``revealed`` the result until then not computed.
     """
 
     def __init__(self, question: str, reveal: Callable[[], Any], options: Sequence[str] = ()) -> None:
@@ -195,9 +185,8 @@ class Guess(Form):
         self._reveal = reveal
 
     def lock(self, guess: Any) -> Guess:
-        """Lock the guess and compute the result.
-
-        Raises: ValueError: if a guess is locked already, or is not one of the options or a number.
+        """Lock the guess and compute the result. Raises: ValueError: if a guess is locked already, or is not one of the
+        options or a number.
         """
         if self.guess is not None:
             raise ValueError(f"the guess {self.guess!r} is locked: run the cell again for another one")

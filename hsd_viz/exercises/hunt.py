@@ -5,8 +5,6 @@ and ``draft`` map a text (a tuple of tokens) to a list of probabilities; ``choos
 randomness and returns an index. :func:`law` tries every choice, so that a test can compare distributions exactly.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -147,7 +145,6 @@ def right_decoder() -> Decoder:
 
 def law(decode: Decoder, target: Model, draft: Model, length: int, lookahead: int) -> dict[Text, Fraction]:
     """Return the exact distribution of a decoder's output: every sequence of random choices, with its probability.
-
     Raises: ValueError: if ``length`` or ``lookahead`` is below 1 or there are too many sequences.
     """
     if length < 1 or lookahead < 1:
@@ -188,10 +185,9 @@ def plain_law(target: Model, length: int) -> dict[Text, Fraction]:
 
 
 def toy_models(greedy: bool = False) -> tuple[Model, Model]:
-    """Return a target and a draft model over three tokens, whose rows depend on the whole text.
-
-    ``greedy``: rows that give all probability to the most probable token, as at temperature 0; the draft model is then
-    right about half of the time.
+    """Return a target and a draft model over three tokens, whose rows depend on the whole text. ``greedy``: rows that
+    give all probability to the most probable token, as at temperature 0; the draft model is then right about half of
+    the time.
     """
     return (_toy((4, 3, 1), greedy, 0), _toy((4, 3, 1) if greedy else (1, 2, 5), greedy, int(greedy)))
 
@@ -209,7 +205,8 @@ def _toy(weights: tuple[int, ...], greedy: bool, sway: int) -> Model:
 @dataclass(frozen=True)
 class Score:
     """The result of a test on all decoders: ``killed`` names the mistakes found, ``survived`` numbers those that were
-    not, ``false_alarms`` names right decoders that the test rejected."""
+    not, ``false_alarms`` names right decoders that the test rejected.
+    """
 
     killed: dict[int, str]
     survived: tuple[int, ...]

@@ -1,7 +1,5 @@
 """The exercises of lessons 1 to 4, compared with recordings and exact enumeration."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from itertools import product

@@ -1,7 +1,5 @@
 """The exercises of lessons 5 to 8, compared with recordings, brute force and the latency law."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction

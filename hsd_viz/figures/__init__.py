@@ -10,7 +10,7 @@ One run: :func:`acceptance`, :func:`by_source`, :func:`time_spent`, :func:`throu
 :func:`drafters_alone`. Several runs: :func:`race`, :func:`race_deltas`, :func:`tokens_per_forward`. The latency law:
 :func:`latency_surface`, :func:`ranking`, :func:`levels`, :func:`what_if_one_draft`, :func:`what_if_second_draft`.
 Measurements: :func:`database_ablation`, :func:`database_orders`, :func:`by_category`, :func:`drafting_plane`,
-:func:`speed_plane`, :func:`temperature_curves`, :func:`speedup`, :func:`replayed`.
+:func:`speed_plane`, :func:`temperature_curves`, :func:`speedup`, :func:`small_multiples`, :func:`replayed`.
 """
 
 from importlib import import_module
@@ -23,6 +23,7 @@ _NAMES = {
     "latency_compare": ("levels", "ranking"),
     "latency_surfaces": ("latency_surface",),
     "latency_whatif": ("what_if_one_draft", "what_if_second_draft"),
+    "multiples": ("small_multiples",),
     "pictures": ("save",),
     "run": (
         *("acceptance", "acceptance_by_match", "acceptance_by_position", "acceptance_by_source", "accepted_per_round"),

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hsd_viz.figures.panels import Panel
-from hsd_viz.figures.style import INKS, chart, figure, hover, legend_room, mix, plain, signed
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
+from hsd_viz.figures.style import INKS, chart, figure, go, hover, legend_room, mix, plain, signed
 
 #: Pixels of a bar with its gap, and of what surrounds the bars of a group.
 STEP, AROUND = 26, 62
 HOVER = "%{customdata}<extra></extra>"
-PREDICTED, MEASURED = "predicted by the latency law", "measured, with 95 % interval if available"
+PREDICTED, MEASURED = "predicted by the latency law", "measured"
 
 
 def stacked(
@@ -26,13 +23,10 @@ def stacked(
     note: str = "",
     about: Mapping[str, Any] | None = None,
 ) -> go.Figure:
-    """Return stacked bars: one subplot per group.
-
-    A group has ``title``, ``unit`` (its axis) and ``rows``; a row ``label``, ``parts`` (key, length, hover text) and
-    ``value`` (text after the bar). ``keys`` have label, colours and shape of the parts.
+    """Return stacked bars: one subplot per group. A group has ``title``, ``unit`` (its axis) and ``rows``; a row
+    ``label``, ``parts`` (key, length, hover text) and ``value`` (text after the bar). ``keys`` have label, colours and
+    shape of the parts.
     """
-    import plotly.graph_objects as go
-
     used = {part[0] for g in groups for row in g["rows"] for part in row["parts"]}
     fig = _panes(
         groups, title, words, dark, note, [keys[k]["label"] for k in keys if k in used and len(used) > 1], about
@@ -94,14 +88,13 @@ def panel(table: Panel, dark: bool = False) -> go.Figure:
 
 def compared(spec: Mapping[str, Any], dark: bool = False) -> go.Figure:
     """Return predictions as bars and measurements as dots with their intervals, one subplot per group."""
-    import plotly.graph_objects as go
-
     groups = [{**g, "rows": [{**row, "value": _off(row)} for row in g["rows"]]} for g in spec["groups"]]
     every = [row for g in groups for row in g["rows"]]
     said = [
         f"{row['label']}: predicted {_number(row['predicted'])}, measured {_number(row['measured'])}" for row in every
     ]
-    kinds = [PREDICTED, *([MEASURED] if any(row["measured"] is not None for row in every) else [])]
+    measured = MEASURED + (", with 95 % interval" if any(row["low"] is not None for row in every) else "")
+    kinds = [PREDICTED, *([measured] if any(row["measured"] is not None for row in every) else [])]
     words = f"{spec['text']} {'; '.join(said)}. {spec['source']}"
     about = {"text": spec["text"], "table": _values(spec["groups"])}
     fig = _panes(groups, spec["title"], words, dark, spec["source"], kinds, about)
@@ -119,7 +112,7 @@ def compared(spec: Mapping[str, Any], dark: bool = False) -> go.Figure:
         ends = [max(v for v in (r["predicted"], r["measured"], r["high"], 0) if v is not None) for r in rows]
         if known:
             run = go.Scatter(x=[row["measured"] for _, row in known], y=[y for y, _ in known], mode="markers")
-            run.update(name=MEASURED, legendgroup="run", showlegend=first)
+            run.update(name=measured, legendgroup="run", showlegend=first)
             run.update(marker={"color": ink, "size": 9, "line": {"color": page, "width": 1.5}})
             intervals = [(row["low"], row["high"]) for _, row in known]
             run.update(error_x=spread([row["measured"] for _, row in known], intervals, dark))
@@ -138,8 +131,6 @@ def compared(spec: Mapping[str, Any], dark: bool = False) -> go.Figure:
 
 def beside(x: Sequence[float], y: Sequence[Any], words: Sequence[str], dark: bool) -> go.Scatter:
     """Return texts to the right of bars that end at ``x``."""
-    import plotly.graph_objects as go
-
     after = go.Scatter(x=x, y=y, text=words, mode="text", textposition="middle right", hoverinfo="skip")
     return after.update(textfont={"color": INKS[dark][1]}, showlegend=False, cliponaxis=False)
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hsd_viz.figures.run import target_rounds, throughput_points
-from hsd_viz.figures.style import INKS, Given, figure, legend_room, trace_of
+from hsd_viz.figures.style import INKS, Given, figure, go, legend_room, trace_of
 from hsd_viz.trace import Trace
 from hsd_viz.words import counted
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 DASHES = ("solid", "dash", "dot", "dashdot")
 MOST = len(DASHES)
@@ -22,8 +19,6 @@ LONGEST = 12
 
 def race(traces: Iterable[Given], dark: bool = False) -> go.Figure:
     """Plot emitted tokens over the time after prefill, one line per run."""
-    import plotly.graph_objects as go
-
     runs = _runs(traces)
     data = []
     for (name, trace), style in zip(runs, _styles(dark), strict=False):
@@ -44,8 +39,6 @@ def emission_times(trace: Trace) -> list[float]:
 
 def race_deltas(traces: Iterable[Given], dark: bool = False) -> go.Figure:
     """Plot how far each run is ahead of the first at every output position, in ms; below zero it is behind."""
-    import plotly.graph_objects as go
-
     runs = _runs(traces)
     first, start = runs[0][0], emission_times(runs[0][1])
     data, said = [], []
@@ -61,8 +54,6 @@ def race_deltas(traces: Iterable[Given], dark: bool = False) -> go.Figure:
 
 def tokens_per_forward(traces: Iterable[Given], dark: bool = False) -> go.Figure:
     """Plot the share of target rounds by number of emitted tokens, the target's own included."""
-    import plotly.graph_objects as go
-
     runs = _runs(traces)
     counts = [rounds_by_tokens(trace) for _, trace in runs]
     classes = range(min(map(min, counts)), max(map(max, counts)) + 1)

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hsd_viz.figures import drafting_data as published
 from hsd_viz.figures.bars import stacked
 from hsd_viz.figures.drafting_data import PLAIN, Supply, only_source, percent, study_of
 from hsd_viz.figures.latency_sources import temperature_words
 from hsd_viz.figures.palette import family, in_order, key_of, label
+from hsd_viz.figures.style import go
 from hsd_viz.stack import DATABASES
 
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
-DRAFTERS = {
-    "db": "db: longest matching suffix, one scored tree",
-    "hd": "hd: Hierarchy Drafting (HD) as published",
-}
+DRAFTERS = {"db": "db: longest matching suffix, one scored tree", "hd": "hd: Hierarchy Drafting (HD) as published"}
 COLUMNS = ["tokens per forward pass", "tokens from multi-token rounds", "drafting, µs per round"]
 _LENGTH, _BY_SOURCE = "tokens per target forward pass", "tokens per target forward pass, by source"
 _PUBLISHED = "Published HD results, for comparison"
@@ -51,10 +46,9 @@ def _drawn(spec: Mapping[str, Any], dark: bool) -> go.Figure:
 def database_ablation(
     data: Any, dark: bool = False, *, temperature: float | None = None, beside: bool = True, source: str = ""
 ) -> go.Figure:
-    """Plot tokens per target forward pass by source, for every database subset.
-
-    ``data`` is an ablation (:mod:`benchmarks.ablation`), its file, or traces; ``beside`` adds the published figures on
-    their own scale. Raises: ValueError: if ``data`` has no database stack.
+    """Plot tokens per target forward pass by source, for every database subset. ``data`` is an ablation
+    (:mod:`benchmarks.ablation`), its file, or traces; ``beside`` adds the published figures on their own scale. Raises:
+    ValueError: if ``data`` has no database stack.
     """
     study = study_of(data, source)
     rows = _sourced(study.at(temperature))
@@ -183,9 +177,6 @@ def _category_row(row: Supply, name: str, source: str, sure: bool, fast: bool) -
     cells += [f"{interval[0]:.1f} to {interval[1]:.1f}" if interval else "–"] if sure else []
     cells += [f"{speed:.2f} ×" if speed else "–"] if fast else []
     return {"label": row.method, "parts": _parts(length, {source: length - 1}), "cells": cells}
-
-
-# --- rows -------------------------------------------------------------------------------------------------------------
 
 
 def supply_row(row: Supply, name: str) -> dict[str, Any]:

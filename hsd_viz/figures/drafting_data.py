@@ -3,8 +3,6 @@
 Read from ablations (``python -m benchmarks.ablation``), reports of ``hsd-viz bench``, or traces. No torch.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -27,7 +25,8 @@ class Supply:
 
     ``length`` is the mean acceptance length, ``accepted`` tokens per target forward pass by source, ``ratio`` the share
     of tokens from multi-token rounds, ``draft`` drafting seconds per round, ``speed`` tokens/s. ``categories`` has
-    length, its 95 % interval and speed-up by kind of text."""
+    length, its 95 % interval and speed-up by kind of text.
+    """
 
     stack: str
     temperature: float
@@ -118,9 +117,8 @@ def only_source(stack: str) -> str | None:
 
 
 def study_of(given: Any, source: str = "") -> Study:
-    """Load a :class:`Study` from a study, an ablation or report (data or path), several of them, or traces.
-
-    Raises: ValueError: for anything else.
+    """Load a :class:`Study` from a study, an ablation or report (data or path), several of them, or traces. Raises:
+    ValueError: for anything else.
     """
     if isinstance(given, Study):
         return given
@@ -238,8 +236,6 @@ def _words(data: Mapping[str, Any], latency: str) -> str:
     prompts, each = counted(suite["prompts"], "prompt"), counted(new, "new token")
     return f"{prompts} of the suite {suite['name']}, {each} each{rule}, {place}{threads}{busy}"
 
-
-# --- published figures ------------------------------------------------------------------------------------------------
 
 # Of Hierarchy Drafting, for comparison: never mixed with measurements, always with their source. All are for Vicuna-7B
 # on Spec-Bench, from the authors' plotting script (repository zomss/Hierarchy_Drafting, commit 9d3f897, 2024-10-07,

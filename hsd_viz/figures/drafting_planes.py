@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,9 +12,7 @@ from hsd_viz.figures import drafting_data as published
 from hsd_viz.figures.drafting_data import PLAIN, Study, Supply, lookups_only, percent, study_of
 from hsd_viz.figures.latency_sources import temperature_words
 from hsd_viz.figures.planes import axis, plane, round_step
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
+from hsd_viz.figures.style import go
 
 #: Approximate number of equal-speed curves.
 ISOS = 10
@@ -32,7 +30,6 @@ def drafting_plane(
     data: Any, dark: bool = False, *, temperature: float | None = None, beside: bool = True, source: str = ""
 ) -> go.Figure:
     """Plot drafting latency per round against the share of tokens from multi-token rounds, one mark per method.
-
     ``data`` is an ablation, its file, or traces (a bench report lacks the share); ``beside`` adds the published
     figures. Raises: ValueError: if the share is unknown.
     """
@@ -72,10 +69,9 @@ def drafting_plane(
 
 
 def speed_plane(data: Any, dark: bool = False, *, temperature: float | None = None, source: str = "") -> go.Figure:
-    """Plot acceptance length over drafting latency, with curves of equal speed by the HD authors' cost model.
-
-    That is tokens / (step + drafting), with the target's one-token step from the plain row of ``data``: a bench report,
-    an ablation, or traces with a plain run. Raises: ValueError: if plain decoding was not measured.
+    """Plot acceptance length over drafting latency, with curves of equal speed by the HD authors' cost model. That is
+    tokens / (step + drafting), with the target's one-token step from the plain row of ``data``: a bench report, an
+    ablation, or traces with a plain run. Raises: ValueError: if plain decoding was not measured.
     """
     study = study_of(data, source)
     at = study.at(temperature)
@@ -133,10 +129,9 @@ def temperature_curves(
     beside: bool = True,
     source: str = "",
 ) -> go.Figure:
-    """Plot acceptance length or speed-up (``metric="speedup"``) over temperature, one line per method.
-
-    ``data`` is an ablation, or several reports of different temperatures; ``beside`` adds the published speed-up.
-    Raises: ValueError: if there is only one temperature.
+    """Plot acceptance length or speed-up (``metric="speedup"``) over temperature, one line per method. ``data`` is an
+    ablation, or several reports of different temperatures; ``beside`` adds the published speed-up. Raises: ValueError:
+    if there is only one temperature.
     """
     if metric not in ("length", "speedup"):
         raise ValueError(f"unknown metric '{metric}': use 'length' or 'speedup'")
@@ -176,9 +171,6 @@ def temperature_curves(
         "source": study.words(beside and metric == "speedup"),
     }
     return plane(spec, dark)
-
-
-# --- parts ------------------------------------------------------------------------------------------------------------
 
 
 def methods(rows: Sequence[Supply]) -> list[Supply]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hsd_viz.calibration.estimate import estimate
 from hsd_viz.figures.bars import compared
@@ -21,14 +21,11 @@ from hsd_viz.figures.latency_sources import (
     unseen,
 )
 from hsd_viz.figures.palette import HUES, family
-from hsd_viz.figures.style import Given, trace_of
+from hsd_viz.figures.style import Given, go, trace_of
 from hsd_viz.latency.mixture import MixedLaw, choose
 from hsd_viz.latency.select import Choice
 from hsd_viz.stack import StackError, parse
 from hsd_viz.words import counted
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 TAGS = {
     "pick": "selected by the law",
@@ -65,9 +62,8 @@ def ranking(
 
 
 def levels(trace: Given, basis: Any = None, dark: bool = False, *, source: str = "") -> go.Figure:
-    """Plot forward passes and time per emitted token by level: measured in the trace, and predicted by the law.
-
-    Without ``basis`` the law uses this trace's acceptance and costs, so that differences are errors of the law.
+    """Plot forward passes and time per emitted token by level: measured in the trace, and predicted by the law. Without
+    ``basis`` the law uses this trace's acceptance and costs, so that differences are errors of the law.
     """
     trace = trace_of(trace)
     if not trace.token_rows:
@@ -94,12 +90,7 @@ def levels(trace: Given, basis: Any = None, dark: bool = False, *, source: str =
     spec = {
         "title": f"Prediction and run by level: {prediction.stack}",
         "groups": [
-            {
-                "title": "Forward passes per emitted token",
-                "unit": "per token",
-                "rows": forwards[::-1],
-                "what": "level",
-            },
+            {"title": "Forward passes per emitted token", "unit": "per token", "rows": forwards[::-1], "what": "level"},
             {"title": "Time per emitted token", "unit": "ms", "rows": [times[-1], *times[-2::-1]], "what": "level"},
         ],
         "text": "A level's time: its calls (forward passes, look-ups; shown alone in the Acceptance tab) plus "
@@ -124,7 +115,8 @@ def _from_basis(
     if single is not None:
         tags.setdefault(single.stack, []).append("single")
     tags.setdefault(choice.picked.stack, []).insert(0, "pick")
-    where = "measured intervals: spread over rounds" if measurements else ""
+    known = any(isinstance(run, Measured) and run.low is not None for run in measurements.values())
+    where = "measured intervals: spread over runs" if known else ""
     spec = _ranking(found, measurements, tags, f"Predicted by the latency law; calibration {basis.source}", where, rows)
     if missed := unseen(basis.calibration):
         spec["text"] += f" Not measured, so excluded: {', '.join(missed)}."
@@ -197,9 +189,6 @@ def _ranking(
         "text": f"Milliseconds per emitted token, without prefill, ordered by {order}.{left}",
         "source": f"{source}{'; ' + where if where else ''}.",
     }
-
-
-# --- parts of a spec --------------------------------------------------------------------------------------------------
 
 
 def _row(label: str, predicted: float | None, run: Measured | float | None) -> dict[str, Any]:

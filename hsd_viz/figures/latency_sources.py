@@ -4,22 +4,24 @@ A calibration is measured by ``hsd-viz plan``, estimated from traces, or estimat
 (:func:`recorded`).
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from hsd_viz.calibration.estimate import estimate
-from hsd_viz.calibration.timing import level_names
+from hsd_viz.calibration.timing import level_names, timings
 from hsd_viz.engine.replay import bundled, load_bundled
+from hsd_viz.intervals import LEAST
 from hsd_viz.latency.inputs import Calibration, Edge, Tier
 from hsd_viz.latency.mixture import Mixture
+from hsd_viz.stack import parse
 from hsd_viz.trace import Trace
 from hsd_viz.words import counted
 
@@ -49,10 +51,9 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """A calibration, its provenance, and measured stacks on the same machine.
-
-    ``kinds`` is the calibration by kind of text (``None``: pooled). Stack predictions use :attr:`mixture`, as in
-    ``hsd-viz plan``. ``temperature``, emitted ``tokens`` and ``runs`` describe the decodes; ``None`` if unknown.
+    """A calibration, its provenance, and measured stacks on the same machine. ``kinds`` is the calibration by kind of
+    text (``None``: pooled). Stack predictions use :attr:`mixture`, as in ``hsd-viz plan``. ``temperature``, emitted
+    ``tokens`` and ``runs`` describe the decodes; ``None`` if unknown.
     """
 
     calibration: Calibration
@@ -83,10 +84,9 @@ class Basis:
 
 
 def recorded() -> Basis:
-    """Estimate a calibration from the bundled recordings of the usual temperature, without highly repetitive ones.
-
-    They are short and few, and some were selected for what they show: enough to show how the law works, not to rank
-    stacks on another machine. Raises: ValueError: if no recordings are installed.
+    """Estimate a calibration from the bundled recordings of the usual temperature, without highly repetitive ones. They
+    are short and few, and some were selected for what they show: enough to show how the law works, not to rank stacks
+    on another machine. Raises: ValueError: if no recordings are installed.
     """
     loaded = [load_bundled(r.name) for r in bundled()]
     traces = [
@@ -109,7 +109,23 @@ def of_run(trace: Trace) -> Basis:
     if not trace.token_rows:
         raise ValueError("the trace has no emitted tokens")
     about = f"{temperature_words(_temperature(trace))}, {counted(len(trace.token_rows), 'token')}"
-    return _estimated([trace], f"estimated from the run shown ({about} on {_machine_and_day(trace)})")
+    speed = (trace.meta.get("plain") or {}).get("tokens_per_second")
+    beside = " and from the plain run beside it" if speed else ""
+    found = _estimated([trace], f"estimated from the run shown{beside} ({about} on {_machine_and_day(trace)})")
+    return _with_plain(found, trace, 1e3 / speed) if speed else found
+
+
+def _with_plain(basis: Basis, trace: Trace, ms: float) -> Basis:
+    """Return the basis of a run with the cost of one token fed from the plain run beside it, ``ms`` per token."""
+    target = basis.calibration.target
+    cost = basis.calibration.costs[target]
+    # A run that drafts feeds several tokens: its own curve is flat below the smallest number fed.
+    fed = [n for n in timings([trace]).medians.get(target, {}) if n > 1]
+    alone = max(0.0, ms - cost.overhead)
+    curve = np.interp(range(1, len(cost.forward) + 1), [1, *fed], [alone, *(cost.forward[n - 1] for n in fed)])
+    costs = {**basis.calibration.costs, target: replace(cost, forward=tuple(curve.tolist()))}
+    measured = {str(parse(trace.stack).target): Measured(ms, runs=1), **basis.measured}
+    return replace(basis, calibration=replace(basis.calibration, costs=costs), measured=measured)
 
 
 def _estimated(traces: Sequence[Trace], source: str) -> Basis:
@@ -143,7 +159,6 @@ def unseen(calibration: Calibration) -> list[str]:
 
 def basis_of(given: Basis | Calibration | Mapping[str, Any] | str | Path, source: str = "") -> Basis:
     """Load a basis from a calibration, its JSON data, one stored by ``hsd-viz plan``, or the path of such a file.
-
     ``source`` is the provenance, if the data lack it. Raises: ValueError: for anything else.
     """
     if isinstance(given, Basis):
@@ -201,16 +216,17 @@ def read_json(path: str | Path) -> Any:
         raise ValueError(f"{path} is not JSON: use the output of 'hsd-viz plan --json'") from None
 
 
-# --- plans ------------------------------------------------------------------------------------------------------------
-
-
 def plan_measured(plan: Mapping[str, Any]) -> dict[str, Measured]:
-    """Return a plan's measurements by stack; the interval of a value has its name with ``_ci``."""
-    found = {}
+    """Return a plan's measurements by stack; the interval of a value has its name with ``_ci``.
+
+    Intervals over fewer prompts than :data:`~hsd_viz.intervals.LEAST` are left out.
+    """
+    found, prompts = {}, str(plan.get("measured_on") or "").split(" ")[0]
+    few = prompts.isdecimal() and int(prompts) < LEAST
     for row in plan.get("hierarchies", ()):
         value = row.get("measured_ms_per_token")
         if value is not None:
-            low, high = row.get("measured_ms_per_token_ci") or (None, None)
+            low, high = (None if few else row.get("measured_ms_per_token_ci")) or (None, None)
             found[str(row["stack"])] = Measured(float(value), low, high)
     return found
 
@@ -223,9 +239,6 @@ def plan_machine(plan: Mapping[str, Any]) -> str:
         threads = machine.get("threads") if not machine.get("gpu") else None
         return ", ".join(str(p) for p in (name, threads and counted(threads, "thread")) if p)
     return str(machine or "")
-
-
-# --- traces -----------------------------------------------------------------------------------------------------------
 
 
 def machine_words(trace: Trace) -> str:
@@ -245,24 +258,24 @@ def _joined(name: str | None, about: Mapping[str, Any], *more: str | None) -> st
 def measured(traces: Iterable[Trace]) -> dict[str, Measured]:
     """Return ms per token by stack over all rounds of its traces.
 
-    The interval is that of a ratio estimator (time over tokens, by round); it excludes variation between runs.
+    The interval is that of a ratio estimator (time over tokens, by run), from :data:`~hsd_viz.intervals.LEAST` runs.
     """
-    rounds: dict[str, list[tuple[float, int]]] = {}
-    runs: Counter[str] = Counter()
+    runs: dict[str, list[tuple[float, int]]] = {}
     for trace in traces:
-        rounds.setdefault(trace.stack, []).extend(_round_times(trace))
-        runs[trace.stack] += 1
+        if times := _round_times(trace):
+            whole = (sum(ms for ms, _ in times), sum(count for _, count in times))
+            runs.setdefault(trace.stack, []).append(whole)
     out = {}
-    for stack, rows in rounds.items():
+    for stack, rows in runs.items():
         tokens = sum(k for _, k in rows)
         if not tokens:
             continue
         ms = sum(t for t, _ in rows) / tokens
         low = high = None
-        if len(rows) > 1:
+        if len(rows) >= LEAST:
             half = _Z * math.sqrt(sum((t - ms * k) ** 2 for t, k in rows) * len(rows) / (len(rows) - 1)) / tokens
             low, high = max(0.0, ms - half), ms + half
-        out[stack] = Measured(ms, low, high, runs[stack])
+        out[stack] = Measured(ms, low, high, len(rows))
     return out
 
 
@@ -289,9 +302,8 @@ class LevelUse:
 
 def level_use(trace: Trace) -> tuple[LevelUse, ...]:
     """Return forward passes and time per emitted token by level, lowest first. Times sum to the decode's, without
-    prefill.
-
-    A level has the time of its forward passes; a verifier also has the time of its rounds without a call below it.
+    prefill. A level has the time of its forward passes; a verifier also has the time of its rounds without a call below
+    it.
     """
     tokens = len(trace.token_rows)
     if not tokens:
@@ -319,9 +331,6 @@ def level_use(trace: Trace) -> tuple[LevelUse, ...]:
     return tuple(
         LevelUse(names[level], count[level] / tokens, per(spent[level]), per(called[level])) for level in sorted(names)
     )
-
-
-# --- acceptance as one figure -----------------------------------------------------------------------------------------
 
 
 def rate(edge: Edge, lookahead: int = USUAL) -> float:

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from hsd_viz.figures.latency_sources import Measured, basis_of
 from hsd_viz.figures.planes import axis, heat, mark, round_step
+from hsd_viz.figures.style import go
 from hsd_viz.latency.affine import MOST, affine
 from hsd_viz.latency.inputs import Calibration, LevelCost
 from hsd_viz.latency.mixture import MixedLaw
 from hsd_viz.latency.whatif import surface
 from hsd_viz.stack import Model, Stack, parse
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 #: Approximate number of contours.
 CONTOURS = 7
@@ -37,10 +35,9 @@ def latency_surface(
     place: int = 0,
     source: str = "",
 ) -> go.Figure:
-    """Plot predicted ms per token over the lookaheads of two neighbouring draft models of ``stack``.
-
-    ``basis`` is a calibration, its file, a plan, or :func:`hsd_viz.views.recorded`. Marks: the predicted minimum, the
-    quick selection, and ``measured`` ms per token by stack. Raises: ValueError: if there are no two such models.
+    """Plot predicted ms per token over the lookaheads of two neighbouring draft models of ``stack``. ``basis`` is a
+    calibration, its file, a plan, or :func:`hsd_viz.views.recorded`. Marks: the predicted minimum, the quick selection,
+    and ``measured`` ms per token by stack. Raises: ValueError: if there are no two such models.
     """
     basis = basis_of(basis, source)
     stack = parse(stack) if isinstance(stack, str) else stack

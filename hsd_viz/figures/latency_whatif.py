@@ -6,18 +6,16 @@ Costs are in target forward passes; verifying m tokens costs 1 + ``slope`` (m - 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from hsd_viz.figures.latency_sources import basis_of, rate
+from hsd_viz.figures.latency_sources import USUAL, basis_of, rate
 from hsd_viz.figures.planes import axis, heat, mark, plane
+from hsd_viz.figures.style import go
 from hsd_viz.latency.affine import MOST
 from hsd_viz.latency.inputs import Calibration, Edge
 from hsd_viz.latency.whatif import SecondDraft, bounds, one_draft, second_draft
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 #: Cells per side of the map.
 GRID = 25
@@ -39,7 +37,6 @@ def what_if_one_draft(
     draft: str | None = None,
 ) -> go.Figure:
     """Plot speed over plain decoding by lookahead, for a draft model's acceptance and cost (in target forward passes).
-
     With ``basis`` and ``draft`` these come from a calibrated draft model.
     """
     if basis is not None and draft is not None:
@@ -76,13 +73,9 @@ def _check_share(value: float, name: str) -> None:
         raise ValueError(f"{name}={value} is out of range: use a number from 0 to below 1")
 
 
-# --- calibrated values ------------------------------------------------------------------------------------------------
-
-
 def one_draft_values(calibration: Calibration, name: str) -> dict[str, float]:
-    """Return a calibrated draft model's acceptance, cost and slope as arguments of :func:`one_draft_spec`.
-
-    The slope is that of verifying one more token over the first four.
+    """Return a calibrated draft model's acceptance, cost and slope as arguments of :func:`one_draft_spec`. The slope is
+    that of verifying one more token over the first four.
     """
     cost = calibration.costs[calibration.target]
     curve = cost.verifying(5)
@@ -93,7 +86,6 @@ def one_draft_values(calibration: Calibration, name: str) -> dict[str, float]:
 
 def second_draft_values(calibration: Calibration, name: str) -> dict[str, float]:
     """Return the arguments of :func:`second_draft_spec` for the draft model ``name`` and the largest one below it.
-
     ``closeness`` is absent where the smaller model was not measured below the target.
     """
     below, (cost, a) = list(models_below(calibration, name).items())[-1]
@@ -112,18 +104,23 @@ def models_below(calibration: Calibration, name: str) -> dict[str, tuple[float, 
 
 
 def _cost(calibration: Calibration, model: str) -> float:
-    """Return a model's cost per token in one-token target forward passes, overheads included."""
+    """Return a model's cost per token of a draft in one-token target forward passes, launch and overheads included."""
     cost, target = calibration.costs[model], calibration.costs[calibration.target]
-    return float(cost.drafting(1)[1]) / float(target.verifying(1)[1] + target.overhead)
-
-
-# --- one draft model --------------------------------------------------------------------------------------------------
+    return cost.alone(USUAL) / USUAL / float(target.verifying(1)[1] + target.overhead)
 
 
 def one_draft_spec(
-    acceptance: float, cost: float, *, lookahead: int = 4, slope: float = SLOPE, source: str = CUSTOM
+    acceptance: float,
+    cost: float,
+    *,
+    lookahead: int = 4,
+    slope: float = SLOPE,
+    step_ms: float | None = None,
+    source: str = CUSTOM,
 ) -> dict[str, Any]:
-    """Return the speed over plain decoding by lookahead, for a draft model's acceptance and cost."""
+    """Return the speed over plain decoding by lookahead, for a draft model's acceptance and cost; ``step_ms`` is the
+    time of a forward pass of the target, if known.
+    """
     speed = 1 / one_draft(acceptance, cost, slope=slope)
     best, own = int(speed.argmax()), float(speed[lookahead - 1])
     steps = list(range(1, MOST + 1))
@@ -131,6 +128,9 @@ def one_draft_spec(
     step = 0.25 if top <= 2 else 0.5 if top <= 4 else 1.0
     ticks = [round(step * k, 2) for k in range(int(np.ceil(top / step)) + 1)]
     points = [[s, float(v)] for s, v in zip(steps, speed.round(4), strict=True)]
+    words = _one_words(speed, acceptance, cost, lookahead, slope)
+    if step_ms is not None:
+        words += f" In time: {step_ms / own:.2f} ms per token, plain decoding {step_ms:.2f} ms."
     phrase = "Lookahead {x}: {v} times the speed of plain decoding"
     return {
         "title": "Speed over plain decoding by lookahead",
@@ -143,7 +143,7 @@ def one_draft_spec(
         "marks": [mark(best + 1, float(speed[best]), "best"), mark(lookahead, own, "here", f"{own:.2f}")],
         "legend": [["best", "best lookahead"], ["here", "your setting"]],
         "picks": True,
-        "verdict": {"figure": f"{own:.2f} ×", "text": _one_words(speed, acceptance, cost, lookahead, slope)},
+        "verdict": {"figure": f"{own:.2f} ×", "text": words},
         "source": source,
     }
 
@@ -178,9 +178,6 @@ def _one_words(speed: np.ndarray, a: float, c: float, g: int, slope: float) -> s
     return " ".join(said)
 
 
-# --- a second draft model ---------------------------------------------------------------------------------------------
-
-
 def second_draft_spec(
     second_acceptance: float,
     second_cost: float,
@@ -195,7 +192,6 @@ def second_draft_spec(
     source: str = CUSTOM,
 ) -> dict[str, Any]:
     """Return the gain of a second draft model below a larger one, over its cost and its acceptance by the larger.
-
     ``models`` are marked on the map: (cost, acceptance) by name. Other arguments as in
     :func:`hsd_viz.latency.whatif.second_draft`.
     """

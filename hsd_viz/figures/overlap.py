@@ -11,8 +11,6 @@ follows from the recorded text, what they save from the recorded times, or from 
 True
 """
 
-from __future__ import annotations
-
 import itertools
 from collections import defaultdict
 from dataclasses import dataclass
@@ -25,10 +23,9 @@ from hsd_viz.words import check_range
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """A simulated run: of ``rounds`` look-ups ``foreseen`` were made during the verification before.
-
-    ``gain`` is the speed-up of the decode after prefill less 1, ``trace`` the run with its calls at their new times,
-    for the timeline; its meta has ``simulated``.
+    """A simulated run: of ``rounds`` look-ups ``foreseen`` were made during the verification before. ``gain`` is the
+    speed-up of the decode after prefill less 1, ``trace`` the run with its calls at their new times, for the timeline;
+    its meta has ``simulated``.
     """
 
     rounds: int

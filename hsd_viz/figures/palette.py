@@ -1,9 +1,8 @@
 """One fixed palette: a colour per source, the same in all views.
 
 Every ink has a contrast of at least 4.5 on its tint, on JupyterLab's light and dark page (tested). Verdicts are shown
-by shape, never by colour only."""
-
-from __future__ import annotations
+by shape, never by colour only.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 *Acceptance rate* = accepted / drafted, *conditional acceptance* = accepted / examined.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -37,9 +35,8 @@ MOST_ROWS = 20
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A bar and its values.
-
-    ``parts`` are (key, length, text); the key selects colour and shape in :attr:`Panel.keys`.
+    """A bar and its values. ``parts`` are (key, length, text); the key selects colour and shape in
+    :attr:`Panel.keys`.
     """
 
     label: str
@@ -51,9 +48,9 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One table: its ``measure`` with ``definition``, and ``heads`` above the rows' labels, bars and values.
-
-    ``keys`` have label, colours and shape of the parts. ``empty`` replaces missing rows."""
+    """One table: its ``measure`` with ``definition``, and ``heads`` above the rows' labels, bars and values. ``keys``
+    have label, colours and shape of the parts. ``empty`` replaces missing rows.
+    """
 
     title: str
     measure: str
@@ -102,9 +99,6 @@ def level_names(meta: dict[str, Any]) -> list[str]:
     names = [name for part in parts for name in (part.items if part.name == "auto" else (part.name,))]
     # In a simulated run (hsd_viz.figures.overlap) the look-ups are not where they were recorded.
     return [f"{names[0]} (simulated)", *names[1:]] if meta.get("simulated") else names
-
-
-# --- acceptance -------------------------------------------------------------------------------------------------------
 
 
 def rates(trace: Trace) -> str:
@@ -233,8 +227,6 @@ def _parts(drafts: Sequence[DraftRow]) -> tuple[tuple[str, float, str], ...]:
     parts += [(k, f"{counts[k]} {words['label']}") for k, words in REFUSED.items() if k in counts]
     return tuple((k, float(counts[k]), words) for k, words in parts)
 
-
-# --- databases --------------------------------------------------------------------------------------------------------
 
 #: Labels of the replayed drafters.
 WORDS = {

@@ -102,10 +102,9 @@ def _run(page: str, folder: str, *flags: str) -> str:
 
 
 def save(figure: go.Figure, path: str | Path, *, width: int = 900, scale: float = 2.0) -> Path:
-    """Write a figure as ``.html`` (offline, interactive), ``.svg`` or ``.png`` and return the path.
-
-    SVG and PNG need Chromium or Chrome (``$BROWSER_PATH`` names another one). ``width`` is in CSS pixels. Raises:
-    ValueError: for another ending. RuntimeError: without a browser.
+    """Write a figure as ``.html`` (offline, interactive), ``.svg`` or ``.png`` and return the path. SVG and PNG need
+    Chromium or Chrome (``$BROWSER_PATH`` names another one). ``width`` is in CSS pixels. Raises: ValueError: for
+    another ending. RuntimeError: without a browser.
     """
     path = Path(path).expanduser()
     ending = checked_ending(path)

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from hsd_viz.figures.style import INKS, figure, hover, legend_room, mix, plain, signed
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
+from hsd_viz.figures.style import INKS, figure, go, hover, legend_room, mix, plain, signed
 
 #: Of each kind of point: plotly's symbol, size, and whether it is hollow.
 SHAPES = {
@@ -50,8 +47,6 @@ def mark(x: float, y: float, kind: str, text: str = "", words: str = "") -> dict
 
 def plane(spec: Mapping[str, Any], dark: bool = False) -> go.Figure:
     """Return points by kind, lines and curves of equal value; ``spec`` is that of a plane or a curve figure."""
-    import plotly.graph_objects as go
-
     _, muted, _, page, accent, _ = INKS[dark]
     names, data = dict(spec.get("legend", ())), []
     if spec.get("isos"):
@@ -117,8 +112,6 @@ def _figure(data: list, words: str, spec: Mapping[str, Any], dark: bool) -> go.F
 
 def marks(points: Sequence[Mapping[str, Any]], names: Mapping[str, str], dark: bool) -> list:
     """Return one trace per kind of point; each kind has its own shape."""
-    import plotly.graph_objects as go
-
     ink, muted, _, page, accent, _ = INKS[dark]
     found = []
     for kind in dict.fromkeys([*(k for k in names if k in SHAPES), *(p["kind"] for p in points)]):
@@ -200,8 +193,6 @@ def round_step(least: float) -> float:
 
 def _cells(cells: Mapping[str, Any], spec: Mapping[str, Any], dark: bool) -> go.Heatmap:
     """Return the cells: the best time is darkest; a gain is blue, a loss orange."""
-    import plotly.graph_objects as go
-
     _, muted, _, page, accent, loss = INKS[dark]
     gain, end = cells["scale"] == "gain", cells["end"]
     steps = [k / 12 for k in range(13)]
@@ -240,8 +231,6 @@ def _ends(cells: Mapping[str, Any]) -> tuple[float, float]:
 
 
 def _contours(cells: Mapping[str, Any], contours: Mapping[str, Any], line: Mapping[str, Any]) -> go.Contour:
-    import plotly.graph_objects as go
-
     found = go.Contour(x=cells["x"], y=cells["y"], z=cells["values"], contours={**contours, "coloring": "none"})
     return found.update(line={**line, "smoothing": 0}, showscale=False, showlegend=False, hoverinfo="skip")
 

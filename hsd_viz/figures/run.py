@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hsd_viz.bench.replay import BUDGETS, alone, available_databases
 from hsd_viz.figures import panels
 from hsd_viz.figures.bars import panel
 from hsd_viz.figures.palette import ink, label
 from hsd_viz.figures.panels import Panel
-from hsd_viz.figures.style import INKS, QUIET, Given, figure, trace_of
+from hsd_viz.figures.style import INKS, QUIET, Given, figure, go, trace_of
 from hsd_viz.trace import RoundRow, Trace
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 #: Decoding time without a call: sampling, verification, draft trees, bookkeeping.
 BETWEEN = "between calls"
@@ -41,8 +38,6 @@ def by_source(trace: Given, dark: bool = False) -> go.Figure:
 
 def acceptance(trace: Given, dark: bool = False) -> go.Figure:
     """Plot drafted and accepted tokens per target round, and the running mean acceptance length."""
-    import plotly.graph_objects as go
-
     trace = trace_of(trace)
     rounds = target_rounds(trace)
     emitted = Counter(token.round for token in trace.token_rows)
@@ -79,9 +74,8 @@ def acceptance(trace: Given, dark: bool = False) -> go.Figure:
 
 
 def time_rows(trace: Trace) -> list[tuple[str, str, float]]:
-    """Return (level, kind of call, ms per emitted token) without prefill, and the time between calls as the first.
-
-    They sum to the decoding time.
+    """Return (level, kind of call, ms per emitted token) without prefill, and the time between calls as the first. They
+    sum to the decoding time.
     """
     metrics = trace.metrics()
     calls = [c for c in metrics["calls_by_level"] if c["kind"] != "prefill"]
@@ -95,9 +89,8 @@ def time_rows(trace: Trace) -> list[tuple[str, str, float]]:
 
 
 def time_spent(trace: Given, dark: bool = False) -> go.Figure:
-    """Plot decoding time by level: forward passes and look-ups, and time between calls.
-
-    Sums to the decode without prefill.
+    """Plot decoding time by level: forward passes and look-ups, and time between calls. Sums to the decode without
+    prefill.
     """
     rows = time_rows(trace_of(trace))
     lookup = ink("lookup", dark)
@@ -127,8 +120,6 @@ def throughput_points(trace: Trace, window: int = WINDOW) -> list[tuple[float, i
 
 def throughput(trace: Given, dark: bool = False, *, window: int = WINDOW) -> go.Figure:
     """Plot tokens per second over time, averaged over ``window`` target rounds, and the speed of the whole decode."""
-    import plotly.graph_objects as go
-
     if window < 1:
         raise ValueError(f"window={window} is out of range: use a whole number from 1")
     trace = trace_of(trace)
@@ -150,35 +141,31 @@ def throughput(trace: Given, dark: bool = False, *, window: int = WINDOW) -> go.
     return figure([line, mean], title, words, dark, hovermode="x unified", **axes)
 
 
-# --- panels -----------------------------------------------------------------------------------------------------------
-
-
 def acceptance_by_position(trace: Given, dark: bool = False, *, level: int | None = None) -> go.Figure:
-    """Plot draft tokens by position and verdict, with the conditional acceptance at each position.
-
-    ``level`` is the verifier's (default: the target).
+    """Plot draft tokens by position and verdict, with the conditional acceptance at each position. ``level`` is the
+    verifier's (default: the target).
     """
     return panel(_acceptance(trace, level, 0), dark)
 
 
 def accepted_per_round(trace: Given, dark: bool = False, *, level: int | None = None) -> go.Figure:
-    """Plot a histogram of rounds by number of accepted draft tokens.
-
-    ``level`` is the verifier's (default: the target)."""
+    """Plot a histogram of rounds by number of accepted draft tokens. ``level`` is the verifier's (default: the
+    target).
+    """
     return panel(_acceptance(trace, level, 1), dark)
 
 
 def acceptance_by_source(trace: Given, dark: bool = False, *, level: int | None = None) -> go.Figure:
-    """Plot draft tokens by source and verdict, with each source's acceptance rate.
-
-    ``level`` is the verifier's (default: the target)."""
+    """Plot draft tokens by source and verdict, with each source's acceptance rate. ``level`` is the verifier's
+    (default: the target).
+    """
     return panel(_acceptance(trace, level, 2), dark)
 
 
 def acceptance_by_match(trace: Given, dark: bool = False, *, level: int | None = None) -> go.Figure:
-    """Plot draft tokens by the number of text tokens that a database matched.
-
-    ``level`` is the verifier's (default: the target)."""
+    """Plot draft tokens by the number of text tokens that a database matched. ``level`` is the verifier's (default: the
+    target).
+    """
     return panel(_acceptance(trace, level, 3), dark)
 
 
@@ -188,9 +175,8 @@ def matched_keys(trace: Given, dark: bool = False) -> go.Figure:
 
 
 def drafters_alone(trace: Given, dark: bool = False, *, budget: int = BUDGETS[-1]) -> go.Figure:
-    """Plot tokens per target forward pass of each drafter alone, replayed on the run's text without a model.
-
-    ``budget`` is the maximum number of draft tokens per round.
+    """Plot tokens per target forward pass of each drafter alone, replayed on the run's text without a model. ``budget``
+    is the maximum number of draft tokens per round.
     """
     trace = trace_of(trace)
     if not trace.token_rows:
@@ -209,7 +195,5 @@ def _acceptance(trace: Given, level: int | None, place: int) -> Panel:
 
 def _bars(names: list[str], values: list, words: str) -> go.Bar:
     """Return horizontal bars whose width looks the same for any number of them."""
-    import plotly.graph_objects as go
-
     bar = go.Bar(orientation="h", y=names, x=values, width=min(0.72, 0.18 * len(names)), textposition="auto")
     return bar.update(hovertemplate=f"%{{y}}: {words}<extra></extra>", cliponaxis=False)

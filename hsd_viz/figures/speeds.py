@@ -11,11 +11,9 @@ from hsd_viz.bench.report import Report, read_report
 from hsd_viz.bench.verdict import COLOURS, kinds_of, speed_bars, speed_words, warnings
 from hsd_viz.figures.bars import beside, nothing, spread, stacked
 from hsd_viz.figures.palette import ink
-from hsd_viz.figures.style import INKS, TWINS, figure
+from hsd_viz.figures.style import INKS, TWINS, figure, go
 
 if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
     from hsd_viz.logs.report import ReplayReport
 
 TWINS.update(COLOURS.values())
@@ -24,12 +22,12 @@ TWINS.update(COLOURS.values())
 def speedup(
     report: Report | Mapping[str, Any] | str | Path, dark: bool = False, *, category: str | None = None
 ) -> go.Figure:
-    """Plot the speed-up over plain decoding by stack with 95 % intervals, from a bench report, its data or its file.
+    """Plot the speed-up over plain decoding by stack, from a bench report, its data or its file.
+
+    Values of five or more prompts have 95 % intervals; impossible ones are left out.
 
     ``category`` limits it to one kind of text. Raises: ValueError: if it is not a report or has no such category.
     """
-    import plotly.graph_objects as go
-
     report = report_of(report)
     known = list(report.suite.categories)
     if category is not None and category not in known:
@@ -56,7 +54,7 @@ def speedup(
     values, ys = [row.value.value for row in rows], list(range(len(rows)))
     ends = [row.value.interval or (row.value.value, row.value.value) for row in rows]
     group = {"title": "", "unit": "speed, plain decoding = 1", "rows": lines}
-    group["end"] = max(1.0, *(row.value.high or row.value.value for row in rows)) * 1.02
+    group["end"] = max(1.0, *(row.most() for row in rows)) * 1.02
     fig = stacked([group], keys, title, words, dark, note, {"table": table})
     strong, muted, _, page, *_ = INKS[dark]
     for y, row in enumerate(rows):
@@ -85,8 +83,6 @@ def report_of(given: Report | Mapping[str, Any] | str | Path) -> Report:
 
 def replayed(report: ReplayReport, dark: bool = False) -> go.Figure:
     """Plot tokens per forward pass of each drafter of a :func:`hsd_viz.replay` report, with 95 % intervals."""
-    import plotly.graph_objects as go
-
     muted = INKS[dark][1]
     rows = sorted(report.drafters, key=lambda row: row.mean_acceptance_length.value or 0)
     lengths, names = [row.mean_acceptance_length for row in rows], [row.name for row in rows]
@@ -105,6 +101,7 @@ def replayed(report: ReplayReport, dark: bool = False) -> go.Figure:
         "shapes": [{"type": "line", "x0": 1, "x1": 1, "yref": "paper", "y0": 0, "y1": 1, "line": line}],
     }
     note = "Line: plain decoding. After a bar: predicted speed-up."
-    title, height = "Drafters, with 95 % intervals over requests", 110 + 30 * len(rows)
+    sure = ", with 95 % intervals over requests" if any(length.interval for length in lengths) else ""
+    title, height = f"Drafters{sure}", 110 + 30 * len(rows)
     fig = figure([bar, after], title, said, dark, note=note, height=height, **axes)
     return fig.update_layout(margin={"r": 64})

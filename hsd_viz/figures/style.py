@@ -16,6 +16,17 @@ from hsd_viz.trace import Trace
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
+else:
+
+    class _Plotly:
+        """``plotly.graph_objects``, imported when a figure is first drawn: it takes longer than the rest together."""
+
+        def __getattr__(self, name: str) -> Any:
+            import plotly.graph_objects
+
+            return getattr(plotly.graph_objects, name)
+
+    go = _Plotly()
 
 FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, sans-serif'
 HEIGHT = 300
@@ -48,7 +59,6 @@ def trace_of(given: Given) -> Trace:
 
 def template(dark: bool = False) -> go.layout.Template:
     """Return the light or dark template; also registered as ``hsd_light`` and ``hsd_dark``."""
-    import plotly.graph_objects as go
     import plotly.io as pio
 
     name = "hsd_dark" if dark else "hsd_light"
@@ -89,12 +99,10 @@ def template(dark: bool = False) -> go.layout.Template:
 @cache
 def chart() -> type[go.Figure]:
     """Return the class of all figures: a plotly figure that is described where it cannot be drawn."""
-    import plotly.graph_objects as go
     import plotly.io as pio
 
     class Figure(go.Figure):
         """A plotly figure; in a notebook's static HTML its description is shown unless plotly adds its own HTML.
-
         ``spec`` is the data that some figures are drawn from.
         """
 
@@ -136,11 +144,9 @@ def figure(
     about: Mapping[str, Any] | None = None,
     **layout: Any,
 ) -> go.Figure:
-    """Return a figure in the template.
-
-    ``note`` is small text below the title, ``words`` describe the figure to screen readers. Both are in ``layout.meta``
-    with what ``about`` holds for a page: ``text`` (what is shown), ``table`` (its head and rows), ``verdict`` (a value
-    and its text), ``picks`` (a click means something).
+    """Return a figure in the template. ``note`` is small text below the title, ``words`` describe the figure to screen
+    readers. Both are in ``layout.meta`` with what ``about`` holds for a page: ``text`` (what is shown), ``table`` (its
+    head and rows), ``verdict`` (a value and its text), ``picks`` (a click means something).
     """
     lines = wrapped(note)
     heading = {

@@ -27,10 +27,8 @@ _HEAT = ((68, 1, 84), (49, 104, 142), (53, 183, 121), (253, 231, 37))
 
 
 def svg(figure: go.Figure, *, ink: str = "#1f2328", paper: str = "#ffffff") -> str:
-    """Return a figure as SVG in the colours ``ink`` (text) and ``paper`` (background).
-
-    Raises:
-        ValueError: if the figure has a kind of trace other than scatter, bar and heatmap.
+    """Return a figure as SVG in the colours ``ink`` (text) and ``paper`` (background). Raises: ValueError: if the
+    figure has a kind of trace other than scatter, bar and heatmap.
     """
     traces = list(figure.data)
     if unknown := next((t.type for t in traces if t.type not in ("scatter", "bar", "heatmap")), None):

@@ -4,8 +4,6 @@
 everything that makes the models. Names below load on first use; importing the package imports nothing else.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any
 

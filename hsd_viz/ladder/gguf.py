@@ -5,8 +5,6 @@ https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. In a Llama, llama.cpp
 queries and keys, transformers the two halves of a head, so these rows are stored in another order.
 """
 
-from __future__ import annotations
-
 import json
 import struct
 from collections.abc import Sequence
@@ -41,9 +39,8 @@ _NORMAL, _CONTROL = 1, 3
 
 
 def write_gguf(model: str | Path, path: Path, dtype: str = "float16") -> Path:
-    """Write a shipped model, or a checkpoint folder, to ``path`` and return it.
-
-    Raises: ValueError: if it is not a Llama or Qwen3 with a byte-level BPE tokenizer, or for another data type.
+    """Write a shipped model, or a checkpoint folder, to ``path`` and return it. Raises: ValueError: if it is not a
+    Llama or Qwen3 with a byte-level BPE tokenizer, or for another data type.
     """
     if dtype not in DTYPES:
         raise ValueError(f"unknown data type '{dtype}': use {' or '.join(DTYPES)}")
@@ -82,11 +79,7 @@ def _hyperparameters(config: dict[str, Any], dtype: str, name: str) -> dict[str,
             f"'{name}' is not a plain Llama or Qwen3 (without biases, windows and scaled rotations): it cannot be exported"
         )
     head = config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"]
-    general = {
-        "general.architecture": family,
-        "general.name": f"hsd_viz {name}",
-        "general.file_type": DTYPES[dtype],
-    }
+    general = {"general.architecture": family, "general.name": f"hsd_viz {name}", "general.file_type": DTYPES[dtype]}
     sizes = {
         "block_count": config["num_hidden_layers"],
         "context_length": config["max_position_embeddings"],

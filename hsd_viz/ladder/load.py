@@ -26,10 +26,8 @@ def names() -> tuple[str, ...]:
 
 
 def model_path(name: str) -> Path:
-    """Return the Hugging Face checkpoint directory of a shipped model.
-
-    Raises:
-        ValueError: if there is no such model or its weights are missing.
+    """Return the Hugging Face checkpoint directory of a shipped model. Raises: ValueError: if there is no such model or
+    its weights are missing.
     """
     if name not in NAMES:
         raise ValueError(f"unknown model {name!r}: choose from {', '.join(NAMES)}")
@@ -40,12 +38,9 @@ def model_path(name: str) -> Path:
 
 
 def weights_hash(path: str | Path) -> str:
-    """Return twelve hexadecimal digits of the SHA-256 over a checkpoint's safetensors files, in name order.
-
-    Two checkpoints with the same tensors in the same files have the same hash in any folder.
-
-    Raises:
-        ValueError: if the folder contains no safetensors file.
+    """Return twelve hexadecimal digits of the SHA-256 over a checkpoint's safetensors files, in name order. Two
+    checkpoints with the same tensors in the same files have the same hash in any folder. Raises: ValueError: if the
+    folder contains no safetensors file.
     """
     shards = sorted(Path(path).glob("*.safetensors"))
     if not shards:
@@ -59,10 +54,8 @@ def weights_hash(path: str | Path) -> str:
 
 
 def load_tokenizer(directory: str | Path | None = None) -> PreTrainedTokenizerFast:
-    """Return the tokenizer of a checkpoint directory, by default of the shipped target.
-
-    It neither normalizes text nor adds tokens; ``decode(ids, clean_up_tokenization_spaces=False)`` returns exactly the
-    encoded text.
+    """Return the tokenizer of a checkpoint directory, by default of the shipped target. It neither normalizes text nor
+    adds tokens; ``decode(ids, clean_up_tokenization_spaces=False)`` returns exactly the encoded text.
     """
     from transformers import PreTrainedTokenizerFast
 
@@ -74,9 +67,7 @@ def load_tokenizer(directory: str | Path | None = None) -> PreTrainedTokenizerFa
 
 def load_model(name: str, device: str = "cpu", dtype: str | torch.dtype = "float32") -> PreTrainedModel:
     """Load a shipped model by name, or any Hugging Face checkpoint directory, as a causal language model in eval mode.
-
-    Raises:
-        ValueError: if there is no such model or data type.
+    Raises: ValueError: if there is no such model or data type.
     """
     import torch
     from transformers import AutoModelForCausalLM
@@ -93,10 +84,8 @@ def load_model(name: str, device: str = "cpu", dtype: str | torch.dtype = "float
 
 
 def info(directory: str | Path | None = None) -> dict:
-    """Return what is recorded about the shipped models.
-
-    The parts are ``models`` (parameters, size, hash, training), ``corpus`` and ``evaluation``; parts without
-    a record are absent. Does not import torch.
+    """Return what is recorded about the shipped models. The parts are ``models`` (parameters, size, hash, training),
+    ``corpus`` and ``evaluation``; parts without a record are absent. Does not import torch.
     """
     root = Path(directory) if directory is not None else weights_dir()
     models: dict[str, dict] = {}

@@ -30,11 +30,7 @@ def padded_name(name: str, layers: int, noise: float = 0.0) -> str:
 
 
 def check_padding(layers: int, noise: float = 0.0) -> None:
-    """Check the arguments of :func:`pad`.
-
-    Raises:
-        ValueError: if ``layers`` or ``noise`` is out of range.
-    """
+    """Check the arguments of :func:`pad`. Raises: ValueError: if ``layers`` or ``noise`` is out of range."""
     if isinstance(layers, bool) or not isinstance(layers, int) or not 0 <= layers <= 10_000:
         raise ValueError(f"{layers} layers is out of range: choose 0 to 10000")
     if not isinstance(noise, int | float) or not 0 <= noise <= 10:
@@ -108,10 +104,8 @@ def pad(module: nn.Module, layers: int, noise: float = 0.0, seed: int = 0) -> nn
 
 
 def check_skip(name: str, layers: Sequence[int], count: int) -> None:
-    """Check the layers to leave out of a model with ``count`` layers.
-
-    Raises:
-        ValueError: if one does not exist, or none is left.
+    """Check the layers to leave out of a model with ``count`` layers. Raises: ValueError: if one does not exist, or
+    none is left.
     """
     if count < 2:
         raise ValueError(f"{name} has one layer only: nothing can be left out of it")
@@ -136,10 +130,7 @@ def skipping_config(config: PreTrainedConfig, layers: Sequence[int]) -> PreTrain
 
 def skip_layers(module: nn.Module, layers: Sequence[int]) -> nn.Module:
     """Return ``module``, a causal model of any family with one list of layers, without ``layers``. It shares all
-    weights with ``module``, which is not changed.
-
-    Raises:
-        ValueError: if its layers cannot be found.
+    weights with ``module``, which is not changed. Raises: ValueError: if its layers cannot be found.
     """
     from torch import nn
 

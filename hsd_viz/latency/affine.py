@@ -9,8 +9,6 @@ selection is a generalized shortest path with a polynomial solution is the resul
 model and ignores overshoot above: use it to choose, not to predict.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -38,9 +36,8 @@ class Affine:
 
 
 def affine(calibration: Calibration, *, most: int = MOST, max_drafts: int | None = None) -> Affine:
-    """Return the stack with the least ms per token in the affine form.
-
-    Lookaheads go up to ``most``; ``max_drafts`` bounds the number of draft models.
+    """Return the stack with the least ms per token in the affine form. Lookaheads go up to ``most``; ``max_drafts``
+    bounds the number of draft models.
     """
     check_limits(most, max_drafts)
     found = []

@@ -64,11 +64,9 @@ class LookupCost:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """Acceptance of one model's tokens by the model above it.
-
-    ``survival[k - 1]`` is S(k), the probability that the first k tokens of a draft are all accepted, as far as it was
-    measured; beyond that, each further token is accepted with probability ``tail``. ``Edge(tail=a)`` is independent
-    acceptance, S(k) = a^k (Leviathan et al. 2023).
+    """Acceptance of one model's tokens by the model above it. ``survival[k - 1]`` is S(k), the probability that the
+    first k tokens of a draft are all accepted, as far as it was measured; beyond that, each further token is accepted
+    with probability ``tail``. ``Edge(tail=a)`` is independent acceptance, S(k) = a^k (Leviathan et al. 2023).
     """
 
     survival: tuple[float, ...] = ()
@@ -106,10 +104,8 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """Acceptance of a database's drafts by one verifier: random length, point masses, chain or tree.
-
-    ``outcomes`` lists (draft tokens, accepted tokens, probability); a miss is (0, 0, probability). The probabilities
-    sum to 1.
+    """Acceptance of a database's drafts by one verifier: random length, point masses, chain or tree. ``outcomes`` lists
+    (draft tokens, accepted tokens, probability); a miss is (0, 0, probability). The probabilities sum to 1.
     """
 
     outcomes: tuple[tuple[int, int, float], ...] = field(metadata={"bare": True})
@@ -129,10 +125,9 @@ class Tier:
         return cls(tuple((m, a, n / total) for m, a, n in sorted(rounds)))
 
     def shifted(self, by: float) -> Tier:
-        """Return the drafts with conditional acceptance (accepted / examined) moved by ``by``, within [0, 1].
-
-        Lower: each accepted token is rejected with the probability that gives the new rate. Higher: the rejected token
-        is accepted with such a probability, and the tokens after it at the new rate, as in a chain.
+        """Return the drafts with conditional acceptance (accepted / examined) moved by ``by``, within [0, 1]. Lower:
+        each accepted token is rejected with the probability that gives the new rate. Higher: the rejected token is
+        accepted with such a probability, and the tokens after it at the new rate, as in a chain.
         """
         examined = sum(chance * (a + (a < m)) for m, a, chance in self.outcomes)
         if not examined:

@@ -16,8 +16,6 @@ settings at a time; the tests compare the two. Hierarchies of models with a clos
 Globerson et al. 2025 (arXiv 2510.19705); this derivation is the project's own.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -87,9 +85,8 @@ def tokens_per_call(gained: Distribution, lookahead: int) -> Distribution:
 
 
 def forwards_per_token(steps: Sequence[tuple[float, float]]) -> tuple[float, ...]:
-    """Return the forward passes of each level per emitted token, from (E[N_{i-1}], E[R_i]) for i = 1, ..., K.
-
-    Level i is called once in each round of level i + 1 and runs E[N_i] / E[R_i] rounds in each call.
+    """Return the forward passes of each level per emitted token, from (E[N_{i-1}], E[R_i]) for i = 1, ..., K. Level i
+    is called once in each round of level i + 1 and runs E[N_i] / E[R_i] rounds in each call.
     """
     counts: list[float] = []
     tokens = 1.0

@@ -31,10 +31,8 @@ from hsd_viz.words import check_range
 
 @dataclass(frozen=True, slots=True)
 class Mixture(Record):
-    """Calibrations of several kinds of text.
-
-    ``parts`` are (share of the tokens, calibration); the shares sum to 1. ``pooled`` is the calibration over all texts,
-    and without parts the only kind of text.
+    """Calibrations of several kinds of text. ``parts`` are (share of the tokens, calibration); the shares sum to 1.
+    ``pooled`` is the calibration over all texts, and without parts the only kind of text.
     """
 
     pooled: Calibration
@@ -113,7 +111,6 @@ def choose(mixture: Mixture, *, most: int = MOST, max_levels: int | None = None)
 
 def fill(stack: Stack, mixture: Mixture, *, most: int = MOST) -> Stack:
     """Return the stack with its left-out lookaheads set to the fastest by the law, one at a time until none improves.
-
     Raises: ValueError: if something of the stack was not measured.
     """
     law = MixedLaw(mixture)

@@ -47,10 +47,9 @@ class Predictor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The fastest stack and its alternatives.
-
-    ``ranked`` has the best setting of every subset of models that was followed to the end, fastest first; ``affine`` is
-    the affine form's pick with its affine value, ``affine_exact`` the exact law's prediction for that stack.
+    """The fastest stack and its alternatives. ``ranked`` has the best setting of every subset of models that was
+    followed to the end, fastest first; ``affine`` is the affine form's pick with its affine value, ``affine_exact`` the
+    exact law's prediction for that stack.
     """
 
     picked: Prediction
@@ -92,9 +91,8 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Sensitivity:
-    """The effect of one wrong figure: ``what`` was changed, and the pick after the change.
-
-    ``regret`` is the share by which the old pick is slower than the new one, 0 where the pick stays.
+    """The effect of one wrong figure: ``what`` was changed, and the pick after the change. ``regret`` is the share by
+    which the old pick is slower than the new one, 0 where the pick stays.
     """
 
     what: str
@@ -125,10 +123,9 @@ def select(calibration: Calibration, *, most: int = MOST, max_drafts: int | None
 def sensitivities(
     choice: Choice, calibration: Calibration, *, acceptance: float = 0.05, cost: float = 0.2, **limits
 ) -> tuple[Sensitivity, ...]:
-    """Return how the pick changes if one figure is off, worst first.
-
-    One at a time, each pair's conditional acceptance is moved by +-``acceptance`` and each model's cost by +-``cost``
-    (a share). ``limits`` are those given to :func:`select`; each changed figure takes a selection.
+    """Return how the pick changes if one figure is off, worst first. One at a time, each pair's conditional acceptance
+    is moved by +-``acceptance`` and each model's cost by +-``cost`` (a share). ``limits`` are those given to
+    :func:`select`; each changed figure takes a selection.
     """
     out = []
     for what, changed in _changes(calibration, acceptance, cost):
@@ -211,9 +208,8 @@ def _search(
 def refine(
     law: Predictor, hierarchy: Hierarchy, start: tuple[float, tuple[int, ...]], most: int
 ) -> tuple[float, tuple[int, ...]]:
-    """Set two neighbouring lookaheads at a time to their best values until nothing improves.
-
-    ``start`` and the result are (ms per token, lookaheads).
+    """Set two neighbouring lookaheads at a time to their best values until nothing improves. ``start`` and the result
+    are (ms per token, lookaheads).
     """
     drafts = hierarchy[1]
     ms, lookaheads = start

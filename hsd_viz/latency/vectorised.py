@@ -24,10 +24,9 @@ from hsd_viz.stack import MAX_LOOKAHEAD, Stack, parse
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """The expected latency of one stack.
-
-    ``names``, ``forwards_per_token`` and ``share`` (of the time) go by level, 0 at the bottom; those of a
-    database are its lookups. ``acceptance_length`` is the number of tokens emitted per forward pass of the target.
+    """The expected latency of one stack. ``names``, ``forwards_per_token`` and ``share`` (of the time) go by level, 0
+    at the bottom; those of a database are its lookups. ``acceptance_length`` is the number of tokens emitted per
+    forward pass of the target.
     """
 
     stack: str
@@ -54,10 +53,8 @@ class Law:
         self._curves: dict[tuple[str, str], NDArray[Any]] = {}
 
     def predict(self, stack: Stack | str) -> Prediction:
-        """Return the prediction for ``stack``.
-
-        Raises: ValueError: if a lookahead is left out or something of the stack was not measured (``StackError`` for
-        unreadable text).
+        """Return the prediction for ``stack``. Raises: ValueError: if a lookahead is left out or something of the stack
+        was not measured (``StackError`` for unreadable text).
         """
         stack = parse(stack) if isinstance(stack, str) else stack
         for draft in stack.drafts:
@@ -86,9 +83,8 @@ class Law:
     def plane(
         self, database: str | None, drafts: tuple[str, ...], lookaheads: tuple[int, ...], place: int, most: int
     ) -> NDArray[Any]:
-        """Return ms per token for all lookaheads 1, ..., ``most`` at ``place`` and at the place above it.
-
-        Shape ``[most, most]``, or ``[most]`` where ``place`` is the last of ``drafts``.
+        """Return ms per token for all lookaheads 1, ..., ``most`` at ``place`` and at the place above it. Shape
+        ``[most, most]``, or ``[most]`` where ``place`` is the last of ``drafts``.
         """
         settings = tuple(zip(drafts, lookaheads, strict=True))
         if place == 0 and database is None:

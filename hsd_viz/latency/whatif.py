@@ -1,7 +1,5 @@
 """What-if questions: latency over lookaheads, and where a second draft model pays. Fast enough for a slider."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -11,8 +11,6 @@ request feeds b · m; its cost is taken to grow by the measured slope per token 
 extra time of verification that batch size 1 would not have is the batch's.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -35,10 +33,7 @@ CAUSES = {
         "the acceptance is low for drafts of this length",
         "use a draft model closer to the target or trained on this traffic, draft fewer tokens, or try databases",
     ),
-    "drafting": (
-        "the drafting is too slow",
-        "use a smaller draft model or an n-gram drafter, or draft fewer tokens",
-    ),
+    "drafting": ("the drafting is too slow", "use a smaller draft model or an n-gram drafter, or draft fewer tokens"),
     "verification": (
         "the verification is expensive: a forward pass of several tokens costs much more than one of a single token",
         "draft fewer tokens, or use a machine or kernel whose forward passes are bound by memory",
@@ -132,7 +127,7 @@ class Diagnosis:
             "source": seen.source,
             **{key: getattr(self, key) for key in keys},
             **{name: value.value for name, value in pairs.items()},
-            **{f"{name}_ci": value.interval for name, value in pairs.items()},
+            **{f"{name}_ci": value.ends for name, value in pairs.items()},
             "ms": {name: getattr(seen, name) for name in ("step", "verify", "draft", "overhead")},
             "slope": seen.slope,
             "batch": seen.batch,

@@ -15,8 +15,6 @@ aiperf         ``profile_export.jsonl`` with ``spec_decode_acceptance``
 =============  =========================================================================================
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -50,7 +48,6 @@ _MOST_TEXT = 64 * 2**20
 
 def import_records(path: str | Path, engine: str | None = None) -> list[Trace]:
     """Return the traces of a file: one per request, or one of all requests where the source reports only sums.
-
     ``engine`` requires one engine. Raises: ValueError: if the file has no record of a known form.
     """
     path = Path(path)

@@ -5,8 +5,6 @@ events. A chunk need not be a round, so rounds are those of the record that the 
 server without one are those of the arrivals. Imports only the standard library.
 """
 
-from __future__ import annotations
-
 import http.client
 import json
 import time
@@ -30,10 +28,9 @@ RECORDS = ("usage", "timings", "metrics", "meta_info")
 
 @dataclass(slots=True)
 class LiveRequest:
-    """A request to the server at ``url``; iterating sends it and yields each text as it arrives.
-
-    ``options`` are further fields of the body (``max_tokens``, ``temperature``, ``model``). After the iteration, or an
-    interrupted one, :meth:`trace` has what was observed.
+    """A request to the server at ``url``; iterating sends it and yields each text as it arrives. ``options`` are
+    further fields of the body (``max_tokens``, ``temperature``, ``model``). After the iteration, or an interrupted one,
+    :meth:`trace` has what was observed.
     """
 
     url: str

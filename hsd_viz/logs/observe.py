@@ -3,8 +3,6 @@
 Read from traces, bench reports and imported records, or measured on a pair of models.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -86,9 +84,8 @@ class Observation:
         return [tuple(count(reached, k) for reached in reaches) for k in range(1, deepest + 1)]
 
     def survival(self) -> list[float]:
-        """Return S(k), the probability that the first k tokens of a draft are accepted, k = 1, 2, ...
-
-        A product of conditional acceptances; of equal ones where only means were observed.
+        """Return S(k), the probability that the first k tokens of a draft are accepted, k = 1, 2, ... A product of
+        conditional acceptances; of equal ones where only means were observed.
         """
         if not self.exact:
             deepest = max(depth for depth, _ in self.rounds)
@@ -117,7 +114,6 @@ class Observation:
 
 def observe(path: Path, stack: str | None = None) -> Observation:
     """Return the observation of a trace, a bench report (``stack``: one of its rows) or a record of another engine.
-
     Raises: ValueError: if the file is none of these.
     """
     try:
@@ -140,9 +136,8 @@ def observe(path: Path, stack: str | None = None) -> Observation:
 
 
 def from_traces(traces: Sequence[Trace], source: str) -> Observation:
-    """Return the observation of runs with one stack; imported records have the times that they report.
-
-    A plain step is that of the plain runs measured with them, else of forward passes over one token, else not observed.
+    """Return the observation of runs with one stack; imported records have the times that they report. A plain step is
+    that of the plain runs measured with them, else of forward passes over one token, else not observed.
     """
     if "counts" in traces[0].meta:
         return _imported(traces, source)
@@ -220,10 +215,9 @@ def _even(verifications: int, drafted: int, accepted: int) -> Counter:
 
 
 def from_report(data: dict[str, Any], stack: str | None, source: str) -> Observation:
-    """Return the observation of a row of a bench report: the first one with a drafter, or the one named ``stack``.
-
-    Only means are known; the time of a round that is not drafting counts as verification. A row with a draft model
-    needs a profile (``bench --profile``), which separates them.
+    """Return the observation of a row of a bench report: the first one with a drafter, or the one named ``stack``. Only
+    means are known; the time of a round that is not drafting counts as verification. A row with a draft model needs a
+    profile (``bench --profile``), which separates them.
     """
     rows = {row["stack"]: row for row in data["stacks"]}
     names = [name for name in rows if name != "target" and not name.startswith("hf-")]

@@ -13,8 +13,6 @@ Accepted forms, recognized for each entry by its keys:
 Nothing in a log is executed, and an entry that cannot be used is a :class:`BrokenEntry`, never an exception.
 """
 
-from __future__ import annotations
-
 import gzip
 import io
 import json
@@ -42,10 +40,9 @@ Questions = Mapping[str, tuple[str, Sequence[str]]]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request of a log. ``number`` is the line (or array element) it is from, from 1.
-
-    ``prompt`` is a text, messages, or ``None`` if only ``prompt_ids`` are given; ``output`` likewise. ``limit`` is the
-    request's max new tokens, where it is known.
+    """One request of a log. ``number`` is the line (or array element) it is from, from 1. ``prompt`` is a text,
+    messages, or ``None`` if only ``prompt_ids`` are given; ``output`` likewise. ``limit`` is the request's max new
+    tokens, where it is known.
     """
 
     number: int
@@ -66,10 +63,9 @@ class BrokenEntry:
 
 
 class LogReader:
-    """Yields the requests and the broken entries of a log after its first ``skip`` entries.
-
-    ``questions`` are the turns by question_id, for answer files. ``size`` is the size of the file in bytes. Raises:
-    ValueError: if the file cannot be opened.
+    """Yields the requests and the broken entries of a log after its first ``skip`` entries. ``questions`` are the turns
+    by question_id, for answer files. ``size`` is the size of the file in bytes. Raises: ValueError: if the file cannot
+    be opened.
     """
 
     def __init__(self, path: str | Path, skip: int = 0, questions: Questions | None = None) -> None:

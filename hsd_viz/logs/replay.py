@@ -4,8 +4,6 @@ Drafts of point masses never change the text (:mod:`hsd_viz.bench.replay`), so t
 each drafter would have saved follow from the log, exactly as a decode counts them. No model runs.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
@@ -37,10 +35,7 @@ MOST_REQUESTS, MOST_TEXT = 10_000, 200
 #: Broken entries that are reported one by one.
 EXAMPLES = 20
 #: Cost curves by name: cost of verifying 0, 1, 2, ... draft tokens, relative to a step without a draft.
-PRESETS = {
-    "cpu": cost_curve(CPU_MARGINAL).relative,
-    "free16": (*(1.0 for _ in range(17)), 1 + 1 / 16),
-}
+PRESETS = {"cpu": cost_curve(CPU_MARGINAL).relative, "free16": (*(1.0 for _ in range(17)), 1 + 1 / 16)}
 #: Seconds between two reports of progress.
 SHOW = 0.2
 #: Called with bytes read, bytes in all, and a text.
@@ -87,7 +82,6 @@ class ReplaySettings:
 
 def parse_cost(text: str) -> CostCurve:
     """Return the cost curve that ``text`` names: a preset, the relative cost of one more token, or c(0),c(1),...
-
     ``measured`` times the forward passes of the ladder's target on this machine. Raises: ValueError: if it is none of
     these.
     """
@@ -113,9 +107,8 @@ def parse_cost(text: str) -> CostCurve:
 
 
 def open_databases(tokenizer: LogTokenizer, folder: str | Path | None = None) -> SharedDatabases:
-    """Return the databases of ``folder``, else the shipped ones; none, with the reason, for another tokenizer.
-
-    Raises: ValueError: if a named folder has no database of the tokenizer.
+    """Return the databases of ``folder``, else the shipped ones; none, with the reason, for another tokenizer. Raises:
+    ValueError: if a named folder has no database of the tokenizer.
     """
     if folder is not None:
         if not tokenizer.vocabulary:
@@ -128,7 +121,6 @@ def open_databases(tokenizer: LogTokenizer, folder: str | Path | None = None) ->
 
 class LogReplay:
     """Replays a log. ``rows`` and ``refused`` (name -> reason) say what is replayed; ``tallies`` has the counts.
-
     ``first`` is the number of leading entries that are not judged (training). Raises: ValueError: if no drafter can be
     replayed.
     """
@@ -190,9 +182,8 @@ class LogReplay:
         return native_drafter(found, self._library) if self._library is not None else found
 
     def run(self, path: str | Path, progress: Progress | None = None) -> Iterator[TokenizedRequest]:
-        """Yield each request when it was replayed, from where the counts end.
-
-        Raises: ValueError: for a broken entry, if the settings are strict.
+        """Yield each request when it was replayed, from where the counts end. Raises: ValueError: for a broken entry,
+        if the settings are strict.
         """
         facts, warm = self.facts, any(row.warm for row in self.rows)
         resumed, part, known, shown = facts.entries, facts.part, 0, 0.0
@@ -255,12 +246,7 @@ class LogReplay:
     def to_dict(self) -> dict[str, Any]:
         """Return the state as JSON data, to resume from."""
         tallies = [tally.to_dict() for tally in self.tallies]
-        return {
-            "facts": asdict(self.facts),
-            "costs": self.costs.relative,
-            "tallies": tallies,
-            "listed": self.listed,
-        }
+        return {"facts": asdict(self.facts), "costs": self.costs.relative, "tallies": tallies, "listed": self.listed}
 
     def restore(self, data: dict[str, Any]) -> None:
         """Continue from the state of :meth:`to_dict`."""

@@ -53,7 +53,6 @@ class Counts:
 @dataclass(frozen=True, slots=True)
 class DrafterReport(Counts):
     """One row. By position k (from 1): rounds whose draft reached that depth, and rounds that accepted k or more.
-
     ``by_request`` has quantiles of the requests' tokens per forward pass, ``seconds`` is processor time.
     """
 
@@ -67,9 +66,8 @@ class DrafterReport(Counts):
 
 @dataclass(frozen=True, slots=True)
 class ReplayReport:
-    """The result of :func:`replay`; ``complete`` is False if it was interrupted.
-
-    ``requests`` lists the first requests with the tokens per forward pass of each drafter.
+    """The result of :func:`replay`; ``complete`` is False if it was interrupted. ``requests`` lists the first requests
+    with the tokens per forward pass of each drafter.
     """
 
     log: dict[str, Any]
@@ -333,9 +331,8 @@ def replay_sharded(
     progress: Progress | None = None,
     **options: Any,
 ) -> ReplayReport:
-    """Replay as :func:`replay` on the nodes of a Ray cluster, one drafter a task; all nodes read the same log.
-
-    Each task stores its own state beside ``state_file`` and resumes from it. Raises: ValueError: for bad input.
+    """Replay as :func:`replay` on the nodes of a Ray cluster, one drafter a task; all nodes read the same log. Each
+    task stores its own state beside ``state_file`` and resumes from it. Raises: ValueError: for bad input.
     """
     if build_databases is not None:
         raise ValueError("databases are built on one machine: build them first, then use --databases with --ray")

@@ -1,7 +1,5 @@
 """The requests of a log as token ids: tokenization, and signs of a wrong tokenizer."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,9 +33,8 @@ class TokenizedRequest:
 
 
 class LogTokenizer:
-    """A tokenizer by name: ``None`` (ids only), a ``tokenizer.json`` or its folder, a ladder name or a hub id.
-
-    Raises: ValueError: if there is no such tokenizer. ModuleNotFoundError: if the tokenizers library is missing.
+    """A tokenizer by name: ``None`` (ids only), a ``tokenizer.json`` or its folder, a ladder name or a hub id. Raises:
+    ValueError: if there is no such tokenizer. ModuleNotFoundError: if the tokenizers library is missing.
     """
 
     def __init__(self, name: str | Path | None = None, eos: int | None = None) -> None:
@@ -79,10 +76,8 @@ class LogTokenizer:
         self._folder = file.parent
 
     def tokenize(self, request: Request) -> TokenizedRequest:
-        """Return a request as token ids, which come before text where a request has both.
-
-        Raises: ValueError: if an id is outside the vocabulary, a text is not valid Unicode or needs a tokenizer, or the
-        output is empty.
+        """Return a request as token ids, which come before text where a request has both. Raises: ValueError: if an id
+        is outside the vocabulary, a text is not valid Unicode or needs a tokenizer, or the output is empty.
         """
         prompt = self._ids(request.prompt_ids, request.prompt, "prompt")
         output = self._ids(request.output_ids, request.output, "output")

@@ -1,7 +1,5 @@
 """Databases from the first part of a log, so that the rest can be judged with them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any

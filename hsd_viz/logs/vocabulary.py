@@ -8,8 +8,6 @@ Engines use the same words for different ratios. All of them follow from a few q
 1.2326
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -160,7 +158,6 @@ def complete(known: Mapping[str, Any]) -> dict[str, Any]:
 
 def convert(values: Mapping[str, Any], source: str, target: str = "hsd_viz") -> dict[str, Any]:
     """Return the metrics ``values`` of the vocabulary ``source`` in that of ``target``; ``None`` is not determined.
-
     Raises: ValueError: for an unknown vocabulary or metric.
     """
     for name in (source, target):

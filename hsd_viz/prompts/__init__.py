@@ -38,7 +38,6 @@ class Suite:
 
     def limited(self, limit: int | None) -> Suite:
         """Return the first ``limit`` prompts, taken from the categories in turn so that a short run covers all of them.
-
         Raises ValueError if ``limit`` is less than 1.
         """
         if limit is None or limit >= len(self.prompts):
@@ -52,9 +51,8 @@ class Suite:
 
 
 def read_bytes(path: Path, what: str) -> bytes:
-    """Return the content of a file of at most 64 MiB.
-
-    Raises ValueError if it cannot be read or is too large; the message calls it the ``what`` file.
+    """Return the content of a file of at most 64 MiB. Raises ValueError if it cannot be read or is too large; the
+    message calls it the ``what`` file.
     """
     try:
         with path.open("rb") as file:

@@ -11,8 +11,6 @@ as category. Where the source of a question may not be redistributed, the text i
 or ``messages``. Nothing is downloaded: the licence of the data has to be accepted first.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -51,9 +49,8 @@ HOW = "prepare the files with NVIDIA's prepare_data.py and give their path with 
 
 
 def read_questions(path: Path, name: str | None = None) -> Suite:
-    """Return the questions of a file as a suite; the categories of MT-bench become the one task ``mt_bench``.
-
-    Raises ValueError for a malformed line; the message names file and line.
+    """Return the questions of a file as a suite; the categories of MT-bench become the one task ``mt_bench``. Raises
+    ValueError for a malformed line; the message names file and line.
     """
     prompts: dict[str, Prompt] = {}
     for number, line in enumerate(read_bytes(path, "question").removeprefix(_BOM).split(b"\n"), start=1):
@@ -101,9 +98,8 @@ def _question(line: bytes) -> Prompt:
 
 
 def question_file(folder: Path | None = None, fetch: Callable[[], bytes] | None = None) -> Path:
-    """Return the question file of Spec-Bench, downloaded once into the cache ``folder``; its SHA-256 is checked.
-
-    Raises ValueError if it is not cached and cannot be downloaded, or ``HF_HUB_OFFLINE`` forbids network requests.
+    """Return the question file of Spec-Bench, downloaded once into the cache ``folder``; its SHA-256 is checked. Raises
+    ValueError if it is not cached and cannot be downloaded, or ``HF_HUB_OFFLINE`` forbids network requests.
     """
     path = (folder or cache_folder("suites")) / f"spec-bench-{SHA256[:12]}.jsonl"
     try:
@@ -160,9 +156,8 @@ def is_speed_bench(path: Path) -> bool:
 
 
 def read_speed_bench(path: Path) -> Suite:
-    """Return the questions of a file, without placeholders; the suite is named after its part of the data set.
-
-    Raises ValueError for a malformed row (the message names file and row), or if only placeholders are left.
+    """Return the questions of a file, without placeholders; the suite is named after its part of the data set. Raises
+    ValueError for a malformed row (the message names file and row), or if only placeholders are left.
     """
     prompts: dict[str, Prompt] = {}
     left_out = 0

@@ -1,7 +1,5 @@
 """Load suites of prompts: the shipped ones, Spec-Bench, SPEED-Bench, and custom files."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
@@ -30,11 +28,9 @@ def names() -> tuple[str, ...]:
 
 
 def load_suite(name_or_path: str) -> Suite:
-    """Load a suite by name, a ``.jsonl`` or ``.parquet`` file of questions or a text file of prompts.
-
-    Three or more blank lines separate the prompts of a text file. ``spec-bench`` is downloaded once.
-
-    Raises ValueError for an unknown name, and for a file that cannot be read or contains no prompt.
+    """Load a suite by name, a ``.jsonl`` or ``.parquet`` file of questions or a text file of prompts. Three or more
+    blank lines separate the prompts of a text file. ``spec-bench`` is downloaded once. Raises ValueError for an unknown
+    name, and for a file that cannot be read or contains no prompt.
     """
     if name_or_path == SPEC_BENCH:
         return read_questions(question_file(), SPEC_BENCH)

@@ -9,8 +9,6 @@ where ``</s>`` is the tokenizer's end-of-text token. ``plain`` is for models wit
 paragraphs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -38,9 +36,8 @@ class Template:
     tokenizer: Any
 
     def write(self, turns: Sequence[str], answers: Sequence[str]) -> list[int]:
-        """Return the prompt of the last of ``turns``; ``answers`` are those to all turns before it.
-
-        Raises ValueError if the tokenizer's chat template rejects the conversation.
+        """Return the prompt of the last of ``turns``; ``answers`` are those to all turns before it. Raises ValueError
+        if the tokenizer's chat template rejects the conversation.
         """
         if self.name == "chat":
             return self._chat(turns, answers)
@@ -78,11 +75,8 @@ class Template:
 
 
 def choose_template(tokenizer: Any, target: str, name: str = "auto") -> Template:
-    """Return a template by name.
-
-    ``auto`` is the tokenizer's own where it has one, Vicuna's for a Vicuna model, else ``plain``.
-
-    Raises ValueError for an unknown name, and for ``chat`` if the tokenizer has no template.
+    """Return a template by name. ``auto`` is the tokenizer's own where it has one, Vicuna's for a Vicuna model, else
+    ``plain``. Raises ValueError for an unknown name, and for ``chat`` if the tokenizer has no template.
     """
     own = bool(getattr(tokenizer, "chat_template", None))
     if name == "auto":

@@ -30,10 +30,9 @@ RETRY_SECONDS = 5
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What visitors may do. ``models`` are the allowed names; ``token`` is required from all if set.
-
-    ``hosts`` are the accepted Host headers (``*``: any); ``slots`` decodes run at a time, ``queue`` requests wait, at
-    most ``per_visitor`` of each visitor; a decode may take ``seconds``.
+    """What visitors may do. ``models`` are the allowed names; ``token`` is required from all if set. ``hosts`` are the
+    accepted Host headers (``*``: any); ``slots`` decodes run at a time, ``queue`` requests wait, at most
+    ``per_visitor`` of each visitor; a decode may take ``seconds``.
     """
 
     models: tuple[str, ...] = ("nano", "small", "target")
@@ -91,10 +90,8 @@ class Service:
         self._keys: dict[str, Stream] = {}
 
     def check(self, body: bytes) -> dict[str, Any]:
-        """Return the arguments of a decode.
-
-        Raises:
-            ValueError: if the body is not a valid request or exceeds a limit.
+        """Return the arguments of a decode. Raises: ValueError: if the body is not a valid request or exceeds a
+        limit.
         """
         try:
             request = DecodeRequest.model_validate_json(body)
@@ -121,11 +118,7 @@ class Service:
                 raise ValueError(f"stack: the model {model.name!r} is not offered here: use {allowed}")
 
     def open(self, request: dict[str, Any], visitor: str, key: str | None) -> "Stream":
-        """Take a place in the queue for a checked request.
-
-        Raises:
-            QueueFullError: if there is none.
-        """
+        """Take a place in the queue for a checked request. Raises: QueueFullError: if there is none."""
         return Stream(self, request, self.queue.join(visitor), key)
 
     def claim(self, key: str | None, stream: "Stream") -> None:

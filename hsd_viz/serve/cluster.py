@@ -1,7 +1,5 @@
 """The service on Ray Serve: one ingress that owns the queue, and any number of replicas that decode."""
 
-from __future__ import annotations
-
 import logging
 import math
 import signal
@@ -77,10 +75,9 @@ class Ingress:
 
 
 def build(arguments: dict[str, Any]) -> serve.Application:
-    """Return the application; the builder that ``serve deploy`` calls.
-
-    ``arguments``: ``settings`` (fields of :class:`~hsd_viz.serve.app.Settings`), ``engine`` (arguments of
-    :func:`hsd_viz.engine.local.load_engine`), ``replicas``, ``cpus`` and ``gpus`` of each replica.
+    """Return the application; the builder that ``serve deploy`` calls. ``arguments``: ``settings`` (fields of
+    :class:`~hsd_viz.serve.app.Settings`), ``engine`` (arguments of :func:`hsd_viz.engine.local.load_engine`),
+    ``replicas``, ``cpus`` and ``gpus`` of each replica.
     """
     replicas = int(arguments.get("replicas", 1))
     settings = replace(Settings(**arguments.get("settings", {})), slots=replicas)
@@ -103,10 +100,9 @@ def config(host: str, port: int, arguments: dict[str, Any]) -> str:
 
 
 def run(host: str, port: int, arguments: dict[str, Any], address: str | None = None) -> int:
-    """Serve until Ctrl-C or SIGTERM; ``arguments`` are those of :func:`build`.
-
-    Without ``address`` Ray is started on this machine and ends with the service; otherwise the service runs on the
-    cluster there and is removed from it at the end.
+    """Serve until Ctrl-C or SIGTERM; ``arguments`` are those of :func:`build`. Without ``address`` Ray is started on
+    this machine and ends with the service; otherwise the service runs on the cluster there and is removed from it at
+    the end.
     """
     logging.getLogger("ray.serve").setLevel(logging.ERROR)
     stopped = threading.Event()
@@ -129,10 +125,8 @@ def run(host: str, port: int, arguments: dict[str, Any], address: str | None = N
 
 
 def _ready(stopped: threading.Event) -> bool:
-    """Wait until all replicas have loaded their models; return False if interrupted.
-
-    Raises:
-        ValueError: if a replica cannot start.
+    """Wait until all replicas have loaded their models; return False if interrupted. Raises: ValueError: if a replica
+    cannot start.
     """
     while not stopped.wait(LOOK_SECONDS):
         application = serve.status().applications[APPLICATION]

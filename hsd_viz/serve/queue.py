@@ -1,7 +1,5 @@
 """A bounded queue that is fair to visitors: the one who was served least recently is next. Pure asyncio."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator
@@ -34,10 +32,9 @@ class Ticket:
 
 
 class FairQueue:
-    """Gives ``slots`` turns at a time. At most ``limit`` tickets wait, at most ``per_visitor`` of one visitor.
-
-    The next turn goes to the visitor whose last turn is longest ago; one who never had a turn comes first. So a
-    visitor with many requests delays the first request of another by at most one turn per slot.
+    """Gives ``slots`` turns at a time. At most ``limit`` tickets wait, at most ``per_visitor`` of one visitor. The next
+    turn goes to the visitor whose last turn is longest ago; one who never had a turn comes first. So a visitor with
+    many requests delays the first request of another by at most one turn per slot.
     """
 
     def __init__(self, slots: int, limit: int, per_visitor: int) -> None:
@@ -52,11 +49,7 @@ class FairQueue:
         return len(self._waiting)
 
     def join(self, visitor: str) -> Ticket:
-        """Return a ticket; :meth:`leave` must be called with it.
-
-        Raises:
-            QueueFullError: if there is no place.
-        """
+        """Return a ticket; :meth:`leave` must be called with it. Raises: QueueFullError: if there is no place."""
         own = sum(ticket.visitor == visitor for ticket in self._waiting)
         busy = self.running >= self.slots or self._waiting
         if busy and len(self._waiting) >= self.limit:

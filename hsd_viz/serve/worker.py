@@ -1,7 +1,5 @@
 """A worker: decodes one request at a time in a thread and yields its events as batches of records."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import sys

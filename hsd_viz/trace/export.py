@@ -1,11 +1,10 @@
-"""Export of a trace: CSV tables, and the Chrome trace event format, which ui.perfetto.dev and chrome://tracing open.
+"""Export of a trace: CSV tables, the Chrome trace event format, which ui.perfetto.dev and chrome://tracing open, and
+AIPerf's ``profile_export.jsonl`` (0.13.0) with its record of speculative decoding.
 
-In the latter there is one thread per lane: the nested rounds, then one lane per level with its calls. Counters step at
+In the second there is one thread per lane: the nested rounds, then one lane per level with its calls. Counters step at
 the end of each target round. Times are microseconds; the fraction keeps the trace's nanoseconds. Format: "Trace Event
 Format", Google.
 """
-
-from __future__ import annotations
 
 import json
 import os
@@ -29,9 +28,8 @@ _META = (
 
 
 def csv_tables(trace: Trace) -> dict[str, str]:
-    """Return the contents of ``tokens.csv``, ``drafts.csv``, ``rounds.csv`` and ``calls.csv`` by file name.
-
-    The columns are the fields of the rows in :mod:`hsd_viz.trace.records`; lists are JSON text, absent values empty.
+    """Return the contents of ``tokens.csv``, ``drafts.csv``, ``rounds.csv`` and ``calls.csv`` by file name. The columns
+    are the fields of the rows in :mod:`hsd_viz.trace.records`; lists are JSON text, absent values empty.
     """
     tables = {}
     for table in TABLES:
@@ -44,9 +42,7 @@ def csv_tables(trace: Trace) -> dict[str, str]:
 
 def write_csv(trace: Trace, folder: str | os.PathLike) -> list[Path]:
     """Write :func:`csv_tables` into ``folder``, created if missing, and return the paths. All four appear or none.
-
-    Raises:
-        OSError: if they cannot be written.
+    Raises: OSError: if they cannot be written.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -58,10 +54,9 @@ def write_csv(trace: Trace, folder: str | os.PathLike) -> list[Path]:
 
 
 def chrome_trace(trace: Trace) -> dict[str, Any]:
-    """Return the trace as one JSON object: ``traceEvents``, ``displayTimeUnit``, ``otherData``.
-
-    Complete events (``X``) have the category ``call`` or ``round``; counters (``C``) are ``tokens emitted`` and ``draft
-    tokens`` (accepted, not accepted) per target round.
+    """Return the trace as one JSON object: ``traceEvents``, ``displayTimeUnit``, ``otherData``. Complete events (``X``)
+    have the category ``call`` or ``round``; counters (``C``) are ``tokens emitted`` and ``draft tokens`` (accepted, not
+    accepted) per target round.
     """
     threads, texts = _threads(trace), _texts(trace)
     names = [_name(_ROUNDS, "rounds", 0), *(_name(tid, name, tid) for (_, name), tid in threads.items())]
@@ -135,3 +130,53 @@ def _counters(trace: Trace) -> list[dict[str, Any]]:
         events.append({**at, "name": "tokens emitted", "args": {"tokens": emitted}})
         events.append({**at, "name": "draft tokens", "args": drafted})
     return events
+
+
+def aiperf_record(trace: Trace, number: int = 0) -> dict[str, Any]:
+    """Return a trace as a line of AIPerf's ``profile_export.jsonl`` with its speculative-decoding record. Raises:
+    ValueError: for an imported trace whose source does not report each verification.
+    """
+    imported = trace.meta.get("imported") or {"engine": "hsd_viz"}
+    if "counts" in trace.meta and not trace.round_rows:
+        raise ValueError(f"the record of {imported['engine']} has no single verifications: AIPerf's form needs them")
+    target = max((row.level for row in trace.round_rows), default=0)
+    steps = [row for row in trace.round_rows if row.level == target and row.drafted]
+    accepted, drafted = [row.accepted for row in steps], [row.drafted for row in steps]
+    meta, figures = trace.meta, trace.metrics()
+    prefill, wall = meta.get("prefill_ns"), meta.get("wall_ns")
+    acceptance = {
+        "engine": imported["engine"],
+        "mean_acceptance_length": 1 + sum(accepted) / len(steps) if steps else 1.0,
+        "draft_acceptance_rate": sum(accepted) / sum(drafted) if steps else 0.0,
+        "acceptance_histogram": {str(j): n for j, n in sorted(Counter(accepted).items())},
+        "num_accepted_draft_tokens": sum(accepted),
+        "num_draft_tokens": sum(drafted),
+        "num_spec_steps": len(steps),
+        "num_spec_tokens": max(drafted, default=None),
+        "completion_tokens": figures["tokens"],
+        "per_step_accepted": accepted,
+        "per_step_drafted": drafted,
+    }
+    metrics = {
+        "input_sequence_length": (len(meta.get("prompt_ids") or []), "tokens"),
+        "output_sequence_length": (figures["tokens"], "tokens"),
+        "time_to_first_token": (None if prefill is None else prefill / 1e6, "ms"),
+        "request_latency": (None if wall is None else wall / 1e6, "ms"),
+    }
+    return {
+        "metadata": {
+            "session_num": number,
+            "turn_index": 0,
+            "request_start_ns": 0,
+            "request_end_ns": wall,
+            "worker_id": "hsd_viz",
+            "record_processor_id": "hsd_viz",
+            "benchmark_phase": "profiling",
+            "was_cancelled": meta.get("stop_reason") == "cancelled",
+        },
+        "metrics": {
+            name: {"value": value, "unit": unit} for name, (value, unit) in metrics.items() if value is not None
+        },
+        "spec_decode_acceptance": acceptance,
+        "error": None,
+    }

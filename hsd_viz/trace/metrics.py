@@ -8,8 +8,6 @@ A trace imported from another engine (:mod:`hsd_viz.logs.engines`) has counts in
 *not observed*: ``None``.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -31,10 +29,9 @@ def repetition_share(token_ids: Sequence[int]) -> float:
 
 
 def metrics(trace: Rows) -> dict[str, Any]:
-    """Return all metrics of one trace; rates are ``None`` where the denominator is zero. Times in seconds.
-
-    ``levels`` has one entry per verifying level, bottom first, with the histogram of accepted counts (index =
-    accepted); ``calls_by_level`` one per (level, name, kind).
+    """Return all metrics of one trace; rates are ``None`` where the denominator is zero. Times in seconds. ``levels``
+    has one entry per verifying level, bottom first, with the histogram of accepted counts (index = accepted);
+    ``calls_by_level`` one per (level, name, kind).
     """
     meta = trace.meta
     if "counts" in meta:
@@ -144,11 +141,7 @@ def target_round_of(rounds: Sequence[RoundRow]) -> dict[int, int]:
 
 
 def check(trace: Rows) -> None:
-    """Check the identities of a complete trace.
-
-    Raises:
-        ValueError: if one is violated; the message names the first.
-    """
+    """Check the identities of a complete trace. Raises: ValueError: if one is violated; the message names the first."""
     rounds = {r.id: r for r in trace.round_rows}
     target = max((r.level for r in trace.round_rows), default=0)
     top = [r for r in trace.round_rows if r.level == target]

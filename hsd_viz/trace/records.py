@@ -7,8 +7,6 @@ Times are integer nanoseconds from the start of the decode. A *level* is a stage
 Rows are named tuples: a round creates about fifteen, and a frozen dataclass takes six times as long to create.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -129,10 +127,9 @@ class RoundRow(NamedTuple):
 
 
 class CallRow(NamedTuple):
-    """One forward pass, launch or look-up. Calls never overlap: ``duration_ns`` is the call's own time.
-
-    ``round`` is the round it served (-1 for prefill), ``level`` and ``name`` identify the model or drafter, ``steps``
-    counts forward passes in one launch, ``fed`` tokens fed, ``cached`` tokens already in the KV cache.
+    """One forward pass, launch or look-up. Calls never overlap: ``duration_ns`` is the call's own time. ``round`` is
+    the round it served (-1 for prefill), ``level`` and ``name`` identify the model or drafter, ``steps`` counts forward
+    passes in one launch, ``fed`` tokens fed, ``cached`` tokens already in the KV cache.
     """
 
     round: int
@@ -165,9 +162,8 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The rows of one target round: its own is last in ``rounds``, those of the levels below come before it.
-
-    ``pieces`` gives the text of every token id in these rows that no earlier event contained.
+    """The rows of one target round: its own is last in ``rounds``, those of the levels below come before it. ``pieces``
+    gives the text of every token id in these rows that no earlier event contained.
     """
 
     tokens: list[TokenRow]
@@ -188,9 +184,8 @@ Event = Stage | Started | Step | Finished
 
 
 class Rows:
-    """The data of a recorded decode: ``meta`` and four lists of rows, in the order of events.
-
-    ``pieces`` maps each token id that occurs to its text.
+    """The data of a recorded decode: ``meta`` and four lists of rows, in the order of events. ``pieces`` maps each
+    token id that occurs to its text.
     """
 
     def __init__(self, meta: dict[str, Any]) -> None:

@@ -63,10 +63,9 @@ class TraceError(ValueError):
 
 
 class Trace(Rows):
-    """One decode: the rows (:class:`~hsd_viz.trace.records.Rows`) with tables, metrics and files.
-
-    ``tokens``, ``drafts``, ``rounds`` and ``calls`` are the rows as pandas DataFrames. ``len(trace)`` is the number of
-    emitted tokens.
+    """One decode: the rows (:class:`~hsd_viz.trace.records.Rows`) with tables, metrics and files. ``tokens``,
+    ``drafts``, ``rounds`` and ``calls`` are the rows as pandas DataFrames. ``len(trace)`` is the number of emitted
+    tokens.
     """
 
     def __init__(self, meta: dict[str, Any]) -> None:
@@ -185,11 +184,7 @@ class Trace(Rows):
 
     @classmethod
     def from_dict(cls, data: Any) -> Trace:
-        """Return the inverse of :meth:`to_dict`.
-
-        Raises:
-            TraceError: if ``data`` is not a complete trace.
-        """
+        """Return the inverse of :meth:`to_dict`. Raises: TraceError: if ``data`` is not a complete trace."""
         if not isinstance(data, dict) or data.get("format") != _FORMAT:
             raise TraceError(f"this is not an hsd_viz trace: {_describe_other(data)}")
         schema = data.get("schema")
@@ -231,11 +226,7 @@ class Trace(Rows):
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> Trace:
-        """Read a trace.
-
-        Raises:
-            TraceError: if the file is missing, invalid or of a newer version.
-        """
+        """Read a trace. Raises: TraceError: if the file is missing, invalid or of a newer version."""
         path = Path(path)
         try:
             payload = path.read_bytes()

@@ -5,8 +5,6 @@ A record has the key ``event``: ``queued`` (``position``, 1 is next), ``stage``,
 fields (:mod:`hsd_viz.trace.records`).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from hsd_viz.trace.records import Event, Finished, Stage, Started, Step
@@ -46,10 +44,8 @@ class EventReader:
         self.trace: Trace | None = None
 
     def read(self, record: Any) -> Event:
-        """Return the event of a record; a queued request is a :class:`~hsd_viz.trace.Stage`.
-
-        Raises:
-            ServerError: if the record reports an error or is not valid.
+        """Return the event of a record; a queued request is a :class:`~hsd_viz.trace.Stage`. Raises: ServerError: if
+        the record reports an error or is not valid.
         """
         try:
             return self._read(record)

@@ -38,7 +38,8 @@ FORM = {
 @dataclass(frozen=True, slots=True)
 class Asked:
     """A parsed address: recording, event number (from 1, as in the player), title of the tab, fields of the form, a
-    message per ignored parameter, and a step of the tour by its key."""
+    message per ignored parameter, and a step of the tour by its key.
+    """
 
     trace: str | None = None
     step: int | None = None
@@ -117,7 +118,8 @@ class Address(LinkedView):
     ``state`` are the parameters of the page as it is: the browser writes them into its address, with an entry of its
     history for another recording or tab. :meth:`go` moves the page to an event. ``asked(query)`` is called in a
     preheated kernel when the browser sends its query, ``back(query)`` when the user returns to an entry of the
-    history."""
+    history.
+    """
 
     _esm = STATIC / "address.js"
     _css = STATIC / "address.css"
@@ -126,6 +128,8 @@ class Address(LinkedView):
     #: {run, step}: cursor target, applied once that run is shown.
     start = traitlets.Dict().tag(sync=True)
     state = traitlets.Dict().tag(sync=True)
+    #: Number of the last return to an entry of the history that ``state`` has followed.
+    returned = traitlets.Int(0).tag(sync=True)
     served = traitlets.Bool(False).tag(sync=True)
     waits = traitlets.Bool(False).tag(sync=True)
 
@@ -153,6 +157,8 @@ class Address(LinkedView):
                 self._asked(content["query"])
         elif content.get("kind") == "back" and self._back is not None:
             self._back(content["query"])
+            if isinstance(content.get("number"), int):
+                self.returned = content["number"]
 
 
 def _short(value: str) -> str:

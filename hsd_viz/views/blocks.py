@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import traitlets
@@ -39,6 +39,8 @@ BOTTOM_WORDS = {
 OPTION_WORDS = {"window": "Lookahead window", "original": "first published version", "short": "short n-grams"}
 #: Limits on messages from the browser, which are not trusted.
 MOST_PARTS, MOST_NAME = 16, 400
+#: How the page allows what it refuses.
+OTHER_MODELS = "need `hsd-viz dashboard --allow-models`"
 
 
 class StackBlocks(View):
@@ -46,7 +48,8 @@ class StackBlocks(View):
 
     ``text`` is the stack's text, parsed by :func:`hsd_viz.stack.parse`. If it is invalid, ``error`` has the reason and
     the blocks keep ``shown``, the last valid stack. ``names`` are the allowed models; ``None`` allows any, and
-    ``offered`` lists the available ones."""
+    ``offered`` lists the available ones.
+    """
 
     _esm = STATIC / "blocks.js"
     _css = STATIC / "blocks.css"
@@ -102,13 +105,23 @@ class StackBlocks(View):
             self.text = str(stack)
 
 
+def spelled_out(stacks: Iterable[Stack]) -> str:
+    """Return what the draft sources and hierarchies among some stacks are, each once; "" without any."""
+    stacks = list(stacks)
+    names = dict.fromkeys(stack.bottom.name for stack in stacks if stack.bottom is not None)
+    found = [f"{name}: {BOTTOM_WORDS[name]}" for name in names if name in BOTTOM_WORDS]
+    if any(len(stack.drafts) > 1 for stack in stacks):
+        found.append("several draft models: Hierarchical Speculative Decoding (HSD)")
+    return f"{'; '.join(found)}." if found else ""
+
+
 def allowed(stack: Stack, names: Sequence[str] | None) -> Stack:
     """Return the stack. Raises: StackError: if it names a model not in ``names`` (``None``: any)."""
     options = stack.bottom.items if stack.bottom is not None and stack.bottom.name == "auto" else ()
     for name in (*(m.name for m in stack.models), *(item for item in options if item not in DRAFT_SOURCES["auto"])):
         if names is not None and split_skip(name)[0] not in names:
-            way = "other models need `hsd-viz dashboard --allow-models`"
-            raise StackError(f"'{name}' is not allowed on this page: use {', '.join(names)}; {way}")
+            use = f"use {', '.join(names)}; other models {OTHER_MODELS}"
+            raise StackError(f"'{name}' is not allowed on this page: {use}")
     return stack
 
 

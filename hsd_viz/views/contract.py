@@ -135,7 +135,8 @@ class Append:
 @dataclass(frozen=True, slots=True)
 class Event:
     """An event of a target round: its draft is proposed, a draft token gets its verdict, or the round's own token is
-    drawn. ``token`` indexes the text's token at that position, ``shown`` counts the tokens emitted after the event."""
+    drawn. ``token`` indexes the text's token at that position, ``shown`` counts the tokens emitted after the event.
+    """
 
     kind: Literal["draft", "verdict", "token"]
     round: int

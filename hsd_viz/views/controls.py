@@ -13,6 +13,7 @@ import traitlets
 from hsd_viz.stack import parse
 from hsd_viz.trace.records import DEFAULT_RULE, RULES
 from hsd_viz.views.blocks import StackBlocks, allowed
+from hsd_viz.views.more import USUAL, Machine, More
 from hsd_viz.views.number_field import NumberField, written
 from hsd_viz.views.presets import PROMPTS, STACKS, TEMPERATURE
 
@@ -31,8 +32,7 @@ GREEDY = (
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The form's values. ``options`` are keyword arguments of ``Engine.decode``; device and dtype ``None``: the
-    engine's choice.
+    """The form's values. ``options`` are keyword arguments of ``Engine.decode``, ``machine`` those of the engine.
 
     ``beside_plain``: also run plain decoding, to measure the speed-up.
     """
@@ -40,8 +40,7 @@ class Request:
     prompt: str
     stack: str
     options: dict[str, Any]
-    device: str | None
-    dtype: str | None
+    machine: Machine = USUAL
     beside_plain: bool = False
 
 
@@ -63,7 +62,8 @@ class Controls(widgets.VBox):
 
     ``recordings`` are (title, name), none selected at first; ``names`` the allowed model names (``None``: any),
     ``offered`` those in the block editor if any is allowed. If nothing can be decoded (``live`` is false), the form is
-    empty and the picker gives the reason."""
+    empty and the picker gives the reason.
+    """
 
     def __init__(
         self,
@@ -71,6 +71,7 @@ class Controls(widgets.VBox):
         names: Sequence[str] | None,
         live: bool,
         offered: Sequence[str] = (),
+        loads: bool = True,
     ) -> None:
         self._names = names
         self.recording = widgets.Dropdown(options=recordings, value=None, description="Recording")
@@ -83,8 +84,8 @@ class Controls(widgets.VBox):
         self.prompt = widgets.Textarea(PROMPTS[0].prompt, description="Prompt", rows=8, continuous_update=True)
         self.prompt.add_class("hsd-code")
         options = [*((f"{stack}  ({words})", stack) for stack, words in STACKS), ("custom", "")]
-        self.stacks = widgets.Dropdown(options=options, value=STACKS[1][0], description="Stack preset")
-        self.stack = widgets.Text(STACKS[1][0], description="Stack", continuous_update=False)
+        self.stacks = widgets.Dropdown(options=options, value=STACKS[0][0], description="Stack preset")
+        self.stack = widgets.Text(STACKS[0][0], description="Stack", continuous_update=False)
         self.stack.add_class("hsd-code")
         self.blocks = StackBlocks(self.stack.value, names, offered)
         traitlets.link((self.stack, "value"), (self.blocks, "text"))
@@ -100,6 +101,7 @@ class Controls(widgets.VBox):
         self.device = widgets.Dropdown(options=[("automatic", ""), ("cpu", "cpu")], description="Device")
         dtypes = ("float32", "bfloat16", "float64")
         self.dtype = widgets.Dropdown(options=[("automatic", ""), *((d, d) for d in dtypes)], description="Number type")
+        self.more = More(names, loads)
         self.beside = widgets.Checkbox(True, description="Measure speed-up over plain decoding", indent=False)
         self.run = _button("Run", "Decode the prompt with the stack (Ctrl+Enter)", "hsd-primary")
         self.cancel = _classes(_button("Cancel", "Stop after the current token", "hsd-quiet"), "hsd-cancel")
@@ -136,7 +138,7 @@ class Controls(widgets.VBox):
         buttons = _classes(widgets.HBox([self.run, self.cancel]), "hsd-buttons")
         fields = [*self.numbers, self.rule, self.device, self.dtype]
         choices = [self.undo, self.preset, self.blurb, self.prompt, self.stacks, self.stack, self.blocks]
-        return [*choices, buttons, self.beside, _grid(fields), self.greedy]
+        return [*choices, buttons, self.beside, _grid(fields), self.greedy, self.more]
 
     def request(self) -> Request:
         """Return the form's values. Raises: ValueError: if a field is invalid."""
@@ -151,8 +153,13 @@ class Controls(widgets.VBox):
             "seed": self.seed.value,
             "rule": self.rule.value,
         }
-        device, dtype = self.device.value or None, self.dtype.value or None
-        return Request(self.prompt.value, self.stack.value.strip(), options, device, dtype, self.beside.value)
+        if self.more.chat.value:
+            options["chat"] = True
+        return Request(self.prompt.value, self.stack.value.strip(), options, self.machine(), self.beside.value)
+
+    def machine(self) -> Machine:
+        """Return the options of the engine. Raises: ValueError: if one is not allowed on this page."""
+        return self.more.machine(self.device.value or None, self.dtype.value or None)
 
     def check_stack(self) -> None:
         """Check the stack. Raises: StackError: if it is invalid or names a model that is not allowed."""
@@ -191,6 +198,7 @@ class Controls(widgets.VBox):
             "device": self.device.value,
             "dtype": self.dtype.value,
             "beside": self.beside.value,
+            **self.more.state(),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -207,6 +215,7 @@ class Controls(widgets.VBox):
                 menu.value = state[name]
         if isinstance(state.get("beside"), bool):
             self.beside.value = state["beside"]
+        self.more.restore(state)
 
     def remember(self, state: dict[str, Any], own: dict[str, Any] | None) -> None:
         """Restore a stored form, and the one that it replaced."""
@@ -238,7 +247,7 @@ class Controls(widgets.VBox):
             self._offer_undo()
 
     def _offer_undo(self) -> None:
-        self.undo.layout.display = None if self.own is not None else "none"
+        self.undo.layout.display = "none" if self.own in (None, self.state()) else None
 
     def _use_prompt(self, _change: Any) -> None:
         if self.preset.value < 0:
@@ -263,7 +272,7 @@ class Controls(widgets.VBox):
         self.stacks.value = self.stack.value if self.stack.value in known else ""
 
 
-def values_of(meta: dict[str, Any]) -> dict[str, str]:
+def values_of(meta: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a form that would decode a trace again, as :meth:`Controls.state`."""
     sampling = meta.get("sampling") or {}
     numbers = {
@@ -276,7 +285,8 @@ def values_of(meta: dict[str, Any]) -> dict[str, str]:
         numbers["length"] = min(MAX_NEW_TOKENS, length)
     texts = {name: written(number) for name, number in numbers.items()}
     stack = {"stack": str(meta["stack"])} if meta.get("stack") else {}
-    return {"prompt": str(meta.get("prompt", "")), "rule": sampling.get("rule", "token"), **stack, **texts}
+    form = {"prompt": str(meta.get("prompt", "")), "rule": sampling.get("rule", "token")}
+    return {**form, "chat": bool(meta.get("chat")), **stack, **texts}
 
 
 def _classes(widget: widgets.DOMWidget, *names: str) -> widgets.DOMWidget:

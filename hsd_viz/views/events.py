@@ -9,7 +9,8 @@ from hsd_viz.trace import DraftRow, Trace
 
 class RunEvent(NamedTuple):
     """An event of a target round: its draft is proposed (``draft``), a draft token gets its ``verdict``, or the round's
-    own ``token`` is drawn. ``token`` indexes the text's token at that position, ``draft`` is the row of a verdict."""
+    own ``token`` is drawn. ``token`` indexes the text's token at that position, ``draft`` is the row of a verdict.
+    """
 
     kind: str
     round: int

@@ -17,7 +17,8 @@ class Files:
     """The two buttons, ``open`` and ``save``.
 
     ``run()`` returns the run to save or ``None``, ``opened(trace, name)`` receives an opened run. Errors go to
-    ``notice`` and leave the page unchanged. Both are disabled while ``busy``."""
+    ``notice`` and leave the page unchanged. Both are disabled while ``busy``.
+    """
 
     def __init__(self, run: Callable[[], Trace | None], opened: Callable[[Trace, str], None], notice: Notice) -> None:
         self._run, self._opened, self._notice = run, opened, notice

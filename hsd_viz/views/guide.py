@@ -46,9 +46,12 @@ class Guide:
         self._toured = ""
         #: The address so far, if it has to wait for what the browser stored; whether it is being followed.
         self._query, self._depth = "", 0
+        #: What the browser stored, until the address is known; the form of a run still to be read, with its menu value.
+        self._stored: dict[str, Any] | None = None
+        self._form: tuple[str, dict[str, Any]] | None = None
         guard = page.notice.guard
         self.session = Session(guard(self._arrived), page.history.list, guard(page.history.opened))
-        self.address = Address(page.stream.group, guard(self.follow), guard(partial(self.follow, back=True)))
+        self.address = Address(page.stream.group, guard(self._asked), guard(partial(self.follow, back=True)))
         self.tour = Tour(
             self, page.stream.group, self._names, guard=partial(guard, expected_title="The tour cannot start")
         )
@@ -57,18 +60,25 @@ class Guide:
     def _watch(self) -> None:
         """Follow what the address and the browser's storage hold."""
         controls = self._page.controls
-        for field in (controls.prompt, controls.stack, controls.device, controls.dtype, controls.beside):
-            field.observe(lambda _change: self.changed(), "value")
+        more, menus = controls.more, (controls.rule, controls.device, controls.dtype, controls.beside)
+        for field in (controls.prompt, controls.stack, *menus, more.chat, more.target, more.databases):
+            field.observe(lambda _change: self._edited(), "value")
         for field in controls.numbers:
-            field.observe(lambda _change: self.changed(), "text")
+            field.observe(lambda _change: self._edited(), "text")
         self._page.tabs.strip.observe(lambda _change: self.changed(), "selected")
+
+    def _edited(self) -> None:
+        if self._form is not None and not self._depth:
+            # An edit made while a run is read stays, too.
+            self._form = (self._form[0], self._page.controls.state())
+        self.changed()
 
     def changed(self) -> None:
         """Store the form, and write the address of the page as it is."""
         if self._depth:
             return
         controls = self._page.controls
-        if self.session.ready:
+        if self.session.ready and self._stored is None:
             self.session.form = {"form": controls.state(), "own": controls.own}
         state = parameters(controls.changed()) if self.fills else {}
         shown = self._page.history.name_of(controls.recording.value)
@@ -96,16 +106,47 @@ class Guide:
         self.follow(query_at_start() or "")
 
     def _arrived(self, stored: dict[str, Any] | None) -> None:
-        """Take what the browser stored: a kept run that the address names, and the form unless the address has it."""
+        """Take what the browser stored, once the address is known."""
+        self._stored = stored or {}
+        if not self.address.waits:
+            self._take_stored()
+
+    def _asked(self, query: str) -> None:
+        """Follow the address of a page whose kernel was started before it; the browser may have reported earlier."""
+        self.follow(query)
+        if self._stored is not None:
+            self._take_stored()
+
+    def _take_stored(self) -> None:
+        """Show a kept run that the address names; restore the stored form unless the address has one."""
+        stored, self._stored = self._stored or {}, None
+        controls = self._page.controls
+        form, own = stored.get("form"), stored.get("own")
         asked = read(self._query, [*self._names, *self._kept()])
-        if KEPT.replace(":", "%3A") in self._query or KEPT in self._query:
-            self.follow(self._query)
-        form, own = (stored or {}).get("form"), (stored or {}).get("own")
         with self.followed():
+            if KEPT.replace(":", "%3A") in self._query or KEPT in self._query:
+                self.follow(self._query)
             if isinstance(form, dict) and asked.form:
-                self._page.controls.remember({}, form)
+                controls.remember({}, form)
             elif isinstance(form, dict):
-                self._page.controls.remember(form, own if isinstance(own, dict) else None)
+                controls.remember(form, own if isinstance(own, dict) else None)
+                self._await(form)
+
+    def _await(self, form: dict[str, Any]) -> None:
+        """Have ``form`` stay over the run that is shown, if that has still to be read from the browser."""
+        value = self._page.controls.recording.value
+        self._form = (value, form) if self._page.history.reads(value) else None
+
+    def fill(self, value: str, meta: dict[str, Any]) -> None:
+        """Fill the form from the run of a menu value; fields of an address or a stored form stay over it."""
+        controls, waited = self._page.controls, self._form
+        self._form = None
+        if not self.fills:
+            return
+        own = controls.own
+        controls.fill(meta)
+        if waited is not None and waited[0] == value:
+            controls.remember(waited[1], own)
 
     def follow(self, query: str, *, back: bool = False) -> None:
         """Apply a query string; report ignored parameters. ``back``: what it does not name is as on a new page."""
@@ -124,7 +165,8 @@ class Guide:
             elif self._names and (back or not recording.value):
                 recording.value = self._names[0]
             if asked.form:
-                page.controls.restore(asked.form)
+                page.controls.remember(asked.form, page.controls.own)
+            self._await(asked.form)
             if asked.tab or back:
                 page.tabs.strip.selected = page.tabs.strip.titles.index(asked.tab) if asked.tab else 0
         trace = page.trace

@@ -123,7 +123,8 @@ def token_cost(cost: LevelCost, target: bool) -> tuple[float, str]:
     """Return a model's cost per token in ms inside runs, and its description.
 
     For the target: a forward pass over one token. For a draft model: one token of a draft of :data:`USUAL` tokens,
-    launch included. If no one-token pass was measured, the smallest measured width counts."""
+    launch included. If no one-token pass was measured, the smallest measured width counts.
+    """
     if not target and cost.draft is not None:
         return cost.alone(USUAL) / USUAL, f"one token of a draft of {USUAL}, launch included"
     fewest = sum(ms == cost.forward[0] for ms in cost.forward)

@@ -60,6 +60,11 @@ class History:
         """Return the run of a menu value; ``None`` while a kept one is read from the browser."""
         return self.last if value == LIVE else self._page.session.get(value.removeprefix(KEPT))
 
+    def reads(self, value: Any) -> bool:
+        """Whether the run of a menu value has still to be read from the browser."""
+        name = str(value or "")
+        return name.startswith(KEPT) and not self._page.session.holds(name.removeprefix(KEPT))
+
     def opened(self, name: str, trace: Trace | None) -> None:
         """Show a kept run that has been read, if it is still chosen; ``None``: it is no longer stored."""
         if trace is None:

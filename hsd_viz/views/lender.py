@@ -11,6 +11,7 @@ from functools import partial
 from hsd_viz.engine import Engine, decode_beside_plain, prepare
 from hsd_viz.trace import Event, Stage
 from hsd_viz.views.controls import Request
+from hsd_viz.views.more import USUAL, Machine
 
 LADDER = ("nano", "small", "target")
 
@@ -19,11 +20,12 @@ class Lender:
     """Decode form requests and lend the engine to measurements on the page. Call from worker threads only.
 
     ``engine`` is ``None`` until loaded. ``allow_models`` allows hub models and paths in stacks. ``found_gpu()`` is
-    called after loading an engine on a machine with a GPU."""
+    called after loading an engine on a machine with a GPU.
+    """
 
     def __init__(self, engine: Engine | None, allow_models: bool, found_gpu: Callable[[], None]) -> None:
         self.engine, self._own = engine, engine is None
-        self._key: tuple[str | None, str | None] = (None, None)
+        self._machine = USUAL
         self._allow_models, self._found_gpu = allow_models, found_gpu
         if self.loads:
             prepare()
@@ -45,25 +47,28 @@ class Lender:
 
     def decode(self, request: Request) -> Iterator[Event]:
         """Yield the events of a request, model loading first. Raises as :meth:`hsd_viz.engine.base.Engine.decode`."""
-        key = (request.device, request.dtype)
-        if self._own and (self.engine is None or key != self._key):
+        if not self._fits(request.machine):
             yield Stage("loading PyTorch")
-            self._load(*key)
+            self._load(request.machine)
         decode = partial(decode_beside_plain, self.engine) if request.beside_plain else self.engine.decode
         yield from decode(request.prompt, request.stack, **request.options)
 
-    def lend(self) -> Engine:
-        """Return the engine, loading it if needed."""
-        if self.engine is None:
-            self._load(None, None)
+    def lend(self, machine: Machine) -> Engine:
+        """Return the engine with these options, loading it if needed."""
+        if not self._fits(machine):
+            self._load(machine)
         return self.engine
 
-    def _load(self, device: str | None, dtype: str | None) -> None:
+    def _fits(self, machine: Machine) -> bool:
+        return not self._own or (self.engine is not None and machine == self._machine)
+
+    def _load(self, machine: Machine) -> None:
         from hsd_viz.engine.local import load_engine
 
         self.engine = None  # frees the previous models
-        self.engine = load_engine(device=device, dtype=dtype, threads=_threads(), allow_models=self._allow_models)
-        self._key = (device, dtype)
+        allow = self._allow_models
+        self.engine = load_engine(**machine._asdict(), threads=_threads(), allow_models=allow)
+        self._machine = machine
         torch = sys.modules.get("torch")
         if torch is not None and torch.cuda.is_available():
             self._found_gpu()

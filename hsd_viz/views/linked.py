@@ -20,7 +20,8 @@ A *group* is one run and one cursor. Views with the same ``group`` trait belong 
     group, store, palette }) => { …; return cleanup; })``. It draws into ``root``, listens to ``store.listeners``
     (``(what, from)``: ``"reset"``, ``"append"``) and ``group.listeners`` (``(cursor, before)``), moves the cursor only
     with ``group.hover``, ``group.pin`` and ``group.go``, and removes its listeners in ``cleanup``. Key events of
-    focusable nodes (``focusable(node)``) reach ``root``."""
+    focusable nodes (``focusable(node)``) reach ``root``.
+"""
 
 from __future__ import annotations
 

@@ -23,7 +23,8 @@ class LocalityMap(View):
     j.
 
     Coloured marks were drafted from there and accepted; grey ones repeat at least ``least`` tokens (set by a slider)
-    without being copied. The row below the map has the source of every token."""
+    without being copied. The row below the map has the source of every token.
+    """
 
     _esm = STATIC / "locality_map.js"
     _css = STATIC / "locality_map.css"

@@ -49,7 +49,8 @@ class PageRun:
 
     def start(self, events: Callable[[], Iterator[Event]], kind: str, words: str, pace: float = 1.0) -> None:
         """Start a run from ``events()``. ``kind`` is ``live`` or ``replay`` (at ``pace``), ``words`` the first stage
-        text."""
+        text.
+        """
         self._kind, self._cancelled, self._pace = kind, False, pace
         self._page.occupy(True)
         self._page.readout.busy(Stage(words))

@@ -128,7 +128,8 @@ def snapshot(trace: Trace) -> dict[str, Any]:
 
 def head(meta: dict[str, Any]) -> dict[str, Any]:
     """Return the meta that views show: prompt, its token ids if known, level names, and under ``meta`` the stack,
-    sampling, and the times (ns) of prefill and of the decode (``None`` until known)."""
+    sampling, and the times (ns) of prefill and of the decode (``None`` until known).
+    """
     return {
         "prompt": str(meta.get("prompt", "")),
         "prompt_ids": list(meta.get("prompt_ids") or []),

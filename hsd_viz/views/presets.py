@@ -89,11 +89,11 @@ def main():
     ),
 )
 
-#: Preset stacks with descriptions.
+#: Preset stacks with descriptions: one draft model, databases, hierarchies, then baselines.
 STACKS = (
+    ("nano:4 > target", "one draft model"),
     ("db > target", "databases"),
     ("db > nano:4 > target", "databases below one draft model"),
-    ("nano:4 > target", "one draft model"),
     ("nano:4 > small:8 > target", "two draft models: Hierarchical Speculative Decoding (HSD)"),
     ("db > nano:4 > small:8 > target", "databases below HSD with two draft models"),
     ("auto > target", "the fastest stack for this machine"),

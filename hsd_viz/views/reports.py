@@ -12,6 +12,7 @@ import anywidget
 import traitlets
 
 from hsd_viz.figures.drafting_data import study_of
+from hsd_viz.stack import Stack, parse_bench
 from hsd_viz.views.scripts import STATIC
 from hsd_viz.words import counted
 
@@ -86,6 +87,12 @@ def report_of(content: bytes, name: str) -> Report | dict[str, Any]:
 def is_ablation(report: Report | dict[str, Any]) -> TypeGuard[dict[str, Any]]:
     """Return whether it is an ablation of databases, not a bench report."""
     return isinstance(report, dict)
+
+
+def stacks_of(report: Report) -> list[Stack]:
+    """Return the stacks of a report, without transformers' own loops and without what follows a name in brackets."""
+    parsed = [parse_bench(s.stack.partition(" (")[0]) for s in report.stacks]
+    return [stack for stack in parsed if isinstance(stack, Stack)]
 
 
 def title_of(report: Report | dict[str, Any]) -> str:

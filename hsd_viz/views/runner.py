@@ -36,7 +36,8 @@ class Run:
     """Run ``events()`` (from an engine's ``decode``) to its end, or until :meth:`cancel`.
 
     ``on_end`` is called exactly once, with the trace so far (or ``None``) and the error, if any. An error of the
-    watcher also ends the decode."""
+    watcher also ends the decode.
+    """
 
     def __init__(self, events: Callable[[], Iterator[Event]], watcher: Watcher) -> None:
         self._events, self._watcher = events, watcher

@@ -86,6 +86,14 @@ def titled(text: str, *below: widgets.Widget) -> widgets.VBox:
     return box
 
 
+def toggled(row: widgets.Box, label: str, tooltip: str, form: widgets.Widget) -> None:
+    """Add a button to ``row`` that shows and hides ``form``, hidden at first."""
+    form.layout.display = "none"
+    toggle = widgets.ToggleButton(False, description=label, tooltip=tooltip)
+    toggle.observe(lambda change: setattr(form.layout, "display", None if change["new"] else "none"), "value")
+    row.children = (*row.children, toggle)
+
+
 def menu(label: str, options: Sequence[tuple[str, Any]], value: Any) -> tuple[widgets.Dropdown, widgets.Box]:
     """Build a labelled menu; return it and its box."""
     dropdown = widgets.Dropdown(options=list(options), value=value, description=label)

@@ -8,15 +8,17 @@ import ipywidgets as widgets
 
 from hsd_viz import figures
 from hsd_viz.bench.verdict import FASTEST_OF_KIND, fastest_of_kind
+from hsd_viz.intervals import LEAST
 from hsd_viz.views.bench_run import BenchRun
+from hsd_viz.views.blocks import spelled_out
 from hsd_viz.views.chart import Chart
 from hsd_viz.views.controls import Prose
 from hsd_viz.views.notice import Notice
 from hsd_viz.views.open_file import OpenFile
-from hsd_viz.views.reports import MAX_BYTES, ReportTables, is_ablation, report_of, saved_reports, title_of
+from hsd_viz.views.reports import MAX_BYTES, ReportTables, is_ablation, report_of, saved_reports, stacks_of, title_of
 from hsd_viz.views.save import Save
 from hsd_viz.views.save_forms import REPORT_FORMS, SavedFile, saved_report
-from hsd_viz.views.section import Page, Section, menu, refill, titled, tried
+from hsd_viz.views.section import Page, Section, menu, refill, titled, toggled, tried
 
 if TYPE_CHECKING:
     from hsd_viz.bench.report import Report
@@ -32,7 +34,7 @@ class BenchmarkSection(Section):
     follows = False
     words = (
         "Stacks compared over a suite of prompts: a report of hsd-viz bench --json, or a small bench measured here. "
-        "Values have 95\u00a0% intervals over prompts and include the repetition of the texts."
+        f"Values of {LEAST} or more prompts have 95\u00a0% intervals, and all include the repetition of the texts."
     )
 
     def __init__(self, page: Page) -> None:
@@ -57,10 +59,7 @@ class BenchmarkSection(Section):
         if getattr(self.page, "can_measure", False):
             self.bench = BenchRun(self.page, self.notice.guard(self._on_measured))
             form = titled("New measurement", self.bench)
-            form.layout.display = "none"
-            toggle = widgets.ToggleButton(False, description="Measure here", tooltip="Show the form for a small bench")
-            toggle.observe(lambda change: setattr(form.layout, "display", None if change["new"] else "none"), "value")
-            box.children = (*box.children, toggle)
+            toggled(box, "Measure here", "Show the form for a small bench", form)
             self.add(box, self.purpose, form, self.notice, self.report)
         else:
             self.add(box, self.purpose, self.notice, self.report)
@@ -121,6 +120,8 @@ class BenchmarkSection(Section):
                 ReportTables(report, "summary"),
                 chart(figures.speedup),
                 ReportTables(report, "tables"),
+                Prose(spelled_out(stacks_of(report))),
+                chart(figures.small_multiples),
                 chart(figures.by_category, first=fastest_of_kind(report), rule=FASTEST_OF_KIND),
                 chart(figures.speed_plane),
             ]

@@ -14,17 +14,24 @@ from hsd_viz import figures
 from hsd_viz.figures.latency_sources import Basis, basis_of, of_run, recorded, temperature_words
 from hsd_viz.latency.inputs import Calibration
 from hsd_viz.machine import cpu_model
+from hsd_viz.stack import parse
 from hsd_viz.trace import Trace
 from hsd_viz.views.chart import Chart
 from hsd_viz.views.controls import Prose
 from hsd_viz.views.hierarchy import HierarchyGraph
 from hsd_viz.views.latency_whatif import OneDraftWhatIf, SecondDraftWhatIf
+from hsd_viz.views.notice import Notice
+from hsd_viz.views.plan_run import PlanRun
 from hsd_viz.views.presets import TEMPERATURE
-from hsd_viz.views.section import Page, Section, menu, refill, sentence, titled, tried
+from hsd_viz.views.section import Page, Section, menu, refill, sentence, titled, toggled, tried
 from hsd_viz.words import counted
 
-RECORDED, RUN = "recorded", "run"
-RECORDED_WORDS = "bundled recordings (greedy)"
+RECORDED, RUN, HERE = "recorded", "run", "here"
+RECORDED_WORDS = f"bundled recordings ({temperature_words(TEMPERATURE)})"
+STACKING = (
+    "When stacking pays: the second draft model is much cheaper than the one above it, which accepts most of its "
+    "tokens. When it loses: verifying its drafts costs more time than the accepted tokens save."
+)
 #: Maximum number of stored calibrations offered, newest first.
 MOST_STORED = 6
 
@@ -39,6 +46,7 @@ class HierarchySection(Section):
     def __init__(self, page: Page) -> None:
         super().__init__(page)
         self._basis: Basis | None = None
+        self._planned: Basis | None = None
         self.law, self.level, self.plot, self.what_if = (widgets.VBox() for _ in range(4))
         for box in (self.law, self.level, self.plot, self.what_if):
             box.add_class("hsd-views")
@@ -50,12 +58,19 @@ class HierarchySection(Section):
             ("the run shown", RUN),
             *((words, path) for words, path, _ in self._stored),
         ]
-        self.source, source = menu("Costs and acceptance from", options, self._fitting())
+        self._fitted = self._fitting()
+        self.source, source = menu("Costs and acceptance from", options, self._fitted)
         self.fit = Prose("")
         self.chain, chain = menu("Draft models", [], None)
         self.surface = titled("Lookahead of each draft model", chain, self.plot)
         self.of_run.append(self.level)
-        self.add(source, self.fit, self.law, self.level, self.surface, self.what_if)
+        self.notice, shown = Notice(), [source, self.fit]
+        if getattr(self.page, "can_measure", False):
+            self.plan = PlanRun(self.page, self.notice.guard(self._on_plan))  # type: ignore[arg-type]
+            form = titled("New calibration", self.plan)
+            toggled(source, "Calibrate here", "Show the form for a calibration", form)
+            shown.insert(1, form)
+        self.add(*shown, self.notice, self.law, self.level, self.surface, self.what_if)
         self._draw()
         self.source.observe(lambda _change: self._draw(), "value")
         self.chain.observe(lambda _change: self._draw_surface(), "value")
@@ -63,6 +78,12 @@ class HierarchySection(Section):
     def open(self) -> None:
         super().open()
         self._say_fit()
+
+    def _on_plan(self, found: Basis) -> None:
+        self._planned = found
+        others = [option for option in self.source.options if option[1] != HERE]
+        self.source.options = [*others, ("calibrated here", HERE)]
+        self.source.value = HERE
 
     def _wanted(self) -> float:
         """Return the form's temperature, else that of the run shown."""
@@ -75,8 +96,8 @@ class HierarchySection(Section):
             )
 
     def _fitting(self) -> str:
-        """Return the source for the form's temperature: a calibration of this machine, the run shown, or the
-        recordings.
+        """Return the source for the form's temperature: a calibration of this machine, the run shown if it was decoded
+        here or differs from the recordings, or the recordings.
         """
         wanted = self._wanted()
         for _, path, found in self._stored:
@@ -84,7 +105,10 @@ class HierarchySection(Section):
                 return path
         trace = self.page.trace
         same = trace is not None and float((trace.meta.get("sampling") or {}).get("temperature") or 0.0) == wanted
-        return RUN if wanted != TEMPERATURE and same and trace.token_rows else RECORDED
+        if trace is None or not same or not trace.token_rows:
+            return RECORDED
+        drafted = getattr(self.page, "shows_own_run", False) and parse(trace.stack).drafts
+        return RUN if wanted != TEMPERATURE or drafted else RECORDED
 
     def _say_fit(self) -> None:
         """Compare the calibration's temperature with the form's."""
@@ -102,12 +126,18 @@ class HierarchySection(Section):
 
     def fill(self, trace: Trace) -> None:
         refill(self.level, [tried(lambda: Chart(figures.levels(trace)))])
-        if self.source.value == RUN:
+        before = self.source.value
+        if before == self._fitted:
+            # The reader has not chosen another source.
+            self._fitted = self._fitting()
+            self.source.value = self._fitted
+        if self.source.value == before == RUN:
             self._draw()
 
     def _draw(self) -> None:
         try:
-            found = self._basis = basis(self.source.value, self.page.trace)
+            planned = self._planned if self.source.value == HERE else None
+            found = self._basis = planned or basis(self.source.value, self.page.trace)
         except ValueError as error:
             self._basis = None
             self._say_fit()
@@ -126,7 +156,7 @@ class HierarchySection(Section):
             self.what_if,
             [
                 titled("What-if: one draft model", tried(lambda: OneDraftWhatIf(found))),
-                titled("What-if: a second draft model", tried(lambda: SecondDraftWhatIf(found))),
+                titled("What-if: a second draft model", Prose(STACKING), tried(lambda: SecondDraftWhatIf(found))),
             ],
         )
 

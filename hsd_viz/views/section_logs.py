@@ -15,7 +15,10 @@ import ipywidgets as widgets
 import traitlets
 
 from hsd_viz.figures.speeds import replayed
+from hsd_viz.stack import parse
+from hsd_viz.views.blocks import spelled_out
 from hsd_viz.views.chart import Chart
+from hsd_viz.views.controls import Prose
 from hsd_viz.views.drop_file import DropFile
 from hsd_viz.views.notice import Notice
 from hsd_viz.views.reports import table_spec
@@ -71,7 +74,8 @@ class ReplayForm(WorkForm):
         self.tokenizer.observe(lambda change: self._show_own(change["new"]), "value")
         self._show_own(LADDER)
         self.going(False)
-        self.lay_out(self.file, fields, self.own, self.stacks, below=[self.bar])
+        names = Prose(spelled_out(parse(f"{name} > target") for name in DRAFTERS))
+        self.lay_out(self.file, fields, self.own, self.stacks, names, below=[self.bar])
 
     def _show_own(self, chosen: str) -> None:
         self.own.layout.display = None if chosen == OWN else "none"
@@ -152,9 +156,9 @@ def _sentence(text: str) -> str:
 
 
 def _page(report: ReplayReport) -> bytes:
-    from hsd_viz.logs.page import page
+    from hsd_viz.bench.page import tables_page
 
-    return page(f"Replay of {report.log['name']}", report.introduction(), report.tables()).encode("utf-8")
+    return tables_page(f"Replay of {report.log['name']}", report.introduction(), report.tables()).encode("utf-8")
 
 
 def _json(report: ReplayReport) -> bytes:

@@ -28,7 +28,8 @@ class Session(anywidget.AnyWidget):
 
     ``arrived(form)`` is called once with the stored form (or ``None``) when the browser reports, ``listed()`` after
     every change of ``runs`` (id → label, newest first), ``opened(id, trace)`` after :meth:`get` had to read a run, with
-    ``None`` if it is no longer stored."""
+    ``None`` if it is no longer stored.
+    """
 
     _esm = STATIC / "session.js"
 
@@ -65,6 +66,10 @@ class Session(anywidget.AnyWidget):
         if name not in self._held:
             self.send({"kind": "fetch", "id": name})
         return self._held.get(name)
+
+    def holds(self, name: str) -> bool:
+        """Whether a run is held here."""
+        return name in self._held
 
     def _hold(self, name: str, trace: Trace) -> None:
         self._held[name] = trace

@@ -29,7 +29,8 @@ def whole(
 
     ``bundle`` is the name of the page's built script and style in ``static/``, ``states`` the traits of its views by
     name (``data-view``). The first view gets ``data``, packed by gzip and base64 so that no text can close its element. The content security
-    policy allows only the page's own script and style, by hash, and no connections."""
+    policy allows only the page's own script and style, by hash, and no connections.
+    """
     content = {"data": data, "palette": page_palette(), "states": states}
     text = json.dumps(content, ensure_ascii=True, separators=(",", ":"))
     packed = base64.b64encode(gzip.compress(text.encode("ascii"), mtime=0)).decode("ascii")

@@ -41,7 +41,8 @@ class TokenStream(LinkedView):
     ``pinned`` is the index of the pinned token (-1: none), ``dark`` the page's theme; ``ghosts`` and ``boundaries``
     show rejected drafts and round marks; ``whitespace`` shows glyphs for spaces, tabs and invisible characters and
     marks trailing blanks. ``/`` searches the text. ``notes`` are texts pinned to tokens by their index (as text); they
-    are part of the trace's meta, and are saved with it."""
+    are part of the trace's meta, and are saved with it.
+    """
 
     _esm = STATIC / "stream.js"
     _css = STATIC / "stream.css"

@@ -39,7 +39,8 @@ class Tour(LinkedView):
 
     ``place`` is the current step: number, count, heading, paragraphs, the run and event of the cursor, and the element
     to outline. ``kept`` is the key of the last step, stored by the browser for the session. ``guard`` wraps browser
-    callbacks."""
+    callbacks.
+    """
 
     _esm = STATIC / "tour.js"
     _css = STATIC / "tour.css"

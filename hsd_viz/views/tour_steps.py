@@ -12,7 +12,8 @@ from hsd_viz.views.tour_places import Found, Load, Rule
 @dataclass(frozen=True, slots=True)
 class TourStep:
     """One step: heading, paragraphs (with ``{values}``), the recording where its ``rule`` is tried first, CSS selectors
-    of the outlined element (the first visible one), and its tab."""
+    of the outlined element (the first visible one), and its tab.
+    """
 
     key: str
     title: str

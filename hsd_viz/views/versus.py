@@ -66,7 +66,8 @@ def decode_each(
     ``stacks`` are stacks or names of :data:`SIDES`, ``options`` those of :meth:`hsd_viz.engine.base.Engine.decode`, the
     same for all. ``warm_up`` tokens are decoded and discarded before each run (0: none), to exclude one-time costs. All
     stacks are checked before the first event; closing the iterator cancels. Raises: ValueError: for another number of
-    stacks."""
+    stacks.
+    """
     if not 2 <= len(stacks) <= MOST:
         raise ValueError(count_refusal(len(stacks)))
     chosen = [side(stack) for stack in stacks]
@@ -115,7 +116,8 @@ class Versus(View):
 
     ``Versus(traces)`` shows runs; ``Versus()`` opens bundled recordings and offers the others; ``Versus.of(engine,
     prompt, stacks)`` decodes. ``refusal`` has the reason if runs cannot be compared. ``pinned`` is the pinned output
-    position from 0 (-1: none), ``time`` the time of the race shown first, in milliseconds (-1: its end)."""
+    position from 0 (-1: none), ``time`` the time of the race shown first, in milliseconds (-1: its end).
+    """
 
     _esm = STATIC / "versus.js"
     _css = STATIC / "versus.css"

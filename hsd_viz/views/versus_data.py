@@ -92,7 +92,8 @@ def must_agree(one: Trace, other: Trace) -> bool:
     """Whether two runs of one prompt, sampling and seed must have equal texts.
 
     Greedy decoding has one text. Above temperature 0, plain decoding and point-mass drafts (databases, baselines) draw
-    each output position with the same random number; draft models use additional ones."""
+    each output position with the same random number; draft models use additional ones.
+    """
     greedy = not (one.meta.get("sampling") or {}).get("temperature")
     return greedy or not (_drafts_with_models(one) or _drafts_with_models(other))
 
@@ -102,7 +103,8 @@ def first_difference(one: Trace, other: Trace) -> int | None:
     length.
 
     A text that ended with end-of-sequence differs from a longer one; one cut short (cancelled, or a lower limit) does
-    not."""
+    not.
+    """
     a, b = one.token_ids, other.token_ids
     for k, (x, y) in enumerate(zip(a, b, strict=False)):
         if x != y:
@@ -116,7 +118,8 @@ def agreement(traces: Sequence[Trace]) -> list[dict[str, Any]]:
 
     The reference is the first earlier run with which it must agree, else the first. ``state`` is ``same``, ``apart``
     (allowed) or ``broken`` (not allowed); ``at`` an output position from 0 or ``None``; ``words`` the result, ``why``
-    the reason."""
+    the reason.
+    """
     out = []
     for k in range(1, len(traces)):
         against = next((j for j in range(k) if must_agree(traces[j], traces[k])), 0)

@@ -9,6 +9,8 @@ interface Traits {
   start: { run?: string; step?: number };
   /** The parameters of the page as it is. */
   state: Record<string, string>;
+  /** The last return to an entry of the history that `state` has followed. */
+  returned: number;
   served: boolean;
   waits: boolean;
 }
@@ -29,7 +31,7 @@ export function linkTo(page: string, trace: string, step: number, dark: boolean,
 }
 
 /** The parameters that belong to the page; others, as a server token, stay as they are. */
-const OURS = ["trace", "step", "tab", "prompt", "stack", "temperature", "top_k", "top_p", "seed", "tokens"];
+const OURS = ["trace", "step", "tab", "prompt", "stack", "temperature", "top_k", "top_p", "seed", "rule", "tokens"];
 /** Those whose change is a step of the browser's history. */
 const STEPS = ["trace", "tab"];
 
@@ -129,6 +131,9 @@ function addressView({ model, root, group, store, follow }: View<Traits>) {
   // Edits of the form are written together; the first state is that of the page's own address.
   let first = true;
   let writing = 0;
+  // After a return to an entry of the history, the page's state is an older one until Python has followed that entry.
+  let number = 0;
+  const follows = () => model.get("returned") >= number;
   function write() {
     clearTimeout(writing);
     writing = 0;
@@ -138,15 +143,28 @@ function addressView({ model, root, group, store, follow }: View<Traits>) {
     first = false;
   }
   function onState() {
+    if (!follows()) return;
     const { step } = addressOf(location.href, model.get("state"));
     if (step || first) write();
     else writing ||= setTimeout(write, 400);
   }
-  const back = () => model.send({ kind: "back", query: location.search.slice(0, MOST_QUERY) });
+  function back() {
+    clearTimeout(writing);
+    writing = 0;
+    number = Math.max(number, model.get("returned")) + 1;
+    model.send({ kind: "back", query: location.search.slice(0, MOST_QUERY), number });
+  }
+  // It is the same entry: a new one would remove those that follow it.
+  function onReturned() {
+    if (!follows()) return;
+    first = true;
+    write();
+  }
   if (model.get("served")) addEventListener("popstate", back);
 
   follow(onStore, paint);
   model.on("change:state", onState);
+  model.on("change:returned", onReturned);
   model.on("change:start", go);
   model.on("change:name change:served", paint);
   if (model.get("waits")) model.send({ kind: "query", query: location.search.slice(0, MOST_QUERY) });
@@ -157,6 +175,7 @@ function addressView({ model, root, group, store, follow }: View<Traits>) {
     clearTimeout(writing);
     removeEventListener("popstate", back);
     model.off("change:state", onState);
+    model.off("change:returned", onReturned);
     model.off("change:start", go);
     model.off("change:name change:served", paint);
   };

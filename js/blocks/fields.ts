@@ -1,96 +1,81 @@
-// Controls of the block editor: button, menu, check box, drag handle. `data-key` identifies each across redraws.
-import { make } from "../lib/dom";
+// Controls of the block editor: button, menu, check box, drag handle. `data-key` identifies each for the focus.
+import { html, nothing } from "lit-html";
+import { live } from "lit-html/directives/live.js";
 
+/** `family`: the source whose colour a chip has. */
 export function button(
   key: string,
   label: string,
   words: string,
   act: (event: MouseEvent) => void,
-  cls = "hsd-blk-tool",
+  { disabled = false, chip = false, family = null as string | null } = {},
 ) {
-  const node = make("button", cls, label);
-  node.type = "button";
-  node.dataset.key = key;
-  if (words !== label) {
-    node.title = words;
-    node.setAttribute("aria-label", words);
-  }
-  node.addEventListener("click", act);
-  return node;
+  const name = words === label ? nothing : words;
+  return html`<button
+    type="button" class=${chip ? "hsd-blk-chip" : "hsd-blk-tool"} data-key=${key} data-family=${family ?? nothing}
+    title=${name} aria-label=${name} ?disabled=${disabled} @click=${act}
+  >${label}</button>`;
 }
 
-export function menu(
+export const menu = (key: string, label: string, options: string[], value: string, act: (value: string) => void) =>
+  html`<select
+    class="hsd-blk-name" data-key=${key} aria-label=${label}
+    @change=${(e: { target: HTMLSelectElement }) => act(e.target.value)}
+  >${options.map((name) => html`<option value=${name} .selected=${live(name === value)}>${name}</option>`)}</select>`;
+
+export const check = (
   key: string,
   label: string,
-  options: [string, string][],
-  value: string,
-  act: (value: string) => void,
-) {
-  const node = make("select", "hsd-blk-name");
-  node.dataset.key = key;
-  node.setAttribute("aria-label", label);
-  for (const [name, words] of options) {
-    const option = make("option", "", words);
-    option.value = name;
-    node.append(option);
-  }
-  node.value = value;
-  node.addEventListener("change", () => act(node.value));
-  return node;
-}
+  on: boolean,
+  act: () => void,
+  { disabled = false, family = null as string | null } = {},
+) =>
+  html`<label class="hsd-blk-check" data-family=${family ?? nothing}>
+    <input type="checkbox" data-key=${key} .checked=${live(on)} ?disabled=${disabled} @change=${act}>
+    <span>${label}</span>
+  </label>`;
 
-export function check(key: string, label: string, on: boolean, act: () => void) {
-  const box = make("input");
-  box.type = "checkbox";
-  box.checked = on;
-  box.dataset.key = key;
-  box.addEventListener("change", act);
-  const wrap = make("label", "hsd-blk-check");
-  wrap.append(box, make("span", "", label));
-  return wrap;
-}
+/** The place where the dragged row would be dropped. */
+let to = -1;
 
-/** Drag `row` by `grip` among `rows`, ordered from top to bottom. */
-export function draggable(
-  grip: HTMLElement,
-  row: HTMLElement,
-  rows: HTMLElement[],
-  drop: (from: number, to: number) => void,
-) {
-  let to = -1;
-  grip.addEventListener("pointerdown", (e) => {
+/** A handle that drags its row among the rows of its list that have one, ordered from top to bottom. */
+export function grip(words: string, drop: (from: number, to: number) => void) {
+  const dragged = ({ currentTarget }: PointerEvent) => {
+    const handle = currentTarget as HTMLElement;
+    const row = handle.closest("li") as HTMLElement;
+    const all = [...(row.parentElement?.children ?? [])];
+    const rows = all.filter((r) => r.querySelector(".hsd-blk-grip")?.closest("li") === r);
+    return { handle, row, rows, from: rows.indexOf(row) };
+  };
+  const down = (e: PointerEvent) => {
     if (e.button !== 0) return;
+    const { handle, row, from } = dragged(e);
     e.preventDefault();
-    grip.setPointerCapture(e.pointerId);
+    handle.setPointerCapture(e.pointerId);
     row.classList.add("hsd-blk-dragged");
-    to = rows.indexOf(row);
-  });
-  grip.addEventListener("pointermove", (e) => {
-    if (!grip.hasPointerCapture(e.pointerId)) return;
-    const middle = (r: HTMLElement) => {
+    to = from;
+  };
+  const move = (e: PointerEvent) => {
+    const { handle, rows, from } = dragged(e);
+    if (!handle.hasPointerCapture(e.pointerId)) return;
+    const middle = (r: Element) => {
       const b = r.getBoundingClientRect();
       return b.top + b.height / 2;
     };
-    const from = rows.indexOf(row);
     to = rows.filter((r, i) => i !== from && middle(r) < e.clientY).length;
     for (const [i, r] of rows.entries()) {
       r.classList.toggle("hsd-blk-before", i === to && to < from);
       r.classList.toggle("hsd-blk-after", i === to && to > from);
     }
-  });
-  const end = (done: boolean) => {
-    const from = rows.indexOf(row);
+  };
+  const end = (done: boolean) => (e: PointerEvent) => {
+    const { rows, from } = dragged(e);
     for (const r of rows) r.classList.remove("hsd-blk-before", "hsd-blk-after", "hsd-blk-dragged");
     if (done && to >= 0 && to !== from) drop(from, to);
     to = -1;
   };
-  grip.addEventListener("pointerup", () => end(true));
-  grip.addEventListener("pointercancel", () => end(false));
-}
-
-export function grip(words: string) {
-  const node = make("span", "hsd-blk-grip", "⠿");
-  node.title = words;
-  node.setAttribute("aria-hidden", "true");
-  return node;
+  return html`<span
+    class="hsd-blk-grip" title=${words} aria-hidden="true"
+    @pointerdown=${down} @pointermove=${move} @pointerup=${end(true)} @pointercancel=${end(false)}
+  >⠿</span>`;
 }

@@ -1,13 +1,13 @@
 // The block editor of a stack: the target at the top, its drafters below. An edit is shown at once and sent to
 // Python, whose parser accepts or rejects it.
-
+import { html } from "lit-html";
+import { live } from "lit-html/directives/live.js";
+import { repeat } from "lit-html/directives/repeat.js";
+import { when } from "lit-html/directives/when.js";
 import type { PaletteData } from "../lib/contract";
-import { focusable, followTheme, make } from "../lib/dom";
-import { guarded } from "../lib/notice";
-import type { Palette } from "../lib/palette";
 import { paletteOf } from "../lib/palette";
-import type { Drawing, Model } from "../lib/widget";
-import { button, check, draggable, grip, menu } from "./fields";
+import { templated } from "../lib/template";
+import { button, check, grip, menu } from "./fields";
 import type { Bottom, Language, ModelPart, Part } from "./parts";
 import {
   bottomOf,
@@ -41,438 +41,289 @@ interface Traits {
   most: number;
   palette: PaletteData;
 }
-/** A block on the page: its element, its key, and what keys do to it. */
+/** What keys do to a block. */
+interface Acts {
+  up?: () => void;
+  down?: () => void;
+  drop?: () => void;
+  longer?: (by: number) => void;
+}
+/** A block on the page; `drafts` says which model it drafts for. */
 interface Block {
-  li: HTMLElement;
   key: string;
-  act: { up?: () => void; down?: () => void; drop?: () => void; longer?: (by: number) => void };
+  family: string;
+  label: string;
+  handle?: unknown;
+  name: unknown;
+  role: string;
+  tools?: unknown;
+  body?: unknown;
+  act: Acts;
 }
+const EVENTS = "change:parts change:offered change:bottoms change:error change:text change:shown";
+type Field = { target: HTMLInputElement };
 
-function blocksView({ model, root, palette }: { model: Model<Traits>; root: HTMLElement; palette: Palette }) {
-  root.classList.add("hsd-blocks");
-  root.setAttribute("role", "group");
-  root.setAttribute("aria-label", "Stack as blocks");
-  const list = make("ol", "hsd-blk-list");
-  const add = make("div", "hsd-blk-add");
-  add.setAttribute("role", "group");
-  add.setAttribute("aria-label", "Add to the stack");
-  const error = make("p", "hsd-blk-error");
-  error.setAttribute("role", "status");
-  const kept = make("p", "hsd-blk-kept");
-  const live = make("p", "hsd-blk-live");
-  live.setAttribute("aria-live", "polite");
-  root.append(list, add, error, kept, live);
+export default templated<Traits>(
+  { class: "hsd-linked hsd-blocks", events: EVENTS, behind: "--backdrop" },
+  ({ model, root, paint, on }) => {
+    const palette = paletteOf(model.get("palette"));
+    palette.paint(root);
+    root.setAttribute("role", "group");
+    root.setAttribute("aria-label", "Stack as blocks");
+    const names = () => model.get("offered");
+    /** The drawn parts: Python's, or an edit without a reply yet. */
+    let parts: Part[] = model.get("parts");
+    let said = "";
+    let typed = "";
 
-  const names = () => model.get("offered");
-  const language = (name: string) => model.get("bottoms")[name];
-  /** The drawn parts: Python's, or an edit without a reply yet. */
-  let parts: Part[] = model.get("parts");
-
-  function edit(next: Part[], words: string, focus: string = "") {
-    parts = next;
-    live.textContent = words;
-    model.send({ kind: "edit", parts: next });
-    paint(focus);
-  }
-
-  const family = (part: Part, target: boolean) =>
-    target
-      ? "target"
-      : part.kind === "model"
-        ? palette.family(part.name)
-        : part.name === "db" || part.name === "auto"
-          ? ""
-          : "baseline";
-
-  // --- blocks
-  function modelBlock(part: ModelPart, k: number, target: boolean): Block {
-    const drafts = draftsOf(parts);
-    const key = `m:${part.name}`;
-    const li = make("li", "hsd-blk");
-    li.dataset.family = family(part, target);
-    const head = make("div", "hsd-blk-head");
-    const others = [part.name, ...spare(parts, names())].sort((a, b) => names().indexOf(a) - names().indexOf(b));
-    const name =
-      others.length > 1
-        ? menu(
-            `${key}:name`,
-            target ? "Target model" : "Draft model",
-            others.map((n): [string, string] => [n, n]),
-            part.name,
-            (to) => edit(withName(parts, k, to), `${part.name} is now ${to}`, `m:${to}:name`),
-          )
-        : make("span", "hsd-blk-name", part.name);
-    head.append(
-      make("span", "hsd-blk-swatch"),
-      name,
-      make("span", "hsd-blk-role", target ? "target model" : "draft model"),
-    );
-    li.append(head);
-    if (target) return { li, key, act: {} };
-
-    const move = (by: number) => {
-      if (!drafts[k + by]) return;
-      edit(
-        withMoved(parts, k, k + by),
-        `${part.name} ${by > 0 ? "verifies" : "drafts for"} ${drafts[k + by].name}`,
-        key,
-      );
+    /** Move the focus to the control `key`, or to its block where it is gone or disabled. */
+    function focus(key: string) {
+      const all = [...root.querySelectorAll<HTMLButtonElement>("[data-key]")];
+      const found = all.find((n) => n.dataset.key === key && !n.disabled);
+      (found ?? all.find((n) => key.startsWith(`${n.dataset.key}:`)) ?? all[0])?.focus({ preventScroll: true });
+    }
+    function edit(next: Part[], words: string, key: string) {
+      parts = next;
+      said = words;
+      model.send({ kind: "edit", parts: next });
+      paint();
+      focus(key);
+    }
+    const take = () => {
+      parts = model.get("parts");
+      paint();
     };
-    const drop = () =>
-      edit(
-        withoutModel(parts, k),
-        `${part.name} removed`,
-        k > 0 ? `m:${drafts[k - 1].name}` : `m:${targetOf(parts).name}`,
-      );
-    const set = (value: number | null, focus: string) =>
-      edit(
-        withLookahead(parts, k, value, model.get("most")),
-        `lookahead of ${part.name}: ${value ?? "automatic"}`,
-        focus,
-      );
-    const tools = make("span", "hsd-blk-tools");
-    if (drafts.length > 1) {
-      const up = button(`${key}:up`, "↑", `Move ${part.name} up`, () => move(1));
-      const down = button(`${key}:down`, "↓", `Move ${part.name} down`, () => move(-1));
-      up.disabled = k === drafts.length - 1;
-      down.disabled = k === 0;
-      tools.append(up, down);
-      head.prepend(grip(`Drag to move ${part.name}`));
-    }
-    tools.append(button(`${key}:out`, "✕", `Remove ${part.name}`, once(drop)));
-    head.append(tools);
+    on("change:parts change:offered change:bottoms", take);
+    on("msg:custom", (message: { kind: string }) => message.kind === "refused" && take());
 
-    const line = make("div", "hsd-blk-line");
-    const field = make("input", "hsd-blk-number");
-    field.type = "number";
-    field.min = "1";
-    field.max = String(model.get("most"));
-    field.dataset.key = `${key}:lookahead`;
-    field.value = String(part.lookahead ?? "");
-    field.placeholder = "–";
-    field.setAttribute("aria-label", `Lookahead of ${part.name}: minimum proposed tokens`);
-    field.addEventListener("change", () => {
-      const value = field.value.trim() === "" ? null : Number(field.value);
-      set(Number.isFinite(value) ? value : null, `${key}:lookahead`);
-    });
-    const less = button(`${key}:less`, "−", `Decrease lookahead of ${part.name}`, () =>
-      set(stepped(part.lookahead, -1), `${key}:less`),
-    );
-    const more = button(`${key}:more`, "+", `Increase lookahead of ${part.name}`, () =>
-      set(stepped(part.lookahead, 1), `${key}:more`),
-    );
-    less.disabled = part.lookahead === 1;
-    more.disabled = part.lookahead === model.get("most");
-    const stepper = make("span", "hsd-blk-stepper");
-    stepper.append(less, field, more);
-    line.append(
-      stepper,
-      make(
-        "span",
-        "hsd-blk-words",
-        part.lookahead === null
-          ? "lookahead: automatic (calibrated, else 4)"
-          : `${part.lookahead === 1 ? "token" : "tokens"} of lookahead`,
-      ),
-    );
-    li.append(line);
-    return {
-      li,
-      key,
-      act: { up: () => move(1), down: () => move(-1), drop, longer: (by) => set(stepped(part.lookahead, by), key) },
-    };
-  }
-
-  function bottomBlock(part: Bottom): Block {
-    const li = make("li", "hsd-blk");
-    li.dataset.family = family(part, false);
-    const head = make("div", "hsd-blk-head");
-    const kinds = Object.keys(model.get("bottoms")).map((name): [string, string] => [name, name]);
-    const drop = () => edit(withBottom(parts, null), `${part.name} removed`, `m:${modelsOf(parts)[0].name}`);
-    const tools = make("span", "hsd-blk-tools");
-    tools.append(button("b:out", "✕", `Remove ${part.name}`, once(drop)));
-    head.append(
-      make("span", "hsd-blk-swatch"),
-      menu("b:name", "Draft source", kinds, part.name, (to) =>
-        edit(withBottom(parts, to), `${to} is the draft source`, "b:name"),
-      ),
-      make("span", "hsd-blk-role", language(part.name).words),
-      tools,
-    );
-    li.append(head);
-    if (part.name === "auto") li.append(choiceList(part));
-    else itemList(part, li);
-    return { li, key: "b", act: { drop } };
-  }
-  function choiceList(part: Bottom) {
-    const box = make("div", "hsd-blk-choices");
-    const all = choices(parts, names());
-    const now = part.items.length ? part.items : all;
-    for (const name of all) {
-      const wrap = check(`c:${name}`, name, now.includes(name), () =>
-        edit(
-          withChoice(parts, name, names()),
-          `auto: ${name} ${now.includes(name) ? "excluded" : "included"}`,
-          `c:${name}`,
-        ),
-      );
-      // Empty brackets are invalid.
-      if (now.length === 1 && now[0] === name) (wrap.querySelector("input") as HTMLInputElement).disabled = true;
-      wrap.dataset.family = name === "db" ? "" : palette.family(name);
-      box.append(wrap);
-    }
-    return box;
-  }
-  function itemList(part: Bottom, li: HTMLElement) {
-    const spoken = language(part.name);
-    const { databases, on } = itemsOf(part, spoken);
-    const put = (next: string[], words: string, focus: string) =>
-      edit(withItems(parts, next, on, spoken), words, focus);
-    if (spoken.databases.length) {
-      const ol = make("ol", "hsd-blk-items");
-      ol.setAttribute("aria-label", "Databases in order of use");
-      const rows: HTMLElement[] = [];
-      databases.forEach((name, i) => {
-        const row = make("li", "hsd-blk-item");
-        row.dataset.family = palette.family(name);
-        const go = (by: number) =>
-          put(
-            shifted(databases, i, i + by),
-            `${name} is at position ${i + by + 1}`,
-            `d:${name}:${by < 0 ? "up" : "down"}`,
-          );
-        const tools = make("span", "hsd-blk-tools");
-        if (databases.length > 1) {
-          const up = button(`d:${name}:up`, "↑", `Move ${name} up`, () => go(-1));
-          const down = button(`d:${name}:down`, "↓", `Move ${name} down`, () => go(1));
-          up.disabled = i === 0;
-          down.disabled = i === databases.length - 1;
-          tools.append(
-            up,
-            down,
-            button(
-              `d:${name}:out`,
-              "✕",
-              `Remove ${name}`,
-              once(() =>
-                put(
-                  databases.filter((d) => d !== name),
-                  `${name} removed`,
-                  `d:${databases[i ? i - 1 : 1]}:out`,
-                ),
-              ),
-            ),
-          );
-          const handle = grip(`Drag to move ${name}`);
-          row.append(handle);
-          draggable(handle, row, rows, (from, to) =>
-            put(shifted(databases, from, to), `${name} is at position ${to + 1}`, `d:${name}:up`),
-          );
-        }
-        row.append(
-          make("span", "hsd-blk-place", String(i + 1)),
-          make("span", "hsd-blk-swatch"),
-          make("span", "hsd-blk-item-name", name),
-          tools,
-        );
-        rows.push(row);
-        ol.append(row);
-      });
-      li.append(ol);
-      const left = spoken.databases.filter((d) => !databases.includes(d));
-      if (left.length) {
-        const chips = make("div", "hsd-blk-chips");
-        for (const name of left) {
-          const chip = button(
-            `d:${name}:in`,
-            `+ ${name}`,
-            `Add ${name}`,
-            () => put([...databases, name], `${name} added`, `d:${name}:out`),
-            "hsd-blk-chip",
-          );
-          chip.dataset.family = palette.family(name);
-          chips.append(chip);
-        }
-        li.append(chips);
-      }
-    }
-    for (const [name, words] of Object.entries(spoken.options)) {
-      const is = on.includes(name);
-      li.append(
-        check(`o:${name}`, words, is, () => {
-          // Explicit databases stay explicit; the default ones are implied.
-          edit(
-            withItems(parts, databases, is ? on.filter((o) => o !== name) : [...on, name], spoken),
-            `${name} is ${is ? "off" : "on"}`,
-            `o:${name}`,
-          );
-        }),
-      );
-    }
-  }
-
-  // --- the whole editor
-  function paint(focus: string = "") {
-    const active = document.activeElement as HTMLElement | null;
-    const had = focus || (active && root.contains(active) ? active.dataset.key || "" : "");
-    const models = modelsOf(parts);
-    const blocks = models.map((m, k) => modelBlock(m, k, k === models.length - 1));
-    const bottom = bottomOf(parts);
-    if (bottom) blocks.unshift(bottomBlock(bottom));
-    blocks.reverse(); // the target is at the top of the page
-    const rows = blocks.map((b) => b.li);
-    const draftRows = rows.slice(1, models.length);
-    blocks.forEach(({ li, key, act }, i) => {
-      li.dataset.key = key;
-      focusable(li);
-      const part = key === "b" ? bottom : models.find((m) => `m:${m.name}` === key);
-      const own = part?.name ?? "";
-      const lookahead = part?.kind === "model" ? part.lookahead : null;
-      const next = blocks[i - 1];
-      const above = next ? models.find((m) => `m:${m.name}` === next.key)?.name : "";
-      li.setAttribute(
-        "aria-label",
-        i === 0 ? `${own}, the target` : `${own}${lookahead ? `, lookahead ${lookahead}` : ""}, drafts for ${above}`,
-      );
-      const handle = li.querySelector(":scope > .hsd-blk-head > .hsd-blk-grip") as HTMLElement | null;
-      // The highest draft model is first on the page and last in the text.
-      const place = (row: number) => draftRows.length - 1 - row;
-      if (handle)
-        draggable(handle, li, draftRows, (from, to) =>
-          edit(withMoved(parts, place(from), place(to)), `${own} moved`, key),
-        );
-      li.addEventListener("keydown", (e) => {
-        if (e.target !== li || e.ctrlKey || e.metaKey) return;
-        const keys: Record<string, (() => void) | undefined> = e.altKey
-          ? { ArrowUp: act.up, ArrowDown: act.down }
-          : {
-              ArrowUp: () => rows[i - 1]?.focus(),
-              ArrowDown: () => rows[i + 1]?.focus(),
-              Delete: act.drop,
-              Backspace: act.drop,
-              "+": act.longer && (() => act.longer?.(1)),
-              "=": act.longer && (() => act.longer?.(1)),
-              "-": act.longer && (() => act.longer?.(-1)),
-            };
-        if (!Object.hasOwn(keys, e.key)) return;
-        keys[e.key]?.();
-        e.preventDefault();
-        e.stopPropagation();
-      });
-    });
-    list.replaceChildren(...rows);
-    drawAdd();
-    drawError();
-    if (had)
-      (
-        ([...root.querySelectorAll<HTMLElement>("[data-key]")].find(
-          (n) => n.dataset.key === had && !(n as HTMLButtonElement).disabled,
-        ) ??
-          [...root.querySelectorAll<HTMLElement>("[data-key]")].find((n) => had.startsWith(`${n.dataset.key}:`)) ??
-          rows[0]) as HTMLElement | null
-      )?.focus({ preventScroll: true });
-  }
-  function drawAdd() {
-    add.replaceChildren();
-    const bottom = bottomOf(parts);
-    if (bottom?.name !== "auto") {
-      for (const name of spare(parts, names())) {
-        const chip = button(
-          `a:${name}`,
-          `+ ${name}`,
-          `Add ${name} as a draft model`,
-          () => edit(withModel(parts, name, names()), `${name} added`, `m:${name}`),
-          "hsd-blk-chip",
-        );
-        chip.dataset.family = palette.family(name);
-        add.append(chip);
-      }
-      if (model.get("free")) add.append(anyModel());
-    }
-    if (!bottom) {
-      add.append(
-        button(
-          "a:db",
-          "+ databases",
-          "Add databases as draft source",
-          () => edit(withBottom(parts, "db"), "databases added", "b"),
-          "hsd-blk-chip",
-        ),
-      );
-      add.append(
-        button(
-          "a:auto",
-          "+ auto",
-          "Add auto as draft source",
-          () => edit(withBottom(parts, "auto"), "auto added", "b"),
-          "hsd-blk-chip",
-        ),
-      );
-    }
-    add.hidden = !add.children.length;
-  }
-  let typed = "";
-  function anyModel() {
-    const form = make("form", "hsd-blk-any");
-    const field = make("input");
-    field.placeholder = "hub id or path";
-    field.value = typed;
-    field.dataset.key = "a:any";
-    field.setAttribute("aria-label", "Model: hub id or path");
-    field.addEventListener("input", () => {
-      typed = field.value;
-    });
-    const go = button("a:any:go", "+ model", "Add as a draft model", () => {}, "hsd-blk-chip");
-    go.type = "submit";
-    form.append(field, go);
-    form.addEventListener("submit", (e) => {
+    // --- blocks
+    const keydown = (act: Acts) => (e: KeyboardEvent) => {
+      const li = e.currentTarget as HTMLElement;
+      if (e.target !== li || e.ctrlKey || e.metaKey) return;
+      const longer = (by: number) => act.longer && (() => act.longer?.(by));
+      const keys: Record<string, (() => void) | undefined> = e.altKey
+        ? { ArrowUp: act.up, ArrowDown: act.down }
+        : {
+            ArrowUp: () => (li.previousElementSibling as HTMLElement | null)?.focus(),
+            ArrowDown: () => (li.nextElementSibling as HTMLElement | null)?.focus(),
+            Delete: act.drop,
+            Backspace: act.drop,
+            "+": longer(1),
+            "=": longer(1),
+            "-": longer(-1),
+          };
+      if (!Object.hasOwn(keys, e.key)) return;
+      keys[e.key]?.();
       e.preventDefault();
-      const name = typed.trim();
-      if (!name) return;
-      typed = "";
-      edit(withModel(parts, name, names()), `${name} added`, `m:${name}`);
-    });
-    return form;
-  }
-  function drawError() {
-    const words = model.get("error");
-    error.textContent = words ? `${words[0].toUpperCase()}${words.slice(1)}.`.replace(/\.\.$/, ".") : "";
-    error.hidden = !words;
-    const behind = Boolean(words) && model.get("text").trim() !== model.get("shown");
-    kept.textContent = behind ? `Last valid stack: ${model.get("shown")}` : "";
-    kept.hidden = !behind;
-    root.classList.toggle("hsd-blk-behind", behind);
-  }
-  const take = () => {
-    parts = model.get("parts");
-    paint();
-  };
-  const refused = (message: { kind: string }) => {
-    if (message.kind === "refused") take();
-  };
-  model.on("change:parts change:offered change:bottoms", take);
-  model.on("change:error change:text change:shown", drawError);
-  model.on("msg:custom", refused);
-  paint();
-  return () => {
-    model.off("change:parts change:offered change:bottoms", take);
-    model.off("change:error change:text change:shown", drawError);
-    model.off("msg:custom", refused);
-  };
-}
+      e.stopPropagation();
+    };
+    const blockOf = ({ key, family, label, handle, name, role, tools, body, act }: Block) =>
+      html`<li
+        class="hsd-blk" data-key=${key} data-family=${family} tabindex="0" aria-label=${label} @keydown=${keydown(act)}
+      >
+        <div class="hsd-blk-head">
+          ${handle}<span class="hsd-blk-swatch"></span>${name}<span class="hsd-blk-role">${role}</span>
+          ${tools && html`<span class="hsd-blk-tools">${tools}</span>`}
+        </div>
+        ${body}
+      </li>`;
 
-function render({ model, el }: Drawing<Traits>) {
-  const root = make("div", "hsd-linked");
-  const palette = paletteOf(model.get("palette"));
-  palette.paint(root);
-  el.append(root);
-  const unfollow = followTheme(root, { behind: "--backdrop" });
-  const end = blocksView({ model, root, palette });
-  return () => {
-    end();
-    unfollow();
-    root.remove();
-  };
-}
+    function modelBlock(part: ModelPart, k: number): Block {
+      const { name, lookahead } = part;
+      const models = modelsOf(parts);
+      const target = k === models.length - 1;
+      const key = `m:${name}`;
+      const others = [name, ...spare(parts, names())].sort((a, b) => names().indexOf(a) - names().indexOf(b));
+      const rename = (to: string) => edit(withName(parts, k, to), `${name} is now ${to}`, `m:${to}:name`);
+      const title =
+        others.length > 1
+          ? menu(`${key}:name`, target ? "Target model" : "Draft model", others, name, rename)
+          : html`<span class="hsd-blk-name">${name}</span>`;
+      if (target)
+        return { key, family: "target", label: `${name}, the target`, name: title, role: "target model", act: {} };
 
-export default { render: guarded(render) };
+      const drafts = draftsOf(parts);
+      const move = (by: number) => {
+        const other = drafts[k + by]?.name;
+        if (other) edit(withMoved(parts, k, k + by), `${name} ${by > 0 ? "verifies" : "drafts for"} ${other}`, key);
+      };
+      const drop = () =>
+        edit(withoutModel(parts, k), `${name} removed`, `m:${(drafts[k - 1] ?? targetOf(parts)).name}`);
+      const set = (value: number | null, focus: string) =>
+        edit(withLookahead(parts, k, value, model.get("most")), `lookahead of ${name}: ${value ?? "automatic"}`, focus);
+      const step = (by: number, sign: string, words: string, end: number) => {
+        const own = `${key}:${by < 0 ? "less" : "more"}`;
+        const act = () => set(stepped(lookahead, by), own);
+        return button(own, sign, `${words} lookahead of ${name}`, act, { disabled: lookahead === end });
+      };
+      const change = ({ target: { value } }: Field) =>
+        set(value.trim() === "" || !Number.isFinite(Number(value)) ? null : Number(value), `${key}:lookahead`);
+      const last = drafts.length - 1;
+      return {
+        key,
+        family: palette.family(name),
+        label: `${name}${lookahead ? `, lookahead ${lookahead}` : ""}, drafts for ${models[k + 1].name}`,
+        // The highest draft model is first on the page and last in the text.
+        handle: when(last, () =>
+          grip(`Drag to move ${name}`, (from, to) =>
+            edit(withMoved(parts, last - from, last - to), `${name} moved`, key),
+          ),
+        ),
+        name: title,
+        role: "draft model",
+        tools: [
+          when(last, () => [
+            button(`${key}:up`, "↑", `Move ${name} up`, () => move(1), { disabled: k === last }),
+            button(`${key}:down`, "↓", `Move ${name} down`, () => move(-1), { disabled: k === 0 }),
+          ]),
+          button(`${key}:out`, "✕", `Remove ${name}`, once(drop)),
+        ],
+        body: html`<div class="hsd-blk-line">
+          <span class="hsd-blk-stepper">
+            ${step(-1, "−", "Decrease", 1)}
+            <input
+              class="hsd-blk-number" type="number" min="1" max=${model.get("most")} data-key="${key}:lookahead"
+              .value=${live(String(lookahead ?? ""))} placeholder="–" @change=${change}
+              aria-label="Lookahead of ${name}: minimum proposed tokens"
+            >
+            ${step(1, "+", "Increase", model.get("most"))}
+          </span>
+          <span class="hsd-blk-words">${
+            lookahead === null
+              ? "lookahead: automatic (calibrated, else 4)"
+              : `${lookahead === 1 ? "token" : "tokens"} of lookahead`
+          }</span>
+        </div>`,
+        act: { up: () => move(1), down: () => move(-1), drop, longer: (by) => set(stepped(lookahead, by), key) },
+      };
+    }
+
+    function bottomBlock(part: Bottom): Block {
+      const { name } = part;
+      const above = modelsOf(parts)[0].name;
+      const drop = () => edit(withBottom(parts, null), `${name} removed`, `m:${above}`);
+      const take = (to: string) => edit(withBottom(parts, to), `${to} is the draft source`, "b:name");
+      return {
+        key: "b",
+        family: name === "db" || name === "auto" ? "" : "baseline",
+        label: `${name}, drafts for ${above}`,
+        name: menu("b:name", "Draft source", Object.keys(model.get("bottoms")), name, take),
+        role: model.get("bottoms")[name].words,
+        tools: button("b:out", "✕", `Remove ${name}`, once(drop)),
+        body: name === "auto" ? choiceList(part) : itemList(part),
+        act: { drop },
+      };
+    }
+    function choiceList(part: Bottom) {
+      const all = choices(parts, names());
+      const now = part.items.length ? part.items : all;
+      return html`<div class="hsd-blk-choices">${all.map((name) => {
+        const is = now.includes(name);
+        const act = () =>
+          edit(withChoice(parts, name, names()), `auto: ${name} ${is ? "excluded" : "included"}`, `c:${name}`);
+        // Empty brackets are invalid.
+        const disabled = now.length === 1 && is;
+        return check(`c:${name}`, name, is, act, { disabled, family: name === "db" ? "" : palette.family(name) });
+      })}</div>`;
+    }
+    function itemList(part: Bottom) {
+      const spoken = model.get("bottoms")[part.name];
+      const { databases, on } = itemsOf(part, spoken);
+      const put = (next: string[], words: string, key: string) => edit(withItems(parts, next, on, spoken), words, key);
+      const row = (name: string, i: number) => {
+        const last = databases.length - 1;
+        const go = (to: number, key = `d:${name}:${to < i ? "up" : "down"}`) =>
+          put(shifted(databases, i, to), `${name} is at position ${to + 1}`, key);
+        const left = databases.filter((d) => d !== name);
+        const drop = () => put(left, `${name} removed`, `d:${databases[i ? i - 1 : 1]}:out`);
+        return html`<li class="hsd-blk-item" data-family=${palette.family(name)}>
+          ${when(last, () => grip(`Drag to move ${name}`, (_, to) => go(to, `d:${name}:up`)))}
+          <span class="hsd-blk-place">${i + 1}</span><span class="hsd-blk-swatch"></span>
+          <span class="hsd-blk-item-name">${name}</span>
+          <span class="hsd-blk-tools">${when(last, () => [
+            button(`d:${name}:up`, "↑", `Move ${name} up`, () => go(i - 1), { disabled: i === 0 }),
+            button(`d:${name}:down`, "↓", `Move ${name} down`, () => go(i + 1), { disabled: i === last }),
+            button(`d:${name}:out`, "✕", `Remove ${name}`, once(drop)),
+          ])}</span>
+        </li>`;
+      };
+      const unused = spoken.databases.filter((d) => !databases.includes(d));
+      const chip = (name: string) => {
+        const act = () => put([...databases, name], `${name} added`, `d:${name}:out`);
+        return button(`d:${name}:in`, `+ ${name}`, `Add ${name}`, act, { chip: true, family: palette.family(name) });
+      };
+      const list = () =>
+        html`<ol class="hsd-blk-items" aria-label="Databases in order of use">
+          ${repeat(databases, (name) => name, row)}
+        </ol>`;
+      const chips = () => html`<div class="hsd-blk-chips">${unused.map(chip)}</div>`;
+      return html`${when(spoken.databases.length, list)}${when(unused.length, chips)}${Object.entries(
+        spoken.options,
+      ).map(([name, words]) => {
+        const is = on.includes(name);
+        // Explicit databases stay explicit; the default ones are implied.
+        const next = is ? on.filter((o) => o !== name) : [...on, name];
+        const act = () =>
+          edit(withItems(parts, databases, next, spoken), `${name} is ${is ? "off" : "on"}`, `o:${name}`);
+        return check(`o:${name}`, words, is, act);
+      })}`;
+    }
+
+    // --- what can be added, and what Python says
+    function additions() {
+      const bottom = bottomOf(parts);
+      const offer = (name: string) =>
+        button(`a:${name}`, `+ ${name}`, `Add ${name} as a draft model`, () => add(name), {
+          chip: true,
+          family: palette.family(name),
+        });
+      const source = (name: string, words: string) =>
+        button(
+          `a:${name}`,
+          `+ ${words}`,
+          `Add ${words} as draft source`,
+          () => edit(withBottom(parts, name), `${words} added`, "b"),
+          { chip: true },
+        );
+      const models =
+        bottom?.name === "auto" ? [] : [...spare(parts, names()).map(offer), model.get("free") && anyModel()];
+      return [...models, ...(bottom ? [] : [source("db", "databases"), source("auto", "auto")])].filter(Boolean);
+    }
+    const add = (name: string) => edit(withModel(parts, name, names()), `${name} added`, `m:${name}`);
+    function anyModel() {
+      const submit = (e: Event) => {
+        e.preventDefault();
+        const name = typed.trim();
+        if (!name) return;
+        typed = "";
+        add(name);
+      };
+      const input = ({ target }: Field) => {
+        typed = target.value;
+      };
+      return html`<form class="hsd-blk-any" @submit=${submit}>
+        <input
+          placeholder="hub id or path" .value=${live(typed)} data-key="a:any" aria-label="Model: hub id or path"
+          @input=${input}
+        >
+        <button type="submit" class="hsd-blk-chip" data-key="a:any:go" title="Add as a draft model"
+          aria-label="Add as a draft model">+ model</button>
+      </form>`;
+    }
+    return () => {
+      const words = model.get("error");
+      const behind = Boolean(words) && model.get("text").trim() !== model.get("shown");
+      root.classList.toggle("hsd-blk-behind", behind);
+      const bottom = bottomOf(parts);
+      const all = [...modelsOf(parts).map(modelBlock).reverse(), ...(bottom ? [bottomBlock(bottom)] : [])];
+      const more = additions();
+      return html`<ol class="hsd-blk-list">${repeat(all, ({ key }) => key, blockOf)}</ol>
+        <div class="hsd-blk-add" role="group" aria-label="Add to the stack" ?hidden=${!more.length}>${more}</div>
+        <p class="hsd-blk-error" role="status" ?hidden=${!words}>${
+          words && `${words[0].toUpperCase()}${words.slice(1)}.`.replace(/\.\.$/, ".")
+        }</p>
+        <p class="hsd-blk-kept" ?hidden=${!behind}>${behind ? `Last valid stack: ${model.get("shown")}` : ""}</p>
+        <p class="hsd-blk-live" aria-live="polite">${said}</p>`;
+    };
+  },
+);

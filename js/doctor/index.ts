@@ -1,7 +1,6 @@
 // Why the run on the page is not faster: the share of each cause in one bar; the verdict and what to do on demand.
-import { entry, followTheme, hued, make } from "../lib/dom";
-import { guarded } from "../lib/notice";
-import type { Drawing } from "../lib/widget";
+import { html, nothing } from "lit-html";
+import { templated } from "../lib/template";
 
 interface Cause {
   name: string;
@@ -28,78 +27,45 @@ interface Traits {
 }
 
 export const percent = (share: number) => `${Math.round(100 * share)} %`;
+const hue = ({ light, dark }: Cause) => `--light:${light};--dark:${dark}`;
 
-function tableOf({ title, note, head, rows }: Table) {
-  const box = make("div", "hsd-doc-table");
-  const table = make("table");
-  const caption = make("caption", "", title);
-  if (note) caption.append(make("small", "", note));
-  const line = (cells: string[], top: boolean) => {
-    const row = make("tr");
-    row.append(
-      ...cells.map((text, k) => {
-        const cell = make(top || !k ? "th" : "td", "", text) as HTMLTableCellElement;
-        if (cell.tagName === "TH") cell.scope = top ? "col" : "row";
-        return cell;
-      }),
-    );
-    return row;
-  };
-  const thead = make("thead");
-  const tbody = make("tbody");
-  thead.append(line(head, true));
-  tbody.append(...rows.map((cells) => line(cells, false)));
-  table.append(caption, thead, tbody);
-  box.append(table);
-  return box;
-}
+const tableOf = ({ title, note, head, rows }: Table) =>
+  html`<div class="hsd-doc-table"><table>
+    <caption>${title}${note ? html`<small>${note}</small>` : nothing}</caption>
+    <thead><tr>${head.map((text) => html`<th scope="col">${text}</th>`)}</tr></thead>
+    <tbody>${rows.map(
+      ([name, ...cells]) => html`<tr><th scope="row">${name}</th>${cells.map((text) => html`<td>${text}</td>`)}</tr>`,
+    )}</tbody>
+  </table></div>`;
 
-function body({ lines = [], tables = [], settings = [] }: Spec) {
-  const box = make("div", "hsd-doc-body");
-  box.append(...lines.map((text) => make("p", "", text)));
-  const side = make("div", "hsd-doc-tables");
-  side.append(...tables.map(tableOf));
-  box.append(side);
-  if (settings.length) {
-    const list = make("dl", "hsd-doc-settings");
-    for (const [engine, text] of settings) {
-      const value = make("dd");
-      value.append(make("code", "", text));
-      list.append(make("dt", "", engine), value);
-    }
-    box.append(make("h3", "", "Settings to paste"), list);
-  }
-  return box;
-}
+const settingsOf = (settings: [string, string][]) =>
+  html`<h3>Settings to paste</h3>
+    <dl class="hsd-doc-settings">
+      ${settings.map(([engine, text]) => html`<dt>${engine}</dt><dd><code>${text}</code></dd>`)}
+    </dl>`;
 
-function render({ model, el }: Drawing<Traits>) {
-  const root = make("details", "hsd-doctor");
-  function draw() {
-    const spec = model.get("spec");
-    const causes = spec.causes ?? [];
-    root.hidden = !causes.length;
-    const summary = make("summary");
-    const bar = make("span", "hsd-doc-bar");
-    bar.setAttribute("aria-hidden", "true");
-    const legend = make("ul", "hsd-doc-legend");
-    for (const cause of causes) {
-      const part = hued(make("span", "hsd-doc-part"), cause);
-      part.style.flexGrow = String(cause.share);
-      bar.append(part);
-      legend.append(entry(hued(make("span", "hsd-doc-key"), cause), `${cause.name} ${percent(cause.share)}`));
-    }
-    summary.append(make("span", "hsd-doc-title", spec.title ?? ""), bar, legend);
-    root.replaceChildren(summary, body(spec));
-  }
-  const unfollow = followTheme(root);
-  model.on("change:spec", draw);
-  el.append(root);
-  draw();
-  return () => {
-    model.off("change:spec", draw);
-    unfollow();
-    root.remove();
-  };
-}
-
-export default { render: guarded(render) };
+export default templated<Traits>(
+  { tag: "details", class: "hsd-doctor", events: "change:spec" },
+  ({ model, root }) =>
+    () => {
+      const { title, causes = [], lines = [], tables = [], settings = [] } = model.get("spec");
+      root.hidden = !causes.length;
+      return html`<summary>
+          <span class="hsd-doc-title">${title}</span>
+          <span class="hsd-doc-bar" aria-hidden="true">
+            ${causes.map((c) => html`<span class="hsd-doc-part hsd-hue" .style="${hue(c)};flex-grow:${c.share}"></span>`)}
+          </span>
+          <ul class="hsd-doc-legend">
+            ${causes.map(
+              (c) =>
+                html`<li><span class="hsd-doc-key hsd-hue" .style=${hue(c)}></span><span>${c.name} ${percent(c.share)}</span></li>`,
+            )}
+          </ul>
+        </summary>
+        <div class="hsd-doc-body">
+          ${lines.map((text) => html`<p>${text}</p>`)}
+          <div class="hsd-doc-tables">${tables.map(tableOf)}</div>
+          ${settings.length ? settingsOf(settings) : nothing}
+        </div>`;
+    },
+);

@@ -1,7 +1,7 @@
 // The node card of the round inspector.
-
+import { html, nothing, render } from "lit-html";
+import { when } from "lit-html/directives/when.js";
 import type { Draft, Round } from "../lib/contract";
-import { make } from "../lib/dom";
 import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
 import { figure, glyphs, plural, temperatureWords, VERDICT_MARKS } from "../lib/words";
@@ -10,7 +10,7 @@ import { asFigure } from "./round";
 import type { Own } from "./said";
 import { FATES, OWN, ROOT, token } from "./said";
 
-type Fact = [name: string, value: string | Node, wide?: boolean];
+type Fact = [name: string, value: unknown, wide?: boolean];
 /** A drawn round: its rows, tree, and nodes by key. */
 export interface Scene {
   r: Round;
@@ -44,31 +44,23 @@ export function createCard({
 }) {
   const greedy = () => store.meta.sampling?.temperature === 0;
 
-  function facts(pairs: Fact[]) {
-    const list = make("dl", "hsd-ins-facts");
-    for (const [k, v, wide] of pairs) {
-      const cell = make("div", wide ? "hsd-wide" : "");
-      cell.append(make("dt", "", k));
-      const value = make("dd");
-      value.append(v);
-      cell.append(value);
-      list.append(cell);
-    }
-    return list;
-  }
-  function heading(text: string, source: string, kind: string, verdict: string) {
-    const box = make("div", "hsd-ins-what");
-    const big = make("code", "hsd-ins-big", text);
-    big.dataset.family = palette.family(source);
-    const chip = make("span", "hsd-ins-source", palette.words(source));
-    chip.dataset.family = palette.family(source);
-    const fate = make("span", "hsd-ins-fate", kind);
-    fate.dataset.verdict = verdict;
-    const line = make("p");
-    line.append(chip, " ", fate);
-    box.append(big, line);
-    return box;
-  }
+  /** A node's token with its source and verdict, a sentence about it, figures and a note. */
+  const show = (text: string, source: string, kind: string, verdict: string, words: string, pairs: Fact[], note = "") =>
+    render(
+      html`<div class="hsd-ins-what">
+          <code class="hsd-ins-big" data-family=${palette.family(source)}>${text}</code>
+          <p>
+            <span class="hsd-ins-source" data-family=${palette.family(source)}>${palette.words(source)}</span>
+            <span class="hsd-ins-fate" data-verdict=${verdict}>${kind}</span>
+          </p>
+        </div>
+        <p class="hsd-ins-muted">${words}</p>
+        <dl class="hsd-ins-facts">${pairs.map(
+          ([name, value, wide]) => html`<div class=${wide ? "hsd-wide" : ""}><dt>${name}</dt><dd>${value}</dd></div>`,
+        )}</dl>
+        ${note ? html`<p class="hsd-ins-muted">${note}</p>` : nothing}`,
+      card,
+    );
   /** The card of node `key` of a scene {r: its round, drafts, own, at: Map(key → draft row), down}. */
   function drawCard(scene: Scene, key: number) {
     const { r, drafts, own } = scene;
@@ -76,15 +68,15 @@ export function createCard({
       const words = drafts.length
         ? "The text so far ends here; the draft continues to the right. Hover over a node or use the arrow keys for details."
         : "The text so far ends here.";
-      card.replaceChildren(
-        make("h4", "", "Start of the draft"),
-        make("p", "hsd-ins-muted", scene.down ? words.replace("to the right", "downwards") : words),
-        legend(),
+      render(
+        html`<h4>Start of the draft</h4>
+          <p class="hsd-ins-muted">${scene.down ? words.replace("to the right", "downwards") : words}</p>
+          ${legend}`,
+        card,
       );
       return;
     }
     if (key === OWN) {
-      const why = WHY_OWN[r.outcome] ?? "";
       const t = own?.row;
       const pairs: Fact[] = t
         ? [
@@ -97,13 +89,8 @@ export function createCard({
       const words = greedy()
         ? "Greedy decoding: the most likely token counts as p = 1."
         : temperatureWords(store.meta.sampling);
-      const note = t && words ? [make("p", "hsd-ins-muted", words)] : [];
-      card.replaceChildren(
-        heading(token(own?.text ?? ""), own?.source ?? "", r.outcome, r.outcome),
-        make("p", "hsd-ins-muted", why),
-        facts(pairs),
-        ...note,
-      );
+      const why = WHY_OWN[r.outcome] ?? "";
+      show(token(own?.text ?? ""), own?.source ?? "", r.outcome, r.outcome, why, pairs, t && words ? words : "");
       return;
     }
     const d = scene.at.get(key) as Draft;
@@ -114,14 +101,8 @@ export function createCard({
     ];
     const hint =
       d.p !== null && greedy()
-        ? [
-            make(
-              "p",
-              "hsd-ins-muted",
-              "Greedy decoding: p is 1 for the verifier’s most likely token and 0 for all others.",
-            ),
-          ]
-        : [];
+        ? "Greedy decoding: p is 1 for the verifier’s most likely token and 0 for all others."
+        : "";
     if (d.u !== null) pairs.push(["u, drawn", asFigure(d.u)]);
     if (typeof d.h === "number") pairs.push(["h, threshold", asFigure(d.h)]);
     if (d.key !== null) pairs.push(["key", plural(d.key, "token")]);
@@ -129,21 +110,14 @@ export function createCard({
     if (d.score !== null) pairs.push(["score", figure(d.score)]);
     if (d.recut?.length) pairs.push(["cut from", d.recut.map((t) => `“${glyphs(t)}”`).join(" + ")]);
     if (d.position !== null) {
-      const jump = make("button", "hsd-ins-link", `text position ${d.position}`);
-      jump.title = "Show the copied text";
-      jump.addEventListener("click", () => light(d.position as number));
-      pairs.push(["copied from", jump, true]);
+      const jump = () => light(d.position as number);
+      const link = html`<button class="hsd-ins-link" title="Show the copied text" @click=${jump}>text position ${d.position}</button>`;
+      pairs.push(["copied from", link, true]);
     }
-    card.replaceChildren(
-      heading(token(d.text), d.source, FATES[d.verdict] || d.verdict, d.verdict),
-      make("p", "hsd-ins-muted", story(scene, d)),
-      facts(pairs),
-      ...hint,
-    );
+    show(token(d.text), d.source, FATES[d.verdict] || d.verdict, d.verdict, story(scene, d), pairs, hint);
   }
   function story(scene: Scene, d: Draft) {
     const { r, drafts } = scene;
-    const _who = palette.phrase(d.source);
     if (r.rule === "block" && d.verdict === "accepted")
       return "Accepted: the last position with u < h is this one or a later one.";
     if (r.rule === "block" && d.verdict === "rejected") return "Rejected: no position from here on has u < h.";
@@ -157,26 +131,19 @@ export function createCard({
     if (mates.some((o) => o.verdict === "accepted")) return "Not examined: another branch was accepted.";
     return above && above.verdict !== "accepted" ? "Not examined: an earlier token was rejected." : "Not examined.";
   }
-  function legend() {
-    const list = make("ul", "hsd-ins-legend");
-    for (const [verdict, words] of [
-      ["accepted", "accepted"],
-      ["rejected", "rejected"],
-      ["unreached", "not examined"],
-      ["correction", "correction, the verifier’s own"],
-      ["bonus", "bonus, the verifier’s own"],
-    ]) {
-      const item = make("li");
-      const sample = make("span", "hsd-ins-sample");
-      sample.dataset.verdict = verdict;
-      if (VERDICT_MARKS[verdict]) sample.append(make("span", "hsd-ins-mark", VERDICT_MARKS[verdict]));
-      sample.append(make("code", "", "abc"));
-      sample.setAttribute("aria-hidden", "true");
-      item.append(sample, words);
-      list.append(item);
-    }
-    return list;
-  }
+  const legend = html`<ul class="hsd-ins-legend">${[
+    ["accepted", "accepted"],
+    ["rejected", "rejected"],
+    ["unreached", "not examined"],
+    ["correction", "correction, the verifier’s own"],
+    ["bonus", "bonus, the verifier’s own"],
+  ].map(([verdict, words]) => {
+    const mark = () => html`<span class="hsd-ins-mark">${VERDICT_MARKS[verdict]}</span>`;
+    return html`<li><span class="hsd-ins-sample" data-verdict=${verdict} aria-hidden="true">${when(
+      VERDICT_MARKS[verdict],
+      mark,
+    )}<code>abc</code></span>${words}</li>`;
+  })}</ul>`;
 
   return drawCard;
 }

@@ -1,8 +1,8 @@
 // The distribution of a round's own token: a correction's residual with its computation, else the target's top
 // tokens.
-
+import { html, nothing } from "lit-html";
+import { when } from "lit-html/directives/when.js";
 import type { Draft, Round } from "../lib/contract";
-import { make } from "../lib/dom";
 import type { Store } from "../lib/run";
 import { figure } from "../lib/words";
 import type { Known, TableRow } from "./residual";
@@ -36,34 +36,26 @@ export function createDrawn({ store, actor }: { store: Store; actor: (r: Round) 
 
   /** A bar of `scale`: hatched is subtracted, filled remains. */
   function bar(row: TableRow, scale: number) {
-    const track = make("div", "hsd-ins-track");
-    const part = (name: string, from: number, to: number) => {
-      if (to <= from) return;
-      const fill = make("span", `hsd-ins-fill ${name}`);
-      fill.style.left = `${(100 * from) / scale}%`;
-      fill.style.width = `${(100 * (to - from)) / scale}%`;
-      track.append(fill);
-    };
+    const part = (name: string, from: number, to: number) =>
+      to > from
+        ? html`<span
+            class="hsd-ins-fill ${name}"
+            .style=${`left: ${(100 * from) / scale}%; width: ${(100 * (to - from)) / scale}%`}
+          ></span>`
+        : nothing;
     const [p, q] = [row.p.value, row.q.value];
     const left = row.left ?? 0;
-    if (p !== null) part("hsd-taken", 0, p - left);
-    // q above p subtracts nothing more.
-    if (p !== null && q !== null) part("hsd-beyond", p, q);
-    part("hsd-left", p === null ? 0 : p - left, p === null ? left : p);
-    return track;
+    return html`<div class="hsd-ins-track">
+      ${p === null ? nothing : part("hsd-taken", 0, p - left)}
+      ${
+        // q above p subtracts nothing more.
+        p === null || q === null ? nothing : part("hsd-beyond", p, q)
+      }
+      ${part("hsd-left", p === null ? 0 : p - left, p === null ? left : p)}
+    </div>`;
   }
-  const cells = (tr: HTMLTableRowElement, values: string[]) => {
-    for (const v of values) tr.append(make("td", "", v));
-    return tr;
-  };
-  function named(name: string | Node, kind = "") {
-    const tr = make("tr");
-    const th = make("th", kind);
-    th.scope = "row";
-    th.append(name);
-    tr.append(th);
-    return tr;
-  }
+  const line = (name: unknown, values: string[], kind = "") =>
+    html`<tr class=${kind}><th scope="row">${name}</th>${values.map((value) => html`<td>${value}</td>`)}</tr>`;
 
   /** A target correction by token: p, subtracted part, remainder, and remainder scaled to 1. */
   function correction(r: Round, drafts: Draft[], own: Own | null) {
@@ -80,73 +72,24 @@ export function createDrawn({ store, actor }: { store: Store; actor: (r: Round) 
     } = workedBack({ ...t, residual: t.residual }, refused, sampling(), r.rule === "block");
     const ratio = rule === "ratio";
     const less = `max(0,\u00a0${r.rule === "block" ? "w·p" : "p"}\u00a0−\u00a0q)`;
-    const box = make("section");
-    box.append(
-      make("h4", "", "Distribution of the correction"),
-      make(
-        "p",
-        "hsd-ins-muted",
-        ratio
-          ? `The residual: ${less}, scaled to 1.`
-          : `${capital(actor(r))} drew it from p. It is not a draft token (total p ${four(taken.reduce((s, d) => s + (d.p.value ?? 0), 0))}), so it is from p over all other tokens, scaled to 1.`,
-      ),
-    );
-
     const p = plainT1() ? "p" : "p as sampled";
     const heads = ratio ? ["token", p, "q", less, "residual"] : ["token", p, "not drafted", "scaled to 1"];
-    const table = make("table", "hsd-ins-table");
-    const top = make("tr");
-    for (const name of heads) {
-      const th = make("th", "", name);
-      th.scope = "col";
-      top.append(th);
-    }
-    const head = make("thead");
-    head.append(top);
-    const body = make("tbody");
     const whole = sum === null; // only the residual is known
     const bars = whole ? rows.map((row) => ({ ...row, left: row.residual })) : [...taken, ...rows];
     const scale = Math.max(...bars.map((row) => Math.max(row.p.value ?? 0, row.q.value ?? 0, row.left ?? 0)), 1e-12);
-    const put = (row: TableRow, kind: string) => {
-      const tr = named(make("code", kind, piece(row.id)));
-      if (kind) tr.className = kind;
-      body.append(
-        cells(
-          tr,
-          ratio
-            ? [written(row.p), written(row.q), written(row.left), four(row.residual)]
-            : [written(row.p), written(row.left), four(row.residual)],
-        ),
-      );
-      const line = make("tr", "hsd-ins-barline");
-      const cell = make("td");
-      cell.colSpan = heads.length;
-      cell.setAttribute("aria-hidden", "true");
-      cell.append(bar(whole ? { ...row, p: { value: null, bound: null }, left: row.residual } : row, scale));
-      line.append(cell);
-      body.append(line);
+    const put = (kindOf: (row: TableRow) => string) => (row: TableRow) => {
+      const kind = kindOf(row);
+      const values = [written(row.p), ...(ratio ? [written(row.q)] : []), written(row.left), four(row.residual)];
+      return html`${line(html`<code class=${kind}>${piece(row.id)}</code>`, values, kind)}
+        <tr class="hsd-ins-barline"><td colspan=${heads.length} aria-hidden="true">
+          ${bar(whole ? { ...row, p: { value: null, bound: null }, left: row.residual } : row, scale)}
+        </td></tr>`;
     };
-    for (const row of taken.slice(0, MOST_REFUSED)) put(row, "hsd-refused");
     const more = taken.slice(MOST_REFUSED);
-    if (more.length)
-      body.append(
-        cells(named(`${more.length} more drafted`), [four(more.reduce((s, d) => s + (d.p.value ?? 0), 0)), "0", "0"]),
-      );
-    for (const row of rows) put(row, row.id === t.id ? "hsd-chosen" : "");
-    const foot = make("tfoot");
+    const drafted = (of: TableRow[]) => four(of.reduce((s, d) => s + (d.p.value ?? 0), 0));
     const others = 1 - rows.reduce((s, row) => s + row.residual, 0);
     const rest = sum === null ? null : others * sum;
-    if (others > 5e-5)
-      foot.append(
-        cells(
-          named("all others"),
-          ratio ? ["", "", written(rest), four(others)] : [written(rest), written(rest), four(others)],
-        ),
-      );
-    foot.append(cells(named("sum"), ratio ? ["1", "1", written(sum), "1"] : ["1", written(sum), "1"]));
-    table.append(head, body, foot);
 
-    const note = make("p", "hsd-ins-muted");
     const chosen = rows.find((row) => row.id === t.id);
     const sums = [];
     if (chosen && sum !== null) {
@@ -160,24 +103,40 @@ export function createDrawn({ store, actor }: { store: Store; actor: (r: Round) 
     if (rows.some((row) => row.q.bound !== null)) sums.push("≤: not among the five recorded tokens of q.");
     if (sum === null)
       sums.push("–: this recording lacks the sum of max(0, p − q), so p as sampled and its remainder are unknown.");
-    note.textContent = sums.join(" ");
-    box.append(...(whole ? [] : [key(ratio)]), table, note);
-    return box;
+    return html`<section>
+      <h4>Distribution of the correction</h4>
+      <p class="hsd-ins-muted">${
+        ratio
+          ? `The residual: ${less}, scaled to 1.`
+          : `${capital(actor(r))} drew it from p. It is not a draft token (total p ${drafted(taken)}), so it is from p over all other tokens, scaled to 1.`
+      }</p>
+      ${whole ? nothing : key(ratio)}
+      <table class="hsd-ins-table">
+        <thead><tr>${heads.map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
+        <tbody>
+          ${taken.slice(0, MOST_REFUSED).map(put(() => "hsd-refused"))}
+          ${when(more.length, () => line(`${more.length} more drafted`, [drafted(more), "0", "0"]))}
+          ${rows.map(put((row) => (row.id === t.id ? "hsd-chosen" : "")))}
+        </tbody>
+        <tfoot>
+          ${when(others > 5e-5, () =>
+            line(
+              "all others",
+              ratio ? ["", "", written(rest), four(others)] : [written(rest), written(rest), four(others)],
+            ),
+          )}
+          ${line("sum", ratio ? ["1", "1", written(sum), "1"] : ["1", written(sum), "1"])}
+        </tfoot>
+      </table>
+      <p class="hsd-ins-muted">${sums.join(" ")}</p>
+    </section>`;
   }
-  function key(ratio: boolean) {
-    const line = make("p", "hsd-ins-key");
-    for (const [name, words] of [
+  const key = (ratio: boolean) =>
+    html`<p class="hsd-ins-key" aria-hidden="true">${[
       ["hsd-taken", ratio ? "subtracted by q" : "drafted, so subtracted"],
       ["hsd-left", "remainder"],
       ...(ratio ? [["hsd-beyond", "q above p"]] : []),
-    ]) {
-      const item = make("span");
-      item.append(make("span", `hsd-ins-fill ${name}`), words);
-      line.append(item);
-    }
-    line.setAttribute("aria-hidden", "true");
-    return line;
-  }
+    ].map(([name, words]) => html`<span><span class="hsd-ins-fill ${name}"></span>${words}</span>`)}</p>`;
 
   /** Without a residual: the target's top tokens at its own token's position, and the draft tokens there. */
   function likeliest(r: Round, drafts: Draft[], own: Own | null) {
@@ -186,29 +145,26 @@ export function createDrawn({ store, actor }: { store: Store; actor: (r: Round) 
     const { top } = t;
     const kept = drafts.filter((d) => d.verdict === "accepted").at(-1)?.node ?? ROOT;
     const refused = new Set(drafts.filter((d) => d.parent === kept && d.verdict === "rejected").map((d) => d.id));
-    const box = make("section");
-    box.append(make("h4", "", `Top target tokens at position ${r.accepted + 1}`));
-    const grid = make("div", "hsd-ins-grid");
-    grid.append(make("span", "hsd-ins-col", "token"), make("span", "hsd-ins-col", "p at T = 1"));
-    for (const [id, p] of top) {
-      const cell = make("span", "hsd-ins-bar");
-      const track = make("span", "hsd-ins-track");
-      const fill = make("span", "hsd-ins-fill");
-      fill.style.width = `${100 * p}%`;
-      track.append(fill);
-      cell.append(track, make("span", "hsd-ins-num", figure(p)));
-      grid.append(make("code", id === t.id ? "hsd-chosen" : refused.has(id) ? "hsd-refused" : "", piece(id)), cell);
-    }
-    const words = [
-      `Bold: the emitted token${refused.size && [...refused].some((id) => top.some(([k]) => k === id)) ? "; struck through: draft tokens" : ""}.`,
-    ];
-    if (refused.size && ![...refused].some((id) => top.some(([k]) => k === id)))
-      words.push("The draft token is not among the top five.");
+    const beside = [...refused].some((id) => top.some(([k]) => k === id));
+    const words = [`Bold: the emitted token${beside ? "; struck through: draft tokens" : ""}.`];
+    if (refused.size && !beside) words.push("The draft token is not among the top five.");
     if (sampling().temperature === 0)
       words.push("Greedy decoding emits the most likely token: for the verdict its p counts as 1, all others as 0.");
     else if (!plainT1()) words.push("The token was drawn from p as sampled, after temperature, top-k and top-p.");
-    box.append(grid, make("p", "hsd-ins-muted", words.join(" ")));
-    return box;
+    const row = ([id, p]: [number, number]) =>
+      html`<code class=${id === t.id ? "hsd-chosen" : refused.has(id) ? "hsd-refused" : ""}>${piece(id)}</code>
+        <span class="hsd-ins-bar">
+          <span class="hsd-ins-track"><span class="hsd-ins-fill" .style=${`width: ${100 * p}%`}></span></span>
+          <span class="hsd-ins-num">${figure(p)}</span>
+        </span>`;
+    return html`<section>
+      <h4>Top target tokens at position ${r.accepted + 1}</h4>
+      <div class="hsd-ins-grid">
+        <span class="hsd-ins-col">token</span><span class="hsd-ins-col">p at T = 1</span>
+        ${top.map(row)}
+      </div>
+      <p class="hsd-ins-muted">${words.join(" ")}</p>
+    </section>`;
   }
 
   return (r: Round, drafts: Draft[], own: Own | null) => correction(r, drafts, own) ?? likeliest(r, drafts, own);

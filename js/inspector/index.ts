@@ -1,8 +1,8 @@
 // The round inspector: the draft tree of the cursor's round, node details, and the computation of each verdict.
-// Model output is only set by textContent.
-
+// Model output is only set as text.
+import { html, nothing, render, svg } from "lit-html";
 import type { Round } from "../lib/contract";
-import { draw, focusable, make } from "../lib/dom";
+import { focusable, make } from "../lib/dom";
 import type { Cursor } from "../lib/group";
 import type { View } from "../lib/linked";
 import { linkedWidget } from "../lib/linked";
@@ -12,7 +12,7 @@ import type { Scene } from "./card";
 import { createCard } from "./card";
 import { createDrawn } from "./drawn";
 import { createRoom } from "./room";
-import type { TreeNode } from "./round";
+import type { Layout, TreeNode } from "./round";
 import { betterDown, layoutTree, nodeBeside } from "./round";
 import { createReading, isTarget, OWN, ROOT, token } from "./said";
 import { createSums } from "./sums";
@@ -25,17 +25,6 @@ export function createInspector({ root, group, store, palette, follow }: View<ob
   root.classList.add("hsd-inspector");
 
   // --- the frame
-  const head = make("div", "hsd-ins-head");
-  const title = make("h3", "hsd-ins-title");
-  const nav = make("div", "hsd-ins-nav");
-  const [earlier, later] = [make("button", "", "← Previous round"), make("button", "", "Next round →")];
-  earlier.addEventListener("click", () => walkRounds(-1));
-  later.addEventListener("click", () => walkRounds(1));
-  nav.append(earlier, later);
-  head.append(title, nav);
-  const levels = make("div", "hsd-ins-levels");
-  const summary = make("p", "hsd-ins-summary");
-  summary.setAttribute("aria-live", "polite");
   const body = make("div", "hsd-ins-body");
   const [left, right] = [make("div", "hsd-ins-side"), make("div", "hsd-ins-side")];
   const scroll = make("div", "hsd-ins-scroll");
@@ -49,7 +38,6 @@ export function createInspector({ root, group, store, palette, follow }: View<ob
   left.append(scroll, sums);
   right.append(card, bars);
   body.append(left, right);
-  root.append(head, levels, summary, body);
 
   const { levelName, actor, usual, before, ownOf, stepOf, titleOf, summaryOf, nodeWords } = createReading({
     store,
@@ -99,26 +87,35 @@ export function createInspector({ root, group, store, palette, follow }: View<ob
     // Hidden elements have no width: draw when visible.
     const shape = root.clientWidth ? narrow() : null;
     const key = `${store.run}:${id}:${shape}:${id === null ? "" : store.drafts.get(id)?.length}`;
-    const number = store.order.get(top ?? NaN);
-    earlier.disabled = id === null || number === 1;
-    later.disabled = id === null || number === store.order.size;
     if (key !== drawn) {
       drawn = key;
-      if (id === null) drawEmpty();
+      if (id === null) scene = null;
       else drawRound(roundOf(id), shape ?? false);
-    } else if (id !== null) title.textContent = titleOf(roundOf(id), top ?? NaN);
+      body.hidden = id === null;
+    }
+    drawFrame(id === null ? null : roundOf(id));
     if (scene) followCursor(scene);
     mark();
   }
-  function drawEmpty() {
-    scene = null;
-    title.textContent = "No round";
-    levels.replaceChildren();
-    summary.textContent = "The draft of each round appears here when it is verified.";
-    body.hidden = true;
+  /** Title, buttons, rounds of lower levels and summary, above the tree of round `r`. */
+  function drawFrame(r: Round | null) {
+    const number = store.order.get(state.round ?? NaN);
+    const words = "The draft of each round appears here when it is verified.";
+    render(
+      html`<div class="hsd-ins-head">
+          <h3 class="hsd-ins-title">${r ? titleOf(r, state.round ?? NaN) : "No round"}</h3>
+          <div class="hsd-ins-nav">
+            <button ?disabled=${!r || number === 1} @click=${() => walkRounds(-1)}>← Previous round</button>
+            <button ?disabled=${!r || number === store.order.size} @click=${() => walkRounds(1)}>Next round →</button>
+          </div>
+        </div>
+        <div class="hsd-ins-levels ${r && store.children.size ? "hsd-some" : ""}">${r && levelsOf(r)}</div>
+        <p class="hsd-ins-summary" aria-live="polite">${r && scene ? summaryOf(r, scene.drafts, scene.own) : words}</p>
+        ${body}`,
+      root,
+    );
   }
   function drawRound(r: Round, narrow: boolean) {
-    body.hidden = false;
     const drafts = draftsOf(r);
     const own = ownOf(r);
     const kept = drafts.filter((d) => d.verdict === "accepted");
@@ -146,63 +143,41 @@ export function createInspector({ root, group, store, palette, follow }: View<ob
     };
     if (state.node === null || (state.node !== ROOT && state.node !== OWN && !scene.at.has(state.node)))
       state.node = ROOT;
-    title.textContent = titleOf(r, state.round ?? NaN);
-    drawLevels(r);
-    summary.textContent = summaryOf(r, drafts, own);
     drawTree();
     const shown = arithmetic(r, drafts, own);
-    sums.replaceChildren(...[shown.sums ?? []].flat());
-    bars.replaceChildren(...[shown.bars ?? []].flat());
+    render(shown.sums, sums);
+    render(shown.bars, bars);
     room.grow();
     for (const box of [scroll, card, sums, bars]) box.scrollTop = box.scrollLeft = 0;
   }
 
   /** Buttons for rounds of lower levels: one row per level, along the selected path. */
-  function drawLevels(r: Round) {
+  function levelsOf(r: Round) {
     const path = [r];
     for (let { parent } = r; parent !== null; { parent } = path[0]) path.unshift(roundOf(parent));
-    const rows: HTMLElement[] = [];
-    path.forEach((above, k) => {
+    const chip = (id: number, on: boolean, words: unknown, label?: string, title?: string, to: number | null = id) =>
+      html`<button
+        class="hsd-ins-chip" aria-pressed=${on} aria-label=${label ?? nothing} title=${title ?? nothing}
+        @click=${() => show(to)}
+      >${words}</button>`;
+    const rows = path.flatMap((above, k) => {
       const ids = store.children.get(above.id) || [];
-      if (!ids.length) return;
-      const row = make("div", "hsd-ins-level");
-      const shownChild = path[k + 1]?.id;
-      row.append(
-        make("span", "hsd-ins-level-name", `${levelName(roundOf(ids[0]).level)} verified for ${actor(above)}`),
-      );
-      const chips = make("span", "hsd-ins-chips");
-      ids.forEach((id, n) => {
+      if (!ids.length) return [];
+      const chips = ids.map((id, n) => {
         const c = roundOf(id);
-        const chip = make("button", "hsd-ins-chip", `${n + 1}`);
-        chip.append(make("span", "hsd-ins-chip-note", ` · ${c.accepted} of ${c.drafted}`));
-        chip.setAttribute("aria-pressed", String(id === shownChild));
-        chip.setAttribute(
-          "aria-label",
-          `${levelName(c.level)}, round ${n + 1}: ${c.drafted} drafted, ${c.accepted} accepted, ${c.outcome}`,
-        );
-        chip.title = `${c.accepted} of ${c.drafted} accepted, ${c.outcome}`;
-        chip.addEventListener("click", () => show(id === shownChild ? c.parent : id));
-        chips.append(chip);
+        const on = id === path[k + 1]?.id;
+        const words = html`${n + 1}<span class="hsd-ins-chip-note"> · ${c.accepted} of ${c.drafted}</span>`;
+        const label = `${levelName(c.level)}, round ${n + 1}: ${c.drafted} drafted, ${c.accepted} accepted, ${c.outcome}`;
+        return chip(id, on, words, label, `${c.accepted} of ${c.drafted} accepted, ${c.outcome}`, on ? c.parent : id);
       });
-      row.append(chips);
-      rows.push(row);
+      return html`<div class="hsd-ins-level">
+        <span class="hsd-ins-level-name">${levelName(roundOf(ids[0]).level)} verified for ${actor(above)}</span>
+        <span class="hsd-ins-chips">${chips}</span>
+      </div>`;
     });
-    if (rows.length) {
-      const first = make("div", "hsd-ins-level");
-      first.append(make("span", "hsd-ins-level-name", "target"));
-      const chip = make("button", "hsd-ins-chip", `round ${store.order.get(path[0].id)}`);
-      chip.setAttribute("aria-pressed", String(path.length === 1));
-      chip.addEventListener("click", () => show(path[0].id));
-      first.append(chip);
-      rows.unshift(first);
-    }
-    levels.classList.toggle("hsd-some", store.children.size > 0);
-    const focused = levels.contains(document.activeElement) ? document.activeElement?.getAttribute("aria-label") : null;
-    levels.replaceChildren(...rows);
-    // Redrawing must keep the focused button.
-    if (focused)
-      for (const b of levels.querySelectorAll("button"))
-        if (b.getAttribute("aria-label") === focused) b.focus({ preventScroll: true });
+    if (!rows.length) return nothing;
+    const first = chip(path[0].id, path.length === 1, `round ${store.order.get(path[0].id)}`);
+    return [html`<div class="hsd-ins-level"><span class="hsd-ins-level-name">target</span>${first}</div>`, ...rows];
   }
   function show(id: number | null) {
     Object.assign(state, { sub: id === state.round ? null : id, node: null, peek: null });
@@ -219,41 +194,35 @@ export function createInspector({ root, group, store, palette, follow }: View<ob
       "aria-label",
       `Draft of ${isTarget(r) ? `round ${store.order.get(r.id)}` : `${levelName(r.level)}’s round`}: ${plural(drafts.length, "token")}. Arrow keys move between nodes, Enter pins.`,
     );
-    const svg = draw("svg", { width: layout.width, height: layout.height, "aria-hidden": "true" });
-    for (const e of [...layout.edges].sort((a, b) => Number(a.kept) - Number(b.kept)))
-      svg.append(draw("path", { d: e.d, class: e.kept ? "hsd-ins-edge hsd-kept" : "hsd-ins-edge" }));
-    const parts = layout.boxes.map((b) => {
-      const node = make("div", "hsd-ins-node");
-      node.id = `${uid}-${b.key === OWN ? "own" : b.key}`;
-      node.dataset.key = String(b.key);
-      node.style.left = `${b.x}px`;
-      node.style.top = `${b.y}px`;
-      node.style.width = `${b.w}px`;
-      node.setAttribute("role", "treeitem");
-      node.setAttribute("aria-level", String(b.depth + 1));
-      node.setAttribute("aria-selected", "false");
+    const node = (b: Layout["boxes"][number]) => {
       const d = at.get(b.key);
-      if (b.key === ROOT) {
-        node.classList.add("hsd-ins-root");
-        node.append(make("code", "", `… ${token(before(r))}`));
-        node.setAttribute("aria-label", "text so far");
-      } else if (b.key === OWN && own) {
-        node.dataset.family = palette.family(own.source);
-        node.dataset.verdict = r.outcome;
-        node.append(make("code", "", token(own.text)));
-        node.setAttribute("aria-label", `${token(own.text)}: ${actor(r)}’s own token, ${r.outcome}`);
-      } else if (d) {
-        node.dataset.family = palette.family(d.source);
-        node.dataset.verdict = d.verdict;
-        const sign = make("span", "hsd-ins-mark", VERDICT_MARKS[d.verdict] || "");
-        sign.setAttribute("aria-hidden", "true");
-        node.append(sign, make("code", "", token(d.text)));
-        node.setAttribute("aria-label", nodeWords(d));
-      }
-      dom.set(b.key, node);
-      return node;
-    });
-    tree.replaceChildren(svg, ...parts);
+      const mine = b.key === OWN ? own : null;
+      const text = token(b.key === ROOT ? before(r) : ((mine ?? d)?.text ?? ""));
+      const label =
+        b.key === ROOT
+          ? "text so far"
+          : mine
+            ? `${text}: ${actor(r)}’s own token, ${r.outcome}`
+            : d
+              ? nodeWords(d)
+              : nothing;
+      const source = mine?.source ?? d?.source;
+      return html`<div
+        class="hsd-ins-node ${b.key === ROOT ? "hsd-ins-root" : ""}" id="${uid}-${b.key === OWN ? "own" : b.key}"
+        data-key=${b.key} data-family=${source ? palette.family(source) : nothing}
+        data-verdict=${mine ? r.outcome : (d?.verdict ?? nothing)} role="treeitem" aria-level=${b.depth + 1}
+        aria-label=${label} .style=${`left: ${b.x}px; top: ${b.y}px; width: ${b.w}px`}
+      >${d ? html`<span class="hsd-ins-mark" aria-hidden="true">${VERDICT_MARKS[d.verdict] || ""}</span>` : nothing}<code
+        >${b.key === ROOT ? "… " : ""}${text}</code></div>`;
+    };
+    const edges = [...layout.edges].sort((a, b) => Number(a.kept) - Number(b.kept));
+    render(
+      html`<svg width=${layout.width} height=${layout.height} aria-hidden="true">${edges.map(
+        (e) => svg`<path d=${e.d} class=${e.kept ? "hsd-ins-edge hsd-kept" : "hsd-ins-edge"}></path>`,
+      )}</svg>${layout.boxes.map(node)}`,
+      tree,
+    );
+    for (const node of tree.querySelectorAll<HTMLElement>(".hsd-ins-node")) dom.set(Number(node.dataset.key), node);
     scroll.classList.toggle("hsd-down", down);
   }
 
@@ -384,6 +353,7 @@ export function createInspector({ root, group, store, palette, follow }: View<ob
     refresh();
   };
   follow(onStore, onCursor);
+  drawFrame(null);
   room.measure(narrow());
   refresh();
   let wide = root.clientWidth;

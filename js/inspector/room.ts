@@ -1,7 +1,7 @@
 // Reserve the maximum height of the round inspector's boxes over all rounds, so that the layout does not shift.
-
+import { render } from "lit-html";
 import type { Draft, Round } from "../lib/contract";
-import { focusable, make } from "../lib/dom";
+import { make } from "../lib/dom";
 import type { Store } from "../lib/run";
 import { zoomOf } from "../lib/zoom";
 import { mostOf, TREE } from "./round";
@@ -16,7 +16,7 @@ const FRAME = 48;
 const MOST_HIGH = { across: 280, down: 440 };
 
 /**
- * `draw(r)` returns {sums, bars}, a round's elements or null; `boxes` are {sums, bars}, their containers. Elements are measured in
+ * `draw(r)` returns {sums, bars}, the templates of a round; `boxes` are {sums, bars}, their containers. Elements are measured in
  * place, with the actual width and style.
  */
 export function createRoom({
@@ -28,7 +28,7 @@ export function createRoom({
   root: HTMLElement;
   store: Store;
   boxes: Record<Name, HTMLElement>;
-  draw: (r: Round) => Record<Name, HTMLElement | null>;
+  draw: (r: Round) => Record<Name, unknown>;
 }) {
   const probe = make("div", "hsd-ins-probe");
   probe.setAttribute("aria-hidden", "true");
@@ -84,11 +84,13 @@ export function createRoom({
       heaviest = Math.max(heaviest, few[0].weight);
       const drawn = few.map(({ r }) => draw(r));
       for (const name of NAMES) {
-        const parts = drawn.flatMap((d) => d[name] ?? []);
         probe.style.width = `${boxes[name].clientWidth}px`;
-        probe.replaceChildren(...parts);
+        render(
+          drawn.map((d) => d[name]),
+          probe,
+        );
         boxes[name].parentElement?.append(probe);
-        for (const part of parts) reserve(name, heightOf(part));
+        for (const part of probe.children) reserve(name, heightOf(part));
         probe.remove();
       }
     },
@@ -96,7 +98,8 @@ export function createRoom({
     grow() {
       for (const name of NAMES) reserve(name, heightOf(boxes[name].firstElementChild));
       const list = boxes.sums.querySelector("ol");
-      if (list && list.scrollHeight > list.clientHeight) focusable(list);
+      list?.toggleAttribute("tabindex", false);
+      if (list && list.scrollHeight > list.clientHeight) list.tabIndex = 0;
     },
   };
 }

@@ -1,7 +1,7 @@
 // What figures share: the parts that need no page.
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { entry, focusable, hued } from "./dom";
+import { entry, hued, suppressShortcuts } from "./dom";
 
 /** As much of a document as making elements needs. */
 class Node {
@@ -52,7 +52,9 @@ test("a colour comes in both themes, and a source's own tokens are marked", () =
 });
 
 test("what takes the focus keeps the host's shortcuts away", () => {
-  const node = focusable(new Node("div") as any);
-  assert.equal(node.tabIndex, 0);
-  assert.equal(node.dataset.lmSuppressShortcuts, "true");
+  const el = Object.assign(new EventTarget(), { dataset: {} as DOMStringMap }) as HTMLElement;
+  suppressShortcuts(el);
+  assert.equal(el.dataset.lmSuppressShortcuts, undefined);
+  el.dispatchEvent(new Event("focusin"));
+  assert.equal(el.dataset.lmSuppressShortcuts, "true");
 });

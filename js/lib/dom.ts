@@ -1,7 +1,9 @@
 // Shared by all views: elements, roles, colours by source, the host's theme. Text only; no requests.
 
-// JupyterLab's shortcuts ("d d" deletes the cell) are suppressed only by an attribute of the focused element.
-const FOCUSABLE = new Set(["button", "input", "select", "summary"]);
+/** JupyterLab's shortcuts ("d d" deletes the cell) are suppressed only by an attribute of the focused element. */
+export function suppressShortcuts(el: HTMLElement) {
+  el.addEventListener("focusin", (e) => ((e.target as HTMLElement).dataset.lmSuppressShortcuts = "true"));
+}
 
 export function make<K extends keyof HTMLElementTagNameMap>(
   tag: K,
@@ -11,7 +13,6 @@ export function make<K extends keyof HTMLElementTagNameMap>(
   const node = document.createElement(tag);
   if (cls) node.className = cls;
   if (text !== undefined) node.textContent = text;
-  if (FOCUSABLE.has(tag)) node.dataset.lmSuppressShortcuts = "true";
   return node;
 }
 /** An SVG element. */
@@ -25,10 +26,9 @@ export function draw<K extends keyof SVGElementTagNameMap>(
   if (text !== undefined) node.textContent = text;
   return node;
 }
-/** Make a node focusable, without JupyterLab's shortcuts. */
+/** Make a node focusable. */
 export function focusable<N extends HTMLElement | SVGElement>(node: N): N {
   node.tabIndex = 0;
-  node.dataset.lmSuppressShortcuts = "true";
   return node;
 }
 /** A part of a table of boxes. */

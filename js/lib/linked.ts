@@ -6,7 +6,7 @@
 // cursor until the view closes. A view that throws shows a card in its place; the others are not affected. Model output is only set
 // by textContent; there are no requests.
 import type { PaletteData, Snapshot } from "./contract";
-import { followTheme, make } from "./dom";
+import { followTheme, make, suppressShortcuts } from "./dom";
 import { type Cursor, type Group, hsdGroup, release } from "./group";
 import { failure } from "./notice";
 import { type Palette, paletteOf } from "./palette";
@@ -162,6 +162,7 @@ export function linkedWidget<T>(create: Create<T>): () => Required<Widget<Linked
         };
       },
       render({ model, el }) {
+        suppressShortcuts(el);
         let close = open({ model, el }, group, create);
         const again = () => {
           close();

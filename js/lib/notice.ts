@@ -1,5 +1,5 @@
 // The card for errors on the page, for those of Python and for those of a view.
-import { make } from "./dom";
+import { make, suppressShortcuts } from "./dom";
 import type { Drawing } from "./widget";
 
 export interface Trouble {
@@ -55,6 +55,7 @@ export const failInto = (root: HTMLElement) => (error: unknown) => {
 export const guarded =
   <T>(render: (drawing: Drawing<T>) => () => void) =>
   (drawing: Drawing<T>) => {
+    suppressShortcuts(drawing.el);
     try {
       return render(drawing);
     } catch (error) {

@@ -1,30 +1,28 @@
 // A term with its definition.
-import { focusable, make } from "./dom";
+import { html } from "lit-html";
+
+function show(box: HTMLElement, on: boolean) {
+  box.classList.toggle("hsd-p-told", on);
+  if (!on) return;
+  // Keep it within the page's right edge.
+  const tip = box.lastElementChild as HTMLElement;
+  tip.style.left = "0";
+  tip.style.left = `${Math.min(0, document.documentElement.clientWidth - 12 - tip.getBoundingClientRect().right)}px`;
+}
+const over = ({ currentTarget }: { currentTarget: HTMLElement }) => show(currentTarget, true);
+const out = ({ currentTarget: box }: { currentTarget: HTMLElement }) =>
+  show(box, document.activeElement === box.firstElementChild);
+function close(e: KeyboardEvent & { currentTarget: HTMLElement }) {
+  if (e.key !== "Escape" || !e.currentTarget.classList.contains("hsd-p-told")) return;
+  show(e.currentTarget, false);
+  e.stopPropagation();
+}
+const focused = (on: boolean) => (e: { currentTarget: HTMLElement }) => show(e.currentTarget, on);
 
 /** A term that shows its definition on hover and focus; Escape hides it. */
-export function term(words: string, definition: string, id: string) {
-  const box = make("span", "hsd-p-defined");
-  const name = focusable(make("span", "hsd-p-term", words));
-  name.setAttribute("aria-describedby", id);
-  const tip = make("span", "hsd-p-tip", definition);
-  tip.id = id;
-  tip.setAttribute("role", "tooltip");
-  function show(on: boolean) {
-    box.classList.toggle("hsd-p-told", on);
-    if (!on) return;
-    // Keep it within the page's right edge.
-    tip.style.left = "0";
-    tip.style.left = `${Math.min(0, document.documentElement.clientWidth - 12 - tip.getBoundingClientRect().right)}px`;
-  }
-  box.addEventListener("pointerenter", () => show(true));
-  box.addEventListener("pointerleave", () => show(document.activeElement === name));
-  name.addEventListener("focus", () => show(true));
-  name.addEventListener("blur", () => show(false));
-  name.addEventListener("keydown", (e) => {
-    if (e.key !== "Escape" || !box.classList.contains("hsd-p-told")) return;
-    show(false);
-    e.stopPropagation();
-  });
-  box.append(name, tip);
-  return box;
-}
+export const term = (words: string, definition: string, id: string) =>
+  html`<span
+    class="hsd-p-defined" @pointerenter=${over} @pointerleave=${out} @focusin=${focused(true)}
+    @focusout=${focused(false)} @keydown=${close}
+    ><span class="hsd-p-term" tabindex="0" aria-describedby=${id}>${words}</span
+    ><span class="hsd-p-tip" id=${id} role="tooltip">${definition}</span></span>`;

@@ -22,7 +22,6 @@ function render({ model, el }: Drawing<Traits>) {
   field.type = "text";
   field.inputMode = model.get("whole") ? "numeric" : "decimal";
   field.autocomplete = "off";
-  field.dataset.lmSuppressShortcuts = "true";
   const problem = document.createElement("p");
   problem.id = `${uid}-p`;
   problem.className = "hsd-field-problem";

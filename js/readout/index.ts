@@ -1,10 +1,10 @@
 // The run on the page: origin, metrics as tiles, and progress.
-
+import { html, nothing } from "lit-html";
+import { keyed } from "lit-html/directives/keyed.js";
 import type { Origin, Progress, Tile } from "../lib/contract";
-import { make } from "../lib/dom";
-import { guarded } from "../lib/notice";
+import { templated } from "../lib/template";
 import { term } from "../lib/tip";
-import type { Drawing } from "../lib/widget";
+import { unique } from "../lib/widget";
 
 /** Empty before the first run. */
 interface Traits {
@@ -13,95 +13,49 @@ interface Traits {
   verdict: string;
   stage: Partial<Progress>;
 }
+const EVENTS = "change:origin change:tiles change:verdict change:stage";
 
-function render({ model, el }: Drawing<Traits>) {
-  const uid = `hsd${Math.random().toString(36).slice(2, 9)}`;
-  let names: string[] = [];
-  const root = make("section", "hsd-readout");
-  root.setAttribute("aria-label", "Run");
-  const origin = make("div", "hsd-origin");
-  const status = make("div", "hsd-status");
-  status.setAttribute("role", "status");
-  const stage = make("span", "hsd-stage");
-  const meter = make("div", "hsd-meter");
-  const fill = make("div", "hsd-meter-fill");
-  meter.append(fill);
-  meter.setAttribute("role", "progressbar");
-  meter.setAttribute("aria-label", "Progress");
-  status.append(stage, meter);
-  const tiles = make("div", "hsd-tiles");
-  const verdict = make("p", "hsd-verdict");
-  root.append(origin, status, tiles, verdict);
-  el.append(root);
+const originOf = ({ kind, badge = "", stack, facts = [], note }: Partial<Origin>) =>
+  html`<div class="hsd-origin-line">
+      <span class="hsd-badge hsd-badge-${kind || "none"}">${badge}</span>
+      ${stack ? html`<h2><code class="hsd-origin-stack">${stack}</code></h2>` : nothing}
+    </div>
+    <p class="hsd-origin-facts">${facts.join("  ·  ")}</p>
+    ${note ? html`<p class="hsd-origin-note">${note}</p>` : nothing}`;
 
-  function drawOrigin() {
-    const o = model.get("origin");
-    const badge = make("span", `hsd-badge hsd-badge-${o.kind || "none"}`, o.badge || "");
-    const line = make("div", "hsd-origin-line");
-    line.append(badge);
-    if (o.stack) {
-      const heading = make("h2");
-      heading.append(make("code", "hsd-origin-stack", o.stack));
-      line.append(heading);
-    }
-    const facts = make("p", "hsd-origin-facts", (o.facts || []).join("  ·  "));
-    origin.replaceChildren(line, facts);
-    if (o.note) origin.append(make("p", "hsd-origin-note", o.note));
-  }
-  function drawTiles() {
-    const now = model.get("tiles");
-    // During a run values change, but an open definition stays.
-    if (now.length !== names.length || now.some((t, i) => t.label !== names[i])) {
-      names = now.map((t) => t.label);
-      tiles.replaceChildren(
-        ...now.map((t, i) => {
-          const tile = make("div", "hsd-tile");
-          const label = make("div", "hsd-tile-label");
-          label.append(term(t.label, t.about, `${uid}-${i}`));
-          tile.append(label, make("div", "hsd-tile-value"), make("div", "hsd-tile-note"));
-          return tile;
-        }),
-      );
-    }
-    now.forEach((t, i) => {
-      const [, value, note] = tiles.children[i].children;
-      value.replaceChildren(t.value, ...(t.unit ? [make("span", "hsd-tile-unit", ` ${t.unit}`)] : []));
-      note.textContent = t.note;
-    });
-  }
-  function drawVerdict() {
-    verdict.textContent = model.get("verdict");
-    verdict.hidden = !verdict.textContent;
-  }
-  function drawStage() {
-    const { text = "", done = null, total = null } = model.get("stage");
-    const busy = Boolean(text);
-    root.classList.toggle("hsd-busy", busy);
-    stage.textContent = text;
-    const known = total !== null && total > 0 && done !== null;
-    meter.classList.toggle("hsd-meter-unknown", busy && !known);
-    fill.style.width = known ? `${Math.min(100, (100 * done) / total)}%` : "";
-    if (known) {
-      meter.setAttribute("aria-valuemax", String(total));
-      meter.setAttribute("aria-valuenow", String(done));
-    } else {
-      meter.removeAttribute("aria-valuenow");
-    }
-  }
-  const wires: [string, () => void][] = [
-    ["change:origin", drawOrigin],
-    ["change:tiles", drawTiles],
-    ["change:verdict", drawVerdict],
-    ["change:stage", drawStage],
-  ];
-  for (const [event, f] of wires) {
-    model.on(event, f);
-    f();
-  }
-  return () => {
-    for (const [event, f] of wires) model.off(event, f);
-    root.remove();
-  };
+const tileOf = ({ label, about, value, unit, note }: Tile, id: string) =>
+  html`<div class="hsd-tile">
+    <div class="hsd-tile-label">${term(label, about, id)}</div>
+    <div class="hsd-tile-value">${value}${unit ? html`<span class="hsd-tile-unit"> ${unit}</span>` : nothing}</div>
+    <div class="hsd-tile-note">${note}</div>
+  </div>`;
+
+function statusOf({ text = "", done = null, total = null }: Partial<Progress>) {
+  const known = total !== null && total > 0 && done !== null;
+  const width = known ? `width: ${Math.min(100, (100 * done) / total)}%` : "";
+  return html`<div class="hsd-status" role="status">
+    <span class="hsd-stage">${text}</span>
+    <div
+      class="hsd-meter ${text && !known ? "hsd-meter-unknown" : ""}" role="progressbar" aria-label="Progress"
+      aria-valuemax=${known ? total : nothing} aria-valuenow=${known ? done : nothing}
+    ><div class="hsd-meter-fill" .style=${width}></div></div>
+  </div>`;
 }
 
-export default { render: guarded(render) };
+export default templated<Traits>({ tag: "section", class: "hsd-readout", events: EVENTS }, ({ model, root }) => {
+  root.setAttribute("aria-label", "Run");
+  const uid = unique();
+  return () => {
+    const [tiles, verdict, stage] = [model.get("tiles"), model.get("verdict"), model.get("stage")];
+    root.classList.toggle("hsd-busy", Boolean(stage.text));
+    // During a run values change, but an open definition stays.
+    const all = keyed(
+      tiles.map((t) => t.label).join(),
+      tiles.map((t, i) => tileOf(t, `${uid}-${i}`)),
+    );
+    return html`<div class="hsd-origin">${originOf(model.get("origin"))}</div>
+      ${statusOf(stage)}
+      <div class="hsd-tiles">${all}</div>
+      <p class="hsd-verdict" ?hidden=${!verdict}>${verdict}</p>`;
+  };
+});

@@ -1,8 +1,7 @@
 // The rule lab: one draft, four verification rules. All sums are exact and made here, from two rows of probabilities.
-
-import { followTheme, make } from "../lib/dom";
-import { guarded } from "../lib/notice";
-import type { Drawing } from "../lib/widget";
+import { html } from "lit-html";
+import { live } from "lit-html/directives/live.js";
+import { templated } from "../lib/template";
 import type { Models, Rule, Step, Verdict } from "./rules";
 import { disagreeing, drawFrom, judge, lawOf, numbers, RULES } from "./rules";
 
@@ -39,149 +38,94 @@ function said(rule: Rule, step: Step, tokens: string[]) {
 }
 /** The draft's tokens with their verdicts, and the rule's own token. */
 function chain(draft: number[], found: Verdict, rule: Rule, tokens: string[]) {
-  const row = make("div", "hsd-rl-tokens");
-  draft.forEach((token, k) => {
-    const last = rule === "block" ? draft.length : found.accepted + 1;
+  const chip = (token: number, verdict: string, title: string) =>
+    html`<span class="hsd-rl-token" data-verdict=${verdict} title=${title}>${tokens[token]}</span>`;
+  const last = rule === "block" ? draft.length : found.accepted + 1;
+  const chips = draft.map((token, k) => {
     const verdict = k < found.accepted ? "accepted" : k < last ? "rejected" : "unreached";
-    const chip = make("span", "hsd-rl-token", tokens[token]);
-    chip.dataset.verdict = verdict;
-    chip.title = verdict === "unreached" ? "not examined" : verdict;
-    row.append(chip);
+    return chip(token, verdict, verdict === "unreached" ? "not examined" : verdict);
   });
-  const own = make("span", "hsd-rl-token", tokens[found.token]);
-  own.dataset.verdict = "own";
-  own.title = found.accepted === draft.length ? "bonus token" : "correction";
-  row.append(own);
-  return row;
+  const own = chip(found.token, "own", found.accepted === draft.length ? "bonus token" : "correction");
+  return html`<div class="hsd-rl-tokens">${chips}${own}</div>`;
 }
 /** Bars of the emitted law, with the target's as marks. */
 function bars(first: number[], p: number[], tokens: string[]) {
-  const box = make("div", "hsd-rl-bars");
   const most = Math.max(...first, ...p);
-  first.forEach((share, t) => {
-    const track = make("div", "hsd-rl-track");
-    const fill = make("div", "hsd-rl-fill");
-    fill.style.width = `${(100 * share) / most}%`;
-    const mark = make("div", "hsd-rl-mark");
-    mark.style.left = `${(100 * p[t]) / most}%`;
-    mark.title = `target: ${f(p[t])}`;
-    track.append(fill, mark);
-    box.append(make("code", "", tokens[t]), track, make("span", "hsd-num", f(share)));
-  });
-  return box;
+  const bar = (share: number, t: number) =>
+    html`<code>${tokens[t]}</code>
+      <div class="hsd-rl-track">
+        <div class="hsd-rl-fill" .style=${`width: ${(100 * share) / most}%`}></div>
+        <div class="hsd-rl-mark" .style=${`left: ${(100 * p[t]) / most}%`} title="target: ${f(p[t])}"></div>
+      </div>
+      <span class="hsd-num">${f(share)}</span>`;
+  return html`<div class="hsd-rl-bars">${first.map(bar)}</div>`;
 }
 function card(rule: Rule, models: Models, draft: number[], u: number[], r: number[], tokens: string[]) {
   const found = judge(rule, models, draft, u, r);
   const law = lawOf(rule, models, draft.length);
-  const root = make("section", "hsd-rl-rule");
-  root.setAttribute("aria-label", NAMES[rule]);
-  root.dataset.rule = rule;
-  const name = make("div", "hsd-rl-name");
   const lossy = rule === "typical";
-  if (lossy) root.dataset.lossy = "";
-  name.append(
-    make("strong", "", NAMES[rule]),
-    make("span", lossy ? "hsd-tag hsd-tag-lossy" : "hsd-tag", lossy ? "not lossless" : "lossless"),
-  );
-  const steps = make("ol", "hsd-rl-steps");
-  for (const step of found.steps) steps.append(make("li", "", said(rule, step, tokens)));
   const end =
-    found.accepted === draft.length || rule === "typical"
-      ? "from p"
-      : rule === "match"
-        ? "by the target"
-        : "from the residual";
-  steps.append(make("li", "", `“${tokens[found.token]}” drawn ${end}`));
-  const sums = make("dl", "hsd-rl-sum");
-  const fact = (what: string, value: string) => sums.append(make("dt", "", what), make("dd", "", value));
-  fact("Tokens per round", law.tokens.toFixed(3));
-  fact("Distance from the target", law.distance < 1e-9 ? "0" : law.distance.toFixed(3));
-  root.append(
-    name,
-    make("p", "hsd-rl-how", HOW[rule]),
-    chain(draft, found, rule, tokens),
-    steps,
-    bars(law.first, models.p as number[], tokens),
-    sums,
-  );
-  return root;
+    found.accepted === draft.length || lossy ? "from p" : rule === "match" ? "by the target" : "from the residual";
+  return html`<section class="hsd-rl-rule" aria-label=${NAMES[rule]} data-rule=${rule} ?data-lossy=${lossy}>
+    <div class="hsd-rl-name">
+      <strong>${NAMES[rule]}</strong>
+      <span class=${lossy ? "hsd-tag hsd-tag-lossy" : "hsd-tag"}>${lossy ? "not lossless" : "lossless"}</span>
+    </div>
+    <p class="hsd-rl-how">${HOW[rule]}</p>
+    ${chain(draft, found, rule, tokens)}
+    <ol class="hsd-rl-steps">
+      ${found.steps.map((step) => html`<li>${said(rule, step, tokens)}</li>`)}
+      <li>“${tokens[found.token]}” drawn ${end}</li>
+    </ol>
+    ${bars(law.first, models.p as number[], tokens)}
+    <dl class="hsd-rl-sum">
+      <dt>Tokens per round</dt><dd>${law.tokens.toFixed(3)}</dd>
+      <dt>Distance from the target</dt><dd>${law.distance < 1e-9 ? "0" : law.distance.toFixed(3)}</dd>
+    </dl>
+  </section>`;
 }
+const NOTE =
+  "Exact sums over all drafts and outcomes; p and q are the same at every place. Bars: the law of the first emitted token; marks: the target’s. " +
+  "Distance: total variation between texts of lookahead + 1 tokens and the target’s. " +
+  "Token: Leviathan et al. 2023. Block: Sun et al. 2024. Typical acceptance: Cai et al. 2024 (Medusa).";
+const EVENTS = "change:tokens change:p change:lookahead change:disagreement change:epsilon change:seed";
 
-function render({ model, el }: Drawing<Traits>) {
-  const root = make("section", "hsd-latency hsd-rl");
-  root.setAttribute("role", "region");
-  root.setAttribute("aria-label", "Rule lab");
-  const unfollow = followTheme(root, { behind: "--paper" });
-  const form = make("div", "hsd-rl-form");
-  const drafted = make("p", "hsd-rl-draft");
-  const rules = make("div", "hsd-rl-rules");
-  const note = make(
-    "p",
-    "hsd-source",
-    "Exact sums over all drafts and outcomes; p and q are the same at every place. Bars: the law of the first emitted token; marks: the target’s. " +
-      "Distance: total variation between texts of lookahead + 1 tokens and the target’s. " +
-      "Token: Leviathan et al. 2023. Block: Sun et al. 2024. Typical acceptance: Cai et al. 2024 (Medusa).",
-  );
-  root.append(make("h3", "", "One draft, four verification rules"), form, drafted, rules, note);
-  el.append(root);
-
-  const shows: (() => void)[] = [];
-  function slider(
-    name: "lookahead" | "disagreement" | "epsilon",
-    words: string,
-    min: number,
-    max: number,
-    step: number,
-  ) {
-    const label = make("label");
-    const head = make("span");
-    const value = make("output");
-    const input = make("input");
-    Object.assign(input, { type: "range", min: String(min), max: String(max), step: String(step) });
-    input.setAttribute("aria-label", words);
-    input.addEventListener("input", () => {
-      model.set(name, Number(input.value));
+export default templated<Traits>(
+  { tag: "section", class: "hsd-latency hsd-rl", events: EVENTS, behind: "--paper" },
+  ({ model, root }) => {
+    root.setAttribute("role", "region");
+    root.setAttribute("aria-label", "Rule lab");
+    type Name = "lookahead" | "disagreement" | "epsilon" | "seed";
+    function set(name: Name, value: number) {
+      model.set(name, value);
       model.save_changes();
-      paint();
-    });
-    shows.push(() => {
-      input.value = String(model.get(name));
-      value.textContent = String(model.get(name));
-    });
-    head.append(make("span", "", words), value);
-    label.append(head, input);
-    form.append(label);
-  }
-  slider("lookahead", "Lookahead", 1, 3, 1);
-  slider("disagreement", "Disagreement of the draft model", 0, 1, 0.05);
-  slider("epsilon", "Threshold ε of typical acceptance", 0.02, 0.6, 0.02);
-  const again = make("button", "", "Draw another draft");
-  again.addEventListener("click", () => {
-    model.set("seed", model.get("seed") + 1);
-    model.save_changes();
-    paint();
-  });
-  form.append(again);
-
-  function paint() {
-    for (const show of shows) show();
-    const [p, tokens, n] = [model.get("p"), model.get("tokens"), model.get("lookahead")];
-    const models = { p, q: disagreeing(p, model.get("disagreement")), epsilon: model.get("epsilon") };
-    const next = numbers(model.get("seed"));
-    const draft = Array.from({ length: n }, () => drawFrom(models.q, next()));
-    const u = Array.from({ length: n }, next);
-    const r = Array.from({ length: n + 1 }, next);
-    const rows = [...p.keys()].map((t) => `${tokens[t]} ${f(p[t])} / ${f(models.q[t])}`).join(", ");
-    drafted.textContent = `Draft: ${draft.map((d) => tokens[d]).join(" ")}, with u = ${u.map(f).join(", ")}. Probabilities p / q: ${rows}.`;
-    rules.replaceChildren(...RULES.map((rule) => card(rule, models, draft, u, r, tokens)));
-  }
-  const events = "change:tokens change:p change:lookahead change:disagreement change:epsilon change:seed";
-  model.on(events, paint);
-  paint();
-  return () => {
-    model.off(events, paint);
-    unfollow();
-    root.remove();
-  };
-}
-export default { render: guarded(render) };
+    }
+    const slider = (name: Name, words: string, min: number, max: number, step: number) =>
+      html`<label
+        ><span><span>${words}</span><output>${model.get(name)}</output></span
+        ><input
+          type="range" min=${min} max=${max} step=${step} aria-label=${words} .value=${live(String(model.get(name)))}
+          @input=${(e: { target: HTMLInputElement }) => set(name, Number(e.target.value))}
+      ></label>`;
+    return () => {
+      const [p, tokens, n] = [model.get("p"), model.get("tokens"), model.get("lookahead")];
+      const models = { p, q: disagreeing(p, model.get("disagreement")), epsilon: model.get("epsilon") };
+      const next = numbers(model.get("seed"));
+      const draft = Array.from({ length: n }, () => drawFrom(models.q, next()));
+      const u = Array.from({ length: n }, next);
+      const r = Array.from({ length: n + 1 }, next);
+      const rows = [...p.keys()].map((t) => `${tokens[t]} ${f(p[t])} / ${f(models.q[t])}`).join(", ");
+      const drafted = draft.map((d) => tokens[d]).join(" ");
+      return html`<h3>One draft, four verification rules</h3>
+        <div class="hsd-rl-form">
+          ${slider("lookahead", "Lookahead", 1, 3, 1)}
+          ${slider("disagreement", "Disagreement of the draft model", 0, 1, 0.05)}
+          ${slider("epsilon", "Threshold ε of typical acceptance", 0.02, 0.6, 0.02)}
+          <button @click=${() => set("seed", model.get("seed") + 1)}>Draw another draft</button>
+        </div>
+        <p class="hsd-rl-draft">Draft: ${drafted}, with u = ${u.map(f).join(", ")}. Probabilities p / q: ${rows}.</p>
+        <div class="hsd-rl-rules">${RULES.map((rule) => card(rule, models, draft, u, r, tokens))}</div>
+        <p class="hsd-source">${NOTE}</p>`;
+    };
+  },
+);

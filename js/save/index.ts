@@ -138,7 +138,6 @@ function render({ model, el }: Drawing<Traits>) {
   document.addEventListener("pointerdown", outside);
   model.on("msg:custom", told);
   model.on("change:disabled change:label", draw);
-  root.dataset.lmSuppressShortcuts = "true";
   root.append(button, menu, said);
   el.append(root);
   show(false);

@@ -52,7 +52,7 @@ function createShelf() {
   };
 }
 
-function initialize({ model }: { model: Model<Traits> }) {
+function sessionOf(model: Model<Traits>) {
   const shelf = createShelf();
   const store = () => {
     try {
@@ -84,19 +84,30 @@ function initialize({ model }: { model: Model<Traits> }) {
       else model.send({ kind: "gone", id: message.id });
     }
   }
-  model.on("change:form", store);
-  model.on("msg:custom", heard);
-  list().then((runs) => model.send({ kind: "stored", form: before, runs }));
-  return () => {
-    model.off("change:form", store);
-    model.off("msg:custom", heard);
+  return {
+    listen() {
+      model.on("change:form", store);
+      model.on("msg:custom", heard);
+      return () => {
+        model.off("change:form", store);
+        model.off("msg:custom", heard);
+      };
+    },
+    report: () => list().then((runs) => model.send({ kind: "stored", form: before, runs })),
   };
 }
 
-// Nothing to draw.
-function render({ el }: Drawing<Traits>) {
-  el.hidden = true;
-  return () => {};
-}
-
-export default { initialize, render: guarded(render) };
+export default () => {
+  let reported = false;
+  return {
+    initialize: ({ model }: { model: Model<Traits> }) => sessionOf(model).listen(),
+    // Nothing to draw. Python changes other widgets when it hears what is stored: the page loses changes of widgets that it
+    // has not created yet, and they are all there when it draws.
+    render: guarded(({ model, el }: Drawing<Traits>) => {
+      el.hidden = true;
+      if (!reported) sessionOf(model).report();
+      reported = true;
+      return () => {};
+    }),
+  };
+};

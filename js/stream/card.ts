@@ -1,7 +1,8 @@
 // The details card of the stream: the cursor's token and its round.
-
+import { html, nothing, render } from "lit-html";
+import { live } from "lit-html/directives/live.js";
+import { when } from "lit-html/directives/when.js";
 import type { Draft, Round, Token } from "../lib/contract";
-import { focusable, make } from "../lib/dom";
 import type { Group } from "../lib/group";
 import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
@@ -32,92 +33,63 @@ export function streamCard({
   const { family, words: sourceWords, phrase: sourcePhrase } = palette;
   const { place, spans } = pane;
   function jump(label: string, step: number) {
-    if (step === undefined || step < 0) return null;
-    const button = make("button", "hsd-jump", label);
-    button.addEventListener("click", () => {
+    const act = () => {
       group.pin({ step });
       spans[store.index().events[step].token]?.scrollIntoView({ block: "nearest" });
       out.focus({ preventScroll: true });
-    });
-    return button;
+    };
+    return step >= 0 ? html`<button class="hsd-jump" @click=${act}>${label}</button>` : nothing;
   }
   /** Buttons to notable tokens. */
-  function jumpsOf() {
-    const jumps = make("div", "hsd-jumps");
-    jumps.setAttribute("role", "group");
-    jumps.setAttribute("aria-label", "Go to");
-    if (store.tokens.length) {
-      let deepest = 0;
-      let least = 1;
-      for (const t of store.tokens) {
-        deepest = Math.max(deepest, t.depth);
-        if (t.p !== null && t.p < least) least = t.p;
-      }
-      const { events, stepOf } = store.index();
-      for (const b of [
-        deepest > 1 &&
-          jump(`Longest accepted draft (${deepest})`, stepOf[store.tokens.findIndex((t) => t.depth === deepest)]),
-        jump(
-          "First rejected draft",
-          events.findIndex((e) => e.draft?.verdict === "rejected"),
-        ),
-        least < 1 && jump("Least likely token", stepOf[store.tokens.findIndex((t) => t.p === least)]),
-      ])
-        if (b) jumps.append(b);
+  function jumps() {
+    let deepest = 0;
+    let least = 1;
+    for (const t of store.tokens) {
+      deepest = Math.max(deepest, t.depth);
+      if (t.p !== null && t.p < least) least = t.p;
     }
-    return jumps;
-  }
-  function hint() {
-    const jumps = jumpsOf();
-    card.replaceChildren(
-      make("h3", "hsd-card-title", "Token details"),
-      make(
-        "p",
-        "hsd-hint",
-        store.tokens.length
-          ? "Hover over a token to preview it; click or press Enter to pin it. ← → move by event, with Shift by round; / finds text; Esc unpins."
-          : "Tokens appear here as they are decoded.",
+    const { events, stepOf } = store.index();
+    const all = [
+      jump(
+        `Longest accepted draft (${deepest})`,
+        deepest > 1 ? stepOf[store.tokens.findIndex((t) => t.depth === deepest)] : -1,
       ),
-      ...(jumps.children.length ? [jumps] : []),
+      jump(
+        "First rejected draft",
+        events.findIndex((e) => e.draft?.verdict === "rejected"),
+      ),
+      jump("Least likely token", least < 1 ? stepOf[store.tokens.findIndex((t) => t.p === least)] : -1),
+    ];
+    return html`<div class="hsd-jumps" role="group" aria-label="Go to">${all}</div>`;
+  }
+  const hint = () => {
+    const words = store.tokens.length
+      ? "Hover over a token to preview it; click or press Enter to pin it. ← → move by event, with Shift by round; / finds text; Esc unpins."
+      : "Tokens appear here as they are decoded.";
+    render(
+      html`<h3 class="hsd-card-title">Token details</h3><p class="hsd-hint">${words}</p>${when(store.tokens.length, jumps)}`,
+      card,
     );
-  }
-  function facts(pairs: string[][]) {
-    const list = make("div", "hsd-facts");
-    for (const [k, v, more] of pairs) {
-      const cell = make("div");
-      if (more) cell.title = more;
-      cell.append(make("span", "hsd-fact-name", k), make("span", "hsd-fact", v));
-      list.append(cell);
-    }
-    return list;
-  }
-  function bars(title: string, top: [number, number][], chosen: number) {
-    const box = make("section", "hsd-top");
-    box.append(make("h4", "", title));
-    for (const [id, p] of top) {
-      const row = make("div", "hsd-top-row");
-      if (id === chosen) row.classList.add("hsd-chosen");
-      const track = make("span", "hsd-track");
-      const fill = make("span", "hsd-fill");
-      fill.style.width = `${Math.max(1, 100 * p)}%`;
-      track.append(fill);
-      row.append(make("code", "", glyphs(store.pieces[id] ?? `#${id}`)), track, make("span", "hsd-num", figure(p)));
-      box.append(row);
-    }
-    return box;
-  }
+  };
+  const facts = (pairs: string[][]) =>
+    html`<div class="hsd-facts">${pairs.map(
+      ([name, value, more]) =>
+        html`<div title=${more ?? nothing}><span class="hsd-fact-name">${name}</span><span class="hsd-fact">${value}</span></div>`,
+    )}</div>`;
+  const bars = (title: string, top: [number, number][], chosen: number) =>
+    html`<section class="hsd-top"><h4>${title}</h4>${top.map(
+      ([id, p]) =>
+        html`<div class="hsd-top-row ${id === chosen ? "hsd-chosen" : ""}">
+          <code>${glyphs(store.pieces[id] ?? `#${id}`)}</code>
+          <span class="hsd-track"><span class="hsd-fill" .style=${`width: ${Math.max(1, 100 * p)}%`}></span></span>
+          <span class="hsd-num">${figure(p)}</span>
+        </div>`,
+    )}</section>`;
   function table(drafts: Draft[], mine: Draft | null) {
-    const wrap = focusable(make("div", "hsd-table")); // may be wider than the card
-    wrap.setAttribute("role", "group");
-    wrap.setAttribute("aria-label", "Draft tokens");
-    const t = make("table");
     const has = (k: keyof Draft) => drafts.some((d) => d[k] !== null && d[k] !== undefined);
-    const columns: [string, ((d: Draft) => string | number) | null][] = [
-      ["verdict", (d: Draft) => VERDICT_MARKS[d.verdict] || d.verdict],
-      ["token", null],
-      ["source", (d: Draft) => d.source],
-      ["p", (d: Draft) => figure(d.p)],
-      ["q", (d: Draft) => figure(d.q)],
+    const columns: [string, (d: Draft) => string | number][] = [
+      ["p", (d) => figure(d.p)],
+      ["q", (d) => figure(d.q)],
     ];
     if (has("u")) columns.push(["u", (d) => figure(d.u)]);
     if (has("h")) columns.push(["h", (d) => figure(d.h)]);
@@ -139,59 +111,46 @@ export function streamCard({
       "cut from": "the draft model's own tokens: it has another tokenizer",
       from: "copied text position",
     };
-    const top = make("tr");
-    for (const [name] of columns) {
-      const th = make("th");
-      th.append(make("span", name === "verdict" ? "hsd-heard" : "", name));
-      th.scope = "col";
-      if (titles[name]) th.title = titles[name];
-      top.append(th);
-    }
-    const thead = make("thead");
-    thead.append(top);
-    const tbody = make("tbody");
-    for (const d of drafts.slice(0, MAX_ROWS)) {
-      const tr = make("tr");
-      tr.dataset.verdict = d.verdict;
-      if (d === mine) tr.classList.add("hsd-mine");
-      for (const [name, value] of columns) {
-        const td = make("td", name === "verdict" ? "hsd-mark" : "", value ? String(value(d)) : undefined);
-        if (name === "verdict") td.setAttribute("aria-label", d.verdict);
-        if (name === "token") {
-          const code = make("code", "", glyphs(d.text));
-          code.dataset.family = family(d.source);
-          td.style.paddingLeft = `${Math.min(8, d.depth - 1) * 7 + 4}px`;
-          td.append(code);
-        }
-        tr.append(td);
-      }
+    const head = ([name]: [string, unknown]) => html`<th scope="col" title=${titles[name]}><span>${name}</span></th>`;
+    const row = (d: Draft) => {
       const from = place(d.position);
-      if (from) {
-        tr.addEventListener("pointerenter", () => from.classList.add("hsd-lit2"));
-        tr.addEventListener("pointerleave", () => from.classList.remove("hsd-lit2"));
-      }
-      tbody.append(tr);
-    }
-    t.append(thead, tbody);
-    wrap.append(t);
-    if (drafts.length > MAX_ROWS) wrap.append(make("p", "hsd-hint", `and ${drafts.length - MAX_ROWS} more`));
-    return wrap;
+      const lit = (on: boolean) => () => from?.classList.toggle("hsd-lit2", on);
+      return html`<tr
+        class=${d === mine ? "hsd-mine" : ""} data-verdict=${d.verdict}
+        @pointerenter=${lit(true)} @pointerleave=${lit(false)}
+      >
+        <td class="hsd-mark" aria-label=${d.verdict}>${VERDICT_MARKS[d.verdict] || d.verdict}</td>
+        <td .style=${`padding-left: ${Math.min(8, d.depth - 1) * 7 + 4}px`}>
+          <code data-family=${family(d.source)}>${glyphs(d.text)}</code>
+        </td>
+        <td>${d.source}</td>${columns.map(([, value]) => html`<td>${value(d)}</td>`)}
+      </tr>`;
+    };
+    // Focusable, because it may be wider than the card.
+    return html`<div class="hsd-table" tabindex="0" role="group" aria-label="Draft tokens">
+      <table>
+        <thead><tr>
+          <th scope="col"><span class="hsd-heard">verdict</span></th>
+          <th scope="col"><span>token</span></th><th scope="col"><span>source</span></th>${columns.map(head)}
+        </tr></thead>
+        <tbody>${drafts.slice(0, MAX_ROWS).map(row)}</tbody>
+      </table>
+      ${when(drafts.length > MAX_ROWS, () => html`<p class="hsd-hint">and ${drafts.length - MAX_ROWS} more</p>`)}
+    </div>`;
   }
   const levelName = (l: number) => store.levels[l] ?? `level ${l}`;
   function roundTitle(r: Round) {
     if (r.drafted === 0) return "no draft";
     return `${plural(r.drafted, "token")} drafted, ${r.accepted} accepted`;
   }
-  function below(roundId: number, into: HTMLElement, depth: number) {
-    for (const child of store.children.get(roundId) || []) {
-      if (depth < 8) below(child, into, depth + 1);
+  function below(roundId: number, depth = 0): unknown[] {
+    return (store.children.get(roundId) || []).flatMap((child) => {
       const r = store.rounds.get(child) as Round;
       const drafts = store.drafts.get(child) || [];
-      const box = make("details", "hsd-below");
-      box.append(make("summary", "", `${levelName(r.level)} verified: ${roundTitle(r)}, ${r.outcome}`));
-      if (drafts.length) box.append(table(drafts, null));
-      into.append(box);
-    }
+      const words = `${levelName(r.level)} verified: ${roundTitle(r)}, ${r.outcome}`;
+      const box = html`<details class="hsd-below"><summary>${words}</summary>${when(drafts.length, () => table(drafts, null))}</details>`;
+      return [...(depth < 8 ? below(child, depth + 1) : []), box];
+    });
   }
   function story(t: Token, row: Draft | null) {
     if (t.kind === "accepted" && row) {
@@ -224,40 +183,35 @@ export function streamCard({
     return `${words}: tokens ${whole.from + 1} to ${whole.to + 1} form “${glyphs(whole.text)}”.`;
   }
   /** The note of a token: a field if the token is pinned. */
-  function noteOf(i: number, pinned: boolean) {
-    if (!pinned) return make("p", "hsd-note-text", notes.get(i));
-    const label = make("label", "hsd-note-field", "Note, saved with the trace");
-    const field = make("textarea");
-    field.rows = 2;
-    field.maxLength = 1000;
-    field.value = notes.get(i);
-    field.dataset.lmSuppressShortcuts = "true";
-    field.addEventListener("change", () => notes.set(i, field.value.trim()));
-    label.append(field);
-    return label;
+  const noteOf = (i: number, pinned: boolean) =>
+    pinned
+      ? html`<label class="hsd-note-field">Note, saved with the trace<textarea
+          rows="2" maxlength="1000" .value=${live(notes.get(i))}
+          @change=${(e: { target: HTMLTextAreaElement }) => notes.set(i, e.target.value.trim())}
+        ></textarea></label>`
+      : html`<p class="hsd-note-text">${notes.get(i)}</p>`;
+  function roundOf(t: Token, row: Draft | null) {
+    const r = store.rounds.get(t.round);
+    const drafts = store.drafts.get(t.round) || [];
+    const hints = [temperatureWords(store.meta.sampling)];
+    if (drafts.length && store.meta.sampling?.temperature === 0)
+      hints.push("Greedy decoding: p is 1 for the target’s most likely token, else 0; q is 1 (point mass).");
+    return html`<section class="hsd-round">
+      ${r && html`<h4>Round ${store.order.get(t.round)}: ${roundTitle(r)}</h4>`}
+      ${r && r.drafted === 0 && r.why ? html`<p class="hsd-why">No draft: ${r.why} (${WHY[r.why] || r.why}).</p>` : nothing}
+      ${when(drafts.length, () => table(drafts, row))}
+      ${hints.map((words) => words && html`<p class="hsd-hint">${words}</p>`)}
+      ${below(t.round)}
+    </section>`;
   }
   function token(i: number, row: Draft | null, pinned: boolean) {
     const t = store.tokens[i];
-    const r = store.rounds.get(t.round);
     // Announce pinned tokens only, not hovered ones.
     card.setAttribute("aria-live", pinned ? "polite" : "off");
-    const head = make("div", "hsd-card-head");
-    const big = make("h3");
-    big.append(make("code", "hsd-big", glyphs(t.text) || "∅"));
-    big.dataset.family = family(t.source);
-    const close = make("button", "hsd-close", "Unpin");
-    close.hidden = !pinned;
-    close.addEventListener("click", () => {
+    const unpin = () => {
       group.pin(null);
       out.focus({ preventScroll: true });
-    });
-    head.append(big, close);
-    const what = make("p", "hsd-what");
-    const chip = make("span", "hsd-chip", sourceWords(t.source));
-    chip.dataset.family = family(t.source);
-    const kind = make("span", "hsd-tok hsd-kind", t.kind);
-    kind.dataset.kind = t.kind;
-    what.append(chip, " ", kind);
+    };
     const pairs = [
       ["token", `${i + 1} of ${store.tokens.length}`, `id in the vocabulary: ${t.id}`],
       ["round", `${store.order.get(t.round)} of ${store.order.size}`, `id in the trace: ${t.round}`],
@@ -267,40 +221,32 @@ export function streamCard({
       ["path", t.path.map(levelName).join(" → ") || "–"],
     ];
     if (t.raw !== null) pairs.push(["bytes", t.raw]);
-    const { events } = store.index();
-    const event = events[group.cursor.step];
-    card.replaceChildren(head, what);
-    // The cursor may be on an event before this token was emitted.
-    if (event && event.shown <= i) card.append(make("p", "hsd-event", eventWords(store, palette, group.cursor.step)));
-    card.append(make("p", "hsd-story", story(t, row)));
-    if (t.raw !== null) card.append(make("p", "hsd-why", partWords(i)));
-    card.append(facts(pairs));
-    if (pinned || notes.get(i)) card.append(noteOf(i, pinned));
-    if (pinned) card.append(jumpsOf());
-    if (t.top) card.append(bars("Target's top 5 at temperature 1", t.top, t.id));
-    if (t.residual)
-      card.append(bars(t.q ? "Residual, top 5" : "p without draft tokens, scaled to 1, top 5", t.residual, t.id));
-    if (t.q) card.append(bars("Drafter's q, top 5", t.q, t.id));
-    const drafts = store.drafts.get(t.round) || [];
-    const section = make("section", "hsd-round");
-    if (r) {
-      section.append(make("h4", "", `Round ${store.order.get(t.round)}: ${roundTitle(r)}`));
-      if (r.drafted === 0 && r.why)
-        section.append(make("p", "hsd-why", `No draft: ${r.why} (${WHY[r.why] || r.why}).`));
-    }
-    if (drafts.length) section.append(table(drafts, row));
-    const scaled = temperatureWords(store.meta.sampling);
-    if (scaled) section.append(make("p", "hsd-hint", scaled));
-    if (drafts.length && store.meta.sampling?.temperature === 0)
-      section.append(
-        make(
-          "p",
-          "hsd-hint",
-          "Greedy decoding: p is 1 for the target’s most likely token, else 0; q is 1 (point mass).",
-        ),
-      );
-    below(t.round, section, 0);
-    card.append(section);
+    const { step } = group.cursor;
+    const event = store.index().events[step];
+    render(
+      html`<div class="hsd-card-head">
+          <h3 data-family=${family(t.source)}><code class="hsd-big">${glyphs(t.text) || "∅"}</code></h3>
+          <button class="hsd-close" ?hidden=${!pinned} @click=${unpin}>Unpin</button>
+        </div>
+        <p class="hsd-what">
+          <span class="hsd-chip" data-family=${family(t.source)}>${sourceWords(t.source)}</span>
+          <span class="hsd-tok hsd-kind" data-kind=${t.kind}>${t.kind}</span>
+        </p>
+        ${
+          // The cursor may be on an event before this token was emitted.
+          event && event.shown <= i ? html`<p class="hsd-event">${eventWords(store, palette, step)}</p>` : nothing
+        }
+        <p class="hsd-story">${story(t, row)}</p>
+        ${when(t.raw !== null, () => html`<p class="hsd-why">${partWords(i)}</p>`)}
+        ${facts(pairs)}
+        ${when(pinned || notes.get(i), () => noteOf(i, pinned))}
+        ${when(pinned, jumps)}
+        ${t.top && bars("Target's top 5 at temperature 1", t.top, t.id)}
+        ${t.residual && bars(t.q ? "Residual, top 5" : "p without draft tokens, scaled to 1, top 5", t.residual, t.id)}
+        ${t.q && bars("Drafter's q, top 5", t.q, t.id)}
+        ${roundOf(t, row)}`,
+      card,
+    );
   }
   return { hint, token };
 }

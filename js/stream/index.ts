@@ -1,13 +1,13 @@
 // The token stream: prompt, emitted tokens coloured by source and marked by verdict, rejected drafts as ghosts, a
 // details card.
-
+import { html, render } from "lit-html";
+import { live } from "lit-html/directives/live.js";
 import { focusable, make } from "../lib/dom";
 import type { Cursor } from "../lib/group";
-import type { LinkedTraits, View } from "../lib/linked";
+import type { View } from "../lib/linked";
 import { linkedWidget } from "../lib/linked";
 import type { Palette } from "../lib/palette";
 import type { Change, Store } from "../lib/run";
-import type { Model } from "../lib/widget";
 import { streamCard } from "./card";
 import { findBar } from "./find";
 import { tokenPane } from "./pane";
@@ -21,94 +21,38 @@ interface Traits {
   /** Texts pinned to tokens, by index. */
   notes: Record<string, string>;
 }
-type StreamModel = Model<LinkedTraits & Traits>;
+const SWITCHES = [
+  ["ghosts", "Rejected drafts", "hsd-ghosts"],
+  ["boundaries", "Round boundaries", "hsd-bounds"],
+  ["whitespace", "Whitespace", "hsd-blanks"],
+] as const;
 
 /** The legend: sources and shapes with counts. */
-function streamLegend({ store, palette }: { store: Store; palette: Palette }) {
-  const legend = make("div", "hsd-legend");
-  legend.setAttribute("role", "group");
-  legend.setAttribute("aria-label", "Legend");
-  const sources = make("div", "hsd-keys");
-  const shapes = make("div", "hsd-keys hsd-shapes");
-  legend.append(sources, shapes);
-  let counts = new Map<string, number>();
-  let kinds = new Map<string, number>();
-  const item = (sample: HTMLElement, words: string, n: number) => {
-    const key = make("span", "hsd-key");
-    key.append(sample, make("span", "", words), make("b", "", String(n)));
-    return key;
-  };
-  const sampled = (cls: string) => {
-    const sample = make("span", `${cls} hsd-sample`, "abc");
-    sample.setAttribute("aria-hidden", "true");
-    return sample;
-  };
-  return {
-    root: legend,
-    /** Count the tokens from `from` on. */
-    count(from: number) {
-      if (!from) {
-        counts = new Map();
-        kinds = new Map();
-      }
-      for (let i = from; i < store.tokens.length; i++) {
-        const t = store.tokens[i];
-        counts.set(t.source, (counts.get(t.source) || 0) + 1);
-        kinds.set(t.kind, (kinds.get(t.kind) || 0) + 1);
-      }
-      sources.replaceChildren(
-        ...[...counts]
-          .sort((a, b) => b[1] - a[1])
-          .map(([source, n]) => {
-            const swatch = make("span", "hsd-swatch");
-            swatch.dataset.family = palette.family(source);
-            return item(swatch, palette.words(source), n);
-          }),
-      );
-      const found = ["accepted", "correction", "bonus", "plain"].filter((kind) => kind !== "plain" || kinds.has(kind));
-      const ghost = make("span", "hsd-key hsd-key-ghost");
-      ghost.append(sampled("hsd-ghost"), make("span", "", "rejected draft"));
-      shapes.replaceChildren(
-        ...found.map((kind) => {
-          const sample = sampled("hsd-tok");
-          sample.dataset.kind = kind;
-          return item(sample, kind, kinds.get(kind) || 0);
-        }),
-        ghost,
-      );
-    },
-  };
-}
-
-/** A switch for a trait that sets a class of the view. */
-function switchOf(
-  model: StreamModel,
-  root: HTMLElement,
-  label: string,
-  trait: "ghosts" | "boundaries" | "whitespace",
-  cls: string,
-  then: () => void,
-) {
-  const box = make("input");
-  box.type = "checkbox";
-  const apply = () => {
-    box.checked = Boolean(model.get(trait));
-    root.classList.toggle(cls, box.checked);
-  };
-  const change = () => {
-    apply();
-    then();
-  };
-  box.addEventListener("change", () => {
-    model.set(trait, box.checked);
-    model.save_changes();
-    change();
-  });
-  model.on(`change:${trait}`, change);
-  apply();
-  const wrap = make("label", "hsd-switch");
-  wrap.append(box, make("span", "", label));
-  return { root: wrap, end: () => model.off(`change:${trait}`, change) };
+function legendOf(store: Store, palette: Palette) {
+  const counts = new Map<string, number>();
+  const kinds = new Map<string, number>();
+  for (const { source, kind } of store.tokens) {
+    counts.set(source, (counts.get(source) || 0) + 1);
+    kinds.set(kind, (kinds.get(kind) || 0) + 1);
+  }
+  const shapes = ["accepted", "correction", "bonus", "plain"].filter((kind) => kind !== "plain" || kinds.has(kind));
+  return html`<div class="hsd-legend" role="group" aria-label="Legend">
+    <div class="hsd-keys">${[...counts]
+      .sort((a, b) => b[1] - a[1])
+      .map(
+        ([source, n]) =>
+          html`<span class="hsd-key"
+            ><span class="hsd-swatch" data-family=${palette.family(source)}></span
+            ><span>${palette.words(source)}</span><b>${n}</b></span>`,
+      )}</div>
+    <div class="hsd-keys hsd-shapes">${shapes.map(
+      (kind) =>
+        html`<span class="hsd-key"
+          ><span class="hsd-tok hsd-sample" data-kind=${kind} aria-hidden="true">abc</span><span>${kind}</span
+          ><b>${kinds.get(kind) || 0}</b></span>`,
+    )}<span class="hsd-key hsd-key-ghost"
+        ><span class="hsd-ghost hsd-sample" aria-hidden="true">abc</span><span>rejected draft</span></span></div>
+  </div>`;
 }
 
 function streamView({ model, root, group, store, palette, follow }: View<Traits>) {
@@ -155,27 +99,42 @@ function streamView({ model, root, group, store, palette, follow }: View<Traits>
     );
   }
   const details = streamCard({ card, store, group, palette, pane, out, notes });
-  const legend = streamLegend({ store, palette });
   const find = findBar({ pane, group, store, out, reveal: (node) => into(node) });
-  const switches = [
-    switchOf(model, root, "Rejected drafts", "ghosts", "hsd-ghosts", pane.settle),
-    switchOf(model, root, "Round boundaries", "boundaries", "hsd-bounds", pane.settle),
-    switchOf(model, root, "Whitespace", "whitespace", "hsd-blanks", () => {
-      const top = scroll.scrollTop;
-      pane.clear();
-      find.again();
-      show();
-      scroll.scrollTop = top;
-    }),
-  ];
-  const tools = make("div", "hsd-tools");
-  const turn = make("div", "hsd-switches");
-  turn.setAttribute("role", "group");
-  turn.setAttribute("aria-label", "Display options");
-  turn.append(...switches.map((s) => s.root));
-  tools.append(turn, find.root);
   const bar = make("div", "hsd-bar");
-  bar.append(legend.root, tools);
+  function drawBar() {
+    for (const [trait, , cls] of SWITCHES) root.classList.toggle(cls, Boolean(model.get(trait)));
+    const turn = (trait: (typeof SWITCHES)[number][0]) => (e: { target: HTMLInputElement }) => {
+      model.set(trait, e.target.checked);
+      model.save_changes();
+    };
+    render(
+      html`${legendOf(store, palette)}
+        <div class="hsd-tools">
+          <div class="hsd-switches" role="group" aria-label="Display options">${SWITCHES.map(
+            ([trait, label]) =>
+              html`<label class="hsd-switch"
+                ><input type="checkbox" .checked=${live(model.get(trait))} @change=${turn(trait)}><span>${label}</span></label>`,
+          )}</div>
+          ${find.root}
+        </div>`,
+      bar,
+    );
+  }
+  const switched = SWITCHES.map(([trait]) => {
+    const changed = () => {
+      drawBar();
+      if (trait !== "whitespace") pane.settle();
+      else {
+        const top = scroll.scrollTop;
+        pane.clear();
+        find.again();
+        show();
+        scroll.scrollTop = top;
+      }
+    };
+    model.on(`change:${trait}`, changed);
+    return () => model.off(`change:${trait}`, changed);
+  });
   const body = make("div", "hsd-body");
   body.append(scroll, card);
   root.append(bar, body);
@@ -195,7 +154,7 @@ function streamView({ model, root, group, store, palette, follow }: View<Traits>
     const from = pending;
     pending = -1;
     pane.draw(from);
-    legend.count(from);
+    drawBar();
     find.more(from);
     if (from === 0) show(); // the text may now be visible
     if (stuck && model.get("live")) scroll.scrollTop = scroll.scrollHeight;
@@ -211,7 +170,7 @@ function streamView({ model, root, group, store, palette, follow }: View<Traits>
       stuck = true;
       marked = [];
       pane.clear();
-      legend.count(0);
+      drawBar();
       find.again();
       root.classList.toggle("hsd-empty", !store.tokens.length && !store.prompt);
       scroll.scrollTop = model.get("live") ? scroll.scrollHeight : start();
@@ -361,7 +320,7 @@ function streamView({ model, root, group, store, palette, follow }: View<Traits>
     model.off("change:pinned", onPinned);
     model.off("change:live", onLive);
     model.off("change:notes", annotate);
-    switches.forEach((f) => f.end());
+    for (const end of switched) end();
     find.end();
     pane.end();
   };

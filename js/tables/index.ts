@@ -1,8 +1,7 @@
 // A bench report: summary and tables (the first one open).
 
-import { followTheme, make } from "../lib/dom";
-import { guarded } from "../lib/notice";
-import type { Drawing } from "../lib/widget";
+import { html, nothing } from "lit-html";
+import { templated } from "../lib/template";
 
 /** A cell: text, and small text below. */
 type Cell = [string, string?];
@@ -31,116 +30,70 @@ const FIRST = 3,
   SECOND = 6; // columns shown on a phone and in half a window, by importance
 const numeric = (cell: string) => /^[-–]?[\d.,]*\d/.test(cell) || cell === "-" || cell === "–";
 
-function key(kind: string) {
-  const square = make("span", "hsd-report-key");
-  square.style.setProperty("--key", `var(--kind-${kind})`);
-  square.setAttribute("aria-hidden", "true");
-  return square;
-}
+const small = (words?: string | null) => (words ? html`<small>${words}</small>` : nothing);
 
-function stackCell(name: string, kind: string | null, mark: string | null) {
-  const node = make("th");
-  const words = make("div");
-  words.append(make("code", "", name));
-  if (mark) words.append(make("small", "", mark));
-  const line = make("div", "hsd-report-stack");
-  if (kind) line.append(key(kind));
-  line.append(words);
-  node.append(line);
-  node.scope = "row";
-  return node;
-}
+const stackCell = (name: string, kind: string | null, mark: string | null) =>
+  html`<th scope="row"><div class="hsd-report-stack">
+    ${kind && html`<span class="hsd-report-key" aria-hidden="true" .style=${`--key: var(--kind-${kind})`}></span>`}
+    <div><code>${name}</code>${small(mark)}</div>
+  </div></th>`;
 
 function table({ title, head, rows, kinds, marks, folds }: Table) {
-  const wrap = make("div", folds ? "hsd-report-table hsd-folded" : "hsd-report-table");
-  wrap.tabIndex = 0;
-  wrap.setAttribute("role", "region");
-  wrap.setAttribute("aria-label", title);
-  const t = make("table");
   // Numeric columns are right-aligned.
   const right = head.map((_, k) => k > 0 && rows.every((row) => numeric(row[k][0])));
-  const classes = head.map((_, k) =>
-    [right[k] ? "hsd-num" : "", folds && k >= FIRST ? (k < SECOND ? "hsd-second" : "hsd-second hsd-third") : ""]
-      .join(" ")
-      .trim(),
+  const classes = head.map(
+    (_, k) =>
+      `${right[k] ? "hsd-num" : ""} ${folds && k >= FIRST ? (k < SECOND ? "hsd-second" : "hsd-second hsd-third") : ""}`,
   );
-  const top = make("tr");
-  head.forEach((name, k) => {
-    const node = make("th", classes[k], name);
-    node.scope = "col";
-    top.append(node);
-  });
-  const thead = make("thead"),
-    tbody = make("tbody");
-  thead.append(top);
-  rows.forEach((cells, i) => {
-    const tr = make("tr", kinds[i] === "plain" ? "hsd-plain" : "");
-    cells.forEach(([figure, below], k) => {
-      if (!k) {
-        tr.append(stackCell(figure, kinds[i], marks[i]));
-        return;
-      }
-      const node = make("td", classes[k]);
-      node.append(make("span", "hsd-report-value", figure));
-      if (below) node.append(make("small", "", below));
-      tr.append(node);
-    });
-    tbody.append(tr);
-  });
-  t.append(thead, tbody);
-  wrap.append(t);
-  return wrap;
+  const row = ([[name], ...cells]: Cell[], i: number) =>
+    html`<tr class=${kinds[i] === "plain" ? "hsd-plain" : ""}>
+      ${stackCell(name, kinds[i], marks[i])}
+      ${cells.map(
+        ([figure, below], k) =>
+          html`<td class=${classes[k + 1]}><span class="hsd-report-value">${figure}</span>${small(below)}</td>`,
+      )}
+    </tr>`;
+  return html`<div class="hsd-report-table ${folds ? "hsd-folded" : ""}" tabindex="0" role="region" aria-label=${title}>
+    <table>
+      <thead><tr>${head.map((name, k) => html`<th class=${classes[k]} scope="col">${name}</th>`)}</tr></thead>
+      <tbody>${rows.map(row)}</tbody>
+    </table>
+  </div>`;
 }
 
-/** A switch for columns hidden on a narrow page. */
-function more(wrap: HTMLElement) {
-  const label = make("label", "hsd-report-more");
-  const box = make("input");
-  box.type = "checkbox";
-  box.addEventListener("change", () => wrap.classList.toggle("hsd-folded", !box.checked));
-  label.append(box, "All columns");
-  return label;
+/** Show or hide the columns hidden on a narrow page. */
+function unfold({ target }: { target: HTMLInputElement }) {
+  const part = target.closest(".hsd-report-part");
+  part?.querySelector(".hsd-report-table")?.classList.toggle("hsd-folded", !target.checked);
 }
 
-function part(spec: Table, open: boolean) {
-  const box = make(open ? "div" : "details", "hsd-report-part");
-  box.append(make(open ? "h3" : "summary", "", spec.title));
-  for (const words of [spec.note, spec.said]) if (words) box.append(make("p", "hsd-report-note", words));
-  if (spec.rows.length) {
-    const wrap = table(spec);
-    box.append(wrap);
-    if (spec.folds) box.append(more(wrap));
-  }
-  return box;
+function part(spec: Table, k: number) {
+  const body = html`
+    ${[spec.note, spec.said].map((words) => words && html`<p class="hsd-report-note">${words}</p>`)}
+    ${spec.rows.length ? table(spec) : nothing}
+    ${
+      spec.rows.length && spec.folds
+        ? html`<label class="hsd-report-more"><input type="checkbox" @change=${unfold}>All columns</label>`
+        : nothing
+    }`;
+  return k
+    ? html`<details class="hsd-report-part"><summary>${spec.title}</summary>${body}</details>`
+    : html`<div class="hsd-report-part"><h3>${spec.title}</h3>${body}</div>`;
 }
 
-function render({ model, el }: Drawing<Traits>) {
-  const root = make("section", "hsd-report");
-  function paint() {
-    const dark = root.classList.contains("hsd-dark");
-    for (const [kind, pair] of Object.entries(model.get("spec").colours || {}))
-      root.style.setProperty(`--kind-${kind}`, pair[dark ? 1 : 0]);
-  }
-  function fill() {
-    const { answer, warnings, intro, tables } = model.get("spec");
-    const said = make("p", "hsd-report-answer");
-    said.append(...(answer || []).map(([text, strong]) => make(strong ? "strong" : "span", "", text)));
-    const parts: HTMLElement[] = answer?.length ? [said] : [];
-    parts.push(...(warnings || []).map((line) => make("p", "hsd-report-warning", line)));
-    parts.push(...(intro || []).map((line) => make("p", "hsd-report-intro", line)));
-    parts.push(...(tables || []).map((spec, i) => part(spec, !i)));
-    root.replaceChildren(...parts);
-    paint();
-  }
-  const unfollow = followTheme(root, { behind: "--paper", changed: paint });
-  model.on("change:spec", fill);
-  fill();
-  el.append(root);
-  return () => {
-    model.off("change:spec", fill);
-    unfollow();
-    root.remove();
-  };
-}
-
-export default { render: guarded(render) };
+export default templated<Traits>(
+  { tag: "section", class: "hsd-report", events: "change:spec", behind: "--paper" },
+  ({ model, root }) =>
+    () => {
+      const { answer = [], warnings = [], intro = [], tables = [], colours = {} } = model.get("spec");
+      const dark = root.classList.contains("hsd-dark");
+      for (const [kind, pair] of Object.entries(colours)) root.style.setProperty(`--kind-${kind}`, pair[dark ? 1 : 0]);
+      const said = answer.map(([text, strong]) =>
+        strong ? html`<strong>${text}</strong>` : html`<span>${text}</span>`,
+      );
+      return html`${said.length ? html`<p class="hsd-report-answer">${said}</p>` : nothing}
+        ${warnings.map((line) => html`<p class="hsd-report-warning">${line}</p>`)}
+        ${intro.map((line) => html`<p class="hsd-report-intro">${line}</p>`)}
+        ${tables.map(part)}`;
+    },
+);

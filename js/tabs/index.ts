@@ -53,7 +53,6 @@ function render({ model, el }: Drawing<Traits>) {
       tab.id = `${uid}-t${i}`;
       tab.textContent = title;
       tab.setAttribute("role", "tab");
-      tab.dataset.lmSuppressShortcuts = "true";
       tab.addEventListener("click", () => choose(i));
       return tab;
     });

@@ -1,6 +1,7 @@
 // Comparison of runs of one prompt: race, aligned texts, metrics, distributions. Python (hsd_viz/views/versus.py)
 // sends all data; the cursor and the clock are here.
-
+import { html, nothing, render } from "lit-html";
+import { keyed } from "lit-html/directives/keyed.js";
 import { createInspector } from "../inspector";
 import type { PaletteData } from "../lib/contract";
 import { followTheme, make } from "../lib/dom";
@@ -15,7 +16,7 @@ import { drawsOf, tableOf } from "./figures";
 import { raceOf } from "./lanes";
 import { type RunData, readRun, roundStep } from "./race";
 import type { Agreement } from "./score";
-import { agreementOf, scoreOf } from "./score";
+import { scoreOf } from "./score";
 import type { RaceState } from "./state";
 import { createState, fewest } from "./state";
 
@@ -50,40 +51,26 @@ function chooserOf(model: Model<Traits>) {
     model.set(name, value);
     model.save_changes();
   };
+  const row = (label: string, chips: unknown[]) =>
+    html`<div class="hsd-vs-choices" role="group" aria-label=${label}>
+      <span class="hsd-vs-choices-label">${label}</span>${chips}
+    </div>`;
+  const chip = (name: string, words: string, on: boolean, act: () => void, title?: string) =>
+    html`<button
+      class="hsd-vs-chip" aria-pressed=${on} data-name=${name} title=${title ?? nothing} @click=${act}
+    >${words}</button>`;
   function paint() {
     const choices = model.get("choices") || [];
     root.hidden = !choices.length;
-    const focused = root.contains(document.activeElement) ? (document.activeElement as HTMLElement).dataset.name : null;
     const group = choices.find((g) => g.group === model.get("group"));
-    const row = (label: string, items: HTMLElement[]) => {
-      const line = make("div", "hsd-vs-choices");
-      line.setAttribute("role", "group");
-      line.setAttribute("aria-label", label);
-      line.append(make("span", "hsd-vs-choices-label", label), ...items);
-      return line;
-    };
-    const chip = (name: string, words: string, on: boolean, act: () => void, title = "") => {
-      const node = make("button", "hsd-vs-chip", words);
-      node.setAttribute("aria-pressed", String(on));
-      node.dataset.name = name;
-      if (title) node.title = title;
-      node.addEventListener("click", act);
-      return node;
-    };
-    const groups = choices.map((g) => chip(g.group, g.title, g === group, () => send("group", g.group)));
     const chosen = model.get("chosen") || [];
-    const runs = (group ? group.runs : []).map((r) => {
-      const on = chosen.includes(r.name);
-      return chip(
-        r.name,
-        r.title,
-        on,
-        () => send("chosen", on ? chosen.filter((n) => n !== r.name) : [...chosen, r.name]),
-        `${r.stack}: ${r.blurb}`,
-      );
+    const runs = (group?.runs ?? []).map(({ name, title, stack, blurb }) => {
+      const on = chosen.includes(name);
+      const act = () => send("chosen", on ? chosen.filter((n) => n !== name) : [...chosen, name]);
+      return chip(name, title, on, act, `${stack}: ${blurb}`);
     });
-    root.replaceChildren(row("Sampling", groups), ...(group ? [row("Stacks (two or three)", runs)] : []));
-    if (focused) for (const node of root.querySelectorAll("button")) if (node.dataset.name === focused) node.focus();
+    const groups = choices.map((g) => chip(g.group, g.title, g === group, () => send("group", g.group)));
+    render(html`${row("Sampling", groups)}${group ? row("Stacks (two or three)", runs) : nothing}`, root);
   }
   for (const name of ["choices", "group", "chosen"]) model.on(`change:${name}`, paint);
   paint();
@@ -95,7 +82,7 @@ function chooserOf(model: Model<Traits>) {
   };
 }
 
-function render({ model, el }: Drawing<Traits>) {
+function draw({ model, el }: Drawing<Traits>) {
   const root = make("div", "hsd-linked hsd-versus");
   const palette = paletteOf(model.get("palette"));
   palette.paint(root);
@@ -130,8 +117,10 @@ function render({ model, el }: Drawing<Traits>) {
   function open() {
     close();
     const data = model.get("data");
-    body.replaceChildren();
-    if (!data?.runs?.length) return;
+    if (!data?.runs?.length) {
+      render(nothing, body);
+      return;
+    }
     const first = fewest(data.runs.map(({ run }) => ({ rounds: run.rounds.filter(([, parent]) => parent === null) })));
     runs.load(data.runs, first);
     state = createState(
@@ -141,17 +130,20 @@ function render({ model, el }: Drawing<Traits>) {
     if (model.get("time") >= 0 && !motion.matches) state.set(model.get("time") * 1e6, false);
     race = raceOf(state, palette, () => motion.matches);
     score = scoreOf(state, palette, data.agreement);
-    const about = make("p", "hsd-vs-about");
-    const prompt = make("code", "hsd-vs-prompt", brief(data.prompt));
-    prompt.title = "prompt of all runs";
-    about.append(prompt, make("span", "", data.facts.join(" · ")));
-    body.append(about);
-    if (data.caution) body.append(make("p", "hsd-vs-caution", data.caution));
-    const texts = make("h3", "", "Texts by output position");
-    score.root.prepend(texts, agreementOf(data.agreement));
-    const figures = tableOf(data.table, state.runs);
-    if (data.doubt) figures.querySelector("h3")?.after(make("p", "hsd-vs-caution", data.doubt));
-    body.append(race.root, score.root, round, figures, drawsOf(data.draws, state.runs, palette));
+    const caution = (words?: string) => (words ? html`<p class="hsd-vs-caution">${words}</p>` : nothing);
+    // A new element for each set of runs: what was drawn for others goes.
+    render(
+      keyed(
+        state,
+        html`<p class="hsd-vs-about">
+            <code class="hsd-vs-prompt" title="prompt of all runs">${brief(data.prompt)}</code>
+            <span>${data.facts.join(" · ")}</span>
+          </p>
+          ${caution(data.caution)}${race.root}${score.root}${round}
+          ${tableOf(data.table, state.runs, "Figures", caution(data.doubt))}${drawsOf(data.draws, state.runs, palette)}`,
+      ),
+      body,
+    );
     closeRound = openLinked({ model: inspected as Model<never>, el: round }, runs, createInspector);
     const made = state;
     made.listeners.add((what) => {
@@ -209,4 +201,4 @@ function render({ model, el }: Drawing<Traits>) {
   };
 }
 
-export default { render: guarded(render) };
+export default { render: guarded(draw) };

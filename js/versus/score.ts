@@ -1,5 +1,5 @@
 // The texts by output position: a column per position, a row per run.
-
+import { html, nothing, render } from "lit-html";
 import { focusable, make } from "../lib/dom";
 import { failInto } from "../lib/notice";
 import type { Palette } from "../lib/palette";
@@ -25,29 +25,16 @@ const STATE_SIGNS = { same: "=", apart: "≠", broken: "!" };
 
 /** The legend: sources and shapes. */
 function legendOf(runs: Run[], palette: Palette) {
-  const legend = make("div", "hsd-vs-legend");
-  const sources = [...new Set(runs.flatMap((r) => r.tokens.map((t) => t.source)))];
-  for (const source of sources) {
-    const item = make("span", "hsd-vs-key");
-    const swatch = make("span", "hsd-vs-swatch");
-    swatch.dataset.family = palette.family(source);
-    item.append(swatch, palette.words(source));
-    legend.append(item);
-  }
-  for (const kind of ["accepted", "correction", "bonus", "plain"].filter((k) =>
-    runs.some((r) => r.tokens.some((t) => t.kind === k)),
-  )) {
-    const item = make("span", "hsd-vs-key");
-    const sample = make("span", "hsd-vs-tok", "ab");
-    sample.dataset.kind = kind;
-    sample.setAttribute("aria-hidden", "true");
-    item.append(sample, kind);
-    legend.append(item);
-  }
-  const item = make("span", "hsd-vs-key");
-  item.append(make("span", "hsd-vs-swatch-round", "12"), "a round, with target forward passes so far");
-  legend.append(item);
-  return legend;
+  const tokens = runs.flatMap((r) => r.tokens);
+  const kinds = ["accepted", "correction", "bonus", "plain"].filter((kind) => tokens.some((t) => t.kind === kind));
+  const key = (sample: unknown, words: string) => html`<span class="hsd-vs-key">${sample}${words}</span>`;
+  return html`<div class="hsd-vs-legend">
+    ${[...new Set(tokens.map((t) => t.source))].map((source) =>
+      key(html`<span class="hsd-vs-swatch" data-family=${palette.family(source)}></span>`, palette.words(source)),
+    )}
+    ${kinds.map((kind) => key(html`<span class="hsd-vs-tok" data-kind=${kind} aria-hidden="true">ab</span>`, kind))}
+    ${key(html`<span class="hsd-vs-swatch-round">12</span>`, "a round, with target forward passes so far")}
+  </div>`;
 }
 
 /** A token of a run for screen readers. */
@@ -116,9 +103,13 @@ export function scoreOf(state: RaceState, palette: Palette, agreement: Agreement
   const readout = make("div", "hsd-vs-readout");
   const again = make("button", "hsd-vs-follow", "Follow the race");
   again.title = "Scroll to the newest token of the leading run";
-  const frame = make("div", "hsd-vs-frame");
-  frame.append(scroll, again);
-  root.append(legendOf(runs, palette), frame, readout);
+  render(
+    html`<h3>Texts by output position</h3>
+      ${agreementOf(agreement)}${legendOf(runs, palette)}
+      <div class="hsd-vs-frame">${scroll}${again}</div>
+      ${readout}`,
+    root,
+  );
 
   // Letters are placed at line starts, which only the browser knows.
   let drawn = "";
@@ -127,14 +118,9 @@ export function scoreOf(state: RaceState, palette: Palette, agreement: Agreement
     const starts = lineStarts(tops).map((i) => tops[i]);
     if (starts.join() === drawn) return;
     drawn = starts.join();
-    gutter.replaceChildren(
-      ...starts.map((top) => {
-        const line = make("div", "hsd-vs-line");
-        line.style.top = `${top}px`;
-        line.append(...runs.map((r) => make("b", "hsd-vs-letter", r.letter)));
-        return line;
-      }),
-    );
+    const line = (top: number) =>
+      html`<div class="hsd-vs-line" .style=${`top: ${top}px`}>${runs.map((r) => html`<b class="hsd-vs-letter">${r.letter}</b>`)}</div>`;
+    render(starts.map(line), gutter);
   }
   const observer = new ResizeObserver(label);
   observer.observe(list);
@@ -208,54 +194,40 @@ export function scoreOf(state: RaceState, palette: Palette, agreement: Agreement
     else if (bottom > scroll.scrollTop + scroll.clientHeight) scroll.scrollTop = bottom - scroll.clientHeight;
   }
 
+  function cardOf(run: Run, i: number) {
+    const t = run.tokens[state.at];
+    const own = spentAt(run, state.at);
+    const first = spentAt(runs[0], state.at);
+    const letter = html`<b class="hsd-vs-letter">${run.letter}</b>`;
+    if (!t || !own) {
+      const words = t ? "" : `ended after ${plural(run.tokens.length, "token")}`;
+      return html`<div class="hsd-vs-card"><p class="hsd-vs-card-head">${letter}${words}</p></div>`;
+    }
+    const { below: forwards, drafted, accepted } = own.round;
+    const below = Object.entries(forwards).map(([name, n]) => `${plural(n, "forward")} of ${name}`);
+    const drafts = drafted ? `${accepted} of ${plural(drafted, "draft token")} accepted` : "no draft";
+    const how =
+      t.kind === "accepted"
+        ? `accepted, from ${palette.phrase(t.source)}`
+        : `${KIND_WORDS[t.kind]}`.replace(" by the target", ", by the target");
+    return html`<div class="hsd-vs-card">
+      <p class="hsd-vs-card-head">${letter}<code class="hsd-vs-said" data-family=${palette.family(t.source)}>${inColumn(t.text)}</code></p>
+      <p>${how}</p>
+      <p class="hsd-vs-strong">after ${plural(own.forwards, "target forward pass")}, ${duration(own.ns)}</p>
+      ${i && first ? html`<p>${gapWords(own, first, runs[0].letter)}</p>` : nothing}
+      <p class="hsd-vs-hint">this round: ${[drafts, below.join(", ")].filter(Boolean).join("; ")}</p>
+      <p class="hsd-vs-hint">${t.p === null ? "" : `p ${figure(t.p)}, entropy ${figure(t.entropy)} nats`}</p>
+    </div>`;
+  }
   function tell() {
-    const k = state.at;
-    const head = make("p", "hsd-vs-readout-head");
-    const where = make("span");
-    where.append(
-      make("b", "", `Output position ${k + 1}`),
-      ` of ${state.longest}${state.chosen ? (state.pin >= 0 ? ", pinned" : "") : ": the end"}`,
+    const where = state.chosen ? (state.pin >= 0 ? ", pinned" : "") : ": the end";
+    render(
+      html`<p class="hsd-vs-readout-head"
+          ><span><b>Output position ${state.at + 1}</b> of ${state.longest}${where}</span
+          ><span class="hsd-vs-hint">Keys: ${HINT}.</span></p>
+        <div class="hsd-vs-cards">${runs.map(cardOf)}</div>`,
+      readout,
     );
-    head.append(where, make("span", "hsd-vs-hint", `Keys: ${HINT}.`));
-    const cards = make("div", "hsd-vs-cards");
-    const first = spentAt(runs[0], k);
-    runs.forEach((run, i) => {
-      const card = make("div", "hsd-vs-card");
-      const t = run.tokens[k];
-      const line = make("p", "hsd-vs-card-head");
-      line.append(make("b", "hsd-vs-letter", run.letter));
-      card.append(line);
-      cards.append(card);
-      if (!t) {
-        line.append(`ended after ${plural(run.tokens.length, "token")}`);
-        return;
-      }
-      const own = spentAt(run, k);
-      if (!own) return;
-      const passes = plural(own.forwards, "target forward pass");
-      const token = make("code", "hsd-vs-said", inColumn(t.text));
-      token.dataset.family = palette.family(t.source);
-      line.append(token);
-      card.append(
-        make(
-          "p",
-          "",
-          t.kind === "accepted"
-            ? `accepted, from ${palette.phrase(t.source)}`
-            : `${KIND_WORDS[t.kind]}`.replace(" by the target", ", by the target"),
-        ),
-      );
-      card.append(make("p", "hsd-vs-strong", `after ${passes}, ${duration(own.ns)}`));
-      if (i && first) card.append(make("p", "", gapWords(own, first, runs[0].letter)));
-      const r = own.round;
-      const below = Object.entries(r.below)
-        .map(([name, n]) => `${plural(n, "forward")} of ${name}`)
-        .join(", ");
-      const drafts = r.drafted ? `${r.accepted} of ${plural(r.drafted, "draft token")} accepted` : "no draft";
-      card.append(make("p", "hsd-vs-hint", `this round: ${drafts}${below ? `; ${below}` : ""}`));
-      card.append(make("p", "hsd-vs-hint", t.p === null ? "" : `p ${figure(t.p)}, entropy ${figure(t.entropy)} nats`));
-    });
-    readout.replaceChildren(head, cards);
   }
 
   const place = (e: Event): [number, number | undefined] | null => {
@@ -291,16 +263,10 @@ export function scoreOf(state: RaceState, palette: Palette, agreement: Agreement
 }
 
 /** Whether the texts agree, whether they must, and why. */
-export function agreementOf(agreement: Agreement[]) {
-  const root = make("ul", "hsd-vs-agreement");
-  agreement.forEach((a, i) => {
-    const item = make("li", `hsd-vs-${a.state}`);
-    const sign = make("span", "hsd-vs-sign", STATE_SIGNS[a.state]);
-    sign.setAttribute("aria-hidden", "true");
+const agreementOf = (agreement: Agreement[]) =>
+  html`<ul class="hsd-vs-agreement">${agreement.map((a, i) => {
     // A reason shared by several runs is shown once, after the last.
     const why = agreement[i + 1]?.why === a.why ? "" : ` ${a.why}`;
-    item.append(sign, make("span", "", a.words + why));
-    root.append(item);
-  });
-  return root;
-}
+    const sign = html`<span class="hsd-vs-sign" aria-hidden="true">${STATE_SIGNS[a.state]}</span>`;
+    return html`<li class="hsd-vs-${a.state}">${sign}<span>${a.words}${why}</span></li>`;
+  })}</ul>`;

@@ -9,7 +9,8 @@ from hsd_viz.audit import Task
 
 class Decoder:
     """Chain drafting with at least ``lookaheads[i]`` tokens from model i; ``fault`` is one of the six, made at each
-    level where it is possible."""
+    level where it is possible.
+    """
 
     def __init__(self, lookaheads: list[int], fault: int = 0) -> None:
         self.lookaheads, self.fault = lookaheads, fault

@@ -1,6 +1,7 @@
 """Triton kernels against the operations that they replace: for every width, group, head, bucket and mask.
 
-Run on the CPU by Triton's interpreter; on a GPU, where there is one, compiled."""
+Run on the CPU by Triton's interpreter; on a GPU, where there is one, compiled.
+"""
 
 from __future__ import annotations
 

@@ -31,18 +31,11 @@ pytestmark = pytest.mark.skipif(not default_build().wait(), reason=f"no native r
 
 #: How many token ids there are: few, so that much is found.
 SIZE = 12
-STACKS = (
-    ("context",),
-    ("model",),
-    ("statistics",),
-    ("context", "model"),
-    ("model", "context"),
-    ("statistics", "context"),
-    ("statistics", "model"),
-    ("context", "model", "statistics"),
-    ("statistics", "model", "context"),
-    ("model", "context", "statistics"),
+_NAMES = (
+    "context|model|statistics|context,model|model,context|statistics,context|statistics,model|context,model,statistics|"
+    "statistics,model,context|model,context,statistics"
 )
+STACKS = tuple(tuple(names.split(",")) for names in _NAMES.split("|"))
 COSTS = (None, 0.0, 0.02, 0.15, 0.6, (5, 5, 5, 5, 9, 9, 9, 9, 14), (1.0, 1.6, 1.6, 1.6, 3.0))
 
 tokens = st.integers(0, SIZE - 1)

@@ -45,9 +45,10 @@ def test_every_figure_has_an_interval_around_it():
         figure = getattr(found, name)
         assert figure.low <= figure.value <= figure.high, name
     # Two prompts resampled: the extremes are each prompt alone.
-    assert found.tokens_per_second.interval == (5.0, 5.0)
-    assert found.mean_acceptance_length.interval == pytest.approx((2.0, 5.0))
-    assert found.speedup_over_plain.interval == pytest.approx((5 / 1.5, 5.0))
+    assert found.tokens_per_second.ends == (5.0, 5.0)
+    assert found.mean_acceptance_length.ends == pytest.approx((2.0, 5.0))
+    assert found.speedup_over_plain.ends == pytest.approx((5 / 1.5, 5.0))
+    assert all(getattr(found, name).interval is None for name in FIGURES), "two prompts are too few to show one"
 
 
 def test_the_speed_up_is_paired_by_prompt():
@@ -80,9 +81,9 @@ def test_times_of_tokens():
     # 8 tokens share one second, 28 share three.
     assert found.inter_token_seconds_median.value == pytest.approx(3 / 28)
     assert found.inter_token_seconds_p99.value == pytest.approx(1 / 8)
-    assert found.inter_token_seconds_median.interval == pytest.approx((3 / 28, 1 / 8))
+    assert found.inter_token_seconds_median.ends == pytest.approx((3 / 28, 1 / 8))
     text = text_table(build_report(measurement(), MACHINE, ENGINE))
-    assert "8500.00 [6000.00, 11000.00]  357.14 [357.14, 625.00]  625.00 [357.14, 625.00]" in text
+    assert "8500.00" in text and "357.14" in text and "625.00" in text
     old = figures([replace(FAST[0], first_token_seconds=None), FAST[1]], PLAIN)
     assert old.first_token_seconds == old.inter_token_seconds_p99 == UNKNOWN
 
@@ -144,9 +145,9 @@ def test_outputs_are_compared_only_when_greedy():
 def test_the_table_shows_speed_length_and_categories():
     text = text_table(build_report(measurement(), MACHINE, ENGINE))
     row = next(line for line in text.splitlines() if line.startswith("db > target"))
-    assert "8.0 [5.0, 10.0]" in row and "5.00 [" in row and "2/2" in row
-    # Each category has one prompt, whose figures stand alone.
-    assert "[" not in text.partition("speed-up by category")[2].partition("\n\n")[0]
+    assert "8.0" in row and "5.00" in row and "2/2" in row
+    # Two prompts are too few for an interval.
+    assert "[" not in text.partition("speed-up by category")[0].partition("stack")[2]
     assert "less than 20% repetition" in text and "speed-up by category" in text and "cut short" not in text
     assert "cut short" in text_table(build_report(measurement(complete=False), MACHINE, ENGINE))
     assert "some processor, 1 thread, float32" in text

@@ -48,7 +48,7 @@ def test_slower_and_faster_stacks_are_found(report, paired):
     change = next(c for c in found.changes if c.stack == "db > target")
     assert change.change.value == pytest.approx(1 / 1.2) and change.paired == paired
     # Paired by prompt, a uniform change has no spread; of the prompts' own spread nothing remains.
-    low, high = change.change.interval
+    low, high = change.change.ends
     assert high - low == pytest.approx(0, abs=1e-9) if paired else high - low > 0.05
     assert verdicts(compare(report, new, 0.25)) == {}
 

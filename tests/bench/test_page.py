@@ -69,12 +69,7 @@ def test_it_shows_every_stack_and_figure(report):
     assert f"[{low:.2f}, {high:.2f}]" in text
     best = max(report.stacks, key=lambda stack: stack.speedup_over_plain.value)
     assert f"Fastest: <strong>{best.stack.replace('>', '&gt;')}</strong>, {best.speedup_over_plain.value:.2f}×" in text
-    for word in (
-        "Speed-up by category",
-        "What drafting brings and costs",
-        "What the figures mean",
-        report.machine.cpu,
-    ):
+    for word in ("Speed-up by category", "What drafting brings and costs", "What the figures mean", report.machine.cpu):
         assert word in text
 
 

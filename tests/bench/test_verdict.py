@@ -9,7 +9,16 @@ import pytest
 from hsd_viz.bench.page import page
 from hsd_viz.bench.report import Report, read_report
 from hsd_viz.bench.tables import HEAD, same_for_all, split, tables, text_table
-from hsd_viz.bench.verdict import answer, fastest_of_kind, impossible, kind, ranked, speed_bars, warnings
+from hsd_viz.bench.verdict import (
+    answer,
+    fastest_of_kind,
+    impossible,
+    kind,
+    ranked,
+    speed_bars,
+    speed_words,
+    warnings,
+)
 from hsd_viz.views.reports import ReportTables
 
 SAVED = Path(__file__).resolve().parents[2] / "docs" / "bench"
@@ -104,3 +113,25 @@ def test_the_fastest_of_each_kind(report):
     for name in found:
         same = [s for s in report.stacks if kind(s.stack) == kind(name)]
         assert name == ranked(same)[0].stack
+
+
+def test_an_impossible_speed_up_is_neither_the_answer_nor_a_bar(report):
+    data = report.to_dict()
+    best = max(data["stacks"], key=lambda s: s["speedup_over_plain"] or 0)
+    best["speedup_over_plain"] = best["mean_acceptance_length"] * 2
+    disturbed = Report.from_dict(data)
+    assert best["stack"] in words(report) and best["stack"] not in words(disturbed)
+    assert best["stack"] not in [bar.label for bar in speed_bars(disturbed.stacks)]
+    for stack in data["stacks"]:
+        stack["speedup_over_plain"] = stack["mean_acceptance_length"] * 2
+    assert "every one measured is impossible" in words(Report.from_dict(data))
+
+
+def test_no_interval_is_shown_for_few_prompts(report):
+    data = report.to_dict()
+    for stack in data["stacks"]:
+        stack["outputs"] = 4
+    few = Report.from_dict(data)
+    assert "[" in words(report) and "[" not in words(few) and "cannot show how far" in words(few)
+    assert "No interval is shown for fewer than 5 prompts" in speed_words(speed_bars(few.stacks))
+    assert few.to_dict() == data, "the file keeps what was measured"

@@ -223,26 +223,7 @@ def test_ghosts_and_boundaries_come_and_go(open_page):
 
 # --- long texts
 
-CODE = [
-    "def",
-    " walk",
-    "(",
-    "tree",
-    "):",
-    "\n    ",
-    '"""',
-    "Go",
-    '"""',
-    "\n\n    ",
-    "for",
-    " node",
-    " in",
-    " tree",
-    ":",
-    "\n        ",
-    "walk",
-    "(node)",
-]
+CODE = 'def| walk|(|tree|):|\n    |"""|Go|"""|\n\n    |for| node| in| tree|:|\n        |walk|(node)'.split("|")
 PROSE = [text.replace("\n", " ") for text in CODE]
 
 

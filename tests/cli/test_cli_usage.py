@@ -66,10 +66,7 @@ def test_the_command_itself_shows_the_stack_language(argv, capsys):
         (["decode", "--stack", "target", "--prompt", "x", "--top-k", "-1"], "top-k -1"),
         (["decode", "--stack", "target", "--prompt", "x", "--seed", "-1"], "seed -1"),
         (["decode", "--stack", "target", "--prompt", "\udcff\udcfe"], "the prompt is not UTF-8 text"),
-        (
-            ["decode", "--stack", "target", "--prompt", "x", "--save", ""],
-            "argument --save: the file name is empty",
-        ),
+        (["decode", "--stack", "target", "--prompt", "x", "--save", ""], "argument --save: the file name is empty"),
         (["decode", "--stack", "hf-generate", "--prompt", "x"], "only `hsd-viz bench` runs"),
         (["decode", "--stack", "hf-assistant[nano]", "--prompt", "x"], "only `hsd-viz bench` runs"),
         (["decode", "--stack", "db > !", "--prompt", "x"], "unknown part '!'"),

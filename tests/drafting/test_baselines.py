@@ -1,4 +1,4 @@
-"""Token Recycling, retrieval, n-gram caches and prompt lookup's original rule by hand; and what every drafter must keep to."""
+"""Token Recycling and retrieval by hand; and what every drafter must keep to."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hsd_viz.drafting import DraftTree, SharedDatabases, make_drafter
-from hsd_viz.drafting.baselines.lookup import PromptLookup
-from hsd_viz.drafting.baselines.ngram_cache import LAX, STRICT, DynamicCache, NgramCache
 from hsd_viz.drafting.baselines.recycling import TEMPLATE, TokenRecycling, unfold
 from hsd_viz.drafting.baselines.retrieval import Retrieval
 from hsd_viz.drafting.baselines.suffix import SuffixTree
@@ -36,42 +34,9 @@ def test_the_template_is_the_published_one():
     assert ranks == sorted(ranks, key=lambda path: (len(path), path)), "breadth first"
     deep = ["00000", "00001", "00002", "00010", "00020", "00100", "01000", "10000", "000000", "000001", "000100"]
     assert ["".join(map(str, path)) for path in ranks if len(path) > 4] == deep
-    fourth = [
-        "0000",
-        "0001",
-        "0002",
-        "0003",
-        "0004",
-        "0010",
-        "0011",
-        "0020",
-        "0030",
-        "0040",
-        "0100",
-        "0200",
-        "1000",
-        "2000",
-        "3000",
-    ]
+    fourth = "0000 0001 0002 0003 0004 0010 0011 0020 0030 0040 0100 0200 1000 2000 3000".split()
     assert ["".join(map(str, path)) for path in ranks if len(path) == 4] == fourth
-    for node in (
-        "07",
-        "13",
-        "22",
-        "31",
-        "40",
-        "50",
-        "60",
-        "70",
-        "007",
-        "012",
-        "021",
-        "070",
-        "101",
-        "110",
-        "200",
-        "500",
-    ):
+    for node in "07 13 22 31 40 50 60 70 007 012 021 070 101 110 200 500".split():
         assert tuple(map(int, node)) in ranks
     for node in ("14", "23", "32", "41", "013", "022", "120", "600"):
         assert tuple(map(int, node)) not in ranks
@@ -154,164 +119,6 @@ def test_retrieval_by_hand():
     assert shorter.draft([7, 2], 2).tokens == [3, 9]
     assert fewer.draft([1, 2], 64).tokens == [3, 6]
     assert paths(Retrieval(corpus, eos=3).draft([1, 2], 64)) == [(3,), (6,)]
-
-
-# --- n-gram caches ----------------------------------------------------------------------------------------------------
-
-
-def fed(text, **options):
-    cache = NgramCache(**options)
-    cache.start(text)
-    return cache
-
-
-@pytest.mark.parametrize(
-    ("text", "tail", "token", "length"),
-    [
-        # One token: two samples and 66 % (two of three are 66.7).
-        ([1, 5], [9, 9, 9, 1], None, None),
-        ([1, 5, 1, 5], [9, 9, 9, 1], 5, 1),
-        ([1, 5, 1, 5, 1, 6], [9, 9, 9, 1], 5, 1),
-        ([1, 5, 1, 5, 1, 6, 1, 6], [9, 9, 9, 1], None, None),
-        # Two tokens: two samples and half of them.
-        ([2, 1, 5], [9, 9, 2, 1], None, None),
-        ([2, 1, 5, 2, 1, 6], [9, 9, 2, 1], 5, 2),
-        ([2, 1, 5, 2, 1, 6, 2, 1, 7], [9, 9, 2, 1], None, None),
-        # Three or four: one sample.
-        ([3, 2, 1, 5], [9, 3, 2, 1], 5, 3),
-        ([4, 3, 2, 1, 5], [4, 3, 2, 1], 5, 4),
-        # The longest that passes: of the four-token key's three followers none has half.
-        ([4, 3, 2, 1, 5, 4, 3, 2, 1, 6, 4, 3, 2, 1, 7, 8, 3, 2, 1, 7, 8, 3, 2, 1, 7], [4, 3, 2, 1], 7, 3),
-    ],
-)
-def test_context_thresholds(text, tail, token, length):
-    tree = fed(text).draft(tail, 1)
-    assert (tree.tokens or [None]) == [token] and (tree.key_lengths or [None]) == [length]
-    if token is None:
-        assert tree.why_empty == "not worth it"
-
-
-def test_dynamic_thresholds_are_strict_and_the_context_goes_first():
-    def warm(runs, text, tail):
-        dynamic = DynamicCache()
-        for run in runs:
-            fed(run, dynamic=dynamic)
-        return fed(text, dynamic=dynamic).draft(tail, 1)
-
-    four = [4, 3, 2, 1, 5]
-    assert warm([four], [], four[:4]).why_empty == "not worth it", "two samples are needed"
-    assert warm([four, four], [], four[:4]).tokens == [5]
-    assert warm([four, four], [4, 3, 2, 1, 6], four[:4]).tokens == [6], "this text's own goes first"
-    one = [1, 5]
-    assert warm([one] * 3, [], [9, 9, 9, 1]).why_empty == "not worth it", "four samples"
-    assert warm([one] * 4, [], [9, 9, 9, 1]).tokens == [5]
-    assert warm([one] * 3 + [[1, 6]], [], [9, 9, 9, 1]).tokens == [5], "three of four are 75 %"
-    assert warm([one] * 5 + [[1, 6]] * 2, [], [9, 9, 9, 1]).why_empty == "not worth it"
-    assert warm([], [], [9, 1]).why_empty == "no match"
-
-
-def test_the_static_cache_confirms_and_comes_last():
-    static = Exact([[2, 1, 6], [2, 1, 6], [2, 1, 8]])
-    # 5 was seen twice and 6 once: what the static cache knows counts a hundredfold, yet the share is that of 6 alone.
-    text = [2, 1, 5, 2, 1, 6]
-    assert fed(text).draft([9, 9, 2, 1], 1).tokens == [5]
-    assert fed(text, static=static).draft([9, 9, 2, 1], 1).tokens == [6]
-    assert fed([2, 1, 5, 2, 1, 5, 2, 1, 6], static=static).draft([9, 9, 2, 1], 1).tokens == [6], (
-        "static alone: two of three"
-    )
-    tree = fed([], static=static).draft([2, 1], 4)
-    assert tree.tokens == [6] and tree.key_lengths == [2] and tree.counts == [2]
-    assert fed([], static=Exact([[2, 1, 6]])).draft([2, 1], 4).why_empty == "not worth it", "two samples"
-    assert fed([], static=static).draft([1], 4).why_empty == "no match", "one token is no pair"
-
-
-def test_a_chain_goes_on_through_its_own_tokens():
-    text = [1, 2, 3, 4, 5, 6, 7]
-    tree = fed(text).draft([9, 1, 2, 3], 16)
-    assert tree.tokens == [4, 5, 6, 7] and tree.parents == [-1, 0, 1, 2] and tree.key_lengths == [3, 4, 4, 4]
-    assert fed(text).draft([9, 1, 2, 3], 2).tokens == [4, 5]
-    assert fed(list(range(40))).draft([0, 1, 2], 99).tokens == list(range(3, 19)), "sixteen at most"
-    assert fed(text, eos=5).draft([9, 1, 2, 3], 16).tokens == [4, 5]
-    assert fed(text).draft(text, 0).why_empty == "no room"
-
-
-@settings(deadline=None, max_examples=150)
-@given(
-    st.lists(st.lists(st.integers(0, 3), max_size=25), min_size=1, max_size=4), st.lists(st.integers(0, 3), max_size=4)
-)
-def test_against_the_rule_by_scanning(runs, tail):
-    dynamic, static = DynamicCache(), Exact([[0, 1, 2, 0, 1, 3, 1, 2, 2, 0, 1, 2]])
-    for run in runs:
-        cache = fed(run[:5], dynamic=dynamic, static=static)
-        cache.extend(run[5:])
-
-    def followers(texts, key):
-        n = len(key)
-        return Counter(t[i + n] for t in texts for i in range(len(t) - n) if t[i : i + n] == key)
-
-    text = list(tail)
-    expected = []
-    while len(text) >= 2 and len(expected) < 6:
-        pair = followers([[0, 1, 2, 0, 1, 3, 1, 2, 2, 0, 1, 2]], text[-2:])
-        found = set()
-        for texts, limits in ((runs[-1:], LAX), (runs[:-1], STRICT)):
-            for n in range(min(4, len(text)), 0, -1):
-                after = followers(texts, text[len(text) - n :])
-                rank = {t: c * (100 * pair[t] if pair[t] else 1) for t, c in after.items()}
-                best = {t for t in rank if rank[t] == max(rank.values())}
-                size, share = limits[n - 1]
-                found = {t for t in best if after[t] * 100 >= share * after.total() and after.total() >= size}
-                if found or len(best) > 1:
-                    break
-            if found or len(best) > 1:
-                break
-        else:
-            if pair.total() >= 2:
-                found = {t for t, c in pair.items() if c == max(pair.values()) and 100 * c >= 50 * pair.total()}
-                best = found
-            else:
-                best = set()
-        if len(best) > 1:
-            # A tie is decided by who was seen first; the scan does not follow it further.
-            drafted = cache.draft(tail, len(expected) + 1).tokens
-            assert drafted[: len(expected)] == expected
-            return
-        if not found:
-            break
-        expected += found
-        text += found
-    assert cache.draft(tail, 6).tokens == expected
-
-
-# --- prompt lookup, its author's rule ---------------------------------------------------------------------------------
-
-
-@settings(max_examples=200)
-@given(st.lists(st.integers(0, 2), min_size=1, max_size=60))
-def test_original_lookup_wants_whole_copies(text):
-    drafter = PromptLookup(longest=3, whole=True)
-    drafter.start(text)
-    expected = []
-    for n in range(min(3, len(text) - 1), 0, -1):
-        places = [i + n for i in range(len(text) - n) if text[i : i + n] == text[-n:] and i + n + 10 <= len(text)]
-        if places:
-            expected = text[places[0] : places[0] + 10]
-            break
-    assert drafter.draft(text, 99).tokens == expected
-
-
-def test_original_lookup_by_hand():
-    pair, triple = list(range(10, 20)), list(range(20, 30))
-    text = [2, 3, *pair, 1, 2, 3, *triple, 1, 2, 3]
-    drafter = PromptLookup(longest=3, whole=True)
-    drafter.start(text)
-    assert drafter.draft(text, 99).tokens == triple, "three tokens before two"
-    drafter.start(text[:-4])
-    assert drafter.draft([*text[:-4], 1, 2, 3], 99).tokens == [*triple[:-1], 1], "ahead counts as text"
-    drafter.start([1, 2, 3, *triple[:6], 1, 2, 3])
-    assert drafter.draft([1, 2, 3, *triple[:6], 1, 2, 3], 99).why_empty == "no match", (
-        "nine tokens follow, ten are wanted"
-    )
 
 
 # --- all of them ------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hsd_viz.drafting.baselines.lookup import PromptLookup
@@ -67,3 +67,31 @@ def test_transformers_drafts_the_same():
         assert tree.tokens == candidates[0, length:].tolist()
         drafted += len(tree)
     assert drafted > 500
+
+
+@settings(max_examples=200)
+@given(st.lists(st.integers(0, 2), min_size=1, max_size=60))
+def test_original_lookup_wants_whole_copies(text):
+    drafter = PromptLookup(longest=3, whole=True)
+    drafter.start(text)
+    expected = []
+    for n in range(min(3, len(text) - 1), 0, -1):
+        places = [i + n for i in range(len(text) - n) if text[i : i + n] == text[-n:] and i + n + 10 <= len(text)]
+        if places:
+            expected = text[places[0] : places[0] + 10]
+            break
+    assert drafter.draft(text, 99).tokens == expected
+
+
+def test_original_lookup_by_hand():
+    pair, triple = list(range(10, 20)), list(range(20, 30))
+    text = [2, 3, *pair, 1, 2, 3, *triple, 1, 2, 3]
+    drafter = PromptLookup(longest=3, whole=True)
+    drafter.start(text)
+    assert drafter.draft(text, 99).tokens == triple, "three tokens before two"
+    drafter.start(text[:-4])
+    assert drafter.draft([*text[:-4], 1, 2, 3], 99).tokens == [*triple[:-1], 1], "ahead counts as text"
+    drafter.start([1, 2, 3, *triple[:6], 1, 2, 3])
+    assert drafter.draft([1, 2, 3, *triple[:6], 1, 2, 3], 99).why_empty == "no match", (
+        "nine tokens follow, ten are wanted"
+    )

@@ -59,7 +59,7 @@ def make(name: str, trace, runs, basis, dark: bool = False):
             name: (lambda f: f(ABLATION, dark))
             for name in ("database_ablation", "database_orders", "drafting_plane", "temperature_curves")
         },
-        **{name: (lambda f: f(REPORT, dark)) for name in ("by_category", "speed_plane", "speedup")},
+        **{name: (lambda f: f(REPORT, dark)) for name in ("by_category", "small_multiples", "speed_plane", "speedup")},
     }
     function = getattr(figures, name)
     return special[name](function) if name in special else function(trace, dark)

@@ -50,7 +50,8 @@ print("survived")
 @pytest.mark.parametrize("fault", FAULTS, ids=FAULTS.values())
 def test_a_capture_that_fails_leaves_all_else_working(fault, device):
     """Such work is done each time, as before; other work is captured nonetheless. The first fault is found before, the
-    second in the capture."""
+    second in the capture.
+    """
     if device == "cpu" and fault == "copies":
         pytest.skip("on the CPU nothing is copied")
     tests = HERE.parent

@@ -9,9 +9,9 @@ import pytest
 
 from hsd_viz.cli import main
 from hsd_viz.engine.replay import load_bundled
-from hsd_viz.logs.aiperf import aiperf_record
 from hsd_viz.logs.engines import import_records
 from hsd_viz.trace import Trace, TraceError
+from hsd_viz.trace.export import aiperf_record
 
 RECORDS = Path(__file__).parent / "records"
 #: File -> engine, exact counts, mean acceptance length, derived and not observed counts.

@@ -38,10 +38,7 @@ FORMS = {
         {"request": {"messages": [USER]}, "response": {"choices": [{"message": {"content": "Hello"}}]}},
         ((("user", "Hi"),), "Hello"),
     ),
-    "batch": (
-        {"request": {"prompt": "Hi"}, "response": {"body": {"choices": [{"text": "Hello"}]}}},
-        ("Hi", "Hello"),
-    ),
+    "batch": ({"request": {"prompt": "Hi"}, "response": {"body": {"choices": [{"text": "Hello"}]}}}, ("Hi", "Hello")),
     "parts": (
         {
             "messages": [

@@ -38,6 +38,8 @@ def test_is_committed_without_outputs_or_state(path):
 def test_runs(path, monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     notebook = nbformat.read(path, as_version=4)
-    NotebookClient(notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(path.parent)}}).execute()
+    NotebookClient(
+        notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(path.parent)}}
+    ).execute()
     shown = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
     assert any("application/vnd.jupyter.widget-view+json" in output.get("data", {}) for output in shown)

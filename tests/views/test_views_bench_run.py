@@ -8,11 +8,12 @@ import pytest
 from traitlets import TraitError
 
 from hsd_viz.bench import Progress
-from hsd_viz.prompts.suites import SHIPPED
+from hsd_viz.prompts.suites import SHIPPED, load_suite
 from hsd_viz.views import bench_run
 from hsd_viz.views.bench_run import MOST_STACKS, BenchRun, read_request
 from hsd_viz.views.reports import report_of
 from hsd_viz.views.save_forms import REPORT_FORMS, saved_report
+from hsd_viz.views.suite_field import OWN
 
 LADDER = ("nano", "small", "target")
 
@@ -96,18 +97,35 @@ def test_every_shipped_suite_is_offered_and_says_what_it_is(monkeypatch):
     asked = []
     monkeypatch.setattr(bench_run, "measure", lambda engine, stacks, suite, sizes, *_rest: asked.append((suite, sizes)))
     bench = BenchRun(Host(), lambda report: None)
-    assert list(bench.suite.options) == list(SHIPPED) and {"heldout", "python"} <= set(SHIPPED)
+    assert [name for _, name in bench.suite.menu.options] == [*SHIPPED, OWN] and {"heldout", "python"} <= set(SHIPPED)
     told = []
-    for name in bench.suite.options:
-        bench.suite.value = name
-        told.append(bench.about.value)
+    for name in SHIPPED:
+        bench.suite.menu.value = name
+        told.append(bench.suite.about.value)
         bench.start.click()
         bench.thread.join(10)
     assert [suite for suite, _ in asked] == list(SHIPPED) and asked[0][1] == (4, 48, 1)
     assert all(SHIPPED[name] in words for name, words in zip(SHIPPED, told, strict=True))
     # A browser may send anything: what is no name of the list is refused.
     with pytest.raises(TraitError):
-        bench.suite.value = "/etc/passwd"
+        bench.suite.menu.value = "/etc/passwd"
+
+
+def test_a_suite_of_the_readers_own_is_measured(monkeypatch):
+    asked = []
+    monkeypatch.setattr(bench_run, "measure", lambda engine, stacks, suite, *_rest: asked.append(load_suite(suite)))
+    bench = BenchRun(Host(), lambda report: None)
+    bench.suite.menu.value = OWN
+    assert bench.suite.file.layout.display is None
+    bench.start.click()
+    assert "no suite: drop a file" in bench.notice.message and bench.thread is None
+    text = b"first prompt\n\n\n\nsecond prompt\n"
+    receive = lambda content, buffers=(): bench.suite.file._on_message(None, content, buffers)
+    receive({"kind": "start", "name": "mine.txt", "size": len(text)})
+    receive({"kind": "part", "at": 0}, [text])
+    bench.start.click()
+    bench.thread.join(10)
+    assert [p.text for p in asked[0].prompts] == ["first prompt", "second prompt"] and asked[0].name == "mine.txt"
 
 
 def test_an_error_is_a_card_and_the_page_is_free_again(monkeypatch):
@@ -128,7 +146,7 @@ def test_a_real_bench_makes_a_report_that_opens_again():
     reports = []
     bench = BenchRun(Host(engine=load_engine(device="cpu", threads=1)), reports.append)
     bench.stacks.value, bench.prompts.value, bench.tokens.value = "db > target", 1, 8
-    bench.suite.value = "python"
+    bench.suite.menu.value = "python"
     bench.start.click()
     bench.thread.join(120)
     assert bench.notice.message == "" and bench.said.value == "Measured."

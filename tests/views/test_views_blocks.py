@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hsd_viz.stack import DRAFT_SOURCES, parse
-from hsd_viz.views.blocks import BOTTOM_WORDS, OPTION_WORDS, StackBlocks
+from hsd_viz.views.blocks import BOTTOM_WORDS, OPTION_WORDS, StackBlocks, spelled_out
 from hsd_viz.views.presets import STACKS
 
 NAMES = ("nano", "small", "target")
@@ -106,3 +106,14 @@ def test_the_language_of_the_blocks_is_the_parsers():
         # A new block of each kind is a stack.
         assert parse(f"{name} > target")
     assert told["db"]["usual"] == ["context", "model", "statistics"] and set(told["hd"]["options"]) <= set(OPTION_WORDS)
+
+
+def test_methods_are_spelled_out_once():
+    stacks = ("hd > target", "lookup > target", "lookup > nano:4 > small:8 > target", "target")
+    assert spelled_out(map(parse, stacks)) == (
+        "hd: Hierarchy Drafting (HD), as published; lookup: baseline: prompt lookup decoding; "
+        "several draft models: Hierarchical Speculative Decoding (HSD)."
+    )
+    assert spelled_out([parse("nano:4 > target")]) == ""
+    every = spelled_out(parse(f"{name} > target") for name in DRAFT_SOURCES)
+    assert all(f"{name}: " in every for name in DRAFT_SOURCES)

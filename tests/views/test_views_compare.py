@@ -21,7 +21,7 @@ class Host:
         self.free, self.released = free, 0
 
     def request(self):
-        return Request("def f(", "target", {"max_new_tokens": 8}, None, None)
+        return Request("def f(", "target", {"max_new_tokens": 8})
 
     def hold(self):
         return self.free

@@ -124,7 +124,7 @@ def test_a_run_that_cannot_begin_leaves_the_recording_and_its_name(page):
     page.controls.temperature.text = "1000"
     press(page)
     assert page.notice.message == "Temperature must be a number from 0 to 100, not 1000"
-    assert (menu.value, page.trace) == (before, shown) and page.lender.lend().asked == []
+    assert (menu.value, page.trace) == (before, shown) and page.lend_engine().asked == []
 
 
 def test_what_was_on_the_page_comes_back_after_the_tour(page):

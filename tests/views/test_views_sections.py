@@ -220,10 +220,13 @@ def test_benchmarks_are_the_projects_own_or_a_file(page):
     summary, speedup, tables, *_ = bench.report.children
     speed = [
         "Speed-up over plain decoding",
+        "Speed-up by category",
         "Results by kind of text, greedy",
         "Speed by latency and acceptance, greedy",
     ]
     assert titles(bench.report) == speed and "db > target" in speedup.drawn["layout"]["yaxis"]["ticktext"]
+    spelled = bench.report.children[3].value
+    assert "lookup: baseline: prompt lookup decoding" in spelled and "Hierarchy Drafting (HD)" in spelled
     assert summary.spec["answer"] and "tables" not in summary.spec and "answer" not in tables.spec
     assert json.loads(json.dumps(tables.spec)) == tables.spec
     assert tables.spec["tables"][0]["head"][:2] == ["stack", "speed-up"]

@@ -143,6 +143,69 @@ def test_an_address_of_a_kept_run_waits_for_the_browser(page):
     assert "no longer stored in this browser" in other.notice.message
 
 
+EARLIER = [{"id": "a", "label": "earlier"}]
+
+
+def form_of(page, **fields):
+    return {"form": {**page.controls.state(), **fields}, "own": None}
+
+
+@pytest.mark.parametrize(
+    ("query", "stored", "expected"),
+    [
+        (f"?trace={KEPT}a", {"prompt": "mine", "seed": "7"}, ("mine", "7")),
+        (f"?trace={KEPT}a&prompt=asked", {"prompt": "mine", "seed": "7"}, ("asked", "3")),
+        (f"?trace={KEPT}a", None, ("stored", "3")),
+    ],
+)
+def test_a_form_stays_over_a_run_that_is_read_later(page, query, stored, expected):
+    page.guide.follow(query)
+    tell(page, kind="stored", form=stored and form_of(page, **stored), runs=EARLIER)
+    tell(page, kind="run", id="a", buffers=[make_trace(prompt="stored", sampling={"seed": 3}).to_bytes()])
+    assert page.trace.meta["prompt"] == "stored"
+    assert (page.controls.prompt.value, page.controls.seed.text) == expected
+    assert page.session.form["form"]["prompt"] == expected[0]
+    if stored and stored["prompt"] != expected[0]:
+        page.controls.undo.click()
+        assert page.controls.prompt.value == "mine", "what the address replaced can be restored"
+    else:
+        assert page.controls.undo.layout.display == "none", "there is nothing to restore"
+
+
+def test_what_is_written_while_a_run_is_read_stays(page):
+    page.guide.follow(f"?trace={KEPT}a&prompt=asked")
+    tell(page, kind="stored", form=None, runs=EARLIER)
+    page.controls.prompt.value = "written"
+    tell(page, kind="run", id="a", buffers=[make_trace(prompt="stored").to_bytes()])
+    assert page.controls.prompt.value == "written"
+
+
+def test_a_form_stays_over_no_other_run(page):
+    page.guide.follow(f"?trace={KEPT}a&prompt=asked")
+    tell(page, kind="stored", form=None, runs=EARLIER)
+    page.controls.recording.value = NAMES[1]
+    assert page.controls.prompt.value == page.trace.meta["prompt"]
+    tell(page, kind="run", id="a", buffers=[make_trace(prompt="stored").to_bytes()])
+    assert page.controls.prompt.value == page.trace.meta["prompt"] != "stored"
+
+
+@pytest.mark.parametrize("first", ["query", "stored"])
+def test_the_stored_form_and_the_address_may_arrive_in_any_order(monkeypatch, first):
+    monkeypatch.setenv("VOILA_PREHEAT", "True")
+    page = Dashboard(engine=Engine())
+    stored = lambda: tell(page, kind="stored", form=form_of(page, prompt="mine"), runs=[])
+    asked = lambda: page.guide.address._on_message(None, {"kind": "query", "query": f"?trace={NAMES[1]}"}, [])
+    for message in (stored, asked) if first == "stored" else (asked, stored):
+        message()
+    assert page.controls.recording.value == NAMES[1]
+    assert page.controls.prompt.value == "mine" == page.session.form["form"]["prompt"]
+
+
+def test_a_return_is_answered_with_its_number(page):
+    page.guide.address._on_message(None, {"kind": "back", "query": "?tab=timeline", "number": 4}, [])
+    assert page.guide.address.returned == 4 and page.guide.address.state == {"tab": "timeline"}
+
+
 def test_parameters_of_a_form_are_read_as_they_are_written():
     form = {"prompt": "a b&c", "stack": "db > target", "temperature": "0.5", "length": "64", "device": "cpu"}
     written = parameters(form)

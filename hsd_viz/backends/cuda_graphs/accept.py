@@ -1,5 +1,6 @@
 """Verification of point-mass drafts within a captured graph: the verifier's tokens, which drafted ones they accept, and
-the move of the accepted path's keys and values. The host waits once, for numbers that were copied in the same graph."""
+the move of the accepted path's keys and values. The host waits once, for numbers that were copied in the same graph.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ from hsd_viz.drafting.tree import DraftTree
 
 def accepted_of(own: Tensor, feed: Feed, index: Tensor) -> Tensor:
     """Return which fed tokens ``[width]`` are text or on the walked path; ``own`` ``[width]`` are the verifier's tokens
-    after each."""
+    after each.
+    """
     place = index[: feed.width]
     hit = (feed.ids == own.index_select(0, feed.parents)) | (place <= feed.first)
     return ~(feed.own(index) & ~hit).any(1) & (place <= feed.last)
@@ -38,7 +40,8 @@ def verify_fed(
 ) -> tuple[Tensor, Shapes]:
     """Verify what was fed, over static tensors: the numbers for the host (the verifier's token after each fed one, the
     fed tokens, where sampled the probability of each after its parent), and their shapes. ``chances`` ``[width]`` are
-    the uniform numbers by row."""
+    the uniform numbers by row.
+    """
     left, parts = None, []
     if sampling.greedy:
         own = logits.argmax(-1)

@@ -86,7 +86,8 @@ class Feed:
         self, tokens: Sequence[int], tail: Tensor | None, cached: int, parents: Sequence[int] | None, rows: int = 1
     ) -> None:
         """Set everything for a forward pass. ``tail``, ids that only the device knows, follow ``tokens``; the last
-        ``rows - 1`` are a draft."""
+        ``rows - 1`` are a draft.
+        """
         n = len(tokens) + (0 if tail is None else len(tail))
         positions, sees = lineage(n, cached, parents)
         rest = self.width - n
@@ -143,7 +144,8 @@ class WideFeed:
 @dataclass(frozen=True, slots=True)
 class Ahead:
     """Steps of one token each, which the device chooses itself: places and positions ``[n]`` and masks ``[n, bucket]``,
-    made once for all of them."""
+    made once for all of them.
+    """
 
     places: Tensor
     positions: Tensor

@@ -89,7 +89,8 @@ def _adjacent(tensors: list[Tensor]) -> Tensor | None:
 class Step:
     """What all layers of a forward pass share: where it writes and reads, masks by kind of layer as ``attend`` takes
     them, the rotary tables ``[capacity, 1, size]`` and positions ``[w]``. ``turns`` are the rows of the tables at the
-    positions, looked up once for all layers where ``rotate`` takes them."""
+    positions, looked up once for all layers where ``rotate`` takes them.
+    """
 
     places: Tensor
     bucket: int
@@ -125,7 +126,8 @@ def turns_of(rotary: tuple[Tensor, Tensor], positions: Tensor) -> tuple[Tensor, 
 
 def rotate(mixed: Tensor, weights: Layer, shape: Shape, keys: Tensor, values: Tensor, step: Step) -> Tensor:
     """Return the rotated queries ``[w, heads, size]`` of ``mixed`` ``[w, heads + 2 kv heads, size]``; write keys and
-    values."""
+    values.
+    """
     cos, sin = step.turns or turns_of(step.rotary, step.positions)
     turned, v = mixed.split([shape.heads + shape.kv_heads, shape.kv_heads], dim=1)
     if weights.query_norm is not None:
@@ -157,7 +159,8 @@ def attend(q: Tensor, keys: Tensor, values: Tensor, mask: Tensor, shape: Shape, 
 
 def attend_in_order(q: Tensor, keys: Tensor, values: Tensor, mask: Tensor, shape: Shape, step: Step) -> Tensor:
     """The same with each row's keys in the order of its text, and ``mask`` ``[w, bucket]``: see
-    :mod:`~hsd_viz.backends.cuda_graphs.strict`."""
+    :mod:`~hsd_viz.backends.cuda_graphs.strict`.
+    """
     w, group = len(q), shape.heads // shape.kv_heads
     assert step.order is not None
     order = step.order.flatten()

@@ -102,7 +102,8 @@ class GraphModel:
     @property
     def runtime(self) -> str:
         """``cuda-graphs``, ``cuda-graphs, strict``, or ``eager``: nothing to capture with, or the model cannot run this
-        way."""
+        way.
+        """
         if self._reason is not None or self._replays.capturer is None:
             return "eager"
         return "cuda-graphs, strict" if self.strict else "cuda-graphs"

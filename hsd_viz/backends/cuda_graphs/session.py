@@ -28,7 +28,8 @@ _OFTEN = 3
 
 class GraphSession:
     """A :class:`~hsd_viz.decoding.model.Launcher` over static buffers, which verifies point-mass drafts in its forward
-    pass. Nothing but :meth:`forward_verified` waits for the device."""
+    pass. Nothing but :meth:`forward_verified` waits for the device.
+    """
 
     def __init__(self, slot: Slot, release: Callable[[Slot], None], room: int = 0) -> None:
         self._slot = slot

@@ -33,7 +33,8 @@ def lineages(n: int, parents: Sequence[int] | None) -> list[list[int]]:
 
 class StrictFeed:
     """Up to ``width`` of the fed tokens: ids, positions, places ``[width]`` and the place of each position
-    ``[width, bucket]``."""
+    ``[width, bucket]``.
+    """
 
     def __init__(self, width: int, bucket: int, device: torch.device) -> None:
         self.width, self.bucket = width, bucket

@@ -1,7 +1,5 @@
 """Prompt lookup: copy what followed the earliest occurrence of the text's last tokens."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 
 from hsd_viz.drafting.context import spell

@@ -1,7 +1,5 @@
 """Token Recycling: the latest most probable successors of each token, drafted as a fixed tree."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 
 from hsd_viz.drafting.tree import DraftTree, as_eos_set

@@ -1,7 +1,5 @@
 """REST on a statistics database: the trie of what followed the longest known suffix of the text in a corpus."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Sequence
 from heapq import heappop, heappush
 

@@ -1,7 +1,5 @@
 """SAM-Decoding: copy what followed the longest suffix of the text that occurred before."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from heapq import heappop, heappush

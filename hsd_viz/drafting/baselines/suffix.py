@@ -36,7 +36,6 @@ Spot = tuple[Node | tuple[int, int], int]
 
 class SuffixTree:
     """The suffixes of growing texts with counts, each to at most ``depth`` tokens. :meth:`begin` starts the next text.
-
     A new token updates only the suffixes that occurred before: as many as the longest match has tokens. If there are
     more than ``most`` texts, the oldest is removed (``None``: never).
     """

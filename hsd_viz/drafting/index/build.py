@@ -1,7 +1,5 @@
 """Build the databases: statistics from a corpus, the model database and the 5-grams from a model's own outputs."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing

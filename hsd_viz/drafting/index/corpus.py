@@ -1,7 +1,5 @@
 """A corpus on disk: text files of any size are tokenized in pieces into one memory-mapped array of tokens."""
 
-from __future__ import annotations
-
 import os
 from array import array
 from collections.abc import Callable, Iterator, Sequence
@@ -83,9 +81,8 @@ class TextFile:
 
 
 def find_texts(paths: Sequence[str | Path]) -> list[TextFile]:
-    """Return the files of ``paths``, and those below folders, sorted; hidden ones and links are skipped.
-
-    Raises: ValueError: if a path does not exist or there are no files.
+    """Return the files of ``paths``, and those below folders, sorted; hidden ones and links are skipped. Raises:
+    ValueError: if a path does not exist or there are no files.
     """
     found: dict[Path, TextFile] = {}
     for path in map(Path, paths):
@@ -136,12 +133,9 @@ def write_texts(
     eos: int | None,
     progress: Callable[[str, float], None] | None = None,
 ) -> dict[str, int]:
-    """Write every file as a document that begins and ends with ``eos``.
-
-    Returns the numbers ``files`` and ``passed_over``. A file in a folder that is not UTF-8 text or cannot be read is
-    skipped. Small files are tokenized together, large ones piece by piece.
-
-    Raises: ValueError: if a file given by the user cannot be read as text.
+    """Write every file as a document that begins and ends with ``eos``. Returns the numbers ``files`` and
+    ``passed_over``. A file in a folder that is not UTF-8 text or cannot be read is skipped. Small files are tokenized
+    together, large ones piece by piece. Raises: ValueError: if a file given by the user cannot be read as text.
     """
     around = [] if eos is None else [eos]
     sizes = [_size(file.path) for file in files]

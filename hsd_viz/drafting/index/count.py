@@ -7,8 +7,6 @@ divided by the token before it. Memory, regardless of the corpus: about 280 byte
 counted key.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,10 +55,8 @@ class CountSettings:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """Keys of ``length`` tokens that are counted, by number.
-
-    ``pairs`` (key number * vocabulary size + following token, ascending), their ``counts``, and ``totals`` by key:
-    int64.
+    """Keys of ``length`` tokens that are counted, by number. ``pairs`` (key number * vocabulary size + following token,
+    ascending), their ``counts``, and ``totals`` by key: int64.
     """
 
     length: int
@@ -197,7 +193,6 @@ class ExternalCount:
 
 def divide(frequencies: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
     """Group consecutive tokens into parts of at most ``most`` places; a token with more places is a part by itself.
-
     Returns ``part_of`` int64 [tokens] and ``sizes`` int64 [parts].
     """
     part_of = np.zeros(len(frequencies), dtype=np.int64)
@@ -291,7 +286,6 @@ def select_continuations(
     owners: np.ndarray, follower: np.ndarray, counts: np.ndarray, totals: np.ndarray, pruning: Pruning
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return which (key, continuation) pairs to store, most frequent first, and the most frequent of each key.
-
     ``owners`` (ascending from 0), ``follower`` and ``counts`` int [pairs]; ``totals`` int [keys]. Among equals the
     lower token comes first.
     """

@@ -16,8 +16,6 @@ nothing and returns no token outside the vocabulary; at worst it proposes a toke
 databases inspect --verify`` checks any file completely.
 """
 
-from __future__ import annotations
-
 import json
 import mmap
 import os
@@ -78,10 +76,9 @@ def pack_counts(counts: np.ndarray, wide: bool) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Counted keys, one row per key, in any order.
-
-    ``marks`` uint32 [keys], ``lengths`` int [keys], ``totals`` int [keys] (times seen with anything after them); the
-    continuations of row i are ``tokens[firsts[i]:firsts[i+1]]`` with ``counts``, most frequent first, at most seven.
+    """Counted keys, one row per key, in any order. ``marks`` uint32 [keys], ``lengths`` int [keys], ``totals`` int
+    [keys] (times seen with anything after them); the continuations of row i are ``tokens[firsts[i]:firsts[i+1]]`` with
+    ``counts``, most frequent first, at most seven.
     """
 
     marks: np.ndarray
@@ -203,7 +200,6 @@ class Index:
 
     def lookup(self, tail: str, longest: int | None = None) -> Match | None:
         """Return what followed the longest suffix of ``tail`` that is a key of at most ``longest`` tokens, or ``None``.
-
         ``tail`` is a text as of :func:`~hsd_viz.drafting.context.spell`. All suffixes of a key are keys, so the search
         extends the suffix until it misses.
         """
@@ -257,10 +253,8 @@ class Index:
 
 
 class GuardedIndex(Index):
-    """An open database file with unchecked arrays: like :class:`Index`, but safe for any contents.
-
-    The search within a bucket is bounded, and only possible rows are returned (tokens below ``limit``, counts of at
-    most their total).
+    """An open database file with unchecked arrays: like :class:`Index`, but safe for any contents. The search within a
+    bucket is bounded, and only possible rows are returned (tokens below ``limit``, counts of at most their total).
     """
 
     most_in_bucket = MOST_IN_BUCKET
@@ -291,11 +285,8 @@ def open_index(
     vocabulary_size: int | None = None,
     read_whole: int = READ_WHOLE,
 ) -> Index:
-    """Open a database file, as a :class:`GuardedIndex` if it is larger than ``read_whole`` bytes.
-
-    So is a file whose vocabulary is larger than the models' ``vocabulary_size``.
-
-    Raises: DatabaseError: if the file cannot be used.
+    """Open a database file, as a :class:`GuardedIndex` if it is larger than ``read_whole`` bytes. So is a file whose
+    vocabulary is larger than the models' ``vocabulary_size``. Raises: DatabaseError: if the file cannot be used.
     """
     try:
         small = Path(path).stat().st_size <= read_whole

@@ -1,7 +1,5 @@
 """Reports on the contents of a database file."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path

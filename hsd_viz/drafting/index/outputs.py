@@ -1,7 +1,5 @@
 """Collect a model's own outputs in batches, so that an interrupted collection can be resumed."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -67,7 +65,7 @@ def collect_outputs(
     path = Path(path)
     eos_set = as_eos_set(eos)
     finished = _read_batches(path, identity)
-    digests = [_digest(batch) for batch in batches]
+    digests = [hashlib.sha256(json.dumps(batch).encode()).hexdigest()[:24] for batch in batches]
     # Rewritten atomically: drops a truncated last line without losing finished batches.
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path, sync=True) as fresh, open(fresh, "w") as f:
@@ -88,10 +86,6 @@ def collect_outputs(
             if progress:
                 progress("writing", (number + 1) / len(batches))
     return [row for digest in digests for row in finished[digest]]
-
-
-def _digest(batch: list[list[int]]) -> str:
-    return hashlib.sha256(json.dumps(batch).encode()).hexdigest()[:24]
 
 
 def _line(digest: str, rows: list[list[int]]) -> str:

@@ -1,7 +1,5 @@
 """Selection of the counted keys with the highest gains, and the database file written from them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -85,7 +83,6 @@ class Header:
 @dataclass(slots=True)
 class Cut:
     """A limit in the order of decreasing gain (among equals: shorter keys first, then in the order of counting).
-
     ``bits``: the gain at the limit as a float64 bit pattern (for positive numbers these sort like the numbers);
     ``length``: that of the keys at the limit; ``room``: bytes for keys of that gain and length. All zero: no limit.
     """
@@ -110,7 +107,6 @@ class Cut:
 
 def find_cut(candidates: Candidates, max_bytes: int, value_bytes: int) -> Cut:
     """Return the cut that keeps as many of the best keys as fit into ``max_bytes``, by radix selection without sorting.
-
     At most five passes over the gains, with 65 536 sums in memory.
     """
     prefix, room = np.uint64(0), float(max_bytes)
@@ -162,12 +158,9 @@ def write_index(path: str | Path, table: Table, header: Header) -> None:
 
 
 def write_chosen(candidates: Candidates, path: str | Path, header: Header, *, max_bytes: int) -> None:
-    """Write the ``candidates`` with the highest gains that fit into ``max_bytes`` as a database file, atomically.
-
-    Keys are divided by the upper bits of their marks into files of about :data:`SORTED_TOGETHER`, of which one is in
-    memory at a time.
-
-    Raises: ValueError: if there are too many values for one file.
+    """Write the ``candidates`` with the highest gains that fit into ``max_bytes`` as a database file, atomically. Keys
+    are divided by the upper bits of their marks into files of about :data:`SORTED_TOGETHER`, of which one is in memory
+    at a time. Raises: ValueError: if there are too many values for one file.
     """
     wide = header.vocabulary_size > 2**16
     value_bytes = 4 if wide else 2

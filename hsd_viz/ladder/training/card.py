@@ -1,7 +1,5 @@
 """Write MODEL_CARD.md from the records of training and evaluation. The module itself contains no figures."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from hsd_viz.disk import write_whole
@@ -11,53 +9,8 @@ from .corpus import RESERVED, Limits
 from .evaluation import markdown
 from .recipe import HEAD_DIM, STAGES
 
-_TEXT = """\
-# Model card: the ladder
-
-Three models of one family (`{architecture}`) with one tokenizer, trained from scratch on Python source. They
-demonstrate speculative decoding: small enough for a laptop, and of different sizes. They are not assistants, and
-the code they write is not reliable. This page is generated from the records beside the weights.
-
-{models}
-
-Head dimension {head}, tied embeddings, SwiGLU, rotary positions, vocabulary {vocabulary}, context {context}; float16
-safetensors.
-
-## Text
-
-{files} files, {megabytes:.0f} MB, {train_tokens:.1f} M tokens of Python: the standard library and the installed
-packages whose metadata name only permissive licences (an allow-list). Tests, vendored and generated code, exact copies,
-files of very low variety and files with a copyleft header are excluded; one package contributes at most
-{package_megabytes:.0f} MB. {reserved} are never read: they are reserved for judging.
-
-Held out from the tokenizer, the models and the databases: {heldout_files} whole files, {heldout_tokens:.2f} M tokens,
-chosen by a hash of package and path and listed in `weights/manifest.json`. Packages copy code from one another, so a
-held-out file may resemble a training file.
-
-{licences}
-
-## Recipe
-
-{recipe}
-
-Training uses bfloat16 autocast over float32 weights. `weights/training.jsonl` is the log of the run; `docs/ladder.md`
-explains the recipe.
-
-## Results
-
-{windows} windows of {window} held-out tokens, float32; losses in nats per token, by position in the window.
-
-{losses}
-
-Σ min(p, q) is the probability that a token sampled from the draft is accepted at temperature 1; greedy agreement is the
-share of positions where both models have the same most probable token.
-
-{pairs}
-
-## Samples
-
-{writing}
-"""
+#: Filled by :func:`render`.
+_TEMPLATE = Path(__file__).with_name("model_card.md")
 
 
 def _models(found: dict) -> str:
@@ -139,10 +92,8 @@ def stale_models(found: dict) -> list[str]:
 
 
 def render(found: dict) -> str:
-    """Return the model card as Markdown, from ``load.info()``.
-
-    Raises:
-        ValueError: if there is no record of the corpus, the evaluation or any model.
+    """Return the model card as Markdown, from ``load.info()``. Raises: ValueError: if there is no record of the corpus,
+    the evaluation or any model.
     """
     missing = [key for key in ("corpus", "evaluation") if key not in found]
     if missing or not found["models"]:
@@ -151,7 +102,7 @@ def render(found: dict) -> str:
         raise ValueError(f"the evaluation is of other weights of {', '.join(names)}: evaluate the ladder first")
     corpus, evaluation = found["corpus"], found["evaluation"]
     total, first = corpus["total"], next(iter(found["models"].values()))
-    return _TEXT.format(
+    return _TEMPLATE.read_text(encoding="utf-8").format(
         architecture=first["architecture"],
         models=_models(found),
         head=HEAD_DIM,

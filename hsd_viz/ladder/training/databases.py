@@ -1,7 +1,5 @@
 """The databases of the ladder: statistics from the corpus, the model database from the target's outputs."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

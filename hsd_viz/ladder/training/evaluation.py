@@ -5,8 +5,6 @@ draft's row q is accepted by speculative sampling against the target's row p (Le
 corollary 3.6).
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Sequence
@@ -123,10 +121,9 @@ def evaluate_ladder(
     prompts: dict[str, Sequence[str]] | None = None,
     **settings: int,
 ) -> dict:
-    """Evaluate the models in ``root`` (default ``trained/weights``) on the held-out tokens of ``trained/data``.
-
-    Writes ``evaluation.json``, the corpus manifest and the training log beside the models, or with ``out`` only the
-    evaluation into this file. Returns the evaluation.
+    """Evaluate the models in ``root`` (default ``trained/weights``) on the held-out tokens of ``trained/data``. Writes
+    ``evaluation.json``, the corpus manifest and the training log beside the models, or with ``out`` only the evaluation
+    into this file. Returns the evaluation.
     """
     trained, root = Path(trained), Path(root) if root is not None else Path(trained) / "weights"
     heldout = np.load(trained / "data" / "heldout.npy", mmap_mode="r")

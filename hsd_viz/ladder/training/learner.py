@@ -1,7 +1,5 @@
 """One model in training: its network, optimizers and running average."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -3,8 +3,6 @@
 transformers loads the state dict unchanged; a test compares the logits.
 """
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 
@@ -42,10 +40,9 @@ class Norm(nn.Module):
 
 
 def causal_attention(q: Tensor, k: Tensor, v: Tensor, block: int = 256) -> Tensor:
-    """Return softmax(q kᵀ / √dimension) v with a causal mask. Shapes: [batch, heads, length, dimension].
-
-    On the CPU, query blocks that compute only the scores they need take half the time of PyTorch's flash attention,
-    forward and backward together, once compiled.
+    """Return softmax(q kᵀ / √dimension) v with a causal mask. Shapes: [batch, heads, length, dimension]. On the CPU,
+    query blocks that compute only the scores they need take half the time of PyTorch's flash attention, forward and
+    backward together, once compiled.
     """
     if q.device.type != "cpu":
         return F.scaled_dot_product_attention(q, k, v, is_causal=True)
@@ -144,9 +141,8 @@ def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
 
 
 def distillation_loss(logits: Tensor, teacher: Tensor, targets: Tensor, weight: float) -> Tensor:
-    """Return ``weight`` · KL(teacher ‖ student) + (1 − ``weight``) · cross-entropy in nats.
-
-    Logits have shape [batch, length, vocabulary].
+    """Return ``weight`` · KL(teacher ‖ student) + (1 − ``weight``) · cross-entropy in nats. Logits have shape [batch,
+    length, vocabulary].
     """
     log_q = F.log_softmax(logits.flatten(0, 1).float(), dim=-1)
     log_p = F.log_softmax(teacher.flatten(0, 1).float(), dim=-1)
@@ -190,10 +186,8 @@ def to_transformers(network: Network, profile: Profile):
 
 
 def export(network: Network, profile: Profile, tokenizer_dir: Path, out: Path) -> None:
-    """Write a complete Hugging Face checkpoint into ``out``, in float16 files of at most 14 MB.
-
-    Raises:
-        ValueError: if the network does not have the profile's architecture.
+    """Write a complete Hugging Face checkpoint into ``out``, in float16 files of at most 14 MB. Raises: ValueError: if
+    the network does not have the profile's architecture.
     """
     fresh = out.with_name(out.name + ".new")
     shutil.rmtree(fresh, ignore_errors=True)

@@ -41,7 +41,6 @@ def continuations(
     batch: int = 16,
 ) -> list[list[int]]:
     """Return up to ``tokens`` new token ids after each prompt, sampled or (at temperature 0) with greedy decoding.
-
     Sampling uses the global generator of PyTorch; a sample depends on its index among ``prompts`` only (its seed).
     """
     import torch
@@ -66,9 +65,8 @@ def continuations(
 
 
 def copied_share(prompt: str, text: str, n: int = 4) -> float:
-    """Return the share of the n-grams of ``text`` (words and punctuation) that occur in ``prompt``.
-
-    N-grams that begin in the last ``n`` - 1 words of the prompt count as part of the text.
+    """Return the share of the n-grams of ``text`` (words and punctuation) that occur in ``prompt``. N-grams that begin
+    in the last ``n`` - 1 words of the prompt count as part of the text.
     """
     before, after = _WORDS.findall(prompt), _WORDS.findall(text)
     known = {tuple(before[k : k + n]) for k in range(len(before) - n + 1)}

@@ -1,7 +1,5 @@
 """Model sizes, training settings and profiles as frozen data. Does not import torch."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from ..load import NAMES
@@ -14,9 +12,8 @@ assert sorted(sum(STAGES.values(), ())) == sorted(NAMES)
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """The shape of one model.
-
-    Attention heads have 64 dimensions, embeddings are tied, the feed-forward part is SwiGLU.
+    """The shape of one model. Attention heads have 64 dimensions, embeddings are tied, the feed-forward part is
+    SwiGLU.
     """
 
     layers: int
@@ -141,12 +138,8 @@ PROFILES = tuple(_PROFILES)
 
 
 def profile(name: str) -> Profile:
-    """Return a profile by name.
-
-    ``cpu`` takes about two hours on two cores, ``long`` about ten; ``gpu`` is for one large GPU, ``tiny`` for tests.
-
-    Raises:
-        ValueError: if there is no profile of this name.
+    """Return a profile by name. ``cpu`` takes about two hours on two cores, ``long`` about ten; ``gpu`` is for one
+    large GPU, ``tiny`` for tests. Raises: ValueError: if there is no profile of this name.
     """
     if name not in _PROFILES:
         raise ValueError(f"unknown profile {name!r}: choose from {', '.join(PROFILES)}")

@@ -2,8 +2,6 @@
 between machines.
 """
 
-from __future__ import annotations
-
 import fcntl
 import io
 import json
@@ -43,9 +41,8 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
 
 
 class RunLog:
-    """The log of a run: one JSON object per line, only ever appended to.
-
-    A resumed run repeats the steps after its checkpoint and logs them again; the last entry of a step counts.
+    """The log of a run: one JSON object per line, only ever appended to. A resumed run repeats the steps after its
+    checkpoint and logs them again; the last entry of a step counts.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -61,9 +58,7 @@ class RunLog:
 @contextmanager
 def exclusive(folder: Path) -> Iterator[None]:
     """Hold the folder's lock and publish the process group in ``pid``, for stopping and continuing the whole group.
-
-    Raises:
-        ValueError: if another process trains in this folder.
+    Raises: ValueError: if another process trains in this folder.
     """
     with (folder / "lock").open("w") as lock:
         try:

@@ -6,8 +6,6 @@ Deterministic for a given seed, machine and thread count. The same command resum
 checkpoint; the resumed run repeats the losses of an uninterrupted one.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os
@@ -101,11 +99,7 @@ class Stage:
         return {"profile": self.profile.name, "models": models} | {key: getattr(self, key) for key in kept}
 
     def restore(self) -> None:
-        """Continue from the checkpoint.
-
-        Raises:
-            ValueError: if the checkpoint is of another seed or profile.
-        """
+        """Continue from the checkpoint. Raises: ValueError: if the checkpoint is of another seed or profile."""
         state = load_checkpoint(self.path)
         if (state["seed"], state["profile"]) != (self.seed, self.profile.name):
             found = f"profile {state['profile']} and seed {state['seed']}"
@@ -116,9 +110,8 @@ class Stage:
             setattr(self, key, state[key])
 
     def fit(self, limit: float | None, progress: Callable[[str], None], stop_at: int | None = None) -> None:
-        """Train to the end, with checkpoints.
-
-        ``limit``: seconds of the whole stage; the decay is brought forward so that it ends in time.
+        """Train to the end, with checkpoints. ``limit``: seconds of the whole stage; the decay is brought forward so
+        that it ends in time.
         """
         windows = text.heldout_windows(self.data.heldout, 16, min(self.profile.chunk, 1024))
         begun, before = time.perf_counter() - self.seconds, time.process_time() - self.processor_seconds
@@ -180,10 +173,8 @@ def to_stderr(line: str) -> None:
 
 
 def trained_target(out: Path, profile: Profile) -> Network:
-    """Return the target of a training folder: the better of its last and its averaged weights.
-
-    Raises:
-        ValueError: if the target has not been trained to its end.
+    """Return the target of a training folder: the better of its last and its averaged weights. Raises: ValueError: if
+    the target has not been trained to its end.
     """
     path = out / "target.pt"
     state = load_checkpoint(path) if path.exists() else {"step": 0, "steps": 1}

@@ -4,7 +4,8 @@ The text and its player are at the top, tabs with further views below (:mod:`hsd
 cursor.
 
 Opening it imports neither torch nor transformers and reads no weights: models load on the first run. Only the compiler
-of the CPU runtime starts at once if it has not run before, so that the first run is not slowed down."""
+of the CPU runtime starts at once if it has not run before, so that the first run is not slowed down.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +59,8 @@ class Dashboard(widgets.VBox):
         self.tabs = Tabs(sections(self), "Views of the run")
         live = self.lender.live
         recordings = self.notice.guard(bundled)() or []
-        self.controls = Controls([(r.label, r.name) for r in recordings], self.model_names, live, LADDER)
+        menu = [(r.label, r.name) for r in recordings]
+        self.controls = Controls(menu, self.model_names, live, LADDER, self.lender.loads)
         self._blurbs = {r.name: r.blurb for r in recordings}
         self._opened: Trace | None = None
         self.history = History(self, lambda: self._pick(None))
@@ -108,6 +110,12 @@ class Dashboard(widgets.VBox):
         return self.guide.session
 
     @property
+    def shows_own_run(self) -> bool:
+        """Whether the run shown was decoded on this page."""
+        name = str(self.controls.recording.value or "")
+        return name == LIVE or name.startswith(KEPT)
+
+    @property
     def busy(self) -> bool:
         """Whether a run is in progress."""
         return self.controls.run.disabled
@@ -147,7 +155,7 @@ class Dashboard(widgets.VBox):
 
     def lend_engine(self) -> Engine:
         """Return the engine, loading it if needed. Call from a worker thread."""
-        return self.lender.lend()
+        return self.lender.lend(self.controls.machine())
 
     # --- callbacks ----------------------------------------------------------------------------------------------------
 
@@ -173,11 +181,10 @@ class Dashboard(widgets.VBox):
             return
         self.notice.clear()
         with self.guide.followed():
-            self.show(trace, "live" if name == LIVE or name.startswith(KEPT) else "recording")
+            self.show(trace, "live" if self.shows_own_run else "recording")
             self.guide.shows(name)
             self.blurb.value = self._blurbs.get(name, "")
-            if self.guide.fills:
-                self.controls.fill(trace.meta)
+            self.guide.fill(name, trace.meta)
             self.controls.busy(False)
 
     def _recording(self, name: str) -> Trace | None:
@@ -252,7 +259,8 @@ def dashboard(
     ``shown`` is a trace, or the path of its file, to open in it; an engine there is the same as ``engine``. ``engine``
     replaces the one loaded on the first run. ``allow_models`` allows hub models and paths in stacks;
     otherwise only ladder names are allowed. A served page may be configured to use the engine of a server
-    (:func:`hsd_viz.views.app.server.command`)."""
+    (:func:`hsd_viz.views.app.server.command`).
+    """
     if shown is not None and not isinstance(shown, Trace | str | os.PathLike):
         if not hasattr(shown, "decode"):
             raise TypeError(f"dashboard() shows a trace or the path of its file, not {type(shown).__name__}")

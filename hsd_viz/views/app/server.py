@@ -52,7 +52,8 @@ def serve(
 
     ``preheat`` keeps one kernel with a rendered page ready for the next visitor. ``engine`` is the address and token of
     the server that decodes for all pages; ``pages`` limits how many may be open. Prints the address. Raises:
-    ValueError: if Voilà is not installed, the port is in use, or a host other than loopback has no token."""
+    ValueError: if Voilà is not installed, the port is in use, or a host other than loopback has no token.
+    """
     check_voila()
     check_address(host, port, token)
     arguments, environment, folder = command(
@@ -102,7 +103,8 @@ def command(
     In a checkout the ``notebook`` is ``notebooks/dashboard.ipynb``; an installed wheel writes one. The template is in
     this package, which is added to Jupyter's search path. With ``preheat`` one kernel is ready for the next visitor,
     whose page sends its query (:mod:`hsd_viz.views.address`). A kernel without a page for ``gone`` seconds is shut
-    down, checked every ``look`` seconds (:mod:`hsd_viz.views.app.kernels`)."""
+    down, checked every ``look`` seconds (:mod:`hsd_viz.views.app.kernels`).
+    """
     folder = tempfile.TemporaryDirectory(prefix="hsd-viz-")
     own = notebook is None
     notebook = notebook or CHECKOUT_NOTEBOOK

@@ -1,0 +1,200 @@
+"""llama.cpp's n-gram caches by hand and by scanning; ngram-mod against a brute-force table, and its resets."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+from corpora import Exact
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hsd_viz.drafting.baselines import ngrams
+from hsd_viz.drafting.baselines.ngrams import LAX, STRICT, DynamicCache, HashTable, NgramCache, NgramMod
+
+
+def fed(text, **options):
+    cache = NgramCache(**options)
+    cache.start(text)
+    return cache
+
+
+@pytest.mark.parametrize(
+    ("text", "tail", "token", "length"),
+    [
+        # One token: two samples and 66 % (two of three are 66.7).
+        ([1, 5], [9, 9, 9, 1], None, None),
+        ([1, 5, 1, 5], [9, 9, 9, 1], 5, 1),
+        ([1, 5, 1, 5, 1, 6], [9, 9, 9, 1], 5, 1),
+        ([1, 5, 1, 5, 1, 6, 1, 6], [9, 9, 9, 1], None, None),
+        # Two tokens: two samples and half of them.
+        ([2, 1, 5], [9, 9, 2, 1], None, None),
+        ([2, 1, 5, 2, 1, 6], [9, 9, 2, 1], 5, 2),
+        ([2, 1, 5, 2, 1, 6, 2, 1, 7], [9, 9, 2, 1], None, None),
+        # Three or four: one sample.
+        ([3, 2, 1, 5], [9, 3, 2, 1], 5, 3),
+        ([4, 3, 2, 1, 5], [4, 3, 2, 1], 5, 4),
+        # The longest that passes: of the four-token key's three followers none has half.
+        ([4, 3, 2, 1, 5, 4, 3, 2, 1, 6, 4, 3, 2, 1, 7, 8, 3, 2, 1, 7, 8, 3, 2, 1, 7], [4, 3, 2, 1], 7, 3),
+    ],
+)
+def test_context_thresholds(text, tail, token, length):
+    tree = fed(text).draft(tail, 1)
+    assert (tree.tokens or [None]) == [token] and (tree.key_lengths or [None]) == [length]
+    if token is None:
+        assert tree.why_empty == "not worth it"
+
+
+def test_dynamic_thresholds_are_strict_and_the_context_goes_first():
+    def warm(runs, text, tail):
+        dynamic = DynamicCache()
+        for run in runs:
+            fed(run, dynamic=dynamic)
+        return fed(text, dynamic=dynamic).draft(tail, 1)
+
+    four = [4, 3, 2, 1, 5]
+    assert warm([four], [], four[:4]).why_empty == "not worth it", "two samples are needed"
+    assert warm([four, four], [], four[:4]).tokens == [5]
+    assert warm([four, four], [4, 3, 2, 1, 6], four[:4]).tokens == [6], "this text's own goes first"
+    one = [1, 5]
+    assert warm([one] * 3, [], [9, 9, 9, 1]).why_empty == "not worth it", "four samples"
+    assert warm([one] * 4, [], [9, 9, 9, 1]).tokens == [5]
+    assert warm([one] * 3 + [[1, 6]], [], [9, 9, 9, 1]).tokens == [5], "three of four are 75 %"
+    assert warm([one] * 5 + [[1, 6]] * 2, [], [9, 9, 9, 1]).why_empty == "not worth it"
+    assert warm([], [], [9, 1]).why_empty == "no match"
+
+
+def test_the_static_cache_confirms_and_comes_last():
+    static = Exact([[2, 1, 6], [2, 1, 6], [2, 1, 8]])
+    # 5 was seen twice and 6 once: what the static cache knows counts a hundredfold, yet the share is that of 6 alone.
+    text = [2, 1, 5, 2, 1, 6]
+    assert fed(text).draft([9, 9, 2, 1], 1).tokens == [5]
+    assert fed(text, static=static).draft([9, 9, 2, 1], 1).tokens == [6]
+    assert fed([2, 1, 5, 2, 1, 5, 2, 1, 6], static=static).draft([9, 9, 2, 1], 1).tokens == [6], (
+        "static alone: two of three"
+    )
+    tree = fed([], static=static).draft([2, 1], 4)
+    assert tree.tokens == [6] and tree.key_lengths == [2] and tree.counts == [2]
+    assert fed([], static=Exact([[2, 1, 6]])).draft([2, 1], 4).why_empty == "not worth it", "two samples"
+    assert fed([], static=static).draft([1], 4).why_empty == "no match", "one token is no pair"
+
+
+def test_a_chain_goes_on_through_its_own_tokens():
+    text = [1, 2, 3, 4, 5, 6, 7]
+    tree = fed(text).draft([9, 1, 2, 3], 16)
+    assert tree.tokens == [4, 5, 6, 7] and tree.parents == [-1, 0, 1, 2] and tree.key_lengths == [3, 4, 4, 4]
+    assert fed(text).draft([9, 1, 2, 3], 2).tokens == [4, 5]
+    assert fed(list(range(40))).draft([0, 1, 2], 99).tokens == list(range(3, 19)), "sixteen at most"
+    assert fed(text, eos=5).draft([9, 1, 2, 3], 16).tokens == [4, 5]
+    assert fed(text).draft(text, 0).why_empty == "no room"
+
+
+@settings(deadline=None, max_examples=150)
+@given(
+    st.lists(st.lists(st.integers(0, 3), max_size=25), min_size=1, max_size=4), st.lists(st.integers(0, 3), max_size=4)
+)
+def test_against_the_rule_by_scanning(runs, tail):
+    dynamic, static = DynamicCache(), Exact([[0, 1, 2, 0, 1, 3, 1, 2, 2, 0, 1, 2]])
+    for run in runs:
+        cache = fed(run[:5], dynamic=dynamic, static=static)
+        cache.extend(run[5:])
+
+    def followers(texts, key):
+        n = len(key)
+        return Counter(t[i + n] for t in texts for i in range(len(t) - n) if t[i : i + n] == key)
+
+    text = list(tail)
+    expected = []
+    while len(text) >= 2 and len(expected) < 6:
+        pair = followers([[0, 1, 2, 0, 1, 3, 1, 2, 2, 0, 1, 2]], text[-2:])
+        found = set()
+        for texts, limits in ((runs[-1:], LAX), (runs[:-1], STRICT)):
+            for n in range(min(4, len(text)), 0, -1):
+                after = followers(texts, text[len(text) - n :])
+                rank = {t: c * (100 * pair[t] if pair[t] else 1) for t, c in after.items()}
+                best = {t for t in rank if rank[t] == max(rank.values())}
+                size, share = limits[n - 1]
+                found = {t for t in best if after[t] * 100 >= share * after.total() and after.total() >= size}
+                if found or len(best) > 1:
+                    break
+            if found or len(best) > 1:
+                break
+        else:
+            if pair.total() >= 2:
+                found = {t for t, c in pair.items() if c == max(pair.values()) and 100 * c >= 50 * pair.total()}
+                best = found
+            else:
+                best = set()
+        if len(best) > 1:
+            # A tie is decided by who was seen first; the scan does not follow it further.
+            drafted = cache.draft(tail, len(expected) + 1).tokens
+            assert drafted[: len(expected)] == expected
+            return
+        if not found:
+            break
+        expected += found
+        text += found
+    assert cache.draft(tail, 6).tokens == expected
+
+
+def slot(tokens: list[int]) -> int:
+    """The hash as the program writes it: in 64 bits, then modulo the size."""
+    place = 0
+    for token in tokens:
+        place = (place * ngrams.FACTOR + token) % 2**64
+    return place % ngrams.SLOTS
+
+
+def test_drafts_are_those_of_a_table_of_all_ngrams():
+    rng = random.Random(0)
+    for n in (2, 3, 5):
+        text = [rng.randrange(3) for _ in range(200)]
+        drafter = NgramMod(match=n, least=1)
+        drafter.start(text)
+        table = {slot(text[k : k + n]): text[k + n] for k in range(len(text) - n)}
+        expected, tail = [], text[-n:]
+        while len(expected) < 20 and (token := table.get(slot(tail))) is not None:
+            expected.append(token)
+            tail = [*tail[1:], token]
+        assert expected and drafter.draft(text, 20).tokens == expected
+
+
+def test_text_is_added_in_strides_and_short_drafts_are_dropped():
+    phrase = list(range(10, 40))
+    drafter = NgramMod(match=4, least=8)
+    drafter.start(phrase)
+    assert drafter.draft([*phrase, *phrase[:4]], 64).tokens == phrase[4:]
+    assert drafter.draft([*phrase, *phrase[-10:-6]], 64).why_empty == "not worth it", "six tokens are too few"
+    assert drafter.draft([*phrase, *phrase[-10:-6]], 5).tokens == phrase[-6:-1], "as many as the budget are enough"
+    assert drafter.draft([1, 2], 64).why_empty == "no match"
+    before = len(drafter.table.slots)
+    drafter.extend(range(50, 60))
+    assert len(drafter.table.slots) == before, "not yet"
+    drafter.extend(range(60, 100))
+    assert len(drafter.table.slots) > before
+
+
+def test_rejected_drafts_clear_the_table_and_an_accepted_one_ends_the_streak():
+    phrase = list(range(10, 30))
+    for good in (True, False):
+        drafter = NgramMod(match=4, least=1)
+        drafter.start(phrase)
+        for k in range(ngrams.STREAK):
+            assert drafter.draft([*phrase, *phrase[:4]], 8).tokens == phrase[4:12]
+            drafter.extend(phrase[4:12] if good and k == 2 else [7])
+        assert bool(drafter.table.slots) is good
+    # The text itself is added again as soon as it is long enough.
+    drafter.extend([*phrase, 7])
+    assert drafter.draft([*phrase, 7, *phrase[:4]], 8).tokens == phrase[4:12]
+
+
+def test_the_table_outlives_a_run_and_a_full_one_is_cleared(monkeypatch):
+    table, phrase = HashTable(), list(range(10, 40))
+    NgramMod(table=table, match=4).start(phrase)
+    warm = NgramMod(table=table, match=4, least=1)
+    warm.start([1])
+    assert warm.draft([1, *phrase[:4]], 3).tokens == phrase[4:7]
+    monkeypatch.setattr(ngrams, "FULL", 5)
+    warm.start([1])
+    assert not table.slots
