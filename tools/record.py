@@ -57,14 +57,14 @@ SAMPLED = {"temperature": TEMPERATURE, "seed": 1}
 #: Most turns of interleaved runs, as a multiple of their number on an idle machine.
 MOST_TURNS = 4
 #: Seeds of the candidates.
-SEEDS = range(6)
+SEEDS = range(10)
 _DATABASES = "db > target"
 
 #: Readable, clearly faster, from several sources, fastest: what the dashboard opens with, if no other run is better.
 MIXED = Selected(
     "mixed",
     "Drafts of several sources at the usual temperature.",
-    {_DATABASES: "Databases", "db > nano:4 > target": "Databases under one draft model"},
+    {_DATABASES: "Databases", "db > small:3 > target": "Databases under one draft model"},
     ("edit", "tests", "idioms", "docstring"),
     lambda facts: (-len(facts.missing), facts.speedup or 0.0),
 )
