@@ -85,7 +85,7 @@ def summary(runs: Sequence[dict]) -> list[dict]:
 def _figure(name: str, interval: str, samples: np.ndarray, n: int) -> dict[str, Any]:
     """Return a figure over ``n`` prompts and its bootstrap interval, ``None`` for a single prompt."""
     found = estimate(samples, n)
-    return {name: found.value, interval: None if found.interval is None else list(found.interval)}
+    return {name: found.value, interval: None if found.ends is None else list(found.ends)}
 
 
 def _times(timed: Sequence[dict]) -> dict[str, Any]:

@@ -5,15 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hsd_viz.bench.report import Report
 from hsd_viz.bench.verdict import COLOURS, fastest_of_kind, kind, plausible
 from hsd_viz.figures.speeds import report_of
-from hsd_viz.figures.style import INKS, chart, figure, hover, legend_room, plain
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
+from hsd_viz.figures.style import INKS, chart, figure, go, hover, legend_room, plain
 
 PROMPT, CATEGORY = "prompt", "category"
 #: Panels of one row, the most panels by prompt, and the pixels of a bar and around the bars of a panel.
@@ -59,7 +56,6 @@ def small_multiples(
 
 def _drawn(panels: Mapping[str, Mapping[str, float]], shown: Sequence[str], height: int, dark: bool) -> go.Figure:
     """Return the panels: a bar for each stack, in the order of ``shown``."""
-    import plotly.graph_objects as go
     from plotly.subplots import make_subplots
 
     fig = make_subplots(
@@ -84,6 +80,7 @@ def _drawn(panels: Mapping[str, Mapping[str, float]], shown: Sequence[str], heig
     end = max(1.0, *(value for values in panels.values() for name, value in values.items() if name in shown))
     fig.add_vline(x=1, line={"color": INKS[dark][0], "width": 1, "dash": "dash"})
     fig.update_xaxes(range=[0, 1.05 * end])
+    fig.update_xaxes(title_text="times plain decoding", title_font_size=11, row=math.ceil(len(panels) / COLUMNS))
     fig.update_yaxes(range=[len(shown) - 0.5, -0.5], showticklabels=False, showgrid=False, ticks="")
     return fig
 

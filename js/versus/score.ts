@@ -205,6 +205,7 @@ export function scoreOf(state: RaceState, palette: Palette, agreement: Agreement
     }
     const { below: forwards, drafted, accepted } = own.round;
     const below = Object.entries(forwards).map(([name, n]) => `${plural(n, "forward")} of ${name}`);
+    const passes = plural(own.forwards, "target forward pass");
     const drafts = drafted ? `${accepted} of ${plural(drafted, "draft token")} accepted` : "no draft";
     const how =
       t.kind === "accepted"
@@ -213,7 +214,7 @@ export function scoreOf(state: RaceState, palette: Palette, agreement: Agreement
     return html`<div class="hsd-vs-card">
       <p class="hsd-vs-card-head">${letter}<code class="hsd-vs-said" data-family=${palette.family(t.source)}>${inColumn(t.text)}</code></p>
       <p>${how}</p>
-      <p class="hsd-vs-strong">after ${plural(own.forwards, "target forward pass")}, ${duration(own.ns)}</p>
+      <p class="hsd-vs-strong">after ${passes}, ${duration(own.ns)}</p>
       ${i && first ? html`<p>${gapWords(own, first, runs[0].letter)}</p>` : nothing}
       <p class="hsd-vs-hint">this round: ${[drafts, below.join(", ")].filter(Boolean).join("; ")}</p>
       <p class="hsd-vs-hint">${t.p === null ? "" : `p ${figure(t.p)}, entropy ${figure(t.entropy)} nats`}</p>

@@ -131,7 +131,8 @@ def test_the_hierarchy_stands_on_recordings_or_on_the_run_shown(page, tmp_path, 
     assert titles(hierarchy.level)[0].startswith("Prediction and run by level")
     assert "recorded runs" in hierarchy.law.children[0].graph["source"]
     hierarchy.source.value = RUN
-    assert "estimated from the run shown (temperature 0.7, 128 tokens on" in hierarchy.law.children[0].graph["source"]
+    source = hierarchy.law.children[0].graph["source"]
+    assert "from the run shown and from the plain run beside it (temperature 0.7, 128 tokens on" in source
     page.trace = load_bundled("databases")
     hierarchy.open()
     graph = hierarchy.law.children[0].graph
