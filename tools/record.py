@@ -57,7 +57,7 @@ SAMPLED = {"temperature": TEMPERATURE, "seed": 1}
 #: Most turns of interleaved runs, as a multiple of their number on an idle machine.
 MOST_TURNS = 4
 #: Seeds of the candidates.
-SEEDS = range(10)
+SEEDS = range(16)
 _DATABASES = "db > target"
 
 #: Readable, clearly faster, from several sources, fastest: what the dashboard opens with, if no other run is better.
@@ -81,14 +81,14 @@ PARTS = (
         "idioms",
         "Little repeats, but much is common: the model and statistics databases do their part.",
         {_DATABASES: "A text of idioms"},
-        ("idioms",),
+        ("idioms", "new", "empty"),
         lambda facts: supplied(facts, ["model", "statistics"]),
     ),
     Selected(
         "new",
         "Little to copy and few idioms: databases find little, and the target writes most tokens itself.",
         {_DATABASES: "A text that no database knows"},
-        ("new",),
+        ("new", "docstring"),
         lambda facts: supplied(facts, ()),
     ),
     Selected(

@@ -14,7 +14,7 @@ import torch
 from scipy.stats import chi2
 from toys import Guesser, Launching, V, distribution, draw, loop_of, models, sample
 
-from hsd_viz.decoding import loop as loop_module
+from hsd_viz.decoding import state
 from hsd_viz.decoding.loop import Draft, Loop
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.decoding.verify import Verdict, walk
@@ -229,11 +229,11 @@ def test_a_launch_with_one_number_for_all_its_tokens_is_caught():
 def test_reused_numbers_are_caught(monkeypatch):
     """Draws of the target and of its draft that share a number tie the two together."""
 
-    class Shared(loop_module.Draws):
+    class Shared(state.Draws):
         def fresh(self, n):
             return [self.at(10_000_000 + k) for k in range(n)]
 
-    monkeypatch.setattr(loop_module, "Draws", Shared)
+    monkeypatch.setattr(state, "Draws", Shared)
     assert min(p_values(loop_of(models(2), [4], ONE, FEWER_TOKENS))) < LEVEL
 
 
