@@ -91,6 +91,7 @@ def toggled(row: widgets.Box, label: str, tooltip: str, form: widgets.Widget) ->
     form.layout.display = "none"
     toggle = widgets.ToggleButton(False, description=label, tooltip=tooltip)
     toggle.observe(lambda change: setattr(form.layout, "display", None if change["new"] else "none"), "value")
+    row.add_class("hsd-reports")
     row.children = (*row.children, toggle)
 
 

@@ -203,7 +203,7 @@ def test_what_a_pick_rests_on_is_said_with_it(page, tmp_path, monkeypatch):
     graph.out = ["nano"]
     assert not any("nano" in pair for pair in graph.picked["missed"])
     tags = " ".join(ranking.drawn["layout"]["yaxis"]["ticktext"])
-    assert "best measured single draft" in tags and "best single draft" not in tags
+    assert "best single draft of the calibration" in tags and "best single draft<" not in tags
 
 
 def test_a_basis_needs_a_run_and_chains_need_measured_neighbours():
