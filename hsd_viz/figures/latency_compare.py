@@ -122,7 +122,7 @@ def _from_basis(
         spec["text"] += f" Not measured, so excluded: {', '.join(missed)}."
         for row in spec["groups"][0]["rows"]:
             row["tags"] = [
-                [tag, "best single draft of the calibration" if tag == "single" else words] for tag, words in row["tags"]
+                [tag, f"{words} of the calibration" if tag == "single" else words] for tag, words in row["tags"]
             ]
     return spec
 
