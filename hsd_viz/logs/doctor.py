@@ -151,7 +151,7 @@ class Diagnosis:
                 f"stops paying from batch size {self.limit}" if self.limit else f"still pays at batch size {MOST_BATCH}"
             )
             pays = "pays at no batch size" if self.limit == 1 else limit
-            lines.append(f"Speculation {pays} (forward passes modelled as a straight line).")
+            lines.append(f"The drafting of this run {pays} (forward passes modelled as a straight line).")
         return lines
 
     def tables(self) -> list[Table]:
