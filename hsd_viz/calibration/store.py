@@ -116,7 +116,7 @@ def save(stored: StoredCalibration) -> Path:
 
 
 def load(path: Path) -> StoredCalibration:
-    """Read a calibration. Raises: FileNotFoundError: if there is no such file. ValueError: if it cannot be read."""
+    """Read a calibration. Raises: FileNotFoundError: if the file is missing. ValueError: if it cannot be read."""
     if not path.is_file():
         raise FileNotFoundError(path)
     try:

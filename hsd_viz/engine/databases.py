@@ -102,7 +102,7 @@ def build_text(
 ) -> list[Path]:
     """Count the text of files and folders into ``statistics.hsdb`` in ``out``. ``tokenizer`` is any tokenizer of
     transformers. Files are read in pieces and counted on disk, in constant memory. Raises ValueError if a named file
-    cannot be read or there is no text.
+    cannot be read or has no text.
     """
     files = find_texts(paths)
     vocabulary = tokenizer.get_vocab()

@@ -42,7 +42,7 @@ class Recording:
 
 
 def bundled(folder: Path = TRACES) -> list[Recording]:
-    """Return the recordings in a folder, in the order of its ``index.json``; an empty list if there is no index. Raises
+    """Return the recordings in a folder, in the order of its ``index.json``; an empty list without an index. Raises
     :class:`~hsd_viz.trace.TraceError` if the index is invalid.
     """
     index = folder / "index.json"

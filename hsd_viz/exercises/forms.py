@@ -158,7 +158,7 @@ def _question(quiz: Quiz, number: int) -> Any:
 
 def quiz(which: str | Path | list[dict[str, Any]]) -> Quiz:
     """Return the quiz of a lesson (``"3"``), of a JSON file, or of questions given as a list. Raises: ValueError: if
-    there is no such quiz or it is invalid.
+    the quiz is missing or invalid.
     """
     if isinstance(which, list):
         return Quiz(which)

@@ -40,7 +40,7 @@ def small_multiples(
     if unknown := next((name for name in shown if name not in {s.stack for s in report.stacks}), None):
         raise ValueError(f"no stack '{unknown}' in the report: use {', '.join(s.stack for s in report.stacks)}")
     if not shown or not panels:
-        raise ValueError("no stack in the report drafts, so there is no speed-up to show")
+        raise ValueError("the report has no speed-up to show: none of its stacks drafts")
     height = math.ceil(len(panels) / COLUMNS) * (STEP * len(shown) + AROUND)
     fig = _drawn(panels, shown, height, dark)
     text = f"Speed over plain decoding, the dashed line. {_WORDS[by]}"

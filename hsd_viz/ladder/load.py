@@ -26,7 +26,7 @@ def names() -> tuple[str, ...]:
 
 
 def model_path(name: str) -> Path:
-    """Return the Hugging Face checkpoint directory of a shipped model. Raises: ValueError: if there is no such model or
+    """Return the Hugging Face checkpoint directory of a shipped model. Raises: ValueError: if the model is unknown or
     its weights are missing.
     """
     if name not in NAMES:
@@ -67,7 +67,7 @@ def load_tokenizer(directory: str | Path | None = None) -> PreTrainedTokenizerFa
 
 def load_model(name: str, device: str = "cpu", dtype: str | torch.dtype = "float32") -> PreTrainedModel:
     """Load a shipped model by name, or any Hugging Face checkpoint directory, as a causal language model in eval mode.
-    Raises: ValueError: if there is no such model or data type.
+    Raises: ValueError: if the model or the data type is unknown.
     """
     import torch
     from transformers import AutoModelForCausalLM
