@@ -27,7 +27,7 @@ from tools.results import BENCH
 from tools.tables import ROOT, write_tables
 
 _OWN = ("db > target", "auto > target", "nano:4 > target", "small:4 > target", "nano:4 > small:8 > target",
-        "db > nano:4 > target")  # fmt: skip
+        "db > small:3 > target")  # fmt: skip
 _BASELINES = ("hd > target", "lookup > target", "sam > target", "suffix > target", "ngram-cache > target",
               "recycling > target", "retrieval > target")  # fmt: skip
 _RIVALS = ("hf-generate", "hf-lookup", "hf-assistant[nano]")
