@@ -32,6 +32,12 @@ _BASELINES = ("hd > target", "lookup > target", "sam > target", "suffix > target
               "recycling > target", "retrieval > target")  # fmt: skip
 _RIVALS = ("hf-generate", "hf-lookup", "hf-assistant[nano]")
 _TEMPERATURES = {"t07": "0.7", "t1": "1", "greedy": "0"}
+#: Costs and agreements of the targets; at the everyday temperature only the shipped drafts, at more costs.
+_GRIDS = {
+    "t07": {"drafts": "nano,small", "pad_layers": "0,6,12,24,48", "noise": "0"},
+    "greedy": {"pad_layers": "0,6,24", "noise": "0,0.5,1.5"},
+    "t1": {"pad_layers": "0,6,24", "noise": "0,0.5"},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +78,10 @@ def commands() -> dict[str, list[str]]:
     for part, t in _TEMPERATURES.items():
         more = ("--memory", "--profile", "--rival-settings", "best") if part == "t07" else ("--rival-settings", "best")
         found[f"heldout-{part}-cpu"] = _bench("heldout", (*_OWN, "hd > target", "lookup > target", *_RIVALS), t, *more)
+    for part, t in _TEMPERATURES.items():
         found[f"python-{part}-cpu"] = _bench("python", ("db > target", *_BASELINES), t, "--state", "both")
-    for part in ("greedy", "t1"):
-        found[f"grid-{part}-cpu"] = _words("benchmarks.grid", temperature=_TEMPERATURES[part])
+    for part, more in _GRIDS.items():
+        found[f"grid-{part}-cpu"] = _words("benchmarks.grid", temperature=_TEMPERATURES[part], **more)
     found |= {f"curves-{m}-cpu": _words("benchmarks.curves", model=m) for m in ("target", "small", "nano")}
     return found | {
         name: [f"benchmarks.{name.removesuffix('-cpu')}"] for name in ("rules-cpu", "budgets", "reference", "ablation")

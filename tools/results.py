@@ -208,6 +208,29 @@ def forward_passes() -> str:
     return f"{markdown([head, *body], '---:')}\n\n{source(*names)}"
 
 
+def llama_cpp() -> str:
+    """Return ratios of times beside llama.cpp on the same weights: above 1 this project is faster."""
+    if not (BENCH / "llama-cpp.json").exists():
+        return "Not measured yet."
+    data = read("llama-cpp")
+    passes: dict[str, dict[int, dict]] = {}
+    for row in data["forward_passes"]:
+        passes.setdefault(row["side"], {})[row["tokens"]] = row
+    ours = passes.pop("hsd_viz")
+    head = ["forward pass over llama.cpp's, by processor time", *map(str, ours)]
+    body = [[f"`{side}`", *(f"{found[w]['processor_ms'] / ours[w]['processor_ms']:.2f}" for w in ours)]
+            for side, found in passes.items()]  # fmt: skip
+    rows = {row["side"]: row for row in data["decodes"]}
+    plain = rows["hsd_viz target"]
+    head2 = ["greedy decodes", "ms per token", "by processor time", "plain decoding here over it", "the same texts"]
+    body2 = [
+        [f"`{side}`", f"{row['ms_per_token']:.3f}", f"{row['processor_ms_per_token']:.3f}",
+         f"{row['processor_ms_per_token'] / plain['processor_ms_per_token']:.2f}", "{} of {}".format(*row["same_text"])]
+        for side, row in rows.items()
+    ]  # fmt: skip
+    return "\n\n".join([markdown([head, *body], "---:"), markdown([head2, *body2], "---:"), source("llama-cpp")])
+
+
 def page() -> str:
     """Return how fast the explorer loads, follows keys and shows live runs."""
     data = read("page-cpu")
@@ -238,5 +261,6 @@ RESULTS: dict[str, Callable[[], str]] = {
     "predictions": predictions,
     "second-draft": second_draft,
     "forward-passes": forward_passes,
+    "llama-cpp": llama_cpp,
     "page": page,
 }

@@ -19,7 +19,7 @@ from tools.results import read as _read
 
 ROOT = Path(__file__).resolve().parents[1]
 #: The columns of the README's table: heading and report.
-REPORTS = (("T = 0.7", "python-t07-cpu"), ("T = 1", "heldout-t1-cpu"), ("greedy", "heldout-greedy-cpu"))
+REPORTS = (("T = 0.7", "heldout-t07-cpu"), ("T = 1", "heldout-t1-cpu"), ("greedy", "heldout-greedy-cpu"))
 
 
 def _figure(row: dict | None, key: str) -> str:
