@@ -217,12 +217,18 @@ def llama_cpp() -> str:
     for row in data["forward_passes"]:
         passes.setdefault(row["side"], {})[row["tokens"]] = row
     ours = passes.pop("hsd_viz")
-    head = ["forward pass over llama.cpp's, by processor time", *map(str, ours)]
+    head = ["type: llama.cpp over this project, by tokens", *map(str, ours)]
     body = [[f"`{side}`", *(f"{found[w]['processor_ms'] / ours[w]['processor_ms']:.2f}" for w in ours)]
             for side, found in passes.items()]  # fmt: skip
     rows = {row["side"]: row for row in data["decodes"]}
     plain = rows["hsd_viz target"]
-    head2 = ["greedy decodes", "ms per token", "by processor time", "plain decoding here over it", "the same texts"]
+    head2 = [
+        "greedy decodes",
+        "ms per token",
+        "by processor time, prefill included",
+        "over plain decoding here",
+        "the same texts",
+    ]
     body2 = [
         [f"`{side}`", f"{row['ms_per_token']:.3f}", f"{row['processor_ms_per_token']:.3f}",
          f"{row['processor_ms_per_token'] / plain['processor_ms_per_token']:.2f}", "{} of {}".format(*row["same_text"])]
