@@ -19,6 +19,7 @@ from hsd_viz.listen import free_port
 from hsd_viz.views.app.server import command
 
 SECRET = "s3cret/token"
+VERSION = {"version": "1.0.0"}
 PROTOCOL = "v1.kernel.websocket.jupyter.org"
 
 
@@ -48,8 +49,8 @@ class Server:
         self.cookie = headers["Set-Cookie"].split(";")[0]
         return re.search('"kernelId": "([^"]+)"', content)[1]
 
-    def socket(self, path, messages=(), *, protocol=None, **headers):
-        """Open a socket and send messages; return the answers until that to a kernel_info_request, which is sent last."""
+    def socket(self, path, messages=(), *, protocol=None, until="kernel_info_reply", **headers):
+        """Open a socket, send messages and last a kernel_info_request; return the answers up to that with ``until``."""
 
         async def talk():
             request = HTTPRequest(f"ws://127.0.0.1:{self.port}{path}", headers=headers)
@@ -59,7 +60,7 @@ class Server:
                 await socket.write_message(*_framed(message, protocol))
             while (answer := await asyncio.wait_for(socket.read_message(), 60)) is not None:
                 found.append(answer if isinstance(answer, str) else answer.decode("latin-1"))
-                if "kernel_info_reply" in found[-1]:
+                if until in found[-1]:
                     break
             socket.close()
             return found
@@ -79,9 +80,9 @@ def _framed(message, protocol) -> tuple[bytes | str, bool]:
     header = {"msg_id": uuid.uuid4().hex, "username": "", "session": "x", "msg_type": kind, "version": "5.3"}
     header["date"] = "2026-01-01T00:00:00Z"
     if protocol is None:
-        whole = {"header": header, "parent_header": {}, "metadata": {}, "content": content, "channel": channel}
+        whole = {"header": header, "parent_header": {}, "metadata": VERSION, "content": content, "channel": channel}
         return json.dumps(whole | {"buffers": []}), False
-    parts = [channel.encode(), *(json.dumps(part).encode() for part in (header, {}, {}, content))]
+    parts = [channel.encode(), *(json.dumps(part).encode() for part in (header, {}, VERSION, content))]
     offsets, at = [], 8 * (len(parts) + 2)
     for part in parts:
         offsets.append(at)
@@ -93,7 +94,8 @@ def _framed(message, protocol) -> tuple[bytes | str, bool]:
 @pytest.fixture(scope="module", params=["", SECRET], ids=["no token", "token"])
 def server(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
-    cell = {"cell_type": "code", "id": "a", "metadata": {}, "source": "1", "execution_count": None, "outputs": []}
+    cell = {"cell_type": "code", "id": "a", "metadata": {}, "execution_count": None, "outputs": []}
+    cell["source"] = "import ipywidgets\nipywidgets.Image(value=b'x' * 1000)"
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     notebook = folder / "page.ipynb"
     notebook.write_text(json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": [cell]}))
@@ -138,6 +140,18 @@ def test_a_visitor_may_send_widget_messages_only(server, protocol, tmp_path):
     assert "kernel_info_reply" in answers[-1]  # the kernel answers what is allowed
     assert not [answer for answer in answers if re.search("(execute|inspect|complete|history|debug)_reply", answer)]
     assert not mark.exists()
+
+
+@pytest.mark.parametrize("protocol", [None, PROTOCOL])
+def test_states_with_buffers_reach_clients_of_both_protocols(server, protocol):
+    messages = [
+        ("comm_open", "shell", {"comm_id": "s", "target_name": "jupyter.widget.control", "data": {}}),
+        ("comm_msg", "shell", {"comm_id": "s", "data": {"method": "request_states"}}),
+    ]
+    path = f"/api/kernels/{server.kernel}/channels?token=s3cret%2Ftoken"
+    answers = server.socket(path, messages, protocol=protocol, until="update_states")
+    assert "x" * 1000 in answers[-1]
+    assert server.answers()
 
 
 def test_sockets_of_other_sites_and_names_are_refused(server):

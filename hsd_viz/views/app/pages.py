@@ -2,7 +2,8 @@
 :func:`hsd_viz.views.app.server.command`.
 
 Voilà itself answers any Host header, lets a visitor set a password for all, writes tokens to its log, passes them to
-kernels, and sends a visitor's query to anyone who asks for it by kernel.
+kernels, sends a visitor's query to anyone who asks for it by kernel, and runs out of memory when a socket of the former
+protocol gets a message with buffers.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ from urllib.parse import quote
 
 from jupyter_server import DEFAULT_STATIC_FILES_PATH
 from jupyter_server.auth.identity import PasswordIdentityProvider
+from jupyter_server.services.kernels.websocket import KernelWebsocketHandler
 from traitlets import default
 from voila.app import Voila
 from voila.request_info_handler import RequestInfoSocketHandler
+from voila.tornado.kernel_websocket_handler import VoilaKernelWebsocketHandler
 
 from hsd_viz.listen import is_loopback
 
@@ -36,6 +39,18 @@ class Identity(PasswordIdentityProvider):
 
     def _accepts(self, given: str | None) -> bool:
         return bool(self.token and given) and hmac.compare_digest(given.encode(), self.token.encode())
+
+
+class Socket(VoilaKernelWebsocketHandler):
+    """A kernel's socket. Voilà reads the header of every binary message as the present protocol has it; in one of the
+    former protocol, which clients may choose, that is a list of up to 2**64 numbers.
+    """
+
+    def write_message(self, message: Any, binary: bool = False) -> Any:
+        """Send a message to the visitor."""
+        if isinstance(message, bytes) and self.selected_subprotocol is None:
+            return KernelWebsocketHandler.write_message(self, message, binary)
+        return super().write_message(message, binary)
 
 
 class Pages(Voila):
@@ -58,8 +73,9 @@ class Pages(Voila):
         return settings
 
     def init_handlers(self) -> list:
-        """Return the handlers, without the socket that would send a visitor's query to anyone."""
-        return [handler for handler in super().init_handlers() if handler[1] is not RequestInfoSocketHandler]
+        """Return the handlers, with our socket, without the one that would send a visitor's query to anyone."""
+        found = [handler for handler in super().init_handlers() if handler[1] is not RequestInfoSocketHandler]
+        return [(h[0], Socket, *h[2:]) if h[1] is VoilaKernelWebsocketHandler else h for h in found]
 
 
 def _hide(secret: str) -> None:
