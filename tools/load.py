@@ -66,6 +66,8 @@ class Visitor:
     def __init__(self, url: str) -> None:
         self.url, self.parts = url, urlsplit(url)
         self.states: dict[str, dict] = {}
+        #: Comm -> how often it became usable again. Both changes of a short run may arrive at once.
+        self.enabled: Counter = Counter()
         self.changed = asyncio.Event()
 
     async def open(self) -> float:
@@ -94,11 +96,11 @@ class Visitor:
         """Run 64 tokens; return the seconds until the page can run again."""
         begun = time.monotonic()
         button = self._find("description", "Run")
+        before = self.enabled[button]
         field = self._find("label", "New tokens")
         self._send("comm_msg", {"comm_id": field, "data": {"method": "update", "state": {"text": str(TOKENS)}}})
         self._send("comm_msg", {"comm_id": button, "data": {"method": "custom", "content": {"event": "click"}}})
-        await self._until(lambda: self.states[button]["disabled"])
-        await self._until(lambda: not self.states[button]["disabled"])
+        await self._until(lambda: self.enabled[button] > before)
         return time.monotonic() - begun
 
     def problems(self) -> list[str]:
@@ -115,7 +117,7 @@ class Visitor:
     def _find(self, key: str, value: str) -> str | None:
         return next((name for name, state in self.states.items() if state.get(key) == value), None)
 
-    async def _until(self, condition, seconds: float = 900) -> None:
+    async def _until(self, condition, seconds: float = 300) -> None:
         until = time.monotonic() + seconds
         while not condition():
             if self.reader.done():
@@ -141,7 +143,11 @@ class Visitor:
                 for name, state in data.get("states", {}).items():
                     self.states.setdefault(name, {}).update(state["state"])
                 if "state" in data:
-                    self.states.setdefault(content["comm_id"], {}).update(data["state"])
+                    state = self.states.setdefault(content["comm_id"], {})
+                    self.enabled[content["comm_id"]] += (
+                        bool(state.get("disabled")) and data["state"].get("disabled") is False
+                    )
+                    state.update(data["state"])
                 self.changed.set()
 
 
