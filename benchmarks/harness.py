@@ -122,7 +122,8 @@ def write(path: Path | None, report: dict[str, Any], rows: str | None = None) ->
     """Write a report and its command atomically, if there is a path. Each entry of the list ``rows`` takes a line."""
     if path is None:
         return
-    words = [word for word in sys.argv[1:] if word != "--resume"]
+    # A path of this machine says nothing elsewhere.
+    words = ["PATH" if Path(word).is_absolute() else word for word in sys.argv[1:] if word != "--resume"]
     report = {**report, "command": shlex.join(["python", "-m", f"benchmarks.{Path(sys.argv[0]).stem}", *words])}
     text = json.dumps({**report, rows: []} if rows else report, indent=1)
     if rows:
