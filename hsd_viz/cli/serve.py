@@ -3,6 +3,7 @@
 import argparse
 import os
 import secrets
+import signal
 import socket
 import subprocess
 import sys
@@ -187,7 +188,7 @@ def run_classroom(args: argparse.Namespace) -> int:
             args.host, args.port, token, engine=(f"http://127.0.0.1:{port}", engine_token), pages=args.pages
         )
     finally:
-        engine.terminate()
+        engine.send_signal(signal.SIGINT)  # of SIGTERM Ray prints a stack
         engine.wait()
 
 
