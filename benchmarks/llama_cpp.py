@@ -73,7 +73,7 @@ def timed(work: Callable[[], Any]) -> Times:
 
 @contextmanager
 def worker(python: str, gguf: Path, ids: Sequence[int], context: int) -> Iterator[Callable[[int], Times]]:
-    """Start the binding on a file; the result times a forward pass of a width."""
+    """Start the binding on a file; the result measures one forward pass of a width."""
     words = [python, "-c", _WORKER, str(gguf), str(context), "1"]
     with subprocess.Popen(
         words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
@@ -95,7 +95,7 @@ def worker(python: str, gguf: Path, ids: Sequence[int], context: int) -> Iterato
 
 @contextmanager
 def server(folder: Path, gguf: Path, kind: str) -> Iterator[Callable[[Sequence[int], int], dict]]:
-    """Start ``llama-server`` on a file with a kind of speculation; the result decodes greedily."""
+    """Start ``llama-server`` on a file with a kind of speculation; the result decodes at temperature 0."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

@@ -44,6 +44,10 @@ class RoundSection(LinkedSection):
         "are recorded."
     )
 
+    def __init__(self, page: Page) -> None:
+        super().__init__(page)
+        self.widget.add_class("hsd-follows")  # shows nothing ahead of the cursor
+
 
 class RoundsSection(LinkedSection):
     title, view = "Rounds", Rounds
