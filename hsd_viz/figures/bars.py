@@ -54,7 +54,7 @@ def stacked(
         ends = [sum(part[1] for part in row["parts"]) for row in rows]
         values = [f" {plain(row['value'])}" for row in rows]
         fig.add_trace(beside(ends, list(range(len(rows))), values, dark), row=place, col=1)
-        fig.update_xaxes(range=[0, max(group.get("end") or 0, *ends) or 1], row=place, col=1)
+        fig.update_xaxes(range=[0, group.get("end") or max(ends, default=0) or 1], row=place, col=1)
     fig.update_layout(
         barmode="stack",
         showlegend=len(shown) > 1,

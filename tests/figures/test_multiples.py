@@ -29,8 +29,9 @@ def bars(figure) -> dict[tuple[str, str], float]:
 
 def test_one_panel_per_category_on_the_same_axes():
     report = read_report(SAVED.read_text(), "x")
+    assert all(s.by_prompt for s in report.stacks)
     shown = fastest_of_kind(report)
-    drawn = figures.small_multiples(report)
+    drawn = figures.small_multiples(report, by="category")
     assert [a.text for a in drawn.layout.annotations] == list(report.suite.categories)
     assert bars(drawn) == {
         (name, s.stack): s.by_category[name].speedup_over_plain.value
@@ -65,7 +66,9 @@ def test_one_panel_per_prompt_where_the_report_has_their_times(data):
         ({"stacks": []}, "no speed-up to show"),
     ],
 )
-def test_what_cannot_be_shown_is_one_line(options, words):
+def test_what_cannot_be_shown_is_one_line(data, options, words):
+    for stack in data["stacks"]:
+        del stack["by_prompt"]
     with pytest.raises(ValueError, match=words) as caught:
-        figures.small_multiples(SAVED, **options)
+        figures.small_multiples(data, **options)
     assert "\n" not in str(caught.value)

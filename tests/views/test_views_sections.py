@@ -221,7 +221,7 @@ def test_benchmarks_are_the_projects_own_or_a_file(page):
     summary, speedup, tables, *_ = bench.report.children
     speed = [
         "Speed-up over plain decoding",
-        "Speed-up by category",
+        "Speed-up by prompt",
         "Results by kind of text, greedy",
         "Speed by latency and acceptance, greedy",
     ]
