@@ -67,7 +67,7 @@ def words_of(parser, chance) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS, ids=" ".join)
-def test_random_options_end_without_a_traceback(name, tmp_path, monkeypatch, capsys):
+def test_random_options_end_without_a_traceback(name, tmp_path, monkeypatch, capfd):
     """At least 1 000 for each command: nearly all are refused while they are parsed, the others run up to the engine."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("hsd_viz.cli.arguments.engine", _no_engine)
@@ -87,7 +87,7 @@ def test_random_options_end_without_a_traceback(name, tmp_path, monkeypatch, cap
                 codes.add(stop.code)
         else:
             codes.add(main(words))
-        assert "Traceback" not in capsys.readouterr().err, words
+        assert "Traceback" not in capfd.readouterr().err, words
     assert 2 in codes and codes <= {0, 1, 2, 130}
 
 
