@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import tempfile
@@ -25,6 +24,7 @@ from typing import Any
 from benchmarks.harness import arguments, command, cpu_engine, prompts_of, say, write
 from hsd_viz.backends.native.model import NativeModel
 from hsd_viz.ladder.gguf import DTYPES, write_gguf
+from hsd_viz.listen import free_port
 from hsd_viz.machine import describe
 
 WIDTHS = (1, 2, 4, 8, 12, 16)
@@ -96,9 +96,7 @@ def worker(python: str, gguf: Path, ids: Sequence[int], context: int) -> Iterato
 @contextmanager
 def server(folder: Path, gguf: Path, kind: str) -> Iterator[Callable[[Sequence[int], int], dict]]:
     """Start ``llama-server`` on a file with a kind of speculation; the result decodes at temperature 0."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     words = [str(folder / "llama-server"), "-m", str(gguf), "--host", "127.0.0.1", "--port", str(port)]
     words += ["-t", "1", "-tb", "1", "-c", "1024", "-np", "1", "--spec-type", kind, "--no-webui"]
     libraries = {"LD_LIBRARY_PATH": str(folder)}

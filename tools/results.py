@@ -95,7 +95,7 @@ def pace(suite: str) -> str:
                 ("inter_token_seconds_median", "{:.2f}"),
                 ("inter_token_seconds_p99", "{:.2f}"),
             )),
-            figure(row.get("memory"), "peak_bytes", "{:.0f}", 1e-6),
+            figure(row.get("memory"), "resident_bytes", "{:.0f}", 1e-6),
         ]
         for row in report["stacks"]
     ]  # fmt: skip
