@@ -1,8 +1,9 @@
 """The stack language: a parser with an exact inverse.
 
     stack    := part (">" part)*                 the last part is the target and has no lookahead
-    part     := source | model [skip] [":" digits]      lookahead 1-64; only an all-digit suffix is one
-    skip     := "[skip" ["=" layers] "]"         a draft of the model's own layers, without those given or found
+    part     := source | model [variant] [":" digits]   lookahead 1-64; only an all-digit suffix is one
+    variant  := "[int8]"                         the model with its weights rounded to 8 bits
+              | "[skip" ["=" layers] "]"         a draft of the model's own layers, without those given or found
     source   := name ["[" item ("," item)* "]"]  first part only: one of DRAFT_SOURCES, with the items given there; auto
                                                  takes db and models, and must be followed by the target
     model    := ladder name (a bare word) | hub id (exactly one "/") | path starting with ./ ../ / ~ | any of these
@@ -17,6 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from hsd_viz.card import card, table
 from hsd_viz.words import did_you_mean
@@ -44,9 +46,11 @@ MAX_LOOKAHEAD = 64
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*\Z")
 _SOURCE = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*)\s*(?:\[(.*)\])?\Z", re.S)
 _LOOKAHEAD = re.compile(r"(.*?)\s*:\s*([0-9]+)\Z", re.S)
-_SKIP = re.compile(r"(.+?)\s*\[\s*skip\s*(=[^\]]*)?\]\Z", re.S)
+_VARIANT = re.compile(r"(.+?)\s*\[\s*(?:(int8)|skip\s*(=[^\]]*)?)\s*\]\Z", re.S)
 _LOOKAHEADS = f"expected a whole number from 1 to {MAX_LOOKAHEAD}"
 _PATH_STARTS = ("./", "../", "/", "~")
+#: What a model is made of another one by: its weights rounded to 8 bits, or layers to leave out (none: to be found).
+Variant = Literal["int8"] | tuple[int, ...]
 
 
 class StackError(ValueError):
@@ -75,7 +79,7 @@ class DraftSource:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A model: a ladder name, a hub id or a path, with ``[skip=...]`` if layers are left out (:func:`split_skip`).
+    """A model: a ladder name, a hub id or a path, with ``[int8]`` or ``[skip=...]`` (:func:`split_variant`).
     ``lookahead`` is ``None`` if omitted, and for the target.
     """
 
@@ -83,9 +87,9 @@ class Model:
     lookahead: int | None = None
 
     def __str__(self) -> str:
-        base, layers = split_skip(self.name)
+        base, variant = split_variant(self.name)
         plain = re.match(r"[^\s\">\[\]]+\Z", base) and not re.search(r":[0-9]+\Z", base)
-        name = skip_name(base if plain and _is_model_name(base) else f'"{base}"', layers)
+        name = variant_name(base if plain and _is_model_name(base) else f'"{base}"', variant)
         return name if self.lookahead is None else f"{name}:{self.lookahead}"
 
 
@@ -172,8 +176,8 @@ def parse(text: str) -> Stack:
         raise StackError(f"'{bottom}' has no target: end the stack with a model, as in '{bottom} > target'")
     if models[-1].lookahead is not None:
         raise StackError(f"the last part '{parts[-1]}' is the target and takes no lookahead: write '{models[-1].name}'")
-    if split_skip(models[-1].name)[1] is not None:
-        base = split_skip(models[-1].name)[0]
+    base, variant = split_variant(models[-1].name)
+    if isinstance(variant, tuple):
         raise StackError(f"the target '{parts[-1]}' leaves out no layers: end the stack in '{base}'")
     stack = Stack(bottom, tuple(models))
     _check_models(stack)
@@ -237,7 +241,7 @@ def _parse_source(part: str) -> DraftSource | None:
         return None
     name, inner = found[1], found[2]
     if name not in DRAFT_SOURCES:
-        if _SKIP.match(part):
+        if _VARIANT.match(part):
             return None
         raise StackError(
             f"unknown name '{name}' in '{part}': expected {', '.join(DRAFT_SOURCES)}{did_you_mean(name, DRAFT_SOURCES)}"
@@ -263,7 +267,7 @@ def _parse_auto_item(item: str, part: str) -> str:
     """Return an item of ``auto``: ``db`` or a model name."""
     if item in DRAFT_SOURCES["auto"]:
         return item
-    if not item or item in DRAFT_SOURCES or ("[" in item and _SOURCE.match(item)):
+    if not item or item in DRAFT_SOURCES or ("[" in item and _SOURCE.match(item) and split_variant(item)[1] != "int8"):
         raise StackError(f"unknown item '{item}' in '{part}': auto[...] takes db and models, such as nano")
     model = _parse_model(item)
     if model.lookahead is not None:
@@ -293,42 +297,44 @@ def _parse_model(part: str) -> Model:
             raise StackError(f"'{name}' takes no lookahead: its drafts are as long as the match suggests")
     if lookahead is not None and not 1 <= lookahead <= MAX_LOOKAHEAD:
         raise StackError(f"the lookahead {lookahead} in '{part}' is out of range: {_LOOKAHEADS}")
-    name, skip = _parse_skip(name, part)
+    name, variant = _parse_variant(name, part)
     if not _is_model_name(name):
         raise StackError(
             f"unknown part '{part}': expected one of {', '.join(DRAFT_SOURCES)} (first only), a ladder name "
             "such as nano, a hub id with one '/', or a path starting with ./ ../ / or ~ (quote names with spaces)"
         )
-    return Model(skip_name(name, skip), lookahead)
+    return Model(variant_name(name, variant), lookahead)
 
 
-def split_skip(name: str) -> tuple[str, tuple[int, ...] | None]:
-    """Return the model behind a name, and its layers that are left out: ``None`` without ``[skip]``, none if they are
-    to be found.
+def split_variant(name: str) -> tuple[str, Variant | None]:
+    """Return the model behind a name, and what is made of it: ``"int8"``, or its layers that are left out (none if they
+    are to be found). ``None`` if it is the model itself.
 
-    >>> split_skip("target[skip=1,3]"), split_skip("target[skip]"), split_skip("target")
-    (('target', (1, 3)), ('target', ()), ('target', None))
+    >>> split_variant("target[skip=1,3]"), split_variant("target[skip]"), split_variant("target[int8]")
+    (('target', (1, 3)), ('target', ()), ('target', 'int8'))
     """
-    found = _SKIP.match(name)
+    found = _VARIANT.match(name)
     if not found:
         return name, None
-    return found[1], tuple(int(n) for n in (found[2] or "=")[1:].split(",") if n.strip())
+    return found[1], "int8" if found[2] else tuple(int(n) for n in (found[3] or "=")[1:].split(",") if n.strip())
 
 
-def skip_name(base: str, layers: Sequence[int] | None) -> str:
-    """Return the inverse of :func:`split_skip`, the layers in order."""
-    if layers is None:
+def variant_name(base: str, variant: Variant | None) -> str:
+    """Return the inverse of :func:`split_variant`, the layers in order."""
+    if variant is None:
         return base
-    return f"{base}[skip={','.join(map(str, sorted(set(layers))))}]" if layers else f"{base}[skip]"
+    if variant == "int8":
+        return f"{base}[int8]"
+    return f"{base}[skip={','.join(map(str, sorted(set(variant))))}]" if variant else f"{base}[skip]"
 
 
-def _parse_skip(name: str, part: str) -> tuple[str, tuple[int, ...] | None]:
-    found = _SKIP.match(name)
-    if found and found[2] is not None and not re.match(r"=\s*[0-9]{1,4}(\s*,\s*[0-9]{1,4})*\s*\Z", found[2]):
+def _parse_variant(name: str, part: str) -> tuple[str, Variant | None]:
+    found = _VARIANT.match(name)
+    if found and found[3] is not None and not re.match(r"=\s*[0-9]{1,4}(\s*,\s*[0-9]{1,4})*\s*\Z", found[3]):
         raise StackError(
-            f"the layers '{found[2][1:].strip()}' in '{part}' are not valid: use numbers from 0, as in [skip=1,3]"
+            f"the layers '{found[3][1:].strip()}' in '{part}' are not valid: use numbers from 0, as in [skip=1,3]"
         )
-    return split_skip(name)
+    return split_variant(name)
 
 
 def _is_model_name(name: str) -> bool:

@@ -208,6 +208,27 @@ def forward_passes() -> str:
     return f"{markdown([head, *body], '---:')}\n\n{source(*names)}"
 
 
+def rounded() -> str:
+    """Return what rounding weights to 8 bits brings and loses."""
+    if not all((BENCH / f"{name}.json").exists() for name in ("int8-cpu", "int8-t07-cpu")):
+        return "Not measured yet."
+    models = read("int8-cpu")["models"]
+    widths = [w for w in models[0]["milliseconds"]["int8"] if w.isdigit()]
+    head = ["times as fast, by tokens", *widths, "bits per token", "rounded", "overlap of the rows", "weights, MB"]
+    body = []
+    for row in models:
+        ms, sizes = row["milliseconds"], row["weight_bytes"]
+        body.append([f"`{row['model']}[int8]`", *(f"{ms['as_shipped'][w] / ms['int8'][w]:.2f}" for w in widths),
+                     f"{row['bits_per_token']:.3f}", f"{row['bits_per_token_int8']:.3f}", f"{row['overlap']:.4f}",
+                     f"{sizes['int8'] / 1e6:.1f} of {sizes['as_shipped'] / 1e6:.1f}"])  # fmt: skip
+    head2 = ["T = 0.7", "speed-up over `target`", "acceptance length", "first token, ms"]
+    keys = (("speedup_over_plain", "{:.2f}", 1.0), ("mean_acceptance_length", "{:.2f}", 1.0),
+            ("first_token_seconds", "{:.1f}", 1e3))  # fmt: skip
+    body2 = [[f"`{row['stack']}`", *(figure(row, *key) for key in keys)] for row in read("int8-t07-cpu")["stacks"]]
+    tables = markdown([head, *body], "---:"), markdown([head2, *body2], "---:")
+    return "\n\n".join([*tables, source("int8-cpu", "int8-t07-cpu")])
+
+
 def llama_cpp() -> str:
     """Return ratios of times beside llama.cpp on the same weights: above 1 this project is faster."""
     if not (BENCH / "llama-cpp.json").exists():
@@ -267,6 +288,7 @@ RESULTS: dict[str, Callable[[], str]] = {
     "predictions": predictions,
     "second-draft": second_draft,
     "forward-passes": forward_passes,
+    "int8": rounded,
     "llama-cpp": llama_cpp,
     "page": page,
 }

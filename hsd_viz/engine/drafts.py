@@ -12,7 +12,7 @@ from hsd_viz.decoding.bridge import BridgedModel
 from hsd_viz.decoding.model import CachedModel, HFModel, HFSession, Model, PrefixSession
 from hsd_viz.decoding.settings import PromptTooLong, Sampling
 from hsd_viz.prompts.suites import load_suite
-from hsd_viz.stack import Stack, skip_name, split_skip
+from hsd_viz.stack import Stack, split_variant, variant_name
 from hsd_viz.trace import Stage
 
 
@@ -49,10 +49,10 @@ def find_skips(engine: Any, stack: Stack, sampling: Sampling) -> Generator[Stage
     """Return ``stack`` with the layers that its self-drafts leave out, found once for a model and a temperature."""
     found = []
     for model in stack.models:
-        base, layers = split_skip(model.name)
-        if layers == ():
+        base, variant = split_variant(model.name)
+        if variant == ():
             choice = yield from _found(engine, engine.resolve(base), sampling)
-            model = replace(model, name=skip_name(base, choice.layers))
+            model = replace(model, name=variant_name(base, choice.layers))
         found.append(model)
     return Stack(stack.bottom, tuple(found))
 
@@ -81,11 +81,11 @@ def _found(engine: Any, name: str, sampling: Sampling) -> Generator[Stage, None,
         raise ValueError(f"the layers of {name}[skip] cannot be found: it wrote no text; name them, as in [skip=1]")
     whole, costs = models.get(name), engine.round_costs(name)
     found = []
-    for choice in skips.choices(whole, lambda layers: models.get(skip_name(name, layers)), texts, at, costs):
+    for choice in skips.choices(whole, lambda layers: models.get(variant_name(name, layers)), texts, at, costs):
         found.append(choice)
         yield Stage(title, skips.PROMPTS + len(found), total)
     best = max(found, key=lambda c: c.speedup)
-    models.forget({skip_name(name, c.layers) for c in found} - {skip_name(name, best.layers)})
+    models.forget({variant_name(name, c.layers) for c in found} - {variant_name(name, best.layers)})
     with suppress(OSError):
         skips.save(identity, best)
     return best

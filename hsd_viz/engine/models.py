@@ -25,7 +25,7 @@ from hsd_viz.engine import memory
 from hsd_viz.engine.loading import Report, reported, with_progress
 from hsd_viz.ladder import variants
 from hsd_viz.ladder.load import model_path, names, weights_hash
-from hsd_viz.stack import skip_name, split_skip
+from hsd_viz.stack import split_variant, variant_name
 from hsd_viz.trace import Stage
 from hsd_viz.words import did_you_mean, first_line
 
@@ -116,18 +116,24 @@ class Models:
 
     def base(self, name: str) -> str:
         """The name of the checkpoint that a model is made from: another than its own for a padded target, and for a
-        model without some of its layers.
+        variant of a model.
         """
-        name = split_skip(name)[0]
+        name = split_variant(name)[0]
         return self.target_base if name == self.target else name
 
     def config(self, name: str) -> PreTrainedConfig:
         """The configuration of a model. Raises ``ValueError`` if it shows that the model cannot be decoded here."""
-        base, layers = split_skip(name)
-        if layers is not None:
+        base, variant = split_variant(name)
+        if variant is not None:
             whole = self.config(base)
-            variants.check_skip(name, layers, whole.get_text_config(decoder=True).num_hidden_layers)
-            return variants.skipping_config(whole, layers)
+            if variant == "int8":
+                if getattr(whole, "quantization_config", None) is not None:
+                    raise ValueError(f"{base} cannot be rounded to 8 bits: its weights are quantised")
+                if self._spread:
+                    raise ValueError(f"{name} needs all weights in one place: use the device cpu or cuda, not auto")
+                return whole
+            variants.check_skip(name, variant, whole.get_text_config(decoder=True).num_hidden_layers)
+            return variants.skipping_config(whole, variant)
         found = self._config(name, self.where(name))
         if not self._padded(name):
             return found
@@ -167,9 +173,9 @@ class Models:
 
     def get(self, name: str, report: Report = lambda done, total: None) -> HFModel:
         """The model of that name, loaded on first use; ``report(tensors done, tensors in all)`` is called meanwhile."""
-        key, (base, layers) = self._key(name), split_skip(name)
+        key, (base, variant) = self._key(name), split_variant(name)
         whole = None
-        if layers is not None:
+        if variant is not None:
             self.config(name)
             whole = self.get(base, report)
         with self._lock:
@@ -178,10 +184,12 @@ class Models:
                 if whole is None:
                     module = self._load(name, self.where(name), report)
                     model = HFModel(name, self._pad(module) if self._padded(name) else module, tokens)
+                elif variant == "int8":
+                    model = HFModel(name, variants.rounded(whole.module), tokens)
                 else:
-                    model = HFModel(name, variants.skip_layers(whole.module, layers), tokens)
+                    model = HFModel(name, variants.skip_layers(whole.module, variant), tokens)
                     # Without the last layers alone, it computes what the first layers of the whole model do.
-                    if min(layers) == whole.layers - len(layers):
+                    if min(variant) == whole.layers - len(variant):
                         model.prefix_of = whole.name
                 check_forward(model)
                 self._models[key] = model
@@ -259,7 +267,7 @@ class Models:
 
     def hash(self, name: str) -> str | None:
         """A short hash of the weights, ``None`` if they are not local safetensors, as for a padded target."""
-        name = split_skip(name)[0]
+        name = split_variant(name)[0]
         if self._padded(name):
             return None
         where = self.where(name)
@@ -286,7 +294,7 @@ class Models:
         for name in chain:
             key, config = self._key(name), self.config(name)
             if key not in self._weights:
-                shares = split_skip(name)[1] is not None
+                shares = isinstance(split_variant(name)[1], tuple)
                 own = 0 if shares else memory.parameter_bytes(config, DTYPES[self.dtype], self.where(name))
                 self._weights[key] = own
             if self.loaded(name):
@@ -308,8 +316,8 @@ class Models:
 
     def _key(self, name: str) -> str:
         """Return the key of a model: a padded target is another model than the one of its checkpoint."""
-        base, layers = split_skip(name)
-        return skip_name(self.target if self._padded(base) else self.where(base), layers)
+        base, variant = split_variant(name)
+        return variant_name(self.target if self._padded(base) else self.where(base), variant)
 
     def _pad(self, module: torch.nn.Module) -> torch.nn.Module:
         try:

@@ -11,7 +11,7 @@ from hsd_viz.decoding.settings import DEFAULT_RULE, Sampling
 from hsd_viz.drafting import Memory
 from hsd_viz.engine.models import Models
 from hsd_viz.ladder.load import names
-from hsd_viz.stack import Stack, parse, skip_name, split_skip
+from hsd_viz.stack import Stack, parse, split_variant, variant_name
 from hsd_viz.words import check_budget, check_range, did_you_mean
 
 MAX_NEW_TOKENS = 100_000
@@ -36,8 +36,8 @@ class Request:
 
 def own_name(models: Models, name: str) -> str:
     """Return the name of a model itself: ``target`` is the target of ``models``."""
-    base, layers = split_skip(name)
-    return skip_name(models.target if base == "target" else base, layers)
+    base, variant = split_variant(name)
+    return variant_name(models.target if base == "target" else base, variant)
 
 
 def chain_of(models: Models, stack: Stack) -> list[str]:
@@ -74,7 +74,7 @@ def checked_request(
     if choosing := is_auto(parsed):
         parsed = candidates(parsed, models.base(chain_of(models, parsed)[-1]), names())
     named = chain_of(models, parsed)
-    if models.pad_layers and named[-1] != models.target:
+    if models.pad_layers and split_variant(named[-1])[0] != models.target:
         raise ValueError(
             f"'{written.strip()}' ends in {named[-1]}, which is not padded: "
             f"end it in target, which means {models.target}"

@@ -1,4 +1,4 @@
-"""Models made of another one's layers: with more of them, or without some.
+"""Models made of another one's layers: with more of them, without some, or with rounded weights.
 
 Cost-padded models give real, lossless runs at any chosen cost and acceptance. A residual layer whose output projections
 are zero adds nothing to the residual stream: a model with such layers appended has the same outputs at a higher cost.
@@ -6,7 +6,8 @@ Small noise in these projections changes the model, the more the larger it is. A
 therefore form a pair with any cost ratio and acceptance; the name of a padded model states its padding
 (:func:`padded_name`).
 
-Self-drafts leave out some of the target's own layers; the weights are shared.
+Self-drafts leave out some of the target's own layers; the weights are shared. Or they have the target's weights rounded
+to 8 bits: another model, nearly as good, that a processor reads in half the time.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from torch import nn
+    from torch import Tensor, nn
     from transformers import PreTrainedConfig
 
 
@@ -163,3 +164,48 @@ def _renumbered(part: nn.Module, place: int) -> nn.Module:
     if hasattr(part, "layer_idx"):
         found.layer_idx = place
     return found
+
+
+def rounded_rows(weight: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the rows of ``weight`` ``[N, K]`` as whole numbers from -127 to 127 (int8) and their scales ``[N]``.
+
+    A scale is the smallest power of two that gives a row's largest weight at most 7 bits. So the scaled numbers are
+    exact in any floating-point type, and are rounded to themselves.
+    """
+    import torch
+
+    top = weight.float().abs().amax(1)
+    # Within the normal numbers of float16, or a row of tiny weights could not be represented.
+    scales = torch.ldexp(torch.ones_like(top), torch.frexp(top).exponent.clamp_min(-7) - 7)
+    return (weight.float() / scales[:, None]).round_().clamp_(-127, 127).to(torch.int8), scales
+
+
+def rounded(module: nn.Module) -> nn.Module:
+    """Return ``module`` with the matrices of its linear layers rounded to 8 bits per row (:func:`rounded_rows`), and its
+    embedding only where that is one of them.
+
+    All other weights are shared with ``module``, which is not changed.
+
+    Raises:
+        ValueError: if it has matrices in other layers.
+    """
+    import torch
+    from torch import nn
+
+    made = {}
+    for part in module.modules():
+        if isinstance(part, nn.Linear):
+            with torch.no_grad():
+                numbers, scales = rounded_rows(part.weight)
+                weight = (numbers * scales[:, None]).to(part.weight.dtype)
+            made[id(part.weight)] = nn.Parameter(weight, requires_grad=False)
+        elif not isinstance(part, nn.Embedding) and any(p.ndim > 1 for p in part.parameters(recurse=False)):
+            raise ValueError(f"weights of a {type(part).__name__} cannot be rounded to 8 bits: only linear layers can")
+
+    def replaced(part: nn.Module) -> nn.Module:
+        found: Any = copy.copy(part)
+        found._parameters = {name: made.get(id(p), p) for name, p in part._parameters.items()}
+        found._modules = {name: None if p is None else replaced(p) for name, p in part._modules.items()}
+        return found
+
+    return replaced(module).eval()

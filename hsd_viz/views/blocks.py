@@ -16,7 +16,7 @@ from hsd_viz.stack import (
     Stack,
     StackError,
     parse,
-    split_skip,
+    split_variant,
 )
 from hsd_viz.views.doors import View
 from hsd_viz.views.linked import page_palette
@@ -119,7 +119,7 @@ def allowed(stack: Stack, names: Sequence[str] | None) -> Stack:
     """Return the stack. Raises: StackError: if it names a model not in ``names`` (``None``: any)."""
     options = stack.bottom.items if stack.bottom is not None and stack.bottom.name == "auto" else ()
     for name in (*(m.name for m in stack.models), *(item for item in options if item not in DRAFT_SOURCES["auto"])):
-        if names is not None and split_skip(name)[0] not in names:
+        if names is not None and split_variant(name)[0] not in names:
             use = f"use {', '.join(names)}; other models {OTHER_MODELS}"
             raise StackError(f"'{name}' is not allowed on this page: {use}")
     return stack

@@ -19,6 +19,7 @@ from hsd_viz.backends import Build, NativeModel, default_build
 from hsd_viz.backends.native import session as session_module
 from hsd_viz.backends.native import weights as weights_module
 from hsd_viz.decoding.model import HFModel
+from hsd_viz.ladder.variants import rounded
 
 pytestmark = pytest.mark.skipif(not default_build().wait(), reason=f"no native runtime: {default_build().reason}")
 
@@ -202,21 +203,27 @@ def test_bad_input_gets_a_sentence():
     assert session.length == 0
 
 
-@pytest.mark.parametrize("half", [torch.float16, torch.bfloat16], ids=str)
-@pytest.mark.parametrize("name", ["llama", "llama, biases, long heads", "llama, whole panels", "qwen3"])
-def test_weights_stored_in_16_bits_give_the_same_bits(build, monkeypatch, name, half):
-    """A float32 module with the values of a 16-bit checkpoint, stored in 16 and in 32 bits."""
-    module = copy.deepcopy(eager(name, torch.float32).module).to(half).float()
+def of_16_bits(module: torch.nn.Module, half: torch.dtype) -> torch.nn.Module:
+    module = copy.deepcopy(module).to(half).float()
     parameter = next(module.parameters())
     with torch.no_grad():  # the extremes of the type: its largest number, subnormal numbers, zeros of both signs
         tiny = torch.finfo(half).smallest_normal
         parameter[0, :5] = torch.tensor([torch.finfo(half).tiny, tiny / 4, -tiny / 2, 0.0, -0.0])
         parameter[1, 0] = torch.finfo(half).max if half == torch.float16 else 3.0
+    return module
+
+
+@pytest.mark.parametrize("type", [torch.float16, torch.bfloat16, torch.int8], ids=str)
+@pytest.mark.parametrize("name", ["llama", "llama, biases, long heads", "llama, whole panels", "qwen3"])
+def test_weights_stored_in_fewer_bits_give_the_same_bits(build, monkeypatch, name, type):
+    """A float32 module with the values of a 16-bit checkpoint, or rounded to 8 bits, stored as such and in 32 bits."""
+    whole = eager(name, torch.float32).module
+    module = rounded(whole) if type == torch.int8 else of_16_bits(whole, type)
     stored = NativeModel(HFModel("stored", module), build)
-    assert stored.storage == half
+    assert stored.storage == type
     monkeypatch.setattr(weights_module, "_storage", lambda tensors: torch.float32)
     wide = NativeModel(HFModel("wide", module), build)
-    assert wide.storage == torch.float32 and wide.weight_bytes == 2 * stored.weight_bytes
+    assert wide.storage == torch.float32 and wide.weight_bytes == (4 // type.itemsize) * stored.weight_bytes
     parents = random_tree(9, seed=5)
     pairs = []
     for one in (stored, wide):

@@ -157,7 +157,13 @@ def test_self_drafts_write_the_targets_text(runtime, plain):
     engine = load_engine(device="cpu", runtime=runtime)
     engine.wait_ready()
     expected = engine.run(PROMPT, "target", max_new_tokens=32).token_ids
-    for stack in ("target[skip=5]:3 > target", "target[skip=1,3]:2 > target", "db > target[skip=2]:3 > target"):
+    for stack in (
+        "target[skip=5]:3 > target",
+        "target[skip=1,3]:2 > target",
+        "db > target[skip=2]:3 > target",
+        "target[int8]:4 > target",
+        "nano:2 > target[int8]:3 > target",
+    ):
         trace = engine.run(PROMPT, stack, max_new_tokens=32)
         assert trace.token_ids == expected, stack
         check(trace)
@@ -176,3 +182,28 @@ def test_bad_layers_are_one_line(stack, says, capsys):
     assert main(["decode", "--stack", stack, "--prompt", "x", "--max-new-tokens", "4"]) == 2
     out, err = capsys.readouterr()
     assert out == "" and err.count("\n") == 1 and says in err
+
+
+def test_a_target_of_8_bits_is_a_model_of_its_own_that_every_runtime_decodes_alike():
+    """Its own plain decoding is the reference; the native runtime stores it in half the bytes of 16 bits."""
+    texts = []
+    for runtime in ("eager", "auto"):
+        engine = load_engine(device="cpu", runtime=runtime)
+        engine.wait_ready()
+        plain = engine.run(PROMPT, "target[int8]", max_new_tokens=32)
+        assert plain.meta["stack_resolved"] == "target[int8]"
+        drafted = engine.run(PROMPT, "db > small[int8]:3 > target[int8]", max_new_tokens=32)
+        check(drafted)
+        texts += [plain.token_ids, drafted.token_ids]
+    assert all(text == texts[0] for text in texts)
+    sizes = [engine.fast(name).weight_bytes for name in ("target", "target[int8]")]
+    assert sizes[1] * 2 == sizes[0]
+
+
+def test_a_model_without_linear_layers_cannot_be_rounded():
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    from hsd_viz.ladder.variants import rounded
+
+    with pytest.raises(ValueError, match="weights of a Conv1D cannot be rounded to 8 bits: only linear layers can"):
+        rounded(GPT2LMHeadModel(GPT2Config(n_layer=1, n_embd=8, n_head=1, vocab_size=20)))

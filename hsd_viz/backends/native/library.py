@@ -15,7 +15,8 @@ SLOTS = (
 
 
 class Shape(Structure):
-    """A model's measures. ``type`` is how weights are stored: 0 float32, 1 float64, 2 bfloat16, 3 float16.
+    """A model's measures. ``type`` is how weights are stored: 0 float32, 1 float64, 2 bfloat16, 3 float16,
+    4 matrices of 8-bit numbers with a scale per row, the rest float32.
 
     ``scale`` multiplies the attention scores.
     """
@@ -66,7 +67,7 @@ _FUNCTIONS = {
     "hsd_error": (c_char_p, []),
     "hsd_vector_bytes": (c_int, []),
     "hsd_model_new": (c_void_p, [POINTER(Shape)]),
-    "hsd_model_set": (c_int, [c_void_p, c_int, c_int, c_void_p]),
+    "hsd_model_set": (c_int, [c_void_p, c_int, c_int, c_void_p, c_void_p]),
     "hsd_model_window": (c_int, [c_void_p, c_int, c_int]),
     "hsd_model_bytes": (c_int64, [c_void_p]),
     "hsd_model_free": (None, [c_void_p]),

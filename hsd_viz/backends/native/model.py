@@ -35,7 +35,8 @@ class NativeModel:
     In float32 and float64 all arithmetic is of that type (norms in float32, as in transformers). With bfloat16 only the
     weights are: activations, sums and the cache are float32. Float32 weights that are exactly representable in 16 bits,
     as those of a float16 or bfloat16 checkpoint are, are stored in 16 bits (``storage``): half the bytes, and the same
-    results to the last bit, because widening is exact. Later changes of the module's weights have no effect.
+    results to the last bit, because widening is exact. So are those of a model rounded to 8 bits
+    (:func:`~hsd_viz.ladder.variants.rounded`), in 8 bits. Later changes of the module's weights have no effect.
 
     Raises:
         ValueError: if there is no native runtime here, the model has no native forward pass, or the packed model does

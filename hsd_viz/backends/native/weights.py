@@ -13,9 +13,11 @@ from transformers import LlamaForCausalLM, MistralForCausalLM
 
 from hsd_viz.backends.native.library import SLOTS, Shape, failure
 from hsd_viz.decoding.cache import capacity
+from hsd_viz.ladder.variants import rounded_rows
 
 #: How weights can be stored, with the number the library has for each.
-STORAGE = {torch.float32: 0, torch.float64: 1, torch.bfloat16: 2, torch.float16: 3}
+STORAGE = {torch.float32: 0, torch.float64: 1, torch.bfloat16: 2, torch.float16: 3, torch.int8: 4}
+_MATRICES = ("q", "k", "v", "o", "gate", "up", "down", "head")
 
 
 class PackedWeights:
@@ -28,7 +30,7 @@ class PackedWeights:
     def __init__(self, module: nn.Module, vocab_size: int, library: ctypes.CDLL) -> None:
         self.module, self.vocab_size, self.library = module, vocab_size, library
         self.compute = torch.float64 if module.dtype == torch.float64 else torch.float32
-        self.storage = _storage([tensor for _, _, tensor in self._tensors()])
+        self.storage = _storage([(slot, tensor) for _, slot, tensor in self._tensors()])
         self._lock = threading.Lock()
         self._angles: tuple[Tensor, Tensor] | None = None
         self.handle = self._pack()
@@ -68,10 +70,17 @@ class PackedWeights:
         if not handle:
             raise failure(self.library)
         for layer, slot, tensor in self._tensors():
-            held = tensor.detach().to(self.storage).contiguous()
+            scales = None
+            if self.storage != torch.int8:
+                held = tensor.detach().to(self.storage).contiguous()
+            elif slot in _MATRICES:
+                held, scales = rounded_rows(tensor.detach())
+            else:
+                held = tensor.detach().float().contiguous()
             if slot == "embedding":
                 self._embedding = held
-            if not self.library.hsd_model_set(handle, layer, SLOTS.index(slot), held.data_ptr()):
+            at = scales.data_ptr() if scales is not None else None
+            if not self.library.hsd_model_set(handle, layer, SLOTS.index(slot), held.data_ptr(), at):
                 raise failure(self.library)
         for layer, window in enumerate(self._windows()):
             self.library.hsd_model_window(handle, layer, window)
@@ -110,12 +119,21 @@ class PackedWeights:
 
 
 @torch.inference_mode()
-def _storage(tensors: list[Tensor]) -> torch.dtype:
-    """Return the smallest type that holds all ``tensors`` exactly: of float32 ones perhaps float16 or bfloat16."""
-    dtype = tensors[0].dtype
-    if dtype != torch.float32:
+def _storage(tensors: list[tuple[str, Tensor]]) -> torch.dtype:
+    """Return the smallest type that holds all ``tensors``, named by slot, exactly: of float32 ones perhaps float16,
+    bfloat16 or, in the matrices, 8 bits with a scale per row.
+    """
+    dtype = tensors[0][1].dtype
+    if dtype == torch.float64:
         return dtype
-    for half in (torch.float16, torch.bfloat16):
-        if all(torch.equal(tensor.to(half).to(dtype), tensor) for tensor in tensors):
+    if all(_is_rounded(tensor) for slot, tensor in tensors if slot in _MATRICES):
+        return torch.int8
+    for half in (torch.float16, torch.bfloat16) if dtype == torch.float32 else ():
+        if all(torch.equal(tensor.to(half).to(dtype), tensor) for _, tensor in tensors):
             return half
     return dtype
+
+
+def _is_rounded(weight: Tensor) -> bool:
+    numbers, scales = rounded_rows(weight)
+    return torch.equal(numbers * scales[:, None], weight.float())

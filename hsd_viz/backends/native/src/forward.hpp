@@ -223,6 +223,12 @@ template <class T, class W> class Sequence : public Session {
         }
     }
 
+    // A line of panel p, of 8-bit weights times their scales.
+    static INLINE void scaled(const Matrix<T, W>& a, T* line, int p) {
+        if constexpr (std::is_same_v<W, i8>)
+            for (int c = 0; c < PANEL<T>; ++c) line[c] *= a.scale[p * PANEL<T> + c];
+    }
+
     // y [m][ldy] = x [m][ldx] times the matrix, plus its bias, plus what y held if `add`.
     void linear(Team& team, const Matrix<T, W>& a, const T* x, size_t ldx, int rows, T* y, size_t ldy, bool add) {
         team.each(a.panels(), [&](int p) {
@@ -234,6 +240,7 @@ template <class T, class W> class Sequence : public Session {
                 for (int r = 0; r < here; ++r) {
                     T* from = out + r * PANEL<T>;
                     T* to = y + (m + r) * ldy + column;
+                    scaled(a, from, p);
                     if (!a.bias.empty())
                         for (int c = 0; c < columns; ++c) from[c] += a.bias[column + c];
                     if (add)
@@ -254,6 +261,8 @@ template <class T, class W> class Sequence : public Session {
                 multiply<T, W>(a.panel(2 * p + 1), a.depth, x + m * ldx, ldx, here, up);
                 for (int r = 0; r < here; ++r) {
                     T *g = gate + r * PANEL<T>, *u = up + r * PANEL<T>;
+                    scaled(a, g, 2 * p);
+                    scaled(a, u, 2 * p + 1);
                     if (!a.bias.empty()) {
                         const T* b = a.bias.data() + 2 * p * PANEL<T>;
                         for (int c = 0; c < PANEL<T>; ++c) g[c] += b[c];

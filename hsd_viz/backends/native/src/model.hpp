@@ -1,6 +1,7 @@
 // Weights of a Llama-shaped model in the order they are read, and the sequences that use them.
 #pragma once
 #include <memory>
+#include <type_traits>
 #include <vector>
 #include "attention.hpp"
 #include "panels.hpp"
@@ -49,7 +50,8 @@ struct Session {
 
 struct Model {
     virtual ~Model() = default;
-    virtual void set(int layer, int slot, const void* data) = 0;
+    // Rows of 8-bit weights have a scale each, a power of two: their products and sums are those of the scaled weights, exactly.
+    virtual void set(int layer, int slot, const void* data, const float* scales) = 0;
     virtual void window(int layer, int size) = 0;
     virtual Session* session() const = 0;
     virtual size_t bytes() const = 0;
@@ -58,7 +60,7 @@ struct Model {
 template <class T, class W> struct Matrix {
     Memory memory;
     int depth = 0, columns = 0;
-    std::vector<T> bias;  // empty, or as long as the panels are wide
+    std::vector<T> bias, scale;  // empty, or as long as the panels are wide
     int panels() const { return (columns + PANEL<T> - 1) / PANEL<T>; }
     const W* panel(int p) const { return memory.template as<W>() + (size_t)p * depth * PANEL<T>; }
     void shape(int k, int n) {
@@ -75,11 +77,12 @@ template <class T, class W> struct Layer {
 };
 
 template <class T, class W> struct Weights : Model {
+    using Rest = std::conditional_t<std::is_same_v<W, i8>, T, W>;  // what is not a matrix
     Shape shape;
     std::vector<Layer<T, W>> layers;
     Matrix<T, W> head;
     std::vector<T> final_norm;
-    const W* embedding = nullptr;  // [vocab][width], the caller's own
+    const Rest* embedding = nullptr;  // [vocab][width], the caller's own
 
     explicit Weights(const Shape& s) : shape(s), layers(s.layers) {
         const int q = s.heads * s.head_dim, kv = s.kv_heads * s.head_dim, wide = (int)round_up(s.inner, PANEL<T>);
@@ -92,24 +95,29 @@ template <class T, class W> struct Weights : Model {
         head.shape(s.width, s.vocab);
     }
 
-    void set(int at, int slot, const void* data) override {
-        const W* w = (const W*)data;
+    void set(int at, int slot, const void* data, const float* scales) override {
+        const Rest* w = (const Rest*)data;
         const Shape& s = shape;
         const size_t q = (size_t)s.heads * s.head_dim, kv = (size_t)s.kv_heads * s.head_dim;
         Layer<T, W>* layer = at < 0 ? nullptr : &layers.at(at);
+        // Numbers of rows [n] of a matrix, in the order of its panels' columns.
+        auto spread = [&](std::vector<T>& to, const Matrix<T, W>& m, const auto* from, size_t n, size_t column, size_t first, size_t stride) {
+            to.resize((size_t)m.panels() * PANEL<T>);
+            for (size_t i = 0; i < n; ++i) {
+                const size_t c = column + i;
+                to[(first + c / PANEL<T> * stride) * PANEL<T> + c % PANEL<T>] = widen(from[i]);
+            }
+        };
         auto fill = [&](Matrix<T, W>& m, size_t n, size_t column, size_t first, size_t stride) {
-            pack<T, W>(m.memory.template as<W>(), w, n, m.depth, column, first, stride);
+            pack<T, W>(m.memory.template as<W>(), (const W*)data, n, m.depth, column, first, stride);
+            if (scales) spread(m.scale, m, scales, n, column, first, stride);
         };
         auto copy = [&](std::vector<T>& to, size_t n) {
             to.resize(n);
             for (size_t i = 0; i < n; ++i) to[i] = widen(w[i]);
         };
         auto bias = [&](Matrix<T, W>& m, size_t n, size_t column, size_t first, size_t stride) {
-            m.bias.resize((size_t)m.panels() * PANEL<T>);
-            for (size_t i = 0; i < n; ++i) {
-                const size_t c = column + i;
-                m.bias[(first + c / PANEL<T> * stride) * PANEL<T> + c % PANEL<T>] = widen(w[i]);
-            }
+            spread(m.bias, m, w, n, column, first, stride);
         };
         switch (slot) {
             case Q: return fill(layer->qkv, q, 0, 0, 1);

@@ -29,12 +29,13 @@ API Model* hsd_model_new(const Shape* shape) {
             case 1: return new Weights<double, double>(*shape);
             case 2: return new Weights<float, bf16>(*shape);
             case 3: return new Weights<float, f16>(*shape);
+            case 4: return new Weights<float, i8>(*shape);
         }
         throw std::invalid_argument("no such type");
     });
 }
-API int hsd_model_set(Model* model, int layer, int slot, const void* data) {
-    return guarded(0, [&] { return model->set(layer, slot, data), 1; });
+API int hsd_model_set(Model* model, int layer, int slot, const void* data, const float* scales) {
+    return guarded(0, [&] { return model->set(layer, slot, data, scales), 1; });
 }
 API int hsd_model_window(Model* model, int layer, int size) {
     return guarded(0, [&] { return model->window(layer, size), 1; });

@@ -44,6 +44,9 @@ struct bf16 {
 struct f16 {
     uint16_t bits;
 };
+struct i8 {
+    int8_t value;
+};
 
 // The aligned() attribute is that of one element: any address may be loaded from.
 typedef float f32v __attribute__((vector_size(VECTOR_BYTES), aligned(4), may_alias));
@@ -52,6 +55,7 @@ typedef int32_t i32v __attribute__((vector_size(VECTOR_BYTES), aligned(4), may_a
 typedef uint32_t u32v __attribute__((vector_size(VECTOR_BYTES), aligned(4), may_alias));
 typedef int64_t i64v __attribute__((vector_size(VECTOR_BYTES), aligned(8), may_alias));
 typedef uint16_t u16v __attribute__((vector_size(VECTOR_BYTES / 2), aligned(2), may_alias));
+typedef int8_t i8v __attribute__((vector_size(VECTOR_BYTES / 4), aligned(1), may_alias));
 
 template <class T> struct Vector;
 template <> struct Vector<float> {
@@ -83,6 +87,14 @@ INLINE f32v load(const f16* p) {
 }
 #endif
 INLINE f32v load(const bf16* p) { return (f32v)(__builtin_convertvector(*(const u16v*)p, u32v) << 16); }
+// Left to the compiler, the conversion went through 16-bit numbers.
+#if defined(__AVX512F__)
+INLINE f32v load(const i8* p) { return (f32v)_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i*)p))); }
+#elif defined(__AVX2__)
+INLINE f32v load(const i8* p) { return (f32v)_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i*)p))); }
+#else
+INLINE f32v load(const i8* p) { return __builtin_convertvector(*(const i8v*)p, f32v); }
+#endif
 INLINE void store(float* p, f32v v) { *(f32v*)p = v; }
 INLINE void store(double* p, f64v v) { *(f64v*)p = v; }
 
