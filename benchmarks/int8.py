@@ -53,10 +53,19 @@ def main(argv: list[str] | None = None) -> int:
             module = load_model(name)
             pair = (module, rounded(module))
             native = {kind: NativeModel(HFModel(name, m)) for kind, m in zip(("as_shipped", "int8"), pair, strict=True)}
-            row = {"model": name, **loss(pair, texts), "milliseconds": measure(native, context=a.context, repeats=a.repeats)}
+            row = {
+                "model": name,
+                **loss(pair, texts),
+                "milliseconds": measure(native, context=a.context, repeats=a.repeats),
+            }
             row |= {"weight_bytes": {kind: model.weight_bytes for kind, model in native.items()}}
-            ratios = [f"{n} {row['milliseconds']['as_shipped'][n] / ms:.2f}" for n, ms in row["milliseconds"]["int8"].items()]
-            print(f"{name}: {row['bits_per_token']:.4f} bits per token, rounded {row['bits_per_token_int8']:.4f}, ", end="")
+            ratios = [
+                f"{n} {row['milliseconds']['as_shipped'][n] / ms:.2f}" for n, ms in row["milliseconds"]["int8"].items()
+            ]
+            print(
+                f"{name}: {row['bits_per_token']:.4f} bits per token, rounded {row['bits_per_token_int8']:.4f}, ",
+                end="",
+            )
             print(f"overlap {row['overlap']:.4f}; times as fast over tokens: {', '.join(ratios)}")
             found.append(row)
         write(a.json, {"machine": describe(1), "suite": suite.name, "models": found})

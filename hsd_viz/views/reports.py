@@ -44,7 +44,7 @@ def measured_file(name: str) -> Path | None:
 
 
 def saved_reports() -> list[Saved]:
-    """Return the project's reports; other files are skipped."""
+    """Return the project's reports in the order of their ``README.md``; other files are skipped."""
     folder = next((f for f in FOLDERS if f.is_dir()), None)
     found, purposes = [], purposes_in(folder) if folder else {}
     for path in sorted(folder.glob("*.json"), key=lambda p: p.stem) if folder else ():
@@ -52,8 +52,8 @@ def saved_reports() -> list[Saved]:
             found.append(Saved(title_of(report_of(path.read_bytes(), path.name)), path, purposes.get(path.name, "")))
         except (OSError, ValueError):
             continue
-    # Reports on held-out prompts come first.
-    return sorted(found, key=lambda s: not s.path.stem.startswith("heldout"))
+    places = {name: place for place, name in enumerate(purposes)}
+    return sorted(found, key=lambda s: places.get(s.path.name, len(places)))
 
 
 def purposes_in(folder: Path) -> dict[str, str]:
