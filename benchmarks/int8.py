@@ -49,7 +49,7 @@ def main(argv: list[str] | None = None) -> int:
         suite, tokenizer = prompts_of(a.suite, a.prompts), Models("target", "cpu", None, False).text("target").tokenizer
         texts = [tokenizer(prompt.text)["input_ids"][-400:] for prompt in suite.prompts]
         found = []
-        for name in NAMES:
+        for name in reversed(NAMES):
             module = load_model(name)
             pair = (module, rounded(module))
             native = {kind: NativeModel(HFModel(name, m)) for kind, m in zip(("as_shipped", "int8"), pair, strict=True)}
