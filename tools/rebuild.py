@@ -30,8 +30,6 @@ _OWN = ("db > target", "auto > target", "nano:4 > target", "small:4 > target", "
         "db > small:3 > target")  # fmt: skip
 _BASELINES = ("hd > target", "lookup > target", "sam > target", "suffix > target", "ngram-cache > target",
               "recycling > target", "retrieval > target")  # fmt: skip
-#: A target with its weights rounded to 8 bits, plain and with databases, and as the target's own draft.
-_ROUNDED = ("target[int8]", "db > target[int8]", "target[int8]:4 > target", "db > target")
 _RIVALS = ("hf-generate", "hf-lookup", "hf-assistant[nano]")
 _TEMPERATURES = {"t07": "0.7", "t1": "1", "greedy": "0"}
 #: Costs and agreements of the targets; at the everyday temperature only the shipped drafts, at more costs.
@@ -84,7 +82,9 @@ def commands() -> dict[str, list[str]]:
         found[f"python-{part}-cpu"] = _bench("python", ("db > target", *_BASELINES), t, "--state", "both")
     for part, more in _GRIDS.items():
         found[f"grid-{part}-cpu"] = _words("benchmarks.grid", temperature=_TEMPERATURES[part], **more)
-    found["int8-t07-cpu"] = _bench("heldout", _ROUNDED, "0.7")
+    rounded = ("db > target", "small:4 > target")
+    found["int8-target-t07-cpu"] = _bench("heldout", rounded, "0.7", "--target", "target[int8]")
+    found["int8-draft-t07-cpu"] = _bench("heldout", ("target[int8]:4 > target", "target[int8]:8 > target"), "0.7")
     found |= {f"curves-{m}-cpu": _words("benchmarks.curves", model=m) for m in ("target", "small", "nano")}
     return found | {
         name: [f"benchmarks.{name.removesuffix('-cpu')}"]

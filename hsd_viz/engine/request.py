@@ -36,6 +36,8 @@ class Request:
 
 def own_name(models: Models, name: str) -> str:
     """Return the name of a model itself: ``target`` is the target of ``models``."""
+    if name == models.target:
+        return name
     base, variant = split_variant(name)
     return variant_name(models.target if base == "target" else base, variant)
 

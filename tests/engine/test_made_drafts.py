@@ -187,6 +187,8 @@ def test_bad_layers_are_one_line(stack, says, capsys):
 def test_a_target_of_8_bits_is_a_model_of_its_own_that_every_runtime_decodes_alike():
     """Its own plain decoding is the reference; the native runtime stores it in half the bytes of 16 bits."""
     texts = []
+    with pytest.raises(ValueError, match="would draft for itself"):
+        load_engine("target[int8]", device="cpu").run(PROMPT, "target[int8]:2 > target", max_new_tokens=4)
     for runtime in ("eager", "auto"):
         engine = load_engine(device="cpu", runtime=runtime)
         engine.wait_ready()
