@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hsd_viz.cli import arguments, traces
-from hsd_viz.cli.arguments import folder_name, option
+from hsd_viz.cli.arguments import folder_name, number, option
 from hsd_viz.ladder.training.recipe import PROFILES, STAGES
 
 _EPILOG = """\
@@ -39,10 +39,10 @@ def add(commands: argparse._SubParsersAction) -> None:
     add = action("evaluate", "measure a ladder", "Measure a trained ladder and print its goals.", run_evaluate)
     add("--trained DIR", "the folder of the training run", Path, required=True)
     add("--weights DIR", "the models to measure (default: those trained in DIR)", Path)
-    add("--windows N", "windows of held-out text (default 48)", int, default=48)
+    add("--windows N", "windows of held-out text (default 48)", number(1, 100_000), default=48)
     add("--before FILE", "an evaluation.json to print beside the result", Path)
     add("--out FILE", "write the result here, not beside the models", Path)
-    add("--threads N", "CPU threads", int)
+    add("--threads N", "CPU threads", number(1, 1024))
     about = (
         "Rebuild what depends on the shipped weights, in a checkout of the project. An interrupted rebuild resumes; parts "
         "that are named are always rebuilt."
@@ -65,9 +65,9 @@ def _add_train(add: Callable[..., Any]) -> None:
     add("--stages A,B", "which of target and drafts (default both)", default=",".join(STAGES))
     add("--steps STAGE=N", "steps of a stage instead of the profile's", action="append", default=[])
     add("--tokenizer DIR", "use this tokenizer instead of training one", Path)
-    add("--seed N", "seed of the initial weights and the text order (default 0)", int, default=0)
+    add("--seed N", "seed of the initial weights and the text order (default 0)", number(0, 2**63 - 1), default=0)
     add("--device", "default cpu", choices=("cpu", "cuda"), default="cpu")
-    add("--threads N", "CPU threads", int)
+    add("--threads N", "CPU threads", number(1, 1024))
     add("--minutes N", "time limit; the training is shortened to fit", float)
     add("--fresh", "start again instead of resuming", action="store_true")
     add("--corpus FILE", "use this packed corpus instead of this environment's", Path)
