@@ -222,8 +222,8 @@ def test_benchmarks_are_the_projects_own_or_a_file(page):
     speed = [
         "Speed-up over plain decoding",
         "Speed-up by prompt",
-        "Results by kind of text, greedy",
-        "Speed by latency and acceptance, greedy",
+        "Results by kind of text, temperature 0.7",
+        "Speed by latency and acceptance, temperature 0.7",
     ]
     assert titles(bench.report) == speed and "db > target" in speedup.drawn["layout"]["yaxis"]["ticktext"]
     spelled = bench.report.children[3].value
