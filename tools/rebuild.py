@@ -88,7 +88,7 @@ def commands() -> dict[str, list[str]]:
     found |= {f"curves-{m}-cpu": _words("benchmarks.curves", model=m) for m in ("target", "small", "nano")}
     return found | {
         name: [f"benchmarks.{name.removesuffix('-cpu')}"]
-        for name in ("int8-cpu", "rules-cpu", "budgets", "reference", "ablation")
+        for name in ("int8-cpu", "drafts-cpu", "rules-cpu", "budgets", "reference", "ablation")
     }
 
 
