@@ -9,7 +9,7 @@ from hsd_viz.bench.page import page
 from hsd_viz.bench.report import read_report
 from hsd_viz.bench.verdict import answer, ranked
 
-SAVED = Path(__file__).resolve().parents[2] / "docs" / "bench" / "heldout-greedy-cpu.json"
+SAVED = Path(__file__).resolve().parents[2] / "docs" / "bench" / "heldout-t07-cpu.json"
 
 
 @pytest.mark.parametrize("width", [420, 820, 1400])
