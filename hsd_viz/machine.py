@@ -11,6 +11,9 @@ from hsd_viz.serialize import to_dict
 from hsd_viz.version import __version__
 from hsd_viz.words import counted
 
+#: Most CPU threads that can be asked for.
+MAX_THREADS = 1024
+
 
 @dataclass(frozen=True, slots=True)
 class Machine:

@@ -10,6 +10,7 @@ from typing import Any
 from hsd_viz.cli import arguments, traces
 from hsd_viz.cli.arguments import folder_name, number, option
 from hsd_viz.ladder.training.recipe import PROFILES, STAGES
+from hsd_viz.machine import MAX_THREADS
 
 _EPILOG = """\
 examples:
@@ -42,7 +43,7 @@ def add(commands: argparse._SubParsersAction) -> None:
     add("--windows N", "windows of held-out text (default 48)", number(1, 100_000), default=48)
     add("--before FILE", "an evaluation.json to print beside the result", Path)
     add("--out FILE", "write the result here, not beside the models", Path)
-    add("--threads N", "CPU threads", number(1, 1024))
+    add("--threads N", "CPU threads", number(1, MAX_THREADS))
     about = (
         "Rebuild what depends on the shipped weights, in a checkout of the project. An interrupted rebuild resumes; parts "
         "that are named are always rebuilt."
@@ -67,7 +68,7 @@ def _add_train(add: Callable[..., Any]) -> None:
     add("--tokenizer DIR", "use this tokenizer instead of training one", Path)
     add("--seed N", "seed of the initial weights and the text order (default 0)", number(0, 2**63 - 1), default=0)
     add("--device", "default cpu", choices=("cpu", "cuda"), default="cpu")
-    add("--threads N", "CPU threads", number(1, 1024))
+    add("--threads N", "CPU threads", number(1, MAX_THREADS))
     add("--minutes N", "time limit; the training is shortened to fit", float)
     add("--fresh", "start again instead of resuming", action="store_true")
     add("--corpus FILE", "use this packed corpus instead of this environment's", Path)

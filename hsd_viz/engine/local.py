@@ -31,12 +31,12 @@ from hsd_viz.engine.models import Models
 from hsd_viz.engine.request import Request, chain_of, checked_request, own_name
 from hsd_viz.ladder.load import names, weights_dir
 from hsd_viz.latency.mixture import Mixture
+from hsd_viz.machine import MAX_THREADS
 from hsd_viz.stack import DraftSource, Stack, parse
 from hsd_viz.trace import Event, Stage
 from hsd_viz.words import check_range
 
 DEFAULT_LOOKAHEAD = 4
-MAX_THREADS = 1024
 #: The widest forward pass that is captured before a decode; wider ones are when they are first needed.
 WARM_WIDTH = 24
 
