@@ -53,20 +53,13 @@ def main(argv: list[str] | None = None) -> int:
             module = load_model(name)
             pair = (module, rounded(module))
             native = {kind: NativeModel(HFModel(name, m)) for kind, m in zip(("as_shipped", "int8"), pair, strict=True)}
-            row = {
-                "model": name,
-                **loss(pair, texts),
-                "milliseconds": measure(native, context=a.context, repeats=a.repeats),
-            }
-            row |= {"weight_bytes": {kind: model.weight_bytes for kind, model in native.items()}}
-            ratios = [
-                f"{n} {row['milliseconds']['as_shipped'][n] / ms:.2f}" for n, ms in row["milliseconds"]["int8"].items()
-            ]
-            print(
-                f"{name}: {row['bits_per_token']:.4f} bits per token, rounded {row['bits_per_token_int8']:.4f}, ",
-                end="",
-            )
-            print(f"overlap {row['overlap']:.4f}; times as fast over tokens: {', '.join(ratios)}")
+            row = {"model": name, **loss(pair, texts)}
+            row["milliseconds"] = measure(native, context=a.context, repeats=a.repeats)
+            row["weight_bytes"] = {kind: model.weight_bytes for kind, model in native.items()}
+            before, after = (row["milliseconds"][kind] for kind in ("as_shipped", "int8"))
+            ratios = ", ".join(f"{n} {before[n] / after[n]:.2f}" for n in after)
+            bits = f"{row['bits_per_token']:.4f} bits per token, rounded {row['bits_per_token_int8']:.4f}"
+            print(f"{name}: {bits}, overlap {row['overlap']:.4f}; times as fast over tokens: {ratios}")
             found.append(row)
         write(a.json, {"machine": describe(1), "suite": suite.name, "models": found})
 

@@ -213,8 +213,16 @@ def rounded() -> str:
     if not all((BENCH / f"{name}.json").exists() for name in ("int8-cpu", "int8-target-t07-cpu", "int8-draft-t07-cpu")):
         return "Not measured yet."
     models = read("int8-cpu")["models"]
-    widths = [w for w in models[0]["milliseconds"]["int8"] if w.isdigit()]
-    head = ["times as fast, by tokens", *widths, "bits per token", "rounded", "overlap of the rows", "weights, MB"]
+    widths = [w for w in models[0]["milliseconds"]["int8"] if w.isdigit() or w == "step"]
+    head = [
+        "times as fast, by tokens",
+        *widths[:-1],
+        "a token decoded",
+        "bits per token",
+        "rounded",
+        "overlap of the rows",
+        "weights, MB",
+    ]
     body = []
     for row in models:
         ms, sizes = row["milliseconds"], row["weight_bytes"]
