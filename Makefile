@@ -7,6 +7,8 @@ VENV ?= .venv
 PIP = $(VENV)/bin/python -m pip --disable-pip-version-check --no-input
 INSTALL = $(PIP) install -qq --root-user-action=ignore -c constraints.txt
 PYTEST = HF_HUB_OFFLINE=1 $(VENV)/bin/python -m pytest -q $(PYTEST_ARGS)
+GPU = $(shell nvidia-smi -L 2>/dev/null | head -1)
+comma = ,
 CHROMIUM = $(firstword $(foreach name,chromium chromium-browser google-chrome,$(shell command -v $(name) 2>/dev/null)))
 
 .PHONY: dashboard test test-full check views views-check docs chromium
@@ -39,8 +41,8 @@ docs: $(VENV)/.docs-ready  ## build the documentation in site/
 
 js/node_modules/.ready: js/package.json js/package-lock.json
 	@command -v npm >/dev/null || { echo 'npm is missing: install node 20 or newer, for example with apt-get install nodejs npm' >&2; exit 1; }
-	@# Not npm ci: it refuses a lock file without the optional packages of other platforms.
-	cd js && npm install --no-save --silent --no-audit --no-fund
+	@# A linked folder belongs to another checkout: npm ci would empty it.
+	test -L js/node_modules || (cd js && npm ci --silent --no-audit --no-fund)
 	@touch $@
 
 chromium:
@@ -52,8 +54,10 @@ $(VENV)/bin/python:
 	@'$(PYTHON)' -c 'import ensurepip, venv' 2>/dev/null || { echo 'the venv module of $(PYTHON) is missing: install it with apt-get install python3-venv' >&2; exit 1; }
 	'$(PYTHON)' -m venv $(VENV)
 
+# The shipped models need no torch. It is for Hugging Face models (MODELS=1) and for GPUs.
 $(VENV)/.dashboard-ready: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(INSTALL) -e '.[models,app]'
+	$(INSTALL) -e '.[$(if $(MODELS)$(GPU),models$(comma))app]'
+	@$(VENV)/bin/python -m hsd_viz.native.build
 	@touch $@
 
 $(VENV)/.test-ready: pyproject.toml constraints.txt | $(VENV)/bin/python

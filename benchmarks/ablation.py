@@ -39,8 +39,7 @@ def ablation_stacks() -> tuple[str, ...]:
     """Return plain decoding, ``db`` and ``hd`` with every subset of the databases in every order, and the baselines."""
     orders = [order for n in range(1, len(DATABASES) + 1) for order in itertools.permutations(DATABASES, n)]
     subsets = (f"{name}[{','.join(order)}] > target" for name in ("db", "hd") for order in orders)
-    window = "hd[context,model,statistics,window] > target"
-    return ("target", *subsets, window, *(f"{name} > target" for name in BASELINES))
+    return ("target", *subsets, *(f"{name} > target" for name in BASELINES))
 
 
 def run_ablation(

@@ -37,7 +37,6 @@ BOTTOMS = (
     "db[context]",
     "db[context,logits]",
     "hd",
-    "hd[context,model,statistics,window]",
     "lookup",
     "lookup[original]",
     "sam",
@@ -45,7 +44,6 @@ BOTTOMS = (
     "recycling",
     "retrieval",
     "ngram-cache",
-    "ngram-mod[short]",
 )
 SEED = 0
 

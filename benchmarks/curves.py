@@ -3,8 +3,8 @@
 
 Native and eager runs are interleaved. The first runs of a turn are discarded, because they find the other model's data
 in the processor caches. Each figure is the median of its runs. ``prefill`` feeds its tokens to an empty cache and
-requests one row; every other width is fed behind ``--context`` tokens and requests all rows, as a verification does.
-``step`` is the time per token of a greedy draft, sampled in one call (native) or by forward passes (eager).
+needs no row; every other width is fed behind ``--context`` tokens and requests all rows, as a verification does.
+``step`` is the time per token of a greedy draft.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ from typing import Any
 import torch
 
 from benchmarks.harness import arguments, command, write
-from hsd_viz.backends.native.model import NativeModel
-from hsd_viz.decoding.model import CachedModel, HFModel, Model
+from hsd_viz.decoding.session import Model
 from hsd_viz.decoding.settings import Sampling
-from hsd_viz.ladder.load import load_model
+from hsd_viz.ladder.load import NAMES, load_model, model_path
+from hsd_viz.native.model import NativeModel
+from hsd_viz.native.weights import STORAGE, load
+from hsd_viz.torch_models.eager import HFModel
 
 WIDTHS = (1, 2, 3, 4, 6, 8, 12, 16)
 _DRAFT = 8
@@ -38,7 +40,7 @@ def measure(
     ).tolist()
     sessions = {name: model.session() for name, model in models.items()}
     for session in sessions.values():
-        session.forward(ids[:context], 1)
+        session.feed(ids[:context])
     times: dict[str, dict[str, list[float]]] = {name: {} for name in models}
 
     def take(name: str, key: str, run: Callable[[], Any], share: int = 1) -> None:
@@ -53,19 +55,11 @@ def measure(
             for name, session in sessions.items():
                 take(name, str(width), lambda s=session, w=width: s.forward(ids[:w], w))
         for name, session in sessions.items():
-            take(name, "step", lambda s=session: _draft(s, ids[0]), _DRAFT)
+            take(name, "step", lambda s=session: s.sample(ids[:1], _DRAFT, Sampling(), None, frozenset()), _DRAFT)
         if prefill and repeat % 10 == 0:
             for name, model in models.items():
-                take(name, "prefill", lambda m=model: m.session().forward(ids[:prefill], 1))
+                take(name, "prefill", lambda m=model: m.session().feed(ids[:prefill]))
     return {name: {key: median(runs) for key, runs in by_key.items()} for name, by_key in times.items()}
-
-
-def _draft(session: CachedModel, token: int) -> None:
-    if session.can_sample:
-        session.sample([token], _DRAFT, Sampling(), [], frozenset())
-        return
-    for _ in range(_DRAFT):
-        token = int(session.forward([token], 1).argmax())
 
 
 def _ms(run: Callable[[], Any]) -> float:
@@ -88,16 +82,17 @@ def main(argv: list[str] | None = None) -> int:
     """Measure, print the table, and with ``--json`` write the figures."""
     parser = arguments("curves", __doc__, threads=1, context=300, repeats=10)
     parser.add_argument("--model", default="target", help="a ladder name or a checkpoint's folder (default target)")
-    parser.add_argument("--dtype", default="float32", choices=("float32", "float64", "bfloat16"))
+    parser.add_argument("--dtype", default="int8", choices=tuple(STORAGE), help="of the native runtime (default int8)")
     parser.add_argument("--prefill", type=int, default=512, help="tokens of the prefill, 0 skips it (default 512)")
 
     def work(a) -> None:
         torch.set_num_threads(a.threads)
-        eager = HFModel(a.model, load_model(a.model, dtype=a.dtype))
+        wide = "float32" if a.dtype == "int8" else a.dtype
+        eager = HFModel(a.model, load_model(a.model, dtype=wide))
         longest = max(a.context + max(*WIDTHS, _DRAFT), a.prefill)
         if eager.positions is not None and longest > eager.positions:
             raise ValueError(f"{a.model} has a context of {eager.positions} tokens, but {longest} are needed")
-        native = NativeModel(eager)
+        native = NativeModel(load(model_path(a.model) if a.model in NAMES else a.model, a.dtype))
         measured = measure({"native": native, "eager": eager}, context=a.context, prefill=a.prefill, repeats=a.repeats)
         threads = f"{a.threads} thread{'s' * (a.threads > 1)}"
         size = f"{native.weight_bytes / 1e6:.1f} MB of weights"

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from hsd_viz.disk import write_whole
 
 if TYPE_CHECKING:
-    from hsd_viz.ladder.training.corpus import SourceFile
+    from training.corpus import SourceFile
 
 
 _LEXICAL = re.compile(r"\w+|\s+|[^\w\s]")
@@ -103,7 +103,7 @@ def collect(files: Sequence[SourceFile] | None) -> tuple[list[Source], bytes, li
     from the recorded one.
     """
     from hsd_viz.ladder.load import weights_dir
-    from hsd_viz.ladder.training import corpus
+    from training import corpus
 
     everything = corpus.collect() if files is None else files
     trained = b"\0".join(f.text.encode() for f in corpus.train_files(everything))

@@ -2,7 +2,7 @@
 
     python -m benchmarks.grid --json OUT [--resume]
 
-The targets are cost-padded models (:mod:`hsd_viz.ladder.variants`): the shipped target with additional residual layers
+The targets are cost-padded models (:mod:`benchmarks.padding`): the shipped target with additional residual layers
 (real cost, the same output), and with noise in these layers, which lowers the agreement with the draft models.
 ``--noise`` is the noise of all padding layers together: each of N layers gets it divided by the square root of N, so a
 column of the grid has about the same acceptance at every cost. ``base`` among the draft models is the unpadded target:
@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
@@ -28,13 +29,13 @@ import hsd_viz
 from benchmarks.grid_point import measure_point
 from benchmarks.grid_text import COMPARED, table
 from benchmarks.harness import arguments, command, numbers, resumed, say, write
+from benchmarks.padding import check_padding, padded_name, save_padded
 from hsd_viz.bench.plan import split
 from hsd_viz.calibration.calibrate import TARGET
 from hsd_viz.cli.arguments import add_ray
 from hsd_viz.cluster import Part, sweep
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.ladder.load import model_path
-from hsd_viz.ladder.variants import check_padding
 from hsd_viz.machine import describe
 from hsd_viz.prompts.suites import Suite, load_suite
 from hsd_viz.terminal import Progress
@@ -115,11 +116,15 @@ def _point(work: tuple, progress: Callable[[Progress], None] = lambda p: None) -
     settings, (layers, noise), texts, others = work
     sampling = Sampling(settings["temperature"], seed=settings["seed"])
     options = {"threads": settings["threads"], "runtime": settings["runtime"]}
-    engine = hsd_viz.load_engine(settings["target"], device="cpu", pad_layers=layers, pad_noise=noise, **options)
     drafts = drafts_for(settings["drafts"], settings["target"], layers)
     asked = {name: settings[name] for name in ("tokens", "calibration_tokens", "repeats", "clock")}
-    point = measure_point(engine, drafts, texts, others, sampling, **asked, progress=progress)
-    return _renamed(point) if point is not None and settings["target"] == TARGET else point
+    with tempfile.TemporaryDirectory() as folder:
+        engine = hsd_viz.load_engine(save_padded(settings["target"], layers, noise, folder), device="cpu", **options)
+        point = measure_point(engine, drafts, texts, others, sampling, **asked, progress=progress)
+    if point is None:
+        return None
+    about = {"target": padded_name(settings["target"], layers, noise), "pad_layers": layers, "pad_noise": noise}
+    return about | (_renamed(point) if settings["target"] == TARGET else point)
 
 
 def _shortened(suite: Suite, characters: int) -> Suite:

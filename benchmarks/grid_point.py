@@ -19,11 +19,9 @@ from hsd_viz.bench.report import figures
 from hsd_viz.calibration.calibrate import TARGET, WARM_UP_TOKENS, Workload, at, calibrate
 from hsd_viz.calibration.store import StoredCalibration
 from hsd_viz.decoding.settings import Sampling
-from hsd_viz.latency.affine import MOST, stack_of
 from hsd_viz.latency.inputs import Calibration
-from hsd_viz.latency.mixture import MixedLaw, Mixture
-from hsd_viz.latency.select import refine
-from hsd_viz.latency.vectorised import Prediction
+from hsd_viz.latency.law import MOST, Law, Prediction
+from hsd_viz.latency.select import best_lookaheads, join
 from hsd_viz.machine import load_average
 from hsd_viz.prompts.suites import Suite
 from hsd_viz.serialize import to_dict
@@ -60,17 +58,14 @@ class Picks:
         return (self.plain, *self.single, *self.models[:2], *alone, *self.databases[:1])
 
 
-def picks(mixture: Mixture, drafts: Sequence[str], *, bottom: str | None = DATABASE, most: int = MOST) -> Picks:
+def picks(calibration: Calibration, drafts: Sequence[str], *, bottom: str | None = DATABASE, most: int = MOST) -> Picks:
     """Return the best lookaheads by the law for every subset of ``drafts`` (smallest first), with and without
     ``bottom``.
     """
-    law = MixedLaw(mixture)
+    law = Law(calibration)
 
     def best(below: str | None, chosen: tuple[str, ...]) -> Prediction:
-        at = (min(_START, most),) * len(chosen)
-        begun = law.predict(stack_of(below, tuple(zip(chosen, at, strict=True)), TARGET)).ms_per_token
-        found = refine(law, (below, chosen), (begun, at), most)[1] if chosen else ()
-        return law.predict(stack_of(below, tuple(zip(chosen, found, strict=True)), TARGET))
+        return law.predict(join((below, chosen), best_lookaheads(law, (below, chosen), most), TARGET))
 
     def ranked(below: str | None, sizes: Sequence[int]) -> tuple[Prediction, ...]:
         return tuple(
@@ -104,7 +99,7 @@ def needed(calibration: Calibration, drafts: Sequence[str]) -> dict[str, Any] | 
             edges = {
                 pair: e.shifted(by) if pair[1] != calibration.target else e for pair, e in calibration.edges.items()
             }
-            found = picks(Mixture(replace(calibration, costs=costs, edges=edges)), drafts, bottom=None)
+            found = picks(replace(calibration, costs=costs, edges=edges), drafts, bottom=None)
             row.append(found.single[0].ms_per_token / found.models[0].ms_per_token)
         gain.append(row)
     return {"cheaper": list(CHEAPER), "closer": list(CLOSER), "gain": gain}
@@ -130,7 +125,7 @@ def measure_point(
     stored = calibrate(engine, work, progress=progress)
     if stored is None or not stored.complete:
         return None
-    found = picks(stored.mixture, drafts)
+    found = picks(stored.calibration, drafts)
     predicted = {p.stack: p for p in found.measured}
     outputs = measured(engine, tuple(predicted), others, sampling, tokens=tokens, repeats=repeats, progress=progress)
     if not all(any(o.timed_tokens for o in runs) for runs in outputs[clock].values()):
@@ -144,10 +139,6 @@ def measure_point(
         "databases_over_database_alone": (found.databases, found.database_alone and found.database_alone.stack),
     }
     return {
-        "target": engine.models.target,
-        "note": engine.models.padding_note,
-        "pad_layers": engine.models.pad_layers,
-        "pad_noise": engine.models.pad_noise,
         **_costs(stored, drafts),
         "acceptance": _acceptance(stored),
         "overlap": overlap(engine, drafts, others),
@@ -222,7 +213,7 @@ def overlap(engine: LocalEngine, drafts: Sequence[str], suite: Suite) -> dict[st
 
     def rows(name: str) -> torch.Tensor:
         with torch.inference_mode():
-            return torch.cat([torch.softmax(engine.model(name)(one).logits[0].float(), -1) for one in ids])
+            return torch.cat([torch.softmax(engine.module(name)(one).logits[0].float(), -1) for one in ids])
 
     p = rows(TARGET)
     return {name: float(torch.minimum(p, rows(name)).sum(-1).mean()) for name in drafts}
@@ -240,13 +231,14 @@ def _costs(stored: StoredCalibration, drafts: Sequence[str]) -> dict[str, Any]:
     """Return the costs of draft tokens and of the target's forward pass in rounds (ms and relative), and of
     wider ones.
     """
-    curve = stored.calibration.costs[TARGET].verifying(16)
+    target = stored.calibration.costs[TARGET]
+    step = target.verifying(1)
     # A launch drafts several tokens at once: its cost is divided by a typical number of them.
     ms = {name: stored.calibration.costs[name].alone(_START) / _START for name in drafts}
     return {
-        "ms_per_forward": {**ms, TARGET: float(curve[1])},
-        "cost_ratio": {name: value / float(curve[1]) for name, value in ms.items()},
-        "verifying_over_one": {str(m): float(curve[m] / curve[1]) for m in (2, 4, 8, 16)},
+        "ms_per_forward": {**ms, TARGET: step},
+        "cost_ratio": {name: value / step for name, value in ms.items()},
+        "verifying_over_one": {str(m): target.verifying(m) / step for m in (2, 4, 8, 16)},
     }
 
 

@@ -31,7 +31,7 @@ from benchmarks.cuts import (
 )
 
 if TYPE_CHECKING:
-    from hsd_viz.ladder.training.corpus import SourceFile
+    from training.corpus import SourceFile
 
 PER_CATEGORY = 12
 PER_PACKAGE = 3

@@ -1,43 +1,62 @@
-"""Measure what rounding a model's weights to 8 bits brings and loses: ``python -m benchmarks.int8``.
+"""Measure what 8-bit integers bring and lose: ``python -m benchmarks.int8``.
 
-Loss: teacher-forced bits per token on the prompts of a suite, the share of positions with the same likeliest token, and
-the overlap of the rows (the sum over tokens of the smaller probability). Forward passes by their number of tokens are
-interleaved as in :mod:`benchmarks.curves`, both native.
+The native runtime in int8 beside float32 with the same weights: teacher-forced loss in nats per token on the prompts of
+a suite, the share of positions with the same likeliest token, and the overlap of the rows (the sum over tokens of the
+smaller probability). The overlap of two models is the rate at which tokens sampled from one are accepted by the other.
+Forward passes by their number of tokens are interleaved as in :mod:`benchmarks.curves`.
 """
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Sequence
+from itertools import combinations
 from typing import Any
 
+import numpy as np
 import torch
 
 from benchmarks.curves import measure
 from benchmarks.harness import arguments, command, prompts_of, write
-from hsd_viz.backends.native.model import NativeModel
-from hsd_viz.decoding.model import HFModel
-from hsd_viz.engine.models import Models
-from hsd_viz.ladder.load import NAMES, load_model
-from hsd_viz.ladder.variants import rounded
+from hsd_viz.decoding.sampling import distribution
+from hsd_viz.decoding.settings import Sampling
+from hsd_viz.engine.load import Models
+from hsd_viz.ladder.load import NAMES, model_path
 from hsd_viz.machine import describe
+from hsd_viz.native.model import NativeModel
+from hsd_viz.native.weights import load
+
+_AS_IS = Sampling(1.0)
+KINDS = ("int8", "float32")
 
 
-@torch.inference_mode()
-def loss(models: Sequence[torch.nn.Module], texts: Sequence[Sequence[int]]) -> dict[str, Any]:
-    """Return bits per token of a model and its rounded copy, and how much their rows agree."""
-    bits, same, overlap, count = [0.0, 0.0], 0.0, 0.0, 0
+def compare(
+    models: dict[str, Sequence[NativeModel]], texts: Sequence[Sequence[int]]
+) -> tuple[dict[str, dict[str, Any]], list[dict[str, Any]]]:
+    """Return the losses of each model in int8 and in float32 and how much their rows agree, and by type the overlap of
+    each pair of models.
+    """
+    kept: dict[str, list[list[np.ndarray]]] = {name: [[], []] for name in models}
+    nats: dict[str, list[float]] = {name: [0.0, 0.0] for name in models}
     for ids in texts:
-        after = torch.tensor(ids[1:])[:, None]
-        rows = [module(torch.tensor([ids])).logits[0, :-1].log_softmax(-1) for module in models]
-        for k, row in enumerate(rows):
-            bits[k] -= float(row.gather(1, after).sum()) / math.log(2)
-        same += float((rows[0].argmax(-1) == rows[1].argmax(-1)).sum())
-        overlap += float(torch.minimum(*rows).exp().sum())
-        count += len(after)
-    found = {"tokens": count, "bits_per_token": bits[0] / count, "bits_per_token_int8": bits[1] / count}
-    return found | {"same_likeliest": same / count, "overlap": overlap / count}
+        after, places = np.array(ids[1:]), np.arange(len(ids) - 1)
+        for name, pair in models.items():
+            for k, model in enumerate(pair):
+                row = distribution(model.session().forward(ids, len(ids))[:-1], _AS_IS)
+                nats[name][k] -= float(np.log(row[places, after].astype(np.float64)).sum())
+                kept[name][k].append(row.copy())
+    rows = {name: [np.concatenate(one) for one in pair] for name, pair in kept.items()}
+    overlap = lambda a, b: float(np.minimum(a, b).sum(-1, dtype=np.float64).mean())
+    found = {}
+    for name, (a, b) in rows.items():
+        losses = {f"loss_{kind}": loss / len(a) for kind, loss in zip(KINDS, nats[name], strict=True)}
+        same = float((a.argmax(-1) == b.argmax(-1)).mean())
+        found[name] = {"tokens": len(a), **losses, "same_likeliest": same, "overlap": overlap(a, b)}
+    pairs = [
+        {"pair": [x, y], **{kind: overlap(rows[x][k], rows[y][k]) for k, kind in enumerate(KINDS)}}
+        for x, y in combinations(models, 2)
+    ]
+    return found, pairs
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -46,22 +65,25 @@ def main(argv: list[str] | None = None) -> int:
 
     def work(a) -> None:
         torch.set_num_threads(1)
-        suite, tokenizer = prompts_of(a.suite, a.prompts), Models("target", "cpu", None, False).text("target").tokenizer
-        texts = [tokenizer(prompt.text)["input_ids"][-400:] for prompt in suite.prompts]
+        suite, text = prompts_of(a.suite, a.prompts), Models("target", "cpu", None, False).text("target")
+        texts = [ids for prompt in suite.prompts if len(ids := text.encode(prompt.text)[-512:]) > 1]
+        models = {name: tuple(NativeModel(load(model_path(name), kind)) for kind in KINDS) for name in reversed(NAMES)}
+        losses, pairs = compare(models, texts)
         found = []
-        for name in reversed(NAMES):
-            module = load_model(name)
-            pair = (module, rounded(module))
-            native = {kind: NativeModel(HFModel(name, m)) for kind, m in zip(("as_shipped", "int8"), pair, strict=True)}
-            row = {"model": name, **loss(pair, texts)}
+        for name, pair in models.items():
+            native = dict(zip(KINDS, pair, strict=True))
+            row = {"model": name, **losses[name]}
             row["milliseconds"] = measure(native, context=a.context, repeats=a.repeats)
             row["weight_bytes"] = {kind: model.weight_bytes for kind, model in native.items()}
-            before, after = (row["milliseconds"][kind] for kind in ("as_shipped", "int8"))
+            row["cache_bytes_per_token"] = {kind: model.cache_bytes_per_token for kind, model in native.items()}
+            after, before = row["milliseconds"].values()
             ratios = ", ".join(f"{n} {before[n] / after[n]:.2f}" for n in after)
-            bits = f"{row['bits_per_token']:.4f} bits per token, rounded {row['bits_per_token_int8']:.4f}"
-            print(f"{name}: {bits}, overlap {row['overlap']:.4f}; times as fast over tokens: {ratios}")
+            nats = f"loss {row['loss_int8']:.4f} in int8, {row['loss_float32']:.4f} in float32"
+            print(f"{name}: {nats}, overlap {row['overlap']:.4f}; times as fast over tokens: {ratios}")
             found.append(row)
-        write(a.json, {"machine": describe(1), "suite": suite.name, "models": found})
+        for row in pairs:
+            print(*row["pair"], f"overlap {row['int8']:.4f} in int8, {row['float32']:.4f} in float32")
+        write(a.json, {"machine": describe(1), "suite": suite.name, "models": found, "pairs": pairs})
 
     return command(parser, argv, work)
 

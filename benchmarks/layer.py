@@ -1,10 +1,10 @@
-"""Measure what the Python API and recording add to the C++ calls of a decode.
+"""Measure what a decode adds to its forward passes and draws: the loop, recording, events, the rows of the trace.
 
-Each decode runs with every C++ function of the native library timed where it is called, on the thread's own processor
-clock: ``over_calls`` is all other time of the decode after prefill (the generator, the loop, recording, the rows of the
-trace), relative to the time in these calls. Both are of the same decode, so other work on the machine affects them
-alike. For plain decoding, ``over_bare`` also compares whole decodes with one bare call that decodes the same tokens,
-in turns.
+The compiled loop reports its time in forward passes and in sampling and verification by their logits; of Python's loop
+every C++ function is timed where it is called. ``over_calls`` is all other time of the decode after prefill, on the
+thread's own processor clock, relative to that time. Both are of the same decode, so other work on the machine affects
+them alike. For plain decoding, ``over_bare`` also compares whole decodes with a bare session that samples the
+same tokens, in turns.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from statistics import median
-from time import thread_time_ns
+from time import perf_counter_ns, thread_time_ns
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.harness import arguments, command, cpu_engine, interleave, prompts_of, say, write
@@ -45,6 +45,19 @@ class CallTimer:
 
         return call
 
+    def inside(self, run: Callable[..., Any], spent: Callable[..., int]) -> Callable[..., Any]:
+        """Time a call of the compiled loop: of its processor time the share in forward passes and draws."""
+
+        def call(handle: Any, *given: Any) -> Any:
+            within, wall, before = spent(handle), perf_counter_ns(), thread_time_ns()
+            result = run(handle, *given)
+            processor = thread_time_ns() - before
+            self.ns += int((spent(handle) - within) * processor / (perf_counter_ns() - wall))
+            self.calls += 1
+            return result
+
+        return call
+
     def cost(self) -> float:
         """Return ns that a timed call takes outside of what it measures."""
         empty = self.timed(lambda: None)
@@ -62,6 +75,10 @@ def timed_calls(library: ctypes.CDLL) -> Iterator[CallTimer]:
     try:
         for holder, functions in zip(holders, originals, strict=True):
             vars(holder).update({name: timer.timed(function) for name, function in functions.items()})
+        run, spent = originals[0]["hsd_decode_run"], originals[1]["hsd_decode_inside"]
+        vars(library).update(hsd_decode_run=timer.inside(run, spent))
+        # Fetching rows is part of recording.
+        vars(library.quick).update(hsd_decode_rows=originals[1]["hsd_decode_rows"])  # type: ignore[attr-defined]
         yield timer
     finally:
         for holder, functions in zip(holders, originals, strict=True):
@@ -75,23 +92,24 @@ def decode(engine: LocalEngine, timer: CallTimer | None, prompt: str, stack: str
             begin, inside, calls = thread_time_ns(), timer.ns if timer else 0, timer.calls if timer else 0
         elif isinstance(event, Finished):
             trace = event.trace
-    found = {"ns": thread_time_ns() - begin, "trace": trace, "ids": [row.token_id for row in trace.token_rows]}
+    found = {"ns": thread_time_ns() - begin, "trace": trace, "ids": trace.token_ids}
     return found | ({"inside": timer.ns - inside, "calls": timer.calls - calls} if timer else {})
 
 
 def bare(engine: LocalEngine, prompt: Sequence[int], ids: Sequence[int], temperature: float) -> int:
-    """Return the ns of processor time of one C++ call that decodes as many tokens as ``ids``, nothing described."""
-    from hsd_viz.decoding.sampling import Draws
+    """Return the ns of processor time of a bare session that decodes as many tokens as ``ids``, nothing described."""
+    from hsd_viz.decoding.draws import Draws
+    from hsd_viz.decoding.session import Numbers
     from hsd_viz.decoding.settings import Sampling
 
-    session, sampling, draws = engine.fast().session(), Sampling(temperature), Draws(0)
-    session.forward(prompt[:-1], 1)
-    chances = [] if sampling.greedy else [draws.at(len(prompt) + k) for k in range(len(ids))]
+    session, sampling, draws = engine.model().session(), Sampling(temperature), Draws(0)
+    session.feed(prompt[:-1])
+    numbers = None if sampling.greedy else Numbers([draws.at(len(prompt) + k) for k in range(len(ids))])
     begin = thread_time_ns()
-    run = session.decode(prompt[-1:], len(ids), sampling, chances, frozenset(), 0)  # type: ignore[attr-defined]
+    run = session.sample(prompt[-1:], len(ids), sampling, numbers, frozenset())
     spent = thread_time_ns() - begin
     if run.tokens != list(ids):
-        raise ValueError("the bare call decoded other tokens than the engine: rounding left one open")
+        raise ValueError("the bare call decoded other tokens than the engine")
     return spent
 
 
@@ -99,7 +117,7 @@ def measure(engine: LocalEngine, prompts: Sequence[str], tokens: int, repeats: i
     """Return a row of medians for each stack, temperature and recording."""
     cases = [(stack, t, record) for t in TEMPERATURES for stack in STACKS for record in (True, False)]
     found: dict[tuple, list[dict[str, Any]]] = {case: [] for case in cases}
-    with timed_calls(engine.fast().library) as timer:  # type: ignore[attr-defined]
+    with timed_calls(engine.model().library) as timer:  # type: ignore[attr-defined]
         cost = timer.cost()
         for stack, t, record in cases:  # nothing is loaded or measured within the timed decodes
             decode(engine, timer, prompts[0], stack, temperature=t, record=record, max_new_tokens=8)
@@ -139,7 +157,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         write(args.json, report, rows="rows")
         for row in rows:
             about = f"{row['stack']:22} T={row['temperature']:.1f} {'recorded' if row['record'] else 'bare':8}"
-            extra = f", {row['over_bare']:+.1%} over one bare call" if "over_bare" in row else ""
+            extra = f", {row['over_bare']:+.1%} over a bare session" if "over_bare" in row else ""
             print(f"{about} {row['over_calls']:6.1%} over its calls, {row['us']:6.1f} us per token{extra}")
 
     return command(parser, argv, work)

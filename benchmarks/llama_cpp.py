@@ -21,11 +21,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from benchmarks.gguf_files import DTYPES, write_gguf
 from benchmarks.harness import arguments, command, cpu_engine, prompts_of, say, write
-from hsd_viz.backends.native.model import NativeModel
-from hsd_viz.ladder.gguf import DTYPES, write_gguf
+from hsd_viz.ladder.load import model_path
 from hsd_viz.listen import free_port
 from hsd_viz.machine import describe
+from hsd_viz.native.model import NativeModel
+from hsd_viz.native.weights import load
 
 WIDTHS = (1, 2, 4, 8, 12, 16)
 SPECULATION = ("none", "ngram-simple", "ngram-mod")
@@ -40,6 +42,7 @@ l.llama_backend_init()
 model = l.llama_model_load_from_file(path.encode(), l.llama_model_default_params())
 p = l.llama_context_default_params()
 p.n_ctx, p.n_batch, p.n_ubatch, p.n_threads, p.n_threads_batch = 1024, 512, 512, threads, threads
+p.flash_attn_type = l.LLAMA_FLASH_ATTN_TYPE_DISABLED  # slower on a CPU
 ctx = l.llama_init_from_model(model, p)
 memory, batch = l.llama_get_memory(ctx), l.llama_batch_init(512, 0, 1)
 def feed(ids, start, rows):
@@ -98,7 +101,7 @@ def server(folder: Path, gguf: Path, kind: str) -> Iterator[Callable[[Sequence[i
     """Start ``llama-server`` on a file with a kind of speculation; the result decodes at temperature 0."""
     port = free_port()
     words = [str(folder / "llama-server"), "-m", str(gguf), "--host", "127.0.0.1", "--port", str(port)]
-    words += ["-t", "1", "-tb", "1", "-c", "1024", "-np", "1", "--spec-type", kind, "--no-webui"]
+    words += ["-t", "1", "-tb", "1", "-c", "1024", "-np", "1", "--spec-type", kind, "--no-webui", "-fa", "off"]
     libraries = {"LD_LIBRARY_PATH": str(folder)}
     address = f"http://127.0.0.1:{port}"
     with subprocess.Popen(
@@ -143,7 +146,7 @@ def forward_passes(engine: Any, files: dict[str, Path], options: Any) -> list[di
     ids = [int(t) for t in engine.tokenizer.encode(prompts_of("heldout").prompts[0].text * 8)][
         : options.context + max(WIDTHS)
     ]
-    ours = NativeModel(engine.models.get("target")).session()
+    ours = NativeModel(load(model_path("target"))).session()
     ours.forward(ids[: options.context], 1)
     with ExitStack() as open_workers:
         sides: dict[str, Callable[[int], Times]] = {
@@ -213,12 +216,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--bin", type=Path, required=True, metavar="DIR", help="folder of llama-server and its libraries"
     )
+    parser.add_argument(
+        "--types", nargs="+", choices=DTYPES, default=DTYPES, help="types of the matrices (default all)"
+    )
     parser.add_argument("--binding", required=True, metavar="PYTHON", help="a Python with llama-cpp-python")
 
     def work(options: Any) -> None:
         engine = cpu_engine()
         with tempfile.TemporaryDirectory() as folder:
-            files = {kind: write_gguf("target", Path(folder) / f"{kind}.gguf", kind) for kind in DTYPES}
+            files = {kind: write_gguf("target", Path(folder) / f"{kind}.gguf", kind) for kind in options.types}
             report: dict[str, Any] = {
                 "machine": describe(1),
                 "forward_passes": forward_passes(engine, files, options),

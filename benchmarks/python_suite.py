@@ -18,10 +18,10 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from benchmarks.cuts import Cut, Size, Source, as_prompt, code, collect, cut_lines, find, is_text, pick, save, siblings
-from hsd_viz.ladder.training.quality import copied_share
+from training.quality import copied_share
 
 if TYPE_CHECKING:
-    from hsd_viz.ladder.training.corpus import SourceFile
+    from training.corpus import SourceFile
 
 PER_CATEGORY = 32
 PER_PACKAGE = 6

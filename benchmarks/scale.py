@@ -45,8 +45,8 @@ def measure_scale(sizes: list[int], progress=lambda text: None) -> dict[str, Any
     from tokenizers import Tokenizer
 
     from hsd_viz.ladder.load import model_path
-    from hsd_viz.ladder.training import corpus
-    from hsd_viz.ladder.training.data import EOS_ID
+    from training import corpus
+    from training.data import EOS_ID
 
     tokenizer = Tokenizer.from_file(str(model_path("target") / "tokenizer.json"))
     vocabulary = max(tokenizer.get_vocab(with_added_tokens=True).values()) + 1

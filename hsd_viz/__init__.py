@@ -1,7 +1,7 @@
 """See, measure and learn speculative decoding.
 
-Importing this package imports neither torch nor transformers: names load on first use, so that the viewer and recorded
-traces work without them.
+Importing this package imports neither torch nor transformers: names load on first use, so that the viewer, recorded
+traces and decodes of the shipped models on the CPU work without them.
 
 >>> import hsd_viz as hsd
 >>> str(hsd.parse("db>nano:4>target"))
@@ -16,10 +16,14 @@ from hsd_viz.version import __version__
 # ruff: noqa: F401 (the names below are for type checkers; they load on first use)
 if TYPE_CHECKING:
     from hsd_viz import audit, figures, views
+    from hsd_viz.adapters import vocabulary as metrics
+    from hsd_viz.adapters.read import import_records
+    from hsd_viz.bench.predict import predict
     from hsd_viz.engine.local import load_engine
     from hsd_viz.engine.remote import connect
     from hsd_viz.engine.replay import bundled, load_bundled
-    from hsd_viz.logs import vocabulary as metrics
+    from hsd_viz.latency.select import plan
+    from hsd_viz.logs.doctor import doctor
     from hsd_viz.logs.report import replay
     from hsd_viz.magic import load_ipython_extension
     from hsd_viz.quick import compare, run
@@ -29,9 +33,13 @@ if TYPE_CHECKING:
 
 # Module -> the public names that load it.
 _MODULES = {
+    "bench.predict": ("predict",),
     "engine.local": ("load_engine",),
     "engine.remote": ("connect",),
     "engine.replay": ("bundled", "load_bundled"),
+    "adapters.read": ("import_records",),
+    "latency.select": ("plan",),
+    "logs.doctor": ("doctor",),
     "logs.report": ("replay",),
     "magic": ("load_ipython_extension",),
     "quick": ("compare", "run"),
@@ -41,14 +49,16 @@ _MODULES = {
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 # Public names that are modules themselves.
-_SELF = {"audit": "audit", "figures": "figures", "metrics": "logs.vocabulary", "views": "views"}
+_SELF = {"audit": "audit", "figures": "figures", "metrics": "adapters.vocabulary", "views": "views"}
 __all__ = sorted({"__version__", *_HOMES, *_SELF})
 
 
 def __getattr__(name: str) -> Any:
     module = _SELF.get(name) or _HOMES.get(name)
     if module is None:
-        raise AttributeError(f"module 'hsd_viz' has no attribute {name!r}")
+        from hsd_viz.words import guess
+
+        raise AttributeError(f"module 'hsd_viz' has no attribute {name!r}{guess('hsd', name, __all__)}")
     try:
         found = importlib.import_module(f"hsd_viz.{module}")
     except ModuleNotFoundError as error:

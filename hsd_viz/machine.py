@@ -1,7 +1,9 @@
 """The machine that figures are measured on."""
 
+import functools
 import os
 import platform
+import sys
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -34,11 +36,12 @@ class Machine:
     attention: str | None = None
 
 
-def describe(threads: int | None = None) -> dict[str, Any]:
-    """Return this :class:`Machine` as JSON data; ``threads`` defaults to torch's."""
-    import torch
-
-    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+def describe(given: int | None = None) -> dict[str, Any]:
+    """Return this :class:`Machine` as JSON data, with the threads ``given`` or those of forward passes. GPUs are those
+    of torch, where it is loaded.
+    """
+    torch = sys.modules.get("torch")
+    count = torch.cuda.device_count() if torch is not None and torch.cuda.is_available() else 0
     gpus = tuple(torch.cuda.get_device_name(k) for k in range(count))
     return to_dict(
         Machine(
@@ -47,16 +50,62 @@ def describe(threads: int | None = None) -> dict[str, Any]:
             memory_bytes=_memory(),
             gpu=gpus[0] if gpus else None,
             gpus=gpus,
-            threads=threads if threads is not None else torch.get_num_threads(),
+            threads=given or threads(),
             load_average=load_average(),
             platform=platform.platform(),
             python=platform.python_version(),
-            torch=str(torch.__version__),
-            transformers=metadata.version("transformers"),
+            torch=_version("torch"),
+            transformers=_version("transformers"),
             hsd_viz=__version__,
             attention=attention() if gpus else None,
         )
     )
+
+
+def _version(package: str) -> str | None:
+    """Return the version of an installed package, without importing it."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+#: Threads asked for before torch was loaded, which keeps their number from then on.
+_asked: list[int] = []
+
+
+def set_threads(count: int) -> None:
+    """Set the CPU threads of forward passes, for the whole process."""
+    _asked[:] = [count]
+    threads()
+
+
+def threads() -> int:
+    """Return the CPU threads of forward passes: torch's where it is loaded, else those asked for (``OMP_NUM_THREADS``
+    or :func:`set_threads`), else one for each core.
+    """
+    torch = sys.modules.get("torch")
+    if hasattr(torch, "get_num_threads") and hasattr(torch, "set_num_threads"):
+        for count in _asked[:1]:
+            _asked.clear()
+            torch.set_num_threads(count)
+        return torch.get_num_threads()
+    if not _asked:
+        named = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+        return min(int(named) if named.isdecimal() and int(named) else _physical_cores(), MAX_THREADS)
+    return _asked[0]
+
+
+@functools.cache
+def _physical_cores() -> int:
+    """Return how many cores this process may use, one for those that share a core, as torch counts them."""
+    try:
+        places = (
+            Path(f"/sys/devices/system/cpu/cpu{k}/topology/thread_siblings_list") for k in os.sched_getaffinity(0)
+        )
+        return len({place.read_text() for place in places})
+    except (AttributeError, OSError):
+        return cores() or 1
 
 
 def attention() -> str:

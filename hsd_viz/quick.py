@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from hsd_viz.card import card, line, table
-from hsd_viz.engine import Engine, options_of
+from hsd_viz.engine import Engine, Options
 from hsd_viz.stack import Stack
 from hsd_viz.terminal import progress_bar, table_lines
 from hsd_viz.trace import Trace
@@ -31,29 +31,23 @@ def default_engine() -> Engine:
     return load_engine()
 
 
-@options_of(Engine.decode)
 def run(
-    prompt: Any,
+    prompt: str | Sequence[int],
     stack: str | Stack = "target",
     *,
     engine: Engine | None = None,
-    budget: int | None = None,
-    **options: Any,
-) -> Any:
-    """Decode a prompt with the shipped models and return the trace; a list of prompts returns the list of traces. The
-    options are those of :meth:`hsd_viz.engine.LocalEngine.decode`; ``engine`` replaces the default engine.
-    """
-    return (engine or default_engine()).run(prompt, stack, **_with(budget, options))
+    **options: Unpack[Options],
+) -> Trace:
+    """Decode a prompt with the shipped models and return the trace; ``engine`` replaces the default engine."""
+    return (engine or default_engine()).run(prompt, stack, **options)
 
 
-@options_of(Engine.decode)
 def compare(
     stacks: Iterable[str | Stack | Trace | os.PathLike],
     prompt: str | Sequence[int] | None = None,
     *,
     engine: Engine | None = None,
-    budget: int | None = None,
-    **options: Any,
+    **options: Unpack[Options],
 ) -> Comparison:
     """Decode a prompt with each stack, and return the runs as a table; the first is the reference of speed and text.
     Traces and paths of trace files can be given among the stacks. The options are those of :func:`run`. Raises:
@@ -75,14 +69,9 @@ def compare(
             elif prompt is None:
                 raise ValueError(f"the stack '{one}' needs a prompt: compare([...], prompt='def main(')")
             else:
-                traces.append((engine or default_engine()).run(prompt, one, **_with(budget, options)))
+                traces.append((engine or default_engine()).run(prompt, one, **options))
         update(len(asked), len(asked), "")
     return Comparison(traces)
-
-
-def _with(budget: int | None, options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options with the budget, which only a local engine takes, where there is one."""
-    return options if budget is None else {**options, "budget": budget}
 
 
 class Comparison(list[Trace]):

@@ -1,13 +1,11 @@
 """The stack language: a parser with an exact inverse.
 
     stack    := part (">" part)*                 the last part is the target and has no lookahead
-    part     := source | model [variant] [":" digits]   lookahead 1-64; only an all-digit suffix is one
-    variant  := "[int8]"                         the model with its weights rounded to 8 bits
-              | "[skip" ["=" layers] "]"         a draft of the model's own layers, without those given or found
+    part     := source | model [":" digits | ":auto"]   lookahead 1-64, 4 if left out; ":auto" asks the selector
     source   := name ["[" item ("," item)* "]"]  first part only: one of DRAFT_SOURCES, with the items given there; auto
                                                  takes db and models, and must be followed by the target
-    model    := ladder name (a bare word) | hub id (exactly one "/") | path starting with ./ ../ / ~ | any of these
-    quoted
+    model    := ladder name (a bare word) | hub id (exactly one "/") | path starting with ./ ../ / ~ | any of these in
+                double quotes
 
 >>> str(parse("db[ context ]>nano:4 > target"))
 'db[context] > nano:4 > target'
@@ -16,7 +14,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from hsd_viz.card import card, table
@@ -26,30 +25,28 @@ DATABASES = ("context", "model", "statistics")
 #: Every draft source, with the items it takes in brackets.
 DRAFT_SOURCES: dict[str, tuple[str, ...]] = {
     "db": (*DATABASES, "logits"),
-    "hd": (*DATABASES, "window"),
+    "hd": DATABASES,
+    "auto": ("db",),
     "lookup": ("original",),
     "sam": (),
     "suffix": (),
     "recycling": (),
     "retrieval": (),
     "ngram-cache": (),
-    "ngram-mod": ("short",),
-    "auto": ("db",),
 }
-#: Deprecated alias of :data:`DRAFT_SOURCES`, removed in the next release.
-BOTTOMS = DRAFT_SOURCES
 #: transformers' own loops on the same weights, for ``bench`` only.
 HF_STACKS = ("hf-generate", "hf-lookup", "hf-assistant")
-MAX_LOOKAHEAD = 64
+#: The largest lookahead, and the one of a draft model without one.
+MAX_LOOKAHEAD, DEFAULT_LOOKAHEAD = 64, 4
+Lookahead = int | Literal["auto"] | None
 
-_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*\Z")
-_SOURCE = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*)\s*(?:\[(.*)\])?\Z", re.S)
-_LOOKAHEAD = re.compile(r"(.*?)\s*:\s*([0-9]+)\Z", re.S)
-_VARIANT = re.compile(r"(.+?)\s*\[\s*(?:(int8)|skip\s*(=[^\]]*)?)\s*\]\Z", re.S)
-_LOOKAHEADS = f"expected a whole number from 1 to {MAX_LOOKAHEAD}"
-_PATH_STARTS = ("./", "../", "/", "~")
-#: What a model is made of another one by: its weights rounded to 8 bits, or layers to leave out (none: to be found).
-Variant = Literal["int8"] | tuple[int, ...]
+_LOOKAHEAD = r":\s*(?:[0-9]+|auto)(?=\s*(?:[>\],]|\Z))"
+_TOKEN = re.compile(
+    rf'\s*(?:"(?P<quoted>[^"]+)"|(?P<mark>[>\[\],])|(?P<look>{_LOOKAHEAD})|(?P<word>(?:[^\s>\[\],":]|(?!{_LOOKAHEAD}):)+))\s*'
+)
+_NAME = re.compile(r"(?:\.\.?/|/|~).*|[A-Za-z_][A-Za-z0-9_.-]*|[\w.-]+/[\w.:-]+", re.S)
+_LOOKAHEADS = f"expected a whole number from 1 to {MAX_LOOKAHEAD}, or auto"
+_Tokens = Sequence[re.Match[str]]
 
 
 class StackError(ValueError):
@@ -70,25 +67,23 @@ class DraftSource:
     items: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        items = self.items
-        if self.name == "auto":
-            items = tuple(item if item in DRAFT_SOURCES["auto"] else _quoted_item(item) for item in items)
+        items = [i if i in DRAFT_SOURCES[self.name] else str(Model(i)) for i in self.items]
         return f"{self.name}[{','.join(items)}]" if items else self.name
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A model: a ladder name, a hub id or a path, with ``[int8]`` or ``[skip=...]`` (:func:`split_variant`).
-    ``lookahead`` is ``None`` if omitted, and for the target.
+    """A model: a ladder name, a hub id or a path. ``lookahead`` is ``None`` if left out, and for the target; ``"auto"``
+    if the selector chooses it.
     """
 
     name: str
-    lookahead: int | None = None
+    lookahead: Lookahead = None
 
     def __str__(self) -> str:
-        base, variant = split_variant(self.name)
-        plain = re.match(r"[^\s\">\[\]]+\Z", base) and not re.search(r":[0-9]+\Z", base)
-        name = variant_name(base if plain and _is_model_name(base) else f'"{base}"', variant)
+        tokens = list(_TOKEN.finditer(self.name))
+        plain = len(tokens) == 1 and tokens[0]["word"] == self.name and _is_model_name(self.name)
+        name = self.name if plain else f'"{self.name}"'
         return name if self.lookahead is None else f"{name}:{self.lookahead}"
 
 
@@ -101,13 +96,9 @@ class Stack:
 
     def _repr_html_(self) -> str:
         """Return the parts with their roles for a notebook, the lowest level first."""
-        roles = ["draft source"] if self.bottom is not None else []
-        roles += ["draft model"] * len(self.drafts) + ["target model"]
-        rows = []
-        for level, (part, role) in enumerate(zip(self.parts, roles, strict=True)):
-            lookahead = part.lookahead if isinstance(part, Model) and role == "draft model" else None
-            chosen = "–" if role != "draft model" else "selected at run time" if lookahead is None else lookahead
-            rows.append((level, part, role, chosen))
+        roles = ["draft source"] * (self.bottom is not None) + ["draft model"] * len(self.drafts) + ["target model"]
+        looks = ["–"] * (self.bottom is not None) + [m.lookahead or DEFAULT_LOOKAHEAD for m in self.drafts] + ["–"]
+        rows = [(k, *row) for k, row in enumerate(zip(self.parts, roles, looks, strict=True))]
         return card("Stack", self, table(("level", "part", "role", "lookahead"), rows))
 
     @property
@@ -125,22 +116,25 @@ class Stack:
         return self.models if self.bottom is None else (self.bottom, *self.models)
 
     @property
+    def automatic(self) -> bool:
+        """Whether the draft source is ``auto``, which chooses a stack."""
+        return self.bottom is not None and self.bottom.name == "auto"
+
+    @property
     def drafts_with_models(self) -> bool:
         """Whether draft models may be used. They consume random numbers, so that above temperature 0 the text may
         differ from plain decoding with the same seed. Databases and baselines (point masses) leave the random number of
         each position unchanged.
         """
-        if self.bottom is not None and self.bottom.name == "auto":
-            return set(self.bottom.items) != {"db"}
-        return bool(self.drafts)
+        return set(self.bottom.items) != {"db"} if self.bottom and self.automatic else bool(self.drafts)
 
-    def resolved(self, default_lookahead: int = 4) -> Stack:
-        """Return the same stack with omitted lookaheads filled in."""
-        drafts = tuple(Model(m.name, m.lookahead or default_lookahead) for m in self.drafts)
+    def resolved(self, lookahead: Lookahead = DEFAULT_LOOKAHEAD) -> Stack:
+        """Return the same stack with ``lookahead`` where it was left out."""
+        drafts = (replace(m, lookahead=lookahead if m.lookahead is None else m.lookahead) for m in self.drafts)
         return Stack(self.bottom, (*drafts, self.target))
 
     def __str__(self) -> str:
-        return " > ".join(str(p) for p in self.parts)
+        return " > ".join(map(str, self.parts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,195 +145,140 @@ class HFStack:
     assistant: str | None = None
 
     def __str__(self) -> str:
-        return self.name if self.assistant is None else f"{self.name}[{self.assistant}]"
+        return self.name if self.assistant is None else f"{self.name}[{Model(self.assistant)}]"
 
 
-def parse(text: str) -> Stack:
-    """Parse a stack. Raises: StackError: if ``text`` is not a valid stack."""
+def parse(text: str | Stack) -> Stack:
+    """Parse a stack; one that is parsed is returned as it is. Raises: StackError: if ``text`` is not a valid stack."""
+    if isinstance(text, Stack):
+        return text
     if not isinstance(text, str) or not text.strip():
         raise StackError("the stack is empty: write for example 'target', 'nano:4 > target' or 'db > nano:4 > target'")
-    parts = [p.strip() for p in _split(text, ">")]
     bottom: DraftSource | None = None
     models: list[Model] = []
-    for place, part in enumerate(parts):
-        if not part:
+    for place, tokens in enumerate(_split(_tokens(text), ">")):
+        if not tokens:
             raise StackError(f"part {place + 1} of the stack {text.strip()!r} is empty: separate the parts with '>'")
-        source = _parse_source(part)
-        if source is None:
-            models.append(_parse_model(part))
-        elif place == 0:
-            bottom = source
+        part = _parse_part(tokens)
+        if isinstance(part, Model):
+            models.append(part)
+        elif place:
+            raise StackError(f"'{part}' is part {place + 1} of the stack: it can only be the first part")
         else:
-            raise StackError(f"'{source}' is part {place + 1} of the stack: it can only be the first part")
+            bottom = part
     if not models:
         raise StackError(f"'{bottom}' has no target: end the stack with a model, as in '{bottom} > target'")
     if models[-1].lookahead is not None:
-        raise StackError(f"the last part '{parts[-1]}' is the target and takes no lookahead: write '{models[-1].name}'")
-    base, variant = split_variant(models[-1].name)
-    if isinstance(variant, tuple):
-        raise StackError(f"the target '{parts[-1]}' leaves out no layers: end the stack in '{base}'")
+        name = Model(models[-1].name)
+        raise StackError(f"the last part '{models[-1]}' is the target and takes no lookahead: write '{name}'")
     stack = Stack(bottom, tuple(models))
-    _check_models(stack)
-    return stack
-
-
-def _check_models(stack: Stack) -> None:
-    """Check that no model occurs twice and that ``auto`` is followed by the target."""
-    names = [model.name for model in stack.models]
-    if stack.bottom is not None and stack.bottom.name == "auto":
+    names = [model.name for model in models]
+    if bottom is not None and stack.automatic:
         if stack.drafts:
-            named = DraftSource("auto", ("db", *names[:-1]))
-            raise StackError(
-                f"'auto' chooses the draft models and must be followed by the target: write '{named} > {stack.target}'"
-            )
-        if stack.target.name in stack.bottom.items:
-            raise StackError(
-                f"'{stack.target.name}' is the target and in '{stack.bottom}': a model cannot draft for itself"
-            )
-    for name in names:
-        if names.count(name) > 1:
-            raise StackError(f"'{name}' appears twice in the stack: a model cannot draft for itself")
+            named = f"{DraftSource('auto', ('db', *names[:-1]))} > {stack.target}"
+            raise StackError(f"'auto' chooses the draft models and must be followed by the target: write '{named}'")
+        if names[0] in bottom.items:
+            raise StackError(f"'{names[0]}' is the target and in '{bottom}': a model cannot draft for itself")
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise StackError(f"'{twice}' appears twice in the stack: a model cannot draft for itself")
+    return stack
 
 
 def parse_bench(text: str) -> Stack | HFStack:
     """Parse a stack like :func:`parse`, or ``hf-generate``, ``hf-lookup`` and ``hf-assistant[MODEL]``."""
-    found = _SOURCE.match(text.strip()) if isinstance(text, str) else None
-    if not found or not found[1].startswith("hf-"):
+    head, *rest = _tokens(text) if isinstance(text, str) and text.strip() else (None,)
+    name = head["word"] if head is not None else None
+    if not name or not name.startswith("hf-"):
         return parse(text)
-    name, inner = found[1], found[2]
     if name not in HF_STACKS:
         allowed = f"{', '.join(HF_STACKS[:2])} and hf-assistant[MODEL]"
         raise StackError(
             f"unknown stack '{name}': the loops of transformers are {allowed}{did_you_mean(name, HF_STACKS)}"
         )
-    if (name == "hf-assistant") != bool(inner and inner.strip()):
+    items = _items(rest)
+    if (len(items or ()) != (name == "hf-assistant")) or (rest and items is None):
         raise StackError(f"'{text.strip()}' is not valid: write hf-generate, hf-lookup or hf-assistant[nano]")
-    return HFStack(name, _parse_model(inner.strip()).name if inner else None)
+    return HFStack(name, _parse_model(items[0]).name if items else None)
 
 
-def _split(text: str, mark: str) -> list[str]:
-    """Split at ``mark`` outside double quotes."""
-    if text.count('"') % 2:
-        raise StackError(f"the stack {text.strip()!r} has an unclosed double quote")
-    pieces = text.split('"')
-    parts = [""]
-    for i, piece in enumerate(pieces):
-        if i % 2:
-            parts[-1] += f'"{piece}"'
-        else:
-            first, *rest = piece.split(mark)
-            parts[-1] += first
-            parts += rest
-    return parts
+def _tokens(text: str) -> list[re.Match[str]]:
+    found, end = [], 0
+    while end < len(text):
+        token = _TOKEN.match(text, end)
+        if token is None:
+            raise StackError(f"the stack {text.strip()!r} has an unclosed or empty double quote")
+        found.append(token)
+        end = token.end()
+    return found
 
 
-def _parse_source(part: str) -> DraftSource | None:
-    """Return the draft source that ``part`` is, ``None`` if it is a model."""
-    found = _SOURCE.match(part)
-    if not found or (found[1] not in DRAFT_SOURCES and found[2] is None):
+def _split(tokens: _Tokens, mark: str) -> list[_Tokens]:
+    """Split at each ``mark``."""
+    places = [k for k, token in enumerate(tokens) if token["mark"] == mark]
+    return [tokens[a + 1 : b] for a, b in zip((-1, *places), (*places, len(tokens)), strict=True)]
+
+
+def _text(tokens: _Tokens) -> str:
+    return tokens[0].string[tokens[0].start() : tokens[-1].end()].strip() if tokens else ""
+
+
+def _items(tokens: _Tokens) -> list[_Tokens] | None:
+    """Return the items of ``[item, item]``, ``None`` if the tokens are not such a list."""
+    if len(tokens) < 2 or tokens[0]["mark"] != "[" or tokens[-1]["mark"] != "]":
         return None
-    name, inner = found[1], found[2]
-    if name not in DRAFT_SOURCES:
-        if _VARIANT.match(part):
-            return None
-        raise StackError(
-            f"unknown name '{name}' in '{part}': expected {', '.join(DRAFT_SOURCES)}{did_you_mean(name, DRAFT_SOURCES)}"
-        )
-    if inner is None:
-        return DraftSource(name)
-    allowed = DRAFT_SOURCES[name]
-    if not allowed:
-        raise StackError(f"'{name}' takes no brackets: write '{name}'")
-    items = tuple(i.strip() for i in (_split if name == "auto" else str.split)(inner, ","))
-    if name == "auto":
-        allowed = items = tuple(_parse_auto_item(item, part) for item in items)
-    for item in items:
-        if item not in allowed:
-            hint = did_you_mean(item, allowed)
-            raise StackError(f"unknown item '{item}' in '{part}': {name}[...] takes {', '.join(allowed)}{hint}")
-        if items.count(item) > 1:
-            raise StackError(f"'{item}' appears twice in '{part}'")
-    return DraftSource(name, items)
+    return _split(tokens[1:-1], ",")
 
 
-def _parse_auto_item(item: str, part: str) -> str:
-    """Return an item of ``auto``: ``db`` or a model name."""
-    if item in DRAFT_SOURCES["auto"]:
-        return item
-    if not item or item in DRAFT_SOURCES or ("[" in item and _SOURCE.match(item) and split_variant(item)[1] != "int8"):
-        raise StackError(f"unknown item '{item}' in '{part}': auto[...] takes db and models, such as nano")
-    model = _parse_model(item)
-    if model.lookahead is not None:
-        raise StackError(f"'{item}' in '{part}' has a lookahead, which auto chooses: write '{Model(model.name)}'")
-    return model.name
-
-
-def _quoted_item(name: str) -> str:
-    """Return a model name as an item in brackets, quoted if it contains a comma."""
-    text = str(Model(name))
-    return f'"{name}"' if "," in text and not text.startswith('"') else text
-
-
-def _parse_model(part: str) -> Model:
-    name = part
-    lookahead: int | None = None
-    if quoted := re.match(r'"([^"]+)"\s*(\[[^\]]*\])?(?:\s*:\s*([0-9]+))?\Z', part):
-        name, lookahead = quoted[1] + (quoted[2] or ""), int(quoted[3]) if quoted[3] else None
-    elif numbered := _LOOKAHEAD.match(part):
-        name, lookahead = numbered[1], int(numbered[2])
-    elif part in DRAFT_SOURCES:
-        raise StackError(f"'{part}' is not a model: it can only be the first part of a stack")
-    if found := re.match(r"[A-Za-z0-9_.-]+\s*:\s*(\S*)\Z", part):
-        if not found[1].isascii() or not found[1].isdigit():
-            raise StackError(f"the lookahead '{found[1]}' in '{part}' is not valid: {_LOOKAHEADS}")
-        if name in DRAFT_SOURCES:
+def _parse_part(tokens: _Tokens) -> DraftSource | Model:
+    name, items, part = tokens[0]["word"], _items(tokens[1:]), _text(tokens)
+    if name is None or (items is None and (name not in DRAFT_SOURCES or len(tokens) > 1)):
+        if name in DRAFT_SOURCES and tokens[-1]["look"]:
             raise StackError(f"'{name}' takes no lookahead: its drafts are as long as the match suggests")
-    if lookahead is not None and not 1 <= lookahead <= MAX_LOOKAHEAD:
-        raise StackError(f"the lookahead {lookahead} in '{part}' is out of range: {_LOOKAHEADS}")
-    name, variant = _parse_variant(name, part)
-    if not _is_model_name(name):
+        return _parse_model(tokens)
+    if name not in DRAFT_SOURCES:
+        hint = did_you_mean(name, DRAFT_SOURCES)
+        raise StackError(f"unknown name '{name}' in '{part}': expected {', '.join(DRAFT_SOURCES)}{hint}")
+    allowed, named = DRAFT_SOURCES[name], []
+    if items is not None and not allowed:
+        raise StackError(f"'{name}' takes no brackets: write '{name}'")
+    for item in items or ():
+        word = _text(item)
+        if word not in allowed:
+            if name != "auto" or not item or word.split("[")[0].strip() in DRAFT_SOURCES:
+                takes = "db and models, such as nano" if name == "auto" else ", ".join(allowed)
+                hint = did_you_mean(word, allowed)
+                raise StackError(f"unknown item '{word}' in '{part}': {name}[...] takes {takes}{hint}")
+            model = _parse_model(item)
+            if model.lookahead is not None:
+                raise StackError(
+                    f"'{word}' in '{part}' has a lookahead, which auto chooses: write '{Model(model.name)}'"
+                )
+            word = model.name
+        if word in named:
+            raise StackError(f"'{word}' appears twice in '{part}'")
+        named.append(word)
+    return DraftSource(name, tuple(named))
+
+
+def _parse_model(tokens: _Tokens) -> Model:
+    lookahead: Lookahead = None
+    part = _text(tokens)
+    if len(tokens) > 1 and (look := tokens[-1]["look"]):
+        value = look[1:].strip()
+        lookahead = "auto" if value == "auto" else int(value)
+        if lookahead != "auto" and not 1 <= lookahead <= MAX_LOOKAHEAD:
+            raise StackError(f"the lookahead {lookahead} in '{part}' is out of range: {_LOOKAHEADS}")
+        tokens = tokens[:-1]
+    name = tokens[0]["quoted"] or tokens[0]["word"] or ""
+    if tokens[0]["word"] and (colon := re.fullmatch(r"[A-Za-z0-9_.-]+:(.*)", name)):
+        raise StackError(f"the lookahead '{colon[1]}' in '{part}' is not valid: {_LOOKAHEADS}")
+    if len(tokens) > 1 or not _is_model_name(name):
         raise StackError(
             f"unknown part '{part}': expected one of {', '.join(DRAFT_SOURCES)} (first only), a ladder name "
             "such as nano, a hub id with one '/', or a path starting with ./ ../ / or ~ (quote names with spaces)"
         )
-    return Model(variant_name(name, variant), lookahead)
-
-
-def split_variant(name: str) -> tuple[str, Variant | None]:
-    """Return the model behind a name, and what is made of it: ``"int8"``, or its layers that are left out (none if they
-    are to be found). ``None`` if it is the model itself.
-
-    >>> split_variant("target[skip=1,3]"), split_variant("target[skip]"), split_variant("target[int8]")
-    (('target', (1, 3)), ('target', ()), ('target', 'int8'))
-    """
-    found = _VARIANT.match(name)
-    if not found:
-        return name, None
-    return found[1], "int8" if found[2] else tuple(int(n) for n in (found[3] or "=")[1:].split(",") if n.strip())
-
-
-def variant_name(base: str, variant: Variant | None) -> str:
-    """Return the inverse of :func:`split_variant`, the layers in order."""
-    if variant is None:
-        return base
-    if variant == "int8":
-        return f"{base}[int8]"
-    return f"{base}[skip={','.join(map(str, sorted(set(variant))))}]" if variant else f"{base}[skip]"
-
-
-def _parse_variant(name: str, part: str) -> tuple[str, Variant | None]:
-    found = _VARIANT.match(name)
-    if found and found[3] is not None and not re.match(r"=\s*[0-9]{1,4}(\s*,\s*[0-9]{1,4})*\s*\Z", found[3]):
-        raise StackError(
-            f"the layers '{found[3][1:].strip()}' in '{part}' are not valid: use numbers from 0, as in [skip=1,3]"
-        )
-    return split_variant(name)
+    return Model(name, lookahead)
 
 
 def _is_model_name(name: str) -> bool:
-    if not name or name in DRAFT_SOURCES:
-        return False
-    if name.startswith(_PATH_STARTS):
-        return True
-    owner, slash, rest = name.partition("/")
-    return bool(_WORD.match(name) if not slash else re.match(r"[\w.-]+\Z", owner) and re.match(r"[\w.:-]+\Z", rest))
+    return name not in DRAFT_SOURCES and _NAME.fullmatch(name) is not None

@@ -1,8 +1,12 @@
 """Wording and range checks shared by all packages. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
-from typing import Any
+from functools import wraps
+from inspect import signature
+from typing import Any, ParamSpec, TypeVar
+
+P, T = ParamSpec("P"), TypeVar("T")
 
 #: Most draft tokens a database or baseline may propose in one draft.
 MAX_BUDGET = 256
@@ -30,6 +34,76 @@ def did_you_mean(word: str, choices: Iterable[str]) -> str:
     """
     close = get_close_matches(word, list(choices), n=1)
     return f"; did you mean '{close[0]}'?" if close else ""
+
+
+#: Natural guesses, by the object they are tried on, and what is meant.
+GUESSES = {
+    "hsd": {
+        "load_trace": "Trace.load(path)",
+        "load": "load_engine(...) or Trace.load(path)",
+        "generate": "run(prompt, stack=...)",
+        "decode": "run(prompt, stack=...)",
+        "load_model": "load_engine(target)",
+        "Engine": "load_engine(...)",
+        "diagnose": "doctor(record)",
+        "benchmark": "compare(prompt, stacks) or the command hsd-viz bench",
+        "show": "views.app or dashboard(trace)",
+        "plot": "figures",
+        "parse_stack": "parse(text)",
+        "select": "plan(costs=..., acceptance=...)",
+    },
+    "engine": {
+        "generate": "engine.run(prompt, stack)",
+        "predict": "hsd.predict(gpu, models)",
+        "load": "hsd.load_engine(target)",
+        "encode": "engine.tokenizer.encode(text)",
+        "stream": "engine.decode(prompt, stack), which yields events",
+    },
+    "trace": {
+        "to_dataframe": "trace.tokens, trace.rounds, trace.drafts or trace.calls",
+        "to_df": "trace.tokens, trace.rounds, trace.drafts or trace.calls",
+        "summary": "trace.metrics()",
+        "stats": "trace.metrics()",
+        "acceptance_rate": "trace.metrics()['acceptance_rate']",
+        "output": "trace.text",
+        "plot": "hsd.figures, or hsd.dashboard(trace)",
+        "open": "Trace.load(path)",
+    },
+    "load_engine": {
+        "draft": "a stack names its drafts: engine.run(prompt, 'nano:4 > target')",
+        "model": "target",
+        "precision": "dtype",
+    },
+    "replay": {"drafter": "drafters=[...]", "tokenizer_name": "tokenizer"},
+}
+
+
+def guess(owner: str, name: str, known: Iterable[str] = ()) -> str:
+    """Return what a wrong name probably means, to append to an error message; empty where nothing is close.
+
+    >>> guess("trace", "summary")
+    '; did you mean trace.metrics()?'
+    """
+    meant = GUESSES[owner].get(name)
+    return f"; did you mean {meant}?" if meant else did_you_mean(name, known)
+
+
+def guided(owner: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Return a decorator that says what a wrong keyword argument probably means."""
+
+    def wrap(function: Callable[P, T]) -> Callable[P, T]:
+        known = signature(function).parameters
+
+        @wraps(function)
+        def checked(*args: P.args, **kwargs: P.kwargs) -> T:
+            if not any(one.kind is one.VAR_KEYWORD for one in known.values()) or GUESSES[owner].keys() & kwargs.keys():
+                for name in kwargs.keys() - known.keys():
+                    raise TypeError(f"{function.__name__}() has no argument '{name}'{guess(owner, name, known)}")
+            return function(*args, **kwargs)
+
+        return checked
+
+    return wrap
 
 
 def check_range(name: str, value: Any, low: float, high: float | None = None) -> None:

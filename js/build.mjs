@@ -1,5 +1,5 @@
-// Bundle the views into hsd_viz/views/static/: NAME/index.ts and NAME/index.css of each folder become NAME.js and NAME.css, and
-// page/run, page/versus and page/lessons the scripts and styles of exported pages.
+// Bundle all views with their styles into hsd_viz/views/static/hsd-viz.js, the script that loads it into loader.js, and the frames of
+// exported pages into page.css, page_lessons.css and page_lessons.js.
 // plotly's cartesian build becomes the module hsd_viz/figures/plotly.js.gz, which a page gets once.
 //   node build.mjs            write the files
 //   node build.mjs --check    write nothing; exit with 1 if a built file differs from its sources
@@ -16,10 +16,25 @@ const OUT = join(HERE, "../hsd_viz/views/static");
 const LIBRARY = join(HERE, "../hsd_viz/figures/plotly.js.gz");
 const mode = process.argv[2] ?? "";
 
-/** The script and the style of an entry, as far as they exist. */
-const entries = (path, out) =>
-  ["ts", "css"].map((kind) => ({ in: join(HERE, `${path}.${kind}`), out })).filter((entry) => existsSync(entry.in));
-const folders = readdirSync(HERE, { withFileTypes: true }).filter((f) => f.isDirectory());
+/** The styles of all views as a module. */
+const style = {
+  name: "style",
+  setup(found) {
+    found.onResolve({ filter: /^hsd-viz:style$/ }, () => ({ path: "style", namespace: "style" }));
+    found.onLoad({ filter: /.*/, namespace: "style" }, async () => {
+      const options = {
+        absWorkingDir: HERE,
+        bundle: true,
+        write: false,
+        minify: true,
+        logLevel: "warning",
+        target: "es2022",
+      };
+      const { outputFiles } = await build({ ...options, entryPoints: ["hsd-viz.css"], outdir: OUT });
+      return { contents: `export default ${JSON.stringify(outputFiles[0].text)}`, loader: "js" };
+    });
+  },
+};
 const shared = {
   absWorkingDir: HERE,
   bundle: true,
@@ -30,14 +45,15 @@ const shared = {
   ...(mode === "--watch" ? { sourcemap: "inline" } : { minify: true, write: false }),
 };
 const builds = [
-  // A view is a module, which anywidget imports; the script of a page runs in its own scope.
-  // Hosts import a view's text on its own, so lit-html (7 kB) is in each view that draws with it. A shared copy would need a
-  // message from the kernel before the first drawing, and would be missing in saved notebooks.
-  { ...shared, format: "esm", entryPoints: folders.flatMap(({ name }) => entries(`${name}/index`, name)) },
+  { ...shared, format: "esm", entryPoints: ["hsd-viz.ts", "loader.ts"], plugins: [style] },
   {
     ...shared,
     format: "iife",
-    entryPoints: ["run", "versus", "lessons"].flatMap((name) => entries(`page/${name}`, `page_${name}`)),
+    entryPoints: [
+      { in: "page/page.css", out: "page" },
+      { in: "page/lessons.ts", out: "page_lessons" },
+      { in: "page/lessons.css", out: "page_lessons" },
+    ],
   },
 ];
 const source = 'export { default } from "plotly.js-cartesian-dist-min";';

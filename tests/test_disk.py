@@ -1,17 +1,29 @@
+import json
+import os
 import random
+import stat
 import subprocess
 import sys
+import threading
 import time
+from pathlib import Path
 
 import pytest
 
-from hsd_viz.disk import replacing, write_whole
+from hsd_viz.disk import check_writable, read_limited, replacing, write_whole
+from hsd_viz.figures.latency_sources import read_json
+from hsd_viz.figures.speeds import report_of
+from hsd_viz.latency.hardware import shape_of
+from hsd_viz.logs.observe import observe
+
+UMASK = os.umask(0)
+os.umask(UMASK)
 
 
 def test_a_file_appears_whole_with_its_folder(tmp_path):
     path = tmp_path / "new" / "file.txt"
     write_whole(path, "é\n")
-    assert path.read_bytes() == "é\n".encode() and path.stat().st_mode & 0o777 == 0o644
+    assert path.read_bytes() == "é\n".encode() and path.stat().st_mode & 0o777 == 0o666 & ~UMASK
     write_whole(path, b"\0")
     assert path.read_bytes() == b"\0" and list(path.parent.iterdir()) == [path]
 
@@ -32,6 +44,94 @@ def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path):
 def test_a_missing_folder_is_an_error(tmp_path):
     with pytest.raises(FileNotFoundError), replacing(tmp_path / "nowhere" / "file"):
         pass
+
+
+def test_a_file_keeps_its_permissions_and_a_link_still_leads_to_it(tmp_path):
+    path, link, chain = tmp_path / "file", tmp_path / "link", tmp_path / "chain"
+    path.write_text("old")
+    path.chmod(0o640)
+    link.symlink_to("file")
+    chain.symlink_to(link)
+    write_whole(chain, "new")
+    assert path.read_text() == "new" and path.stat().st_mode & 0o777 == 0o640
+    assert link.is_symlink() and chain.is_symlink() and len(list(tmp_path.iterdir())) == 3
+    path.unlink()
+    write_whole(link, "again")  # a link to a file that does not exist yet
+    assert path.read_text() == "again" and link.is_symlink()
+
+
+def test_a_folder_is_refused(tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path)
+    for path in (tmp_path, tmp_path / "link"):
+        with pytest.raises(IsADirectoryError):
+            write_whole(path, "x")
+        with pytest.raises(ValueError, match="it is a folder"):
+            check_writable(path)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root makes devices")
+@pytest.mark.parametrize("number", [3, 7])
+def test_a_device_is_written_to_and_stays_a_device(tmp_path, number):
+    path = tmp_path / "device"
+    try:
+        os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(1, number))
+        path.open("wb").close()
+    except OSError:
+        pytest.skip("devices cannot be opened here")
+    check_writable(path)
+    if number == 3:
+        write_whole(path, "x")
+    else:  # full
+        with pytest.raises(OSError, match="No space left"):
+            write_whole(path, "x")
+    assert path.is_char_device() and list(tmp_path.iterdir()) == [path]
+
+
+def test_a_pipe_is_written_to(tmp_path):
+    path, content = tmp_path / "pipe", []
+    os.mkfifo(path)
+    reader = threading.Thread(target=lambda: content.append(path.read_bytes()))
+    reader.start()
+    check_writable(path)
+    write_whole(path, b"x" * 200_000)
+    reader.join(10)
+    assert content == [b"x" * 200_000] and path.is_fifo()
+
+
+@pytest.mark.parametrize("name", ["/dev/stdout", "/proc/self/fd/1", "/dev/fd/1"])
+def test_standard_output_is_written_to_in_order_whatever_it_is(tmp_path, name):
+    code = f"""
+from pathlib import Path
+from hsd_viz.disk import check_writable, write_whole
+print("before")
+check_writable(Path({name!r}))
+write_whole(Path({name!r}), "content\\n")
+print("after")
+"""
+    expected = "before\ncontent\nafter\n"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == expected
+    with (tmp_path / "out").open("w") as file:
+        inode = os.fstat(file.fileno()).st_ino
+        subprocess.run([sys.executable, "-c", code], stdout=file, check=True)
+    assert (tmp_path / "out").read_text() == expected and (tmp_path / "out").stat().st_ino == inode
+
+
+def test_commands_write_to_a_device(tmp_path):
+    """`export --html /dev/null` leaves the device, and a trace is written to standard output as JSON."""
+    from hsd_viz.engine.replay import bundled, load_bundled
+
+    trace = load_bundled(bundled()[0].name)
+    code = f"from hsd_viz.engine.replay import load_bundled; load_bundled({bundled()[0].name!r}).save('/dev/stdout')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == json.loads(trace.to_bytes(packed=False))
+    os.mkfifo(tmp_path / "pipe")
+    reader = threading.Thread(target=lambda: (tmp_path / "pipe").read_bytes())
+    reader.start()
+    trace.save(tmp_path / "saved.json")
+    command = [sys.executable, "-m", "hsd_viz", "export", str(tmp_path / "saved.json"), "--perfetto"]
+    subprocess.run([*command, str(tmp_path / "pipe")], check=True, timeout=60)
+    reader.join(10)
+    assert not reader.is_alive() and (tmp_path / "pipe").is_fifo()
 
 
 def test_a_killed_writer_leaves_the_old_file_or_the_new_one(tmp_path):
@@ -55,3 +155,25 @@ while True:
         writer.wait()
         content = path.read_bytes()
         assert len(content) == size and len(set(content)) == 1
+
+
+def test_a_file_of_a_stranger_is_read_up_to_a_limit(tmp_path):
+    path = tmp_path / "x.json"
+    path.write_bytes(b"a" * 2**20)
+    assert read_limited(path, 2**20) == "a" * 2**20
+    path.write_bytes(b"a" * (2**20 + 1))
+    with pytest.raises(ValueError, match=r"x\.json is larger than 1 MiB"):
+        read_limited(path, 2**20)
+    # A device has no end.
+    with pytest.raises(ValueError, match="zero is larger than 1 MiB"):
+        read_limited(Path("/dev/zero"), 2**20)
+
+
+@pytest.mark.parametrize("content", [b"[" * 200_000, b" " * (8 * 2**20 + 1), b"\xff\xfe", b""])
+def test_reports_plans_and_shapes_of_strangers_are_one_line(tmp_path, content):
+    path = tmp_path / "x.json"
+    path.write_bytes(content)
+    for read in (read_json, observe, shape_of, report_of):
+        with pytest.raises(ValueError, match=r"x(\.json)? ") as raised:
+            read(str(path) if read is shape_of else path)
+        assert "\n" not in str(raised.value)

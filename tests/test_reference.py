@@ -11,11 +11,11 @@ from hsd_viz.cli import build_parser
 from tools import reference
 
 
-@pytest.mark.parametrize(("name", "render"), [("cli", reference.cli_reference), ("python", reference.python_reference)])
-def test_the_page_is_up_to_date(name, render, monkeypatch):
+@pytest.mark.parametrize("path", reference.PAGES, ids=lambda path: path.name)
+def test_the_file_is_up_to_date(path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")
-    text = (reference.FOLDER / f"{name}.md").read_text(encoding="utf-8")
-    assert text == render(), f"docs/reference/{name}.md is out of date: run `python -m tools.reference`"
+    text = path.read_text(encoding="utf-8")
+    assert text == reference.PAGES[path](), f"{path.name} is out of date: run `python -m tools.reference`"
 
 
 def test_every_command_and_option_is_documented():

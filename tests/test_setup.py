@@ -1,5 +1,6 @@
 """The set-up: what make, conda and Binder install agrees with pyproject.toml, and complaints are one line."""
 
+import json
 import os
 import re
 import shutil
@@ -54,11 +55,11 @@ def test_conda_brings_what_the_project_asks_for():
 
 
 def test_binder_has_a_compiler_and_installs_the_cpu_build_of_torch_with_the_project():
-    data = yaml.safe_load((ROOT / ".binder/environment.yml").read_text())
+    data = yaml.safe_load((ROOT / "binder/environment.yml").read_text())
     assert data["channels"] == ["conda-forge", "nodefaults"]
     assert {"python=3.12", "cxx-compiler", "pip"} == set(data["dependencies"])
     install = next(
-        line for line in (ROOT / ".binder/postBuild").read_text().splitlines() if line.startswith("pip install")
+        line for line in (ROOT / "binder/postBuild").read_text().splitlines() if line.startswith("pip install")
     )
     assert {"https://download.pytorch.org/whl/cpu", "constraints.txt", "'.[models,app]'"} <= set(install.split())
 
@@ -86,7 +87,7 @@ def test_conda_keeps_the_upper_bound_that_make_installs_with():
 @pytest.mark.parametrize(
     ("path", "lines"),
     [
-        (".binder/postBuild", ["set -e", "-e '.[models,app]'"]),
+        ("binder/postBuild", ["set -e", "-e '.[models,app]'"]),
         (".ci/run", ["set -euo pipefail", "make check\nexec make test"]),
     ],
 )
@@ -162,6 +163,25 @@ def test_a_second_run_installs_nothing(make, tmp_path):
 
 
 @needs_make
+@pytest.mark.parametrize(
+    ("words", "gpu", "extras"),
+    [((), False, "[app]"), (("MODELS=1",), False, "[models,app]"), ((), True, "[models,app]")],
+)
+def test_torch_is_installed_where_it_is_needed(make, tmp_path, words, gpu, extras):
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "nvidia-smi").write_text(f"#!/bin/sh\n{'echo GPU 0: an accelerator' if gpu else 'exit 9'}\n")
+    (tools / "nvidia-smi").chmod(0o755)
+    ready(tmp_path)
+    (tmp_path / ".venv/.dashboard-ready").unlink()
+    done = make("dashboard", *words, PATH=f"{tools}:{os.environ['PATH']}")
+    assert done.returncode == 0, done.stderr
+    lines = [line.replace("python ", "", 1) for line in done.stdout.splitlines() if line.startswith("python")]
+    assert lines[0].endswith(f"install -qq --root-user-action=ignore -c constraints.txt -e .{extras}")
+    assert lines[1] == "-m hsd_viz.native.build", "the native runtime is compiled before the page opens"
+
+
+@needs_make
 def test_host_and_port_are_respected(make, tmp_path):
     ready(tmp_path)
     assert make("dashboard", "PORT=9001", "HOST=0.0.0.0").stdout == "hsd-viz dashboard --host 0.0.0.0 --port 9001\n"
@@ -207,3 +227,10 @@ def test_a_missing_chromium_is_reported_with_the_remedy(make, tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("\n") == 1 and "apt-get install chromium" in done.stderr
     assert "not slow and not browser" in done.stdout
+
+
+def test_the_lock_file_has_the_packages_of_all_platforms():
+    """Where one is missing, npm ci refuses the whole file."""
+    packages = json.loads((ROOT / "js/package-lock.json").read_text())["packages"]
+    wanted = {name for package in packages.values() for name in package.get("optionalDependencies", ())}
+    assert len(wanted) > 50 and all(f"node_modules/{name}" in packages for name in wanted)

@@ -15,16 +15,10 @@ READ = {
     "db[ context , statistics ] > target": Stack(DraftSource("db", ("context", "statistics")), (Model("target"),)),
     "lookup > owner/name:3 > ./a/b": Stack(DraftSource("lookup"), (Model("owner/name", 3), Model("./a/b"))),
     '"./a b > c":2 > "~/x:4"': Stack(None, (Model("./a b > c", 2), Model("~/x:4"))),
-    "hd[statistics,context,window] > target": Stack(
-        DraftSource("hd", ("statistics", "context", "window")), (Model("target"),)
-    ),
+    "hd[statistics,context] > target": Stack(DraftSource("hd", ("statistics", "context")), (Model("target"),)),
     "ngram-cache > nano > target": Stack(DraftSource("ngram-cache"), (Model("nano"), Model("target"))),
-    "target[skip]:4 > target": Stack(None, (Model("target[skip]", 4), Model("target"))),
-    "db>nano[ skip = 3, 1 ]:2 > target": Stack(DraftSource("db"), (Model("nano[skip=1,3]", 2), Model("target"))),
-    "target[int8]:4>target": Stack(None, (Model("target[int8]", 4), Model("target"))),
-    '"./a b"[ int8 ] > target[int8]': Stack(None, (Model("./a b[int8]"), Model("target[int8]"))),
-    "auto[db,small[int8]] > target": Stack(DraftSource("auto", ("db", "small[int8]")), (Model("target"),)),
-    '"./a b"[skip=2] > target': Stack(None, (Model("./a b[skip=2]"), Model("target"))),
+    "nano : auto>small:auto > target": Stack(None, (Model("nano", "auto"), Model("small", "auto"), Model("target"))),
+    '"target" > "small"': Stack(None, (Model("target"), Model("small"))),
     "/abs/v1.5 > target": Stack(None, (Model("/abs/v1.5"), Model("target"))),
     "auto > target": Stack(DraftSource("auto"), (Model("target"),)),
     "auto[ db, nano ]>target": Stack(DraftSource("auto", ("db", "nano")), (Model("target"),)),
@@ -44,12 +38,19 @@ def test_reads(text):
     ("text", "named"),
     [
         ("", "empty"),
-        ("target[skip]", "leaves out no layers: end the stack in 'target'"),
-        ("target[skip=x]:2 > target", "the layers 'x'"),
-        ("target[int8]:2 > target[int8]", "appears twice"),
+        ("target[int8]:2 > target", "'target[int8]:2'"),
         ("db[int8] > target", "unknown item 'int8'"),
-        ("target[int8][skip=1]:2 > target", "unknown part"),
-        ("target[skip=1] > target[skip=1] > target", "appears twice"),
+        ("ngram-mod > nano[skip]:2 > target", "'nano[skip]:2'"),
+        ("nano:automatic > target", "'automatic'"),
+        ("nano:auto", "takes no lookahead"),
+        ("db:auto > target", "takes no lookahead"),
+        ("auto[nano:auto] > target", "write 'nano'"),
+        ("db[context > target", "'db[context'"),
+        ("db context] > target", "'db context]'"),
+        ("nano:4 small > target", "'nano:4 small'"),
+        (":4 > target", "':4'"),
+        ('"" > target', "quote"),
+        ('"db" > target', "unknown part"),
         ("nano:-1 > target", "'-1'"),
         ("nano:x > target", "'x'"),
         ("nano:0 > target", "0"),
@@ -65,7 +66,7 @@ def test_reads(text):
         ("db[context,context] > target", "twice"),
         ("sam[3] > target", "no brackets"),
         ("lookup[3] > target", "takes original"),
-        ("hd[context,lookahead] > target", "window"),
+        ("hd[context,window] > target", "'window'"),
         ("nano > ngram-cache > target", "first"),
         ("wat[3] > target", "'wat'"),
         ("auto", "has no target"),
@@ -99,7 +100,7 @@ paths = st.text(st.characters(codec="utf-8", exclude_characters='"', exclude_cat
     lambda t: "./" + t
 )
 names = words | st.tuples(words, words).map("/".join) | paths.filter(lambda p: p == p.strip())
-lookaheads = st.none() | st.integers(1, 64)
+lookaheads = st.none() | st.just("auto") | st.integers(1, 64)
 options = st.lists(st.just("db") | names, max_size=3, unique=True).map(lambda items: DraftSource("auto", tuple(items)))
 bottoms = (
     st.none()
@@ -158,4 +159,5 @@ def test_whether_draft_models_may_take_part():
 
 
 def test_left_out_lookaheads_are_filled_in():
-    assert str(parse("nano > small:9 > target").resolved(4)) == "nano:4 > small:9 > target"
+    assert str(parse("nano > small:9 > target").resolved()) == "nano:4 > small:9 > target"
+    assert str(parse("nano:auto > small > target").resolved(2)) == "nano:auto > small:2 > target"

@@ -27,7 +27,7 @@ import psutil
 
 from hsd_viz.engine.remote import RemoteEngine
 from hsd_viz.trace import Finished, Stage, Step
-from hsd_viz.trace.wire import ServerError
+from hsd_viz.trace.events import ServerError
 
 TOKENS = 64
 CONTROL = "jupyter.widget.control"

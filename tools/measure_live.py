@@ -82,7 +82,7 @@ def _timed(events: Iterator[Event], name: str, rates: dict[str, float]) -> Itera
         if isinstance(event, Started):
             begun, spent = time.perf_counter(), time.thread_time()
         if isinstance(event, Finished):
-            rates["tokens"] = len(event.trace.token_rows)
+            rates["tokens"] = len(event.trace)
             rates[name] = rates["tokens"] / (time.perf_counter() - begun)
             rates[f"{name}_processor"] = rates["tokens"] / (time.thread_time() - spent)
         yield event
@@ -104,6 +104,6 @@ def long_trace(stack: str, tokens: int) -> Trace:
     engine = load_engine(threads=1)
     for seed in range(1, 40):
         trace = engine.run(PROMPT, stack, max_new_tokens=tokens, temperature=1.0, seed=seed)
-        if len(trace.token_rows) == tokens:
+        if len(trace) == tokens:
             return trace
     raise ValueError(f"no seed gives a text of {tokens} tokens")

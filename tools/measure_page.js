@@ -47,7 +47,7 @@
   const firsts = {
     "the trace": ".hsd-out .hsd-tok",
     "the player": ".hsd-player-bar",
-    "the first tab": ".hsd-inspector .hsd-ins-node",
+    "the first tab": ".hsd-scene .hsd-sc-chip[data-key]",
   };
   const arrive = () => {
     for (const [name, selector] of Object.entries(firsts)) {
@@ -63,14 +63,14 @@
   const views = {
     "token stream": (at) => document.querySelector(".hsd-out .hsd-on, .hsd-out .hsd-pinned")?.dataset.i === String(at.token),
     player: (at) => document.querySelector(".hsd-player-place")?.textContent.includes(`event ${at.step + 1} of `),
-    inspector: (at) => document.querySelector(".hsd-ins-title")?.textContent.startsWith(`Round ${at.number} of `)
-      && document.querySelector(".hsd-ins-node.hsd-on")?.dataset.key === String(at.node),
+    scene: (at) => document.querySelector(".hsd-sc-title")?.textContent.startsWith(`Round ${at.number} of `)
+      && (at.node === null || document.querySelector(".hsd-sc-stage .hsd-on")?.getAttribute("aria-selected") === "true"),
     timeline: (at) => document.querySelector(".hsd-tl-readout")?.textContent.startsWith(`Round ${at.number}:`) && document.querySelector(".hsd-tl-here"),
     chart: (at) => document.querySelector(".hsd-chart-mark")?.dataset.round === String(at.number),
   };
   /** The group of the run on the page: it knows where the cursor is the moment the key is handled. */
   function groupOf(tokens) {
-    for (const group of globalThis[Symbol.for("hsd_viz.groups.2")].values()) if (group.store.tokens.length === tokens) return group;
+    for (const group of hsdMeasure.groups.values()) if (group.store.tokens.length === tokens) return group;
     throw new Error(`no run of ${tokens} tokens is on the page`);
   }
   /** Listen to keys; `names`: the views that are on the page. */
@@ -81,8 +81,8 @@
     const onCursor = (cursor) => {
       if (!key || key.at) return;
       const event = group.store.index().events[cursor.step];
-      // As inspector_card.js numbers the nodes outside the draft: -1 the text so far, 1e6 the verifier's own token.
-      const node = event.draft ? event.draft.node : event.kind === "token" ? 1e6 : -1;
+      // The proposal of a draft selects no chip.
+      const node = event.kind === "draft" ? null : true;
       key.at = { step: cursor.step, token: cursor.token, number: group.store.order.get(cursor.round), node };
       // A view that shows this already, as the timeline where the round stays the same, has nothing to do.
       key.open = new Set(names.filter((name) => !views[name](key.at)));

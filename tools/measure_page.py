@@ -41,8 +41,8 @@ STACK = "db > nano:4 > target"
 #: Keys as people press them: events, tokens, rounds, there and back.
 KEYS = ("ArrowRight", "ArrowRight", ".", "ArrowRight", "Shift+ArrowRight", "ArrowLeft", ".", "Shift+ArrowRight")
 #: Tabs that keys are pressed on, and what then is to follow.
-OWN = ("token stream", "player")
-TABS = {"Round": (*OWN, "inspector"), "Timeline": (*OWN, "timeline"), "Acceptance": (*OWN, "chart")}
+OWN = ("token stream", "staircase")
+TABS = {"Why": (*OWN, "scene"), "Time": (*OWN, "timeline")}
 
 
 def main() -> None:
@@ -224,6 +224,7 @@ def walked(page: Page, file: Path, presses: int) -> dict[str, list[float]]:
         page.wait_for_timeout(2000)
         page.mouse.move(2, 2)
         page.locator(".hsd-out").focus()
+        page.evaluate("async () => { for (const m of hsd_viz.values()) hsdMeasure.groups = (await m).groups; }")
         page.evaluate(f"hsdMeasure.listen({TOKENS}, {json.dumps(views)})")
         for number in range(presses):
             for view, ms in press(page, KEYS[number % len(KEYS)]).items():

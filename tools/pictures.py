@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hsd_viz.disk import write_whole
-from hsd_viz.engine.replay import bundled, load_bundled
-from hsd_viz.views.tour_steps import STEPS, locate
+from hsd_viz.views.tour import STOPS
 from tools.pages import chromium, served
 
 if TYPE_CHECKING:
@@ -43,9 +42,9 @@ def dashboard(browser: Browser, url: str) -> Path:
 
 def round_(browser: Browser, url: str) -> Path:
     """A round at temperature > 0 in which chance rejected a draft, with its arithmetic: where the tour stops for it."""
-    name, found = locate(next(s for s in STEPS if s.key == "chance"), [r.name for r in bundled()], load_bundled)
-    page = _opened(browser, f"{url}?trace={name}&step={found.step}", 1400, 2200)
-    return _taken(page, "round", ".hsd-inspector")
+    stop = next(stop for stop in STOPS if stop["key"] == "chance")
+    page = _opened(browser, f"{url}?trace={stop['recording']}&step={stop['step'] + 1}", 1400, 2200)
+    return _taken(page, "round", ".hsd-scene")
 
 
 def race(browser: Browser, url: str) -> Path:

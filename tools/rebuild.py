@@ -19,12 +19,12 @@ from pathlib import Path
 
 from hsd_viz.disk import write_whole
 from hsd_viz.ladder.load import NAMES, info, weights_dir, weights_hash
-from hsd_viz.ladder.training.card import stale_models, write_card
-from hsd_viz.ladder.training.databases import rebuild_databases
-from hsd_viz.ladder.training.evaluation import evaluate_ladder, suite_prompts
 from tools.record import record_side_by_side, record_traces
 from tools.results import BENCH
 from tools.tables import ROOT, write_tables
+from training.card import stale_models, write_card
+from training.databases import rebuild_databases
+from training.evaluation import evaluate_ladder, suite_prompts
 
 _OWN = ("db > target", "auto > target", "nano:4 > target", "small:4 > target", "nano:4 > small:8 > target",
         "db > small:3 > target")  # fmt: skip
@@ -76,19 +76,16 @@ def commands() -> dict[str, list[str]]:
     plan = _words("hsd_viz", "plan", "--measure", suite="python", limit="48", repeats="1", clock="processor")
     found = {f"plan-{part}-cpu": [*plan, "--temperature", t] for part, t in _TEMPERATURES.items()}
     for part, t in _TEMPERATURES.items():
-        more = ("--memory", "--profile", "--rival-settings", "best") if part == "t07" else ("--rival-settings", "best")
+        more = ("--profile",) if part == "t07" else ()
         found[f"heldout-{part}-cpu"] = _bench("heldout", (*_OWN, "hd > target", "lookup > target", *_RIVALS), t, *more)
     for part, t in _TEMPERATURES.items():
         found[f"python-{part}-cpu"] = _bench("python", ("db > target", *_BASELINES), t, "--state", "both")
     for part, more in _GRIDS.items():
         found[f"grid-{part}-cpu"] = _words("benchmarks.grid", temperature=_TEMPERATURES[part], **more)
-    rounded = ("db > target", "small:4 > target")
-    found["int8-target-t07-cpu"] = _bench("heldout", rounded, "0.7", "--target", "target[int8]")
-    found["int8-draft-t07-cpu"] = _bench("heldout", ("target[int8]:4 > target", "target[int8]:8 > target"), "0.7")
     found |= {f"curves-{m}-cpu": _words("benchmarks.curves", model=m) for m in ("target", "small", "nano")}
     return found | {
         name: [f"benchmarks.{name.removesuffix('-cpu')}"]
-        for name in ("int8-cpu", "drafts-cpu", "rules-cpu", "budgets", "reference", "ablation")
+        for name in ("int8-cpu", "rules-cpu", "budgets", "reference", "ablation")
     }
 
 

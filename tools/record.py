@@ -14,7 +14,7 @@ import torch
 
 from hsd_viz.bench.verdict import impossible
 from hsd_viz.disk import write_whole
-from hsd_viz.engine import note_plain
+from hsd_viz.engine.beside import note_plain
 from hsd_viz.engine.local import LocalEngine, load_engine
 from hsd_viz.engine.replay import SIDE_BY_SIDE, TRACES
 from hsd_viz.trace import Trace
@@ -317,7 +317,7 @@ def _engine() -> Iterator[LocalEngine]:
     """Yield the engine for recordings; restore torch's number of threads afterwards."""
     threads = torch.get_num_threads()
     try:
-        engine = load_engine(device="cpu", dtype="float32", threads=1)
+        engine = load_engine(device="cpu", threads=1)
         # One thread: its processor time is what an idle machine takes, regardless of other load.
         engine.clock = time.thread_time_ns
         yield engine

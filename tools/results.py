@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
-from hsd_viz.ladder.training.evaluation import markdown
+from training.evaluation import markdown
 
 BENCH = Path(__file__).resolve().parents[1] / "docs" / "bench"
 #: Temperatures, the everyday one first: heading and part of the file names.
@@ -120,18 +120,20 @@ def lengths(temperature: float) -> str:
 
 
 def rules() -> str:
-    """Return tokens per round under token and block verification."""
-    head = ["stack", "T", "verified by level", "rounds", "token", "block", "gain", "time per token, block over token"]
-    body = []
-    for row in read("rules-cpu")["rows"]:
-        low, high = row["gain_ci"]
-        time, ends = row.get("time_per_token_block_over_token"), row.get("time_ci")
-        body.append([
-            f"`{row['stack']}`", f"{row['temperature']:g}", str(row["level"]), f"{row['rounds']:,}",
-            f"{row['token_tokens_per_round']:.2f}", f"{row['block_tokens_per_round']:.2f}",
-            f"{row['gain']:+.1%} [{low:.1%}, {high:.1%}]",
-            f"{time:.2f} [{ends[0]:.2f}, {ends[1]:.2f}]" if time and row["level"] == row["stack"].count(">") else "",
-        ])  # fmt: skip
+    """Return tokens per round under the verification rules, with the gain and the time of block and branch."""
+    head = ["stack", "T", "level", "rounds", "token", "block", "branch", "block over token", "branch over token",
+            "time per token, block over token", "branch over token"]  # fmt: skip
+
+    def figure(row: dict, name: str, form: str) -> str:
+        return f"{row[name]:{form}} [{', '.join(f'{end:{form}}' for end in row[f'{name}_ci'])}]" if name in row else ""
+
+    body = [
+        [f"`{row['stack']}`", f"{row['temperature']:g}", str(row["level"]), f"{row['rounds']:,}"]
+        + [figure(row, f"{rule}_tokens_per_round", ".2f") for rule in ("token", "block", "branch")]
+        + [figure(row, f"{rule}_gain", "+.1%") for rule in ("block", "branch")]
+        + [figure(row, f"{rule}_time", ".2f") for rule in ("block", "branch")]
+        for row in read("rules-cpu")["rows"]
+    ]
     return f"{markdown([head, *body], '---:')}\n\n{source('rules-cpu')}"
 
 
@@ -208,42 +210,57 @@ def forward_passes() -> str:
     return f"{markdown([head, *body], '---:')}\n\n{source(*names)}"
 
 
-def rounded() -> str:
-    """Return what rounding weights to 8 bits brings and loses."""
-    if not all((BENCH / f"{name}.json").exists() for name in ("int8-cpu", "int8-target-t07-cpu", "int8-draft-t07-cpu")):
+def integers() -> str:
+    """Return what 8-bit integers bring and lose beside float32 with the same weights, and the overlap of two models."""
+    if not (BENCH / "int8-cpu.json").exists():
         return "Not measured yet."
-    models = read("int8-cpu")["models"]
-    widths = [w for w in models[0]["milliseconds"]["int8"] if w.isdigit() or w == "step"]
-    head = [
-        "times as fast, by tokens",
-        *widths[:-1],
-        "a token decoded",
-        "bits per token",
-        "rounded",
-        "overlap of the rows",
-        "weights, MB",
-    ]
+    data = read("int8-cpu")
+    widths = [w for w in data["models"][0]["milliseconds"]["int8"] if w.isdigit()]
+    head = ["", "loss, nats: float32", "int8", "same likeliest token", "overlap of the rows", "weights, MB",
+            *(f"times as fast, {w} tokens" for w in widths)]  # fmt: skip
     body = []
-    for row in models:
-        ms, sizes = row["milliseconds"], row["weight_bytes"]
-        body.append([f"`{row['model']}[int8]`", *(f"{ms['as_shipped'][w] / ms['int8'][w]:.2f}" for w in widths),
-                     f"{row['bits_per_token']:.3f}", f"{row['bits_per_token_int8']:.3f}", f"{row['overlap']:.4f}",
-                     f"{sizes['int8'] / 1e6:.1f} of {sizes['as_shipped'] / 1e6:.1f}"])  # fmt: skip
-    head2 = [
-        "T = 0.7: `target` is",
-        "stack",
-        "tokens/s",
-        "speed-up over `target`",
-        "acceptance length",
-        "first token, ms",
+    for row in data["models"]:
+        after, before, sizes = *row["milliseconds"].values(), row["weight_bytes"]
+        body.append([f"`{row['model']}`", f"{row['loss_float32']:.4f}", f"{row['loss_int8']:.4f}",
+                     f"{row['same_likeliest']:.1%}", f"{row['overlap']:.4f}",
+                     f"{sizes['int8'] / 1e6:.1f} of {sizes['float32'] / 1e6:.1f}",
+                     *(f"{before[w] / after[w]:.2f}" for w in widths)])  # fmt: skip
+    pairs = [[f"`{x}`, `{y}`", *(f"{row[kind]:.4f}" for kind in ("float32", "int8"))]
+             for row in data["pairs"] for x, y in [row["pair"]]]  # fmt: skip
+    tables = markdown([head, *body], "---:"), markdown([["overlap of", "float32", "int8"], *pairs], "---:")
+    return "\n\n".join([*tables, source("int8-cpu")])
+
+
+def before() -> str:
+    """Return forward passes beside a former version, by model, context and width, and what the processor can do."""
+    if not (BENCH / "before-cpu.json").exists():
+        return "Not measured yet."
+    data = read("before-cpu")
+    head = [
+        "",
+        "context",
+        "tokens",
+        "before, ms",
+        "now, ms",
+        "now over before",
+        "over 1 token",
+        "attention",
+        "GB/s",
+        "GMAC/s",
     ]
-    keys = (("tokens_per_second", "{:.0f}", 1.0), ("speedup_over_plain", "{:.2f}", 1.0),
-            ("mean_acceptance_length", "{:.2f}", 1.0), ("first_token_seconds", "{:.1f}", 1e3))  # fmt: skip
-    names = {"`target[int8]`": "int8-target-t07-cpu", "as shipped": "int8-draft-t07-cpu"}
-    body2 = [[title, f"`{row['stack']}`", *(figure(row, *key) for key in keys)]
-             for title, name in names.items() for row in read(name)["stacks"]]  # fmt: skip
-    tables = markdown([head, *body], "---:"), markdown([head2, *body2], "---:")
-    return "\n\n".join([*tables, source("int8-cpu", *names.values())])
+    body = [
+        [
+            *(f"`{row['model']}`", str(row["context"]), str(row["tokens"]), f"{row['before_ms']:.3f}"),
+            *(f"{row['now_ms']:.3f}", f"{row['now_ms'] / row['before_ms']:.2f}", f"{row['over_one']:.2f}"),
+            f"{row['attention']:.0%}",
+            *(f"{row['gb_per_second']:.1f}", f"{row['gmac_per_second']:.0f}"),
+        ]
+        for row in data["rows"]
+    ]
+    peak = data["peak"]
+    most = f"One core can do {peak['gmac_per_second']:.0f} GMAC/s ({peak['instruction']}, registers only)"
+    most += f" and read {peak['gb_per_second']:.1f} GB/s from {peak['megabytes']} MB."
+    return "\n\n".join([markdown([head, *body], "---:"), most, source("before-cpu")])
 
 
 def llama_cpp() -> str:
@@ -305,7 +322,8 @@ RESULTS: dict[str, Callable[[], str]] = {
     "predictions": predictions,
     "second-draft": second_draft,
     "forward-passes": forward_passes,
-    "int8": rounded,
+    "int8": integers,
+    "before": before,
     "llama-cpp": llama_cpp,
     "page": page,
 }

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from hsd_viz.ladder.training.quality import parsed_lines
 from hsd_viz.trace import Trace
+from training.quality import parsed_lines
 
 #: A run is readable with at least this share of its lines in valid blocks and at most this share of repeated 8-grams.
 PARSED, REPEATED = 0.7, 0.2

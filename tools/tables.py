@@ -13,9 +13,9 @@ from pathlib import Path
 
 from hsd_viz.disk import write_whole
 from hsd_viz.ladder.load import weights_dir
-from hsd_viz.ladder.training.evaluation import markdown, table
 from tools.results import PLAIN, RESULTS
 from tools.results import read as _read
+from training.evaluation import markdown, table
 
 ROOT = Path(__file__).resolve().parents[1]
 #: The columns of the README's table: heading and report.

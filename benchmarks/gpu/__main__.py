@@ -1,4 +1,4 @@
-"""The command behind run.sh: ``python -m benchmarks.gpu a|b|c|compare [--tiny] --out DIR``."""
+"""The command behind run.sh: ``python -m benchmarks.gpu a|b|c [--tiny] --out DIR``."""
 
 from __future__ import annotations
 

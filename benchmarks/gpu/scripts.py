@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -13,27 +14,20 @@ from typing import Any
 
 import torch
 
-from benchmarks.gpu.compare import compare
 from benchmarks.gpu.parts import Part
 from benchmarks.gpu.steps import LOOKAHEAD, Steps
 from benchmarks.gpu.tools import FULL, RUNTIMES, SMALL
+from benchmarks.padding import save_padded
 from hsd_viz.disk import cache_folder
 from hsd_viz.machine import attention
 
 #: Time of each script in seconds.
-SECONDS = {"a": 360, "b": 480, "c": 570, "compare": 540}
+SECONDS = {"a": 360, "b": 480, "c": 570}
 STACKS = ("target", "db > target", "auto > target", "nano:4 > target", "nano:4 > small:6 > target")
 BASELINES = ("hf-generate", "hf-lookup", "hf-assistant[nano]")
 #: Layers that pad the shipped target to the cost of a model many times its size.
 PADDING = 120
-TESTS = (
-    "tests/gpu/test_gpu_greedy.py",
-    "tests/gpu/test_gpu_session.py",
-    "tests/gpu/test_gpu_sampling.py",
-    "tests/gpu/test_gpu_capture.py",
-    "tests/backends/test_fused.py",
-    "tests/backends/test_strict.py",
-)
+TESTS = ("tests/torch_models/test_compiled.py", "tests/gpu/test_gpu_compiled.py")
 
 
 def parts_of(script: str, tiny: bool, device: str, out: Path) -> list[Part]:
@@ -44,10 +38,6 @@ def parts_of(script: str, tiny: bool, device: str, out: Path) -> list[Part]:
         "a": lambda: _checks(bench, run),
         "b": lambda: _measurements(bench, run),
         "c": lambda: [Part("train", lambda data: run.train(), 565), Part("info", lambda data: run.trained(), 60)],
-        "compare": lambda: (
-            [Part("bandwidth", lambda data: bench.bandwidth())]
-            + [Part(name, partial(_compared, bench, name), 240) for name in reversed(bench.scale.shapes)]
-        ),
     }
     return made[script]()
 
@@ -65,7 +55,7 @@ def _checks(bench: Steps, run: Shell) -> list[Part]:
 
 
 def _measurements(bench: Steps, run: Shell) -> list[Part]:
-    large, padded = list(bench.scale.shapes)[-1], ["--pad-layers", "2" if run.tiny else str(PADDING)]
+    large = list(bench.scale.shapes)[-1]
     slow = 600 if run.tiny else 150
     steps = _steps(bench)
     first = 1 + 2 * len(bench.scale.shapes) + 3
@@ -73,9 +63,9 @@ def _measurements(bench: Steps, run: Shell) -> list[Part]:
         Part(f"bench/{name}", partial(_bench, run, name, t, options), slow)
         for name, t, options in (
             ("ladder-t0", 0.0, []),
-            ("padded-t0", 0.0, padded),
+            ("padded-t0", 0.0, None),
             ("ladder-t07", 0.7, []),
-            ("padded-t07", 0.7, padded),
+            ("padded-t07", 0.7, None),
         )
     ]
     return [
@@ -92,9 +82,7 @@ def _measurements(bench: Steps, run: Shell) -> list[Part]:
 def _steps(bench: Steps) -> list[Part]:
     """The bandwidth, steps of the fastest runtime and of transformers, rounds, then steps of all other runtimes."""
     names = list(bench.scale.shapes)
-    on_gpu = bench.device.type == "cuda"
-    kinds = [kind for kind in RUNTIMES if on_gpu or not (RUNTIMES[kind] or {}).get("kernels")]
-    kinds.sort(key=lambda kind: (kind != bench.fastest, kind != "eager"))
+    kinds = sorted(RUNTIMES, key=lambda kind: (kind != bench.fastest, kind != "eager"))
     pairs = [(names[0], names[2]), (names[1], names[2]), (names[0], names[1])]
     steps = [Part(f"steps/{name}/{kind}", partial(_step, bench, name, kind)) for kind in kinds for name in names[::-1]]
     rounds = [Part(f"rounds/{a}:{LOOKAHEAD} > {b}", partial(_round, bench, a, b)) for a, b in pairs]
@@ -107,12 +95,8 @@ def _strict(bench: Steps, name: str, data: dict[str, Any]) -> Any:
     return bench.strict_rows(name)
 
 
-def _compared(bench: Steps, name: str, data: dict[str, Any]) -> Any:
-    return compare(bench, name)
-
-
-def _bench(run: Shell, name: str, temperature: float, options: list[str], data: dict[str, Any]) -> Any:
-    return run.bench(f"b-{name}", temperature, options)
+def _bench(run: Shell, name: str, temperature: float, options: list[str] | None, data: dict[str, Any]) -> Any:
+    return run.bench(f"b-{name}", temperature, options) if options is not None else run.padded(f"b-{name}", temperature)
 
 
 def _step(bench: Steps, name: str, kind: str, data: dict[str, Any]) -> Any:
@@ -125,17 +109,10 @@ def _round(bench: Steps, draft: str, target: str, data: dict[str, Any]) -> Any:
 
 
 def versions(bench: Steps) -> dict[str, Any]:
-    """Return versions, the allowed implementations of attention, and which forward runs for each shape."""
+    """Return versions and the allowed implementations of attention."""
     cuda = bench.device.type == "cuda"
     found = {"torch": torch.__version__, "cuda": torch.version.cuda, "attention": attention()}
-    try:
-        import triton
-
-        found["triton"] = triton.__version__
-    except ImportError:
-        found["triton"] = "missing"
     found["capability"] = torch.cuda.get_device_capability() if cuda else None
-    found["paths"] = {name: bench.model(name, bench.fastest).path for name in bench.scale.shapes}
     return found
 
 
@@ -156,8 +133,7 @@ class Shell:
 
     def tests(self) -> dict[str, str]:
         """Run the GPU tests, each file in a process of its own; return the last line of each."""
-        few = ["-k", "steady or trees or fails or gate or usual"] if self.tiny else []
-        options = ["-o", "addopts=", "-q", "-p", "no:cacheprovider", *few]
+        options = ["-o", "addopts=", "-q", "-p", "no:cacheprovider"]
         environment = os.environ | ({} if self.device == "cuda" else {"OMP_NUM_THREADS": "1"})
         at_once = 1 if self.device == "cpu" else 6
         waiting, found, running = list(TESTS), {}, {}
@@ -186,7 +162,7 @@ class Shell:
         path = self.out / f"{name}.json"
         stacks = [word for stack in (*STACKS, *baselines) for word in ("--stack", stack)]
         # transformers' loops take tens of milliseconds for a token of a padded model.
-        limit, tokens = (1, 8) if self.tiny else (6, 64) if "--pad-layers" in options else (12, 128)
+        limit, tokens = (1, 8) if self.tiny else (6, 64) if "--target" in options else (12, 128)
         sizes = {"--limit": str(limit), "--max-new-tokens": str(tokens)}
         sizes |= {"--repeats": "1", "--temperature": str(temperature), "--device": self.device, "--json": str(path)}
         self.run("-m", "hsd_viz", "bench", *stacks, *options, *(word for pair in sizes.items() for word in pair))
@@ -195,6 +171,12 @@ class Shell:
         if name.startswith("a-"):  # only whether the texts are the same is of interest
             path.unlink()
         return [{key: row.get(key) for key in (*kept, "token_identical_to_plain")} for row in rows]
+
+    def padded(self, name: str, temperature: float) -> list[dict[str, Any]]:
+        """The same with a padded target."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = save_padded("target", 2 if self.tiny else PADDING, 0.0, folder)
+            return self.bench(name, temperature, ["--target", path])
 
     def train(self) -> str:
         """Train the ladder, on the corpus in ``corpus.tar.xz`` if there is one; resumes from its checkpoints."""

@@ -5,38 +5,36 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from functools import partial
-from importlib.util import find_spec
 from statistics import median
 from time import perf_counter
 from typing import Any
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 
 from benchmarks.gpu.tools import MANY, Tools
-from hsd_viz.backends.choose import backend_for, open_session
-from hsd_viz.backends.cuda_graphs import GraphModel
 from hsd_viz.decoding.loop import Level, Loop
-from hsd_viz.decoding.model import HFModel
+from hsd_viz.decoding.session import Model, Numbers
 from hsd_viz.decoding.settings import Sampling
 
-WIDTHS = (1, 2, 3, 4, 6, 8, 12, 16, 32, 62)
+WIDTHS = (1, 2, 4, 5, 8, 16, 32)
 LOOKAHEAD = 4
 DRAWN = Sampling(temperature=1.0, seed=1)
 SAMPLINGS = {"greedy": Sampling(), "drawn": DRAWN}
 
 
 def _loop(
-    drafts: Sequence[HFModel | GraphModel],
-    target: HFModel | GraphModel,
+    drafts: Sequence[Model],
+    target: Model,
     sampling: Sampling,
     prompt: list[int],
     tokens: int,
 ) -> Loop:
     """Return a loop behind its prefill, with lookaheads of one, two, ... times :data:`LOOKAHEAD`."""
-    levels = [Level(d.name, open_session(d, len(prompt) + tokens), LOOKAHEAD * (k + 1)) for k, d in enumerate(drafts)]
-    levels.append(Level("target", open_session(target, len(prompt) + tokens)))
-    loop = Loop(levels, None, sampling, prompt, max_new_tokens=tokens, backend=backend_for(target))
+    levels = [Level(d.name, d.session(len(prompt) + tokens), LOOKAHEAD * (k + 1)) for k, d in enumerate(drafts)]
+    levels.append(Level("target", target.session(len(prompt) + tokens)))
+    loop = Loop(levels, None, sampling, prompt, max_new_tokens=tokens)
     deque(loop.prefill(), maxlen=0)
     return loop
 
@@ -44,10 +42,8 @@ def _loop(
 class Steps(Tools):
     """Measurements on one device."""
 
-    @property
-    def fastest(self) -> str:
-        """The runtime that decodes use here."""
-        return "fused" if self.device.type == "cuda" and find_spec("triton") else "lean"
+    #: The runtime that decodes use on a GPU.
+    fastest = "compiled"
 
     def bandwidth(self) -> dict[str, float]:
         """Measure a large copy on the device, counting bytes read and bytes written."""
@@ -57,25 +53,24 @@ class Steps(Tools):
         return {"copied_bytes": source.nbytes, "ms": ms, "bytes_per_second": 2 * source.nbytes / ms * 1e3}
 
     def steps(self, name: str, kind: str, bandwidth: float) -> dict[str, Any]:
-        """Measure a forward pass of each width behind a context, and a draft in one launch; medians in ms."""
+        """Measure a forward pass of each width behind a context, and a draft; medians in ms."""
         model, context = self.model(name, kind), self.scale.context
-        session = open_session(model, context + WIDTHS[-1])
-        session.forward([k % 1000 for k in range(context)], 1)
+        session = model.session(context + WIDTHS[-1])
+        session.feed([k % 1000 for k in range(context)])
 
         def step(width: int) -> None:
             session.forward([7] * width, width)
             session.truncate(context)
 
         found: dict[str, Any] = {"width_ms": {str(width): self.time(partial(step, width)) for width in WIDTHS}}
-        if session.can_sample:
 
-            def draft(sampling: Sampling) -> None:
-                chances = [] if sampling.greedy else [0.5] * LOOKAHEAD
-                session.sample([7], LOOKAHEAD, sampling, chances, frozenset())
-                session.truncate(context)
+        def draft(sampling: Sampling) -> None:
+            numbers = None if sampling.greedy else Numbers([0.5] * LOOKAHEAD)
+            session.sample([7], LOOKAHEAD, sampling, numbers, frozenset())
+            session.truncate(context)
 
-            ms = {label: self.time(partial(draft, sampling)) for label, sampling in SAMPLINGS.items()}
-            found["draft_ms"] = {"tokens": LOOKAHEAD} | ms
+        ms = {label: self.time(partial(draft, sampling)) for label, sampling in SAMPLINGS.items()}
+        found["draft_ms"] = {"tokens": LOOKAHEAD} | ms
         weights = self.weights(name)
         bound = weights / bandwidth * 1e3
         return found | {
@@ -84,7 +79,6 @@ class Steps(Tools):
             "bound_ms": bound,
             "ratio_to_bound": found["width_ms"]["1"] / bound,
             "runtime": model.runtime,
-            "path": getattr(model, "path", "transformers"),
         }
 
     def rounds(self, draft: str, target: str, lone: dict[str, Any]) -> dict[str, Any]:
@@ -95,7 +89,7 @@ class Steps(Tools):
         out = {}
         for label, sampling in SAMPLINGS.items():
             walls = []
-            for _ in range(2):  # the first run captures
+            for _ in range(2):  # the first run compiles
                 prompt = [k % 1000 for k in range(self.scale.context)]
                 loop = _loop([below], above, sampling, prompt, self.scale.rounds * (LOOKAHEAD + 1))
                 loop.log.take()
@@ -128,7 +122,7 @@ class Steps(Tools):
             if run in marks:
                 del loop
                 held[str(run)] = self.memory_held()
-        return {"bytes_after_runs": held, "graphs": below.captures + above.captures}
+        return {"bytes_after_runs": held}
 
     def products(self, bandwidth: float) -> dict[str, dict[str, float | str]]:
         """Measure the bandwidth of the largest shape's products by rows, relative to the copy (1: equal)."""
@@ -153,20 +147,16 @@ class Steps(Tools):
 
     @torch.inference_mode()
     def strict_rows(self, name: str) -> dict[str, Any]:
-        """Compare the rows of a text fed one by one, in parts and in trees, bit by bit, in strict and usual mode."""
+        """Compare the rows of a text fed one by one and in parts, bit by bit, in strict and usual mode."""
         found = {}
         for kind in ("strict", self.fastest):
             model, text = self.model(name, kind), [(7 * k) % 1000 for k in range(48)]
-            alone, chain, tree = (open_session(model, 64) for _ in range(3))
-            rows = torch.cat([alone.forward([token], 1) for token in text])
-            parts = torch.cat([chain.forward(text[a:b], b - a) for a, b in ((0, 1), (1, 6), (6, 23), (23, 48))])
-            tree.forward(text[:38], 1)
-            drafted = [token for real in text[38:] for token in (real + 1, real)]
-            parents = [2 * (k // 2) - 1 for k in range(20)]
-            branches = tree.forward(drafted, 20, parents)[1::2]
-            same = {"in parts": torch.equal(parts, rows), "in a tree": torch.equal(branches, rows[38:])}
-            if kind == "strict" and not all(same.values()):
-                raise RuntimeError(f"rows of {name} differ in strict mode: {same}")
+            alone, chain = (model.session(64) for _ in range(2))
+            rows = np.concatenate([alone.forward([token], 1) for token in text])
+            parts = np.concatenate([chain.forward(text[a:b], b - a) for a, b in ((0, 1), (1, 6), (6, 23), (23, 48))])
+            same = bool(np.array_equal(parts, rows))
+            if kind == "strict" and not same:
+                raise RuntimeError(f"rows of {name} differ in strict mode")
             found["strict" if kind == "strict" else "usual"] = same
         return found
 
@@ -177,7 +167,7 @@ class Steps(Tools):
         from torch.profiler import ProfilerActivity, profile
 
         session = self.model(name, self.fastest).session()
-        session.forward([7] * self.scale.context, 1)
+        session.feed([7] * self.scale.context)
         for _ in range(3):
             session.forward([7], 1)
         with profile(activities=[ProfilerActivity.CUDA]) as watched:

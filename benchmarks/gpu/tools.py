@@ -13,28 +13,16 @@ from typing import Any
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from hsd_viz.backends.cuda_graphs import GraphModel
-from hsd_viz.backends.cuda_graphs.fused import KERNELS
-from hsd_viz.backends.cuda_graphs.slot import CudaCapturer
-from hsd_viz.backends.cuda_graphs.strict import STRICT_WIDTH
-from hsd_viz.backends.device import settle_arithmetic
-from hsd_viz.decoding.model import HFModel
+from hsd_viz.torch_models.compiled import WIDTHS, CompiledModel
+from hsd_viz.torch_models.eager import HFModel, settle_arithmetic
 
 #: Hidden size, layers, heads, key heads, feed-forward width.
 SHAPES = {"68M": (768, 2, 12, 12, 3072), "1B": (2048, 22, 32, 4, 5632), "7B": (4096, 32, 32, 32, 11008)}
 TINY = {"68M": (32, 1, 2, 2, 48), "1B": (32, 2, 2, 1, 48), "7B": (48, 2, 4, 4, 64)}
 #: Operations per graph where a single one is too short to be timed.
 MANY = 16
-#: Runtimes of a shape: transformers' own loop over its module; that module over static buffers; the lean forward,
-#: alone, with each Triton kernel, with all of them; strict mode.
-RUNTIMES: dict[str, dict[str, Any] | None] = {
-    "eager": None,
-    "module": {"lean": False},
-    "lean": {"kernels": ()},
-    **{f"lean, {name}": {"kernels": (name,)} for name in KERNELS},
-    "fused": {"kernels": tuple(KERNELS)},
-    "strict": {"strict": STRICT_WIDTH},
-}
+#: Runtimes of a shape: the options of a compiled model; ``None``: transformers' own forward passes.
+RUNTIMES: dict[str, dict[str, Any] | None] = {"eager": None, "compiled": {}, "strict": {"strict": True}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +36,11 @@ class Scale:
     rounds: int
     runs: int
     copied: int
+    widths: tuple[int, ...]
 
 
-FULL = Scale(SHAPES, 32_000, 512, 50, 60, 1000, 2 << 30)
-SMALL = Scale(TINY, 4096, 20, 3, 4, 20, 1 << 20)
+FULL = Scale(SHAPES, 32_000, 512, 50, 60, 1000, 2 << 30, WIDTHS)
+SMALL = Scale(TINY, 4096, 20, 3, 4, 20, 1 << 20, WIDTHS[-1:])
 
 
 class Tools:
@@ -62,7 +51,7 @@ class Tools:
         self.device, self.scale = device, scale
         self.dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
         self._built: dict[str, HFModel] = {}
-        self._graphs: dict[tuple[str, str], GraphModel] = {}
+        self._compiled: dict[tuple[str, str], CompiledModel] = {}
 
     def time(self, work: Callable[[], Any]) -> float:
         """Return the median time of ``work`` in ms; on a GPU by events in the stream."""
@@ -92,27 +81,25 @@ class Tools:
         try:
             if self.device.type != "cuda":
                 return self.time(work) / MANY * 1e3
-            return self.time(CudaCapturer(self.device).capture(work).replay) / MANY * 1e3
+            work()
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                work()
+            return self.time(graph.replay) / MANY * 1e3
         except RuntimeError as error:
             return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
-    def model(self, name: str, kind: str) -> HFModel | GraphModel:
-        """Return a random model of a shape on a runtime. Raises RuntimeError where another one would run."""
+    def model(self, name: str, kind: str) -> HFModel | CompiledModel:
+        """Return a random model of a shape on a runtime."""
         if name not in self._built:
             made = random_llama(self.scale.shapes[name], self.scale.vocabulary, self.device, self.dtype)
             self._built[name] = HFModel(name, made)
         options = RUNTIMES[kind]
         if options is None:
             return self._built[name]
-        if (name, kind) not in self._graphs:
-            made = GraphModel(self._built[name], **options)
-            wanted = "lean" if kind != "module" else "the module's"
-            fused = made.kernels == frozenset(options.get("kernels", ()))
-            on_gpu = self.device.type == "cuda"
-            if not made.path.startswith(wanted) or not fused or (on_gpu and made.runtime == "eager"):
-                raise RuntimeError(f"{name} does not run as '{kind}': {made.path}")
-            self._graphs[name, kind] = made
-        return self._graphs[name, kind]
+        if (name, kind) not in self._compiled:
+            self._compiled[name, kind] = CompiledModel(self._built[name], widths=self.scale.widths, **options)
+        return self._compiled[name, kind]
 
     def weights(self, name: str) -> int:
         """Return the bytes that a step of a shape reads."""

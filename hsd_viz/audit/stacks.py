@@ -1,35 +1,30 @@
 """The project's own loop as a decoder for the exact audit: any stack's shape over toy models."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
-import torch
-from torch import Tensor
+import numpy as np
 
 from hsd_viz.audit.enumeration import Chance, Choices
 from hsd_viz.audit.exact import Decoder, Task
-from hsd_viz.backends.host import HostBackend
 from hsd_viz.decoding.loop import Level, Loop
-from hsd_viz.decoding.model import CachedModel
+from hsd_viz.decoding.session import GivesLogits, Session
 from hsd_viz.decoding.settings import DEFAULT_RULE, Sampling
 from hsd_viz.drafting import make_drafter
 from hsd_viz.stack import Stack, parse
 
 
-class ToySession:
-    """A toy model behind the interface of the loop (:class:`~hsd_viz.decoding.model.CachedModel`)."""
+class ToySession(GivesLogits):
+    """A toy model behind the interface of the loop (:class:`~hsd_viz.decoding.session.Session`)."""
 
-    can_sample = can_verify = False
-
-    def __init__(self, logits: Any) -> None:
-        self._logits = torch.from_numpy(logits)
+    def __init__(self, logits: np.ndarray) -> None:
+        self._logits = logits
         self._cached: list[int] = []
 
     @property
     def length(self) -> int:
         return len(self._cached)
 
-    def forward(self, tokens: list[int], rows: int, parents: Sequence[int] | None = None) -> Tensor:
+    def forward(self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None) -> np.ndarray:
         """Return the logits after each of the last ``rows`` tokens; ``parents`` places the tokens in a tree."""
         base = len(self._cached)
         self._cached += tokens
@@ -44,12 +39,12 @@ class ToySession:
     def truncate(self, length: int) -> None:
         del self._cached[length:]
 
-    def keep(self, base: int, places: list[int]) -> None:
-        self._cached[base:] = [self._cached[p] for p in places]
+    def keep(self, base: int, nodes: Sequence[int]) -> None:
+        self._cached[base:] = [self._cached[base + node] for node in nodes]
 
 
 class EnumeratedDraws:
-    """:class:`~hsd_viz.decoding.sampling.Draws` whose numbers are decided by enumeration."""
+    """:class:`~hsd_viz.decoding.draws.Draws` whose numbers are decided by enumeration."""
 
     def __init__(self, choices: Choices) -> None:
         self._choices = choices
@@ -66,7 +61,7 @@ def loop_decoder(
     stack: Stack | str,
     rule: str = DEFAULT_RULE,
     cls: type[Loop] = Loop,
-    lowest: Callable[[], CachedModel] | None = None,
+    lowest: Callable[[], Session] | None = None,
 ) -> Decoder:
     """Return the loop of ``stack`` over a task's toy models, which replace the stack's models in order; ``lowest``
     makes another model in place of the first. Databases and baselines are the real ones; they begin with an empty
@@ -76,7 +71,7 @@ def loop_decoder(
 
     def decode(task: Task) -> list[int]:
         names = [m.name for m in parsed.models]
-        sessions: list[CachedModel] = [ToySession(table) for table in task.logits[-len(names) :]]
+        sessions: list[Session] = [ToySession(table) for table in task.logits[-len(names) :]]
         if lowest is not None:
             sessions[0] = lowest()
         levels = [Level(n, s, m.lookahead) for n, s, m in zip(names, sessions, parsed.models, strict=True)]
@@ -86,7 +81,6 @@ def loop_decoder(
             drafter,
             Sampling(task.temperature, rule=rule),
             task.prompt,
-            backend=HostBackend(),
             max_new_tokens=task.new_tokens,
             eos=task.eos,
         )

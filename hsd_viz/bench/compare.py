@@ -13,14 +13,14 @@ from math import exp, hypot, log
 import numpy as np
 
 from hsd_viz.bench.report import Report, StackResult
-from hsd_viz.bench.tables import Rows, show
 from hsd_viz.intervals import UNKNOWN, Estimate, estimate, ratio, resample
+from hsd_viz.tables import Rows, show
 from hsd_viz.words import check_range
 
 #: The default share by which a stack may become slower.
 TOLERANCE = 0.05
 #: Settings that change tokens/s; those that a report does not hold are not compared.
-_SETTINGS = ("max_new_tokens", "temperature", "top_k", "top_p", "seed", "budget", "target", "padding", "databases")
+_SETTINGS = ("max_new_tokens", "temperature", "top_k", "top_p", "seed", "budget", "target", "databases")
 _ENGINE = ("device", "dtype", "threads")
 
 

@@ -1,4 +1,4 @@
-"""transformers' own ``generate`` loops on the same weights, device and threads, and the search for their best settings.
+"""transformers' own ``generate`` loops on the same weights, device and threads, at transformers' defaults.
 
 A hook on the target counts its forward passes, a stopping criterion sees the text after each of them. The first pass is
 prefill and step in one, so its end is the end of prefill, and its tokens do not count as timed.
@@ -6,10 +6,10 @@ prefill and step in one, so its end is the end of prefill, and its tokens do not
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
-from itertools import pairwise, product
+from itertools import pairwise
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +17,8 @@ import torch
 from transformers import GenerationConfig, StoppingCriteria, StoppingCriteriaList
 from transformers.utils import logging
 
-from hsd_viz.bench.output import Output, Tuned, arrival_times
+from hsd_viz.bench.output import Output, arrival_times
 from hsd_viz.decoding.settings import PromptTooLong, Sampling
-from hsd_viz.prompts.suites import Prompt, Suite, load_suite
-from hsd_viz.prompts.templates import Template, opening
 from hsd_viz.stack import HFStack
 
 if TYPE_CHECKING:
@@ -28,42 +26,23 @@ if TYPE_CHECKING:
 
 #: Draft tokens per round of hf-lookup, as in transformers' documentation. hf-assistant keeps transformers' defaults.
 LOOKUP_TOKENS = 10
-ASSISTANT_SETTINGS = ("num_assistant_tokens", "num_assistant_tokens_schedule", "assistant_confidence_threshold")
-#: The settings that are tried. hf-generate has none: its cache is always used, and a static cache only pays with
-#: torch.compile, which takes minutes for each shape.
-GRIDS: dict[str, tuple[dict[str, Any], ...]] = {
-    "hf-generate": (),
-    "hf-lookup": tuple(
-        {"prompt_lookup_num_tokens": tokens, "max_matching_ngram_size": ngram}
-        for ngram, tokens in product((2, 3), (4, 8, 10, 16))
-    ),
-    "hf-assistant": tuple(
-        dict(zip(ASSISTANT_SETTINGS, (tokens, schedule, threshold), strict=True))
-        for schedule, threshold, tokens in product(("constant", "heuristic"), (0.0, 0.4), (2, 4, 8))
-    ),
-}
-TUNING_PROMPTS = 6
-TUNING_TOKENS = 64
-WARM_UP_TOKENS = 8
 
 
 class HFDecoder:
-    """Decode with ``hf-generate``, ``hf-lookup`` or ``hf-assistant[MODEL]``. ``settings`` override fields of
-    transformers' ``GenerationConfig``: the target's for ``hf-lookup``, the assistant's for ``hf-assistant`` (where
-    transformers reads them). Raises: ValueError: if the model cannot assist.
+    """Decode with ``hf-generate``, ``hf-lookup`` or ``hf-assistant[MODEL]``. Raises: ValueError: if the model cannot
+    assist.
     """
 
-    def __init__(self, engine: LocalEngine, stack: HFStack, settings: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, engine: LocalEngine, stack: HFStack) -> None:
         self._stack = stack
-        self._settings = dict(settings or {})
         self._tokenizer = engine.tokenizer
-        self._target = engine.model("target")
+        self._target = engine.module("target")
         self._assistant = None
         if stack.assistant is not None:
             if stack.assistant == "target":
                 raise ValueError(f"'{stack}' is not possible: the target cannot assist itself")
-            engine.models.check_tokenizers(engine.models.target, [stack.assistant])
-            self._assistant = engine.model(stack.assistant)
+            engine.models.check_tokenizers(engine.target, [stack.assistant])
+            self._assistant = engine.module(stack.assistant)
 
     def __call__(self, prompt: str | Sequence[int], max_new_tokens: int, sampling: Sampling) -> Output:
         device = self._target.device
@@ -83,7 +62,7 @@ class HFDecoder:
         verbosity = logging.get_verbosity()
         logging.set_verbosity_error()
         try:
-            with torch.random.fork_rng(), torch.inference_mode(), self._tuned_assistant() as assistant:
+            with torch.random.fork_rng(), torch.inference_mode(), self._assisting() as assistant:
                 torch.manual_seed(sampling.seed)
                 started = perf_counter()
                 found = self._target.generate(
@@ -102,14 +81,13 @@ class HFDecoder:
         return watch.output(tokens, started, ended)
 
     @contextmanager
-    def _tuned_assistant(self) -> Iterator[dict[str, Any]]:
-        """Yield the option for the assistant, with the settings on a copy of its own: transformers changes some."""
+    def _assisting(self) -> Iterator[dict[str, Any]]:
+        """Yield the option for the assistant, with a copy of its settings: transformers changes some."""
         if self._assistant is None:
             yield {}
             return
         own = self._assistant.generation_config
         self._assistant.generation_config = deepcopy(own)
-        self._assistant.generation_config.update(**self._settings)
         try:
             yield {"assistant_model": self._assistant}
         finally:
@@ -121,7 +99,7 @@ class HFDecoder:
         if not sampling.greedy:
             options |= {"temperature": sampling.temperature, "top_k": sampling.top_k, "top_p": sampling.top_p}
         if self._stack.name == "hf-lookup":
-            options |= {"prompt_lookup_num_tokens": LOOKUP_TOKENS, **self._settings}
+            options |= {"prompt_lookup_num_tokens": LOOKUP_TOKENS}
         pad = eos[0] if isinstance(eos, list) else eos
         options |= {"eos_token_id": eos, "pad_token_id": pad, "do_sample": not sampling.greedy}
         return GenerationConfig(max_new_tokens=max_new_tokens, **options)
@@ -177,55 +155,3 @@ class _Watch(StoppingCriteria):
             emitted=emitted,
             **arrival_times(arrivals),
         )
-
-
-def spare_prompts(suite: Suite, whole: Suite) -> tuple[Prompt, ...]:
-    """Return prompts to tune on, of all categories in turn: those of ``whole`` that ``suite`` omits, else of the
-    shipped suite. Raises: ValueError: if every prompt is measured.
-    """
-    measured = {p.text for p in suite.prompts}
-    for source in (whole, load_suite("heldout")):
-        left = tuple(p for p in source.prompts if p.text not in measured)
-        if left:
-            return Suite(source.name, source.categories, left).limited(TUNING_PROMPTS).prompts
-    raise ValueError("every prompt is measured, none is left to try baseline settings on: leave some out with --limit")
-
-
-def tune(
-    engine: LocalEngine,
-    stack: HFStack,
-    prompts: Sequence[Prompt],
-    sampling: Sampling,
-    *,
-    max_new_tokens: int = TUNING_TOKENS,
-    template: Template | None = None,
-    progress: Callable[[str], None] = lambda text: None,
-    cancelled: Callable[[], bool] = lambda: False,
-) -> Tuned | None:
-    """Return the fastest settings of ``stack`` on ``prompts``, interleaved; ``None`` without a choice or if cancelled.
-    Of a question the first turn is tried, as ``template`` writes it; prompts that do not fit the context are
-    skipped.
-    """
-    grid = GRIDS[stack.name]
-    if not grid:
-        return None
-    decoders = [HFDecoder(engine, stack, options) for options in grid]
-    tried = []
-    for prompt in prompts:
-        with suppress(PromptTooLong):
-            decoders[0](opening(prompt, template), min(WARM_UP_TOKENS, max_new_tokens), sampling)
-            tried.append(prompt)
-    if not tried:
-        return None
-    tokens, seconds = [0] * len(grid), [0.0] * len(grid)
-    turns = [(prompt, k) for prompt in tried for k in range(len(grid))]
-    for done, (prompt, k) in enumerate(turns, start=1):
-        if cancelled():
-            return None
-        progress(f"trying settings of {stack}: {done}/{len(turns)}")
-        output = decoders[k](opening(prompt, template), max_new_tokens, sampling)
-        tokens[k] += output.timed_tokens
-        seconds[k] += output.seconds
-    speeds = [t / s if s else 0.0 for t, s in zip(tokens, seconds, strict=True)]
-    best = max(range(len(grid)), key=speeds.__getitem__)
-    return Tuned(grid[best], tuple(zip(grid, speeds, strict=True)), tuple(p.id for p in tried))

@@ -18,6 +18,7 @@ from typing import Any
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.drafting import Memory
 from hsd_viz.drafting.context import LOGITS
+from hsd_viz.engine import Engine
 from hsd_viz.prompts.suites import Prompt
 from hsd_viz.prompts.templates import Template
 from hsd_viz.stack import HFStack, Stack
@@ -27,8 +28,10 @@ from hsd_viz.trace.metrics import target_round_of
 #: The stack that all others are compared with.
 PLAIN = "target"
 #: Draft sources that learn from run to run (:class:`hsd_viz.drafting.Memory`), as do all with the database ``logits``.
-REMEMBER = ("suffix", "recycling", "ngram-cache", "ngram-mod")
+REMEMBER = ("suffix", "recycling", "ngram-cache")
 STATES = ("cold", "warm", "both")
+#: Parts of a profiled round; a forward pass is followed by its model's name.
+FORWARD, DRAFTING, REST = "forward ", "drafting", "rest"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +44,8 @@ class Output:
     target round, spent finding drafts and updating databases; ``None`` where a loop does not report it. ``runtime`` is
     what ran the models. ``emitted`` has the tokens of each forward pass of the target. ``first_token_seconds`` counts
     from the start of the decode, prefill included; ``waits`` has, for each later forward pass of the target, the
-    seconds since the tokens before and the number of its tokens. A question is one output, all its turns together,
-    which are kept apart in ``turns``.
+    seconds since the tokens before and the number of its tokens. ``parts``: nanoseconds of each target round by part
+    (:func:`round_parts`), of a profiled bench. A question is one output, all its turns together.
     """
 
     token_ids: tuple[int, ...]
@@ -57,29 +60,7 @@ class Output:
     emitted: tuple[int, ...] = ()
     first_token_seconds: float | None = None
     waits: tuple[tuple[float, int], ...] = ()
-    turns: tuple[Answer, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A stack's answer to one turn of a question."""
-
-    text: str
-    output: Output
-
-    @property
-    def seconds(self) -> float:
-        """Wall time of the whole decode, prefill included."""
-        return self.output.prefill_seconds + self.output.seconds
-
-
-@dataclass(frozen=True, slots=True)
-class Tuned:
-    """The fastest settings of one of transformers' loops, and the tokens/s of all ``tried`` on ``prompts`` (ids)."""
-
-    settings: dict[str, Any]
-    tried: tuple[tuple[dict[str, Any], float], ...]
-    prompts: tuple[str, ...]
+    parts: tuple[dict[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +100,10 @@ def remembers(stack: Stack | HFStack) -> bool:
 class LoopDecoder:
     """Decode a stack in our own loop. A warm row has a memory from each :meth:`begin` on; before the first, none."""
 
-    def __init__(self, engine: Any, row: Row, budget: int | None = None) -> None:
+    def __init__(self, engine: Engine, row: Row, budget: int | None = None, profile: bool = False) -> None:
         self._engine = engine
         self._row = row
+        self._profile = profile
         self._options = {} if budget is None else {"budget": budget}
 
     @property
@@ -135,19 +117,21 @@ class LoopDecoder:
 
     def __call__(self, prompt: str | Sequence[int], max_new_tokens: int, sampling: Sampling) -> Output:
         options = {"max_new_tokens": max_new_tokens, **asdict(sampling), "record": False, **self._options}
-        return from_trace(self._engine.run(prompt, self._row.stack, **options))
+        trace = self._engine.run(prompt, self._row.stack, **options)
+        output = from_trace(trace)
+        return replace(output, parts=round_parts(trace)) if self._profile else output
 
 
 def ask(decode: Decoder, prompt: Prompt, max_new_tokens: int, sampling: Sampling, template: Template | None) -> Output:
     """Decode a prompt; of a question every turn (``max_new_tokens`` each), with the answers before it in its prompt."""
     if not prompt.turns or template is None:
         return decode(prompt.text, max_new_tokens, sampling)
-    answers: list[Answer] = []
+    answers: list[str] = []
+    outputs: list[Output] = []
     for k in range(len(prompt.turns)):
-        ids = template.write(prompt.turns[: k + 1], [a.text for a in answers])
-        output = decode(ids, max_new_tokens, sampling)
-        answers.append(Answer(template.read(output.token_ids), output))
-    return joined(answers)
+        outputs.append(decode(template.write(prompt.turns[: k + 1], answers), max_new_tokens, sampling))
+        answers.append(template.read(outputs[-1].token_ids))
+    return joined(outputs)
 
 
 def from_trace(trace: Trace) -> Output:
@@ -183,11 +167,26 @@ def draft_seconds(trace: Trace) -> tuple[float, ...]:
     return tuple(ns / 1e9 for ns in spent.values())
 
 
-def joined(answers: Sequence[Answer]) -> Output:
+def round_parts(trace: Trace) -> tuple[dict[str, int], ...]:
+    """Return the nanoseconds of each target round by part: ``forward NAME`` by model, ``drafting`` (look-ups and
+    updates) and ``rest``. The parts sum to the time from one round's end to the next.
+    """
+    owner = target_round_of(trace.round_rows)
+    rounds = [r for r in trace.round_rows if r.parent is None]
+    parts: dict[int, Counter[str]] = {r.id: Counter() for r in rounds}
+    for call in trace.call_rows:
+        if call.round in owner:
+            part = FORWARD + call.name if call.kind in ("draft", "verify") else DRAFTING
+            parts[owner[call.round]][part] += call.duration_ns
+    for r in rounds:
+        parts[r.id][REST] = max(0, r.duration_ns - parts[r.id].total())
+    return tuple(map(dict, parts.values()))
+
+
+def joined(outputs: Sequence[Output]) -> Output:
     """Return the turns of a question as one output: times and counts summed, sequences concatenated. The time to the
     first token is the mean over the turns.
     """
-    outputs = [a.output for a in answers]
     names = ("seconds", "timed_tokens", "prefill_seconds", "target_forwards", "drafted", "accepted")
     reported = all(o.draft_seconds is not None for o in outputs)
     first = [o.first_token_seconds for o in outputs if o.first_token_seconds is not None]
@@ -199,7 +198,7 @@ def joined(answers: Sequence[Answer]) -> Output:
         emitted=tuple(n for o in outputs for n in o.emitted),
         first_token_seconds=mean(first) if first else None,
         waits=tuple(wait for o in outputs for wait in o.waits),
-        turns=tuple(answers),
+        parts=tuple(part for o in outputs for part in o.parts),
     )
 
 
@@ -215,5 +214,5 @@ def median_of(outputs: Sequence[Output]) -> Output:
         seconds=median(o.seconds for o in outputs),
         prefill_seconds=median(o.prefill_seconds for o in outputs),
         draft_seconds=pooled,
-        turns=tuple(Answer(a.text, median_of([o.turns[k].output for o in outputs])) for k, a in enumerate(first.turns)),
+        parts=tuple(part for o in outputs for part in o.parts),
     )

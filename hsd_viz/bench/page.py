@@ -5,14 +5,14 @@ Bars are HTML, as wide as their place.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from math import floor, log10
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hsd_viz.bench.report import Report, StackResult
-from hsd_viz.bench.tables import Table, introduction, same_for_all, split, tables
+from hsd_viz.bench.tables import introduction, same_for_all, tables
 from hsd_viz.bench.verdict import (
     COLOURS,
     MARKS,
@@ -26,27 +26,20 @@ from hsd_viz.bench.verdict import (
     warnings,
 )
 from hsd_viz.serialize import to_dict
+from hsd_viz.tables import TEMPLATES, Table, environment
 
 if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
 _HERE = Path(__file__).parent
-#: A column of :func:`tables_page` with a cell of more characters holds text: it is left-aligned and wraps.
-WORDS = 40
 
 
 @cache
 def _environment() -> Environment:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    # Only the templates of this package are loaded.
-    found = Environment(
-        loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    found.globals |= {"split": split, "marks": MARKS, "kinds_of": kinds_of, "draw_bars": bars}
-    found.globals["words"] = lambda table, k: any(len(row[k]) > WORDS for row in table.rows)
-    found.filters |= {"sentence": _sentence, "fact": _fact}
+    found = environment(_HERE)
+    found.globals |= {"marks": MARKS, "kinds_of": kinds_of, "draw_bars": bars}
+    found.filters["fact"] = _fact
     return found
 
 
@@ -97,20 +90,13 @@ def page(report: Report) -> str:
     )
 
 
-def tables_page(title: str, lines: Iterable[str], tables: Iterable[Table]) -> str:
-    """Return a page of sentences and tables: reports of ``replay`` and ``doctor``."""
-    found = [table for table in tables if table.rows]
-    template = _environment().get_template("tables.html")
-    return template.render(title=title, css=_styles(), lines=list(lines), tables=found)
-
-
 def _styles() -> Markup:
     """The styles, with the colours of kinds in light and dark as the figures' styles name them."""
     from markupsafe import Markup
 
     light, dark = ("".join(f"--kind-{name}:{pair[k]};" for name, pair in COLOURS.items()) for k in (0, 1))
     colours = f":root{{{light}}}@media(prefers-color-scheme:dark){{:root{{{dark}}}}}"
-    files = ((_HERE / name).read_text(encoding="utf-8") for name in ("figure.css", "page.css"))
+    files = (path.read_text(encoding="utf-8") for path in (_HERE / "figure.css", TEMPLATES / "page.css"))
     return Markup("\n".join([colours, *files]))
 
 
@@ -144,10 +130,6 @@ def _shown(table: Table) -> dict[str, Any]:
         "text": text,
         "kinds": kinds,
     }
-
-
-def _sentence(line: str) -> str:
-    return f"{line[:1].upper()}{line[1:].rstrip(':')}."
 
 
 def _fact(value: Any, name: str) -> str:

@@ -5,9 +5,8 @@ Calibration and measurement use different prompts of a suite: every second one o
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import median
-from typing import Any
 
 import numpy as np
 
@@ -15,12 +14,12 @@ from hsd_viz.calibration.calibrate import TARGET, TOKENS, WARM_UP_TOKENS, Worklo
 from hsd_viz.calibration.store import StoredCalibration
 from hsd_viz.calibration.timing import level_names, timings
 from hsd_viz.decoding.settings import Sampling
+from hsd_viz.engine import Engine
 from hsd_viz.intervals import estimate, resample
 from hsd_viz.ladder.load import names
 from hsd_viz.latency.inputs import LevelCost
-from hsd_viz.latency.mixture import MixedLaw, choose, fill
-from hsd_viz.latency.select import Choice, Sensitivity, sensitivities
-from hsd_viz.latency.vectorised import Prediction
+from hsd_viz.latency.law import Law, Prediction
+from hsd_viz.latency.select import Choice, Sensitivity, fill, select, sensitivities
 from hsd_viz.prompts.suites import Suite
 from hsd_viz.stack import Model, Stack, parse
 from hsd_viz.terminal import Progress
@@ -133,17 +132,16 @@ def split(suite: Suite, limit: int) -> tuple[Suite, Suite]:
 
 
 def plan(
-    engine: Any,
+    engine: Engine,
     suite: Suite,
     request: PlanRequest,
     *,
     progress: Callable[[Progress], None] = lambda _: None,
     cancelled: Callable[[], bool] = lambda: False,
     note: Callable[[str], None] = lambda message: None,
-    decoding: Callable[..., Decodes] | None = None,
 ) -> Plan | None:
     """Calibrate, rank and measure; ``None`` if it was interrupted before the first calibration prompt was finished.
-    ``decoding`` takes the place of :func:`decodes`. Ctrl-C and ``cancelled`` end it with a partial result. Raises:
+    Ctrl-C and ``cancelled`` end it with a partial result. Raises:
     ValueError: for bad input.
     """
     texts, others = split(suite, request.limit)
@@ -158,10 +156,10 @@ def plan(
     stored, was_stored = calibrated(engine, work, fresh=request.fresh, note=note, **calls)
     if stored is None:
         return None
-    choice = choose(stored.mixture, max_levels=request.max_levels)
-    law = MixedLaw(stored.mixture)
-    asked = [law.predict(fill(stack, stored.mixture)) for stack in parsed]
-    rows = {p.stack: p for p in (*choice.ranked, choice.plain, choice.affine_exact, *asked)}
+    choice = select(stored.calibration, max_levels=request.max_levels)
+    law = Law(stored.calibration)
+    asked = [law.predict(fill(stack, stored.calibration)) for stack in parsed]
+    rows = {p.stack: p for p in (*choice.ranked, choice.plain, choice.shortest, *asked)}
     ranked = sorted(rows.values(), key=lambda p: p.ms_per_token)
     found: dict[str, MeasuredStack] = {}
     costs: dict[str, LevelCost] = {}
@@ -170,16 +168,15 @@ def plan(
         wanted = (*choice.ranked[: request.measured], *_always(choice, ranked), *asked)
         chosen = tuple(dict.fromkeys(p.stack for p in wanted))
         measured = Work(chosen, others, request.sampling, request.max_new_tokens, request.repeats)
-        done, costs, complete = (decoding or decodes)(engine, measured, range(len(others.prompts)), **calls)
+        done, costs, complete = decodes(engine, measured, range(len(others.prompts)), **calls)
         found = pooled(measured, done)
     kind = "prompts of the calibration" if request.same_prompts else "other prompts"
-    limits = {} if request.max_levels is None else {"max_drafts": max(0, request.max_levels - 2)}
     return Plan(
         models=(*drafts, TARGET),
         stored=stored,
         was_stored=was_stored,
         choice=choice,
-        sensitivities=sensitivities(choice, stored.calibration, **limits),
+        sensitivities=sensitivities(choice, stored.calibration, max_levels=request.max_levels),
         rows=tuple((p, found.get(p.stack)) for p in ranked),
         repriced=_repriced(stored, costs, found),
         measured_on=f"{len(others.prompts)} {kind}",
@@ -192,7 +189,7 @@ def _repriced(
 ) -> dict[str, float]:
     """Return predictions of the measured stacks at the costs of the measurement."""
     known = stored.calibration.costs
-    law = MixedLaw(stored.mixture.priced({name: costs.get(name, cost) for name, cost in known.items()}))
+    law = Law(replace(stored.calibration, costs={name: costs.get(name, cost) for name, cost in known.items()}))
     return {stack: law.predict(stack).ms_per_token for stack in found}
 
 
@@ -215,11 +212,9 @@ def _workload(suite: Suite, request: PlanRequest, stacks: Sequence[Stack], draft
     )
 
 
-def _drafts(engine: Any, suite: Suite, request: PlanRequest, stacks: Sequence[Stack]) -> tuple[str, ...]:
+def _drafts(engine: Engine, suite: Suite, request: PlanRequest, stacks: Sequence[Stack]) -> tuple[str, ...]:
     """Return the draft models, smallest first."""
-    models = getattr(engine, "models", None)
-    # A padded target has the drafts of the model it is made from.
-    target = models.base(models.target) if models is not None else TARGET
+    target = engine.target
     wanted = request.models
     if wanted is None:
         ladder = names()
@@ -246,7 +241,7 @@ class Work:
 
 
 def decodes(
-    engine: Any,
+    engine: Engine,
     work: Work,
     numbers: Sequence[int],
     progress: Callable[[Progress], None] = lambda _: None,
@@ -270,7 +265,7 @@ def decodes(
             progress(Progress(count, len(turns), stack, suite.prompts[k].id))
             trace = decode(engine, suite.prompts[k], stack, work.max_new_tokens, at(sampling, k))
             done.setdefault((k, stack), []).append(_one(trace))
-            trace.token_rows.clear()
+            trace.token_rows = ()
             traces.append(trace)
         complete = True
     except KeyboardInterrupt:
@@ -300,7 +295,7 @@ def _one(trace: Trace) -> _Decode:
         if call.kind in ("draft", "verify"):
             forwards[call.name] += call.steps
     seconds = (trace.meta["wall_ns"] - trace.meta["prefill_ns"]) / 1e9
-    return _Decode(len(trace.token_rows), seconds, forwards, lookups)
+    return _Decode(len(trace), seconds, forwards, lookups)
 
 
 def _pooled(runs: Sequence[Sequence[_Decode]]) -> MeasuredStack:

@@ -8,7 +8,7 @@ from typing import Any
 from hsd_viz.bench.plan import MeasuredStack, Plan
 from hsd_viz.calibration.calibrate import TARGET
 from hsd_viz.intervals import LEAST
-from hsd_viz.latency.vectorised import Prediction
+from hsd_viz.latency.law import Prediction
 from hsd_viz.stack import parse
 from hsd_viz.terminal import table_lines
 from hsd_viz.words import counted
@@ -41,10 +41,9 @@ def report(found: Plan, machine: dict[str, Any]) -> dict[str, Any]:
         "picked": choice.picked.stack,
         "best_single_draft": None if choice.best_single_draft is None else choice.best_single_draft.stack,
         "kind": choice.kind,
-        "affine": {
-            "stack": str(choice.affine.stack),
-            "affine_ms_per_token": choice.affine.ms_per_token,
-            "predicted_ms_per_token": choice.affine_exact.ms_per_token,
+        "shortest_path": {
+            "stack": choice.shortest.stack,
+            "predicted_ms_per_token": choice.shortest.ms_per_token,
         },
         "best_measured": None if best is None else best["stack"],
         "picked_over_best_measured": over,
@@ -57,11 +56,10 @@ def report(found: Plan, machine: dict[str, Any]) -> dict[str, Any]:
             "seconds": stored.seconds,
             "identity": dict(stored.identity),
             "texts": dict(stored.texts),
-            "groups": len(stored.mixture.parts),
             "acceptance": [asdict(a) for a in stored.acceptance],
-            "lookups": dict(stored.lookups),
+            "looked_up": dict(stored.lookups),
             "forwards": dict(stored.forwards),
-            "costs": stored.calibration.to_dict()["costs"],
+            **stored.calibration.to_dict(),
         },
         "complete": found.complete,
     }
@@ -125,10 +123,10 @@ def plan_table(found: Plan, data: dict[str, Any]) -> str:
     lines += table_lines([_head(found.models), *(_row(row, found.models, sure) for row in shown)])
     lines += ["", f"predicted / measured on {data['measured_on']}" if data["measured_on"] else "predicted", ""]
     lines += ["pick by the law:", *(f"  {line}" for line in found.choice.explain().splitlines())]
-    seed = data["affine"]
+    seed = data["shortest_path"]
     if seed["stack"] != data["picked"]:
         ms = f"{seed['predicted_ms_per_token']:.4g} ms/token by the law"
-        lines.append(f"  the affine form alone would pick {seed['stack']}: {ms}")
+        lines.append(f"  the polynomial selection alone would pick {seed['stack']}: {ms}")
     lines += _sensitivities(data["doubts"])
     lines += _outcome(data)
     return "\n".join(lines)

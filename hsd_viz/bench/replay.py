@@ -138,7 +138,7 @@ def alone(trace: Trace, databases: SharedDatabases, budget: int) -> list[Alone]:
     """
     output = tuple(trace.token_ids[:MOST_TOKENS])
     text = Text("", tuple(trace.meta["prompt_ids"]), output)
-    whole = len(output) == len(trace.token_rows)
+    whole = len(output) == len(trace)
     ended = whole and trace.meta.get("stop_reason") == "eos" and bool(output)
     eos = frozenset(output[-1:]) if ended else frozenset()
     limit = max(len(output), int(trace.meta.get("max_new_tokens") or 0)) if whole else None

@@ -8,13 +8,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from statistics import fmean, median
 from typing import Any
 
 import numpy as np
 
-from hsd_viz.bench.answers import SpecBench, build_section
-from hsd_viz.bench.output import PLAIN, Output
-from hsd_viz.bench.profile import RoundProfile, summary
+from hsd_viz.bench.output import FORWARD, PLAIN, Output
 from hsd_viz.bench.runner import Measurement
 from hsd_viz.card import card, line, table
 from hsd_viz.intervals import RESAMPLES, UNKNOWN, Estimate, estimate, ratio, resample
@@ -24,6 +23,8 @@ from hsd_viz.trace.metrics import repetition_share
 
 #: Outputs with a smaller share are also reported apart: see :func:`hsd_viz.trace.metrics.repetition_share`.
 LOW_REPETITION = 0.2
+#: Timings of an idle machine differ by a few percent between repeats.
+NOISE = 0.05
 
 
 #: Figures that older reports do not hold.
@@ -54,6 +55,19 @@ class Figures:
         for name in FIGURES:
             object.__setattr__(self, name, replace(getattr(self, name), units=self.outputs))
 
+    @property
+    def possible_speedup(self) -> Estimate:
+        """``speedup_over_plain`` where it is not :func:`impossible`."""
+        exceeds = impossible(self.speedup_over_plain.value, self.mean_acceptance_length.value)
+        return UNKNOWN if exceeds else self.speedup_over_plain
+
+
+def impossible(speedup: float | None, length: float | None) -> bool:
+    """Return whether a speed-up over plain decoding exceeds the acceptance length by more than timing noise. A forward
+    pass that verifies drafts takes at least the time of a plain one, and emits ``length`` tokens, not one.
+    """
+    return speedup is not None and length is not None and speedup > length * (1 + NOISE)
+
 
 FIGURES = tuple(f.name for f in fields(Figures) if f.name != "outputs")
 
@@ -65,12 +79,24 @@ class GroupFigures(Figures):
     low_repetition: Figures | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DecodeMemory:
-    """Bytes of one decode in its own process; ``None`` where there is no GPU or it was not measured."""
+@dataclass(frozen=True, slots=True)
+class PartTime:
+    """The time of one part of a round: median and mean microseconds per round, and its share of all time."""
 
-    resident_bytes: int | None = None
-    device_bytes: int | None = None
+    median_us: float
+    mean_us: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class RoundProfile:
+    """The parts of ``rounds`` target rounds (:func:`~hsd_viz.bench.output.round_parts`), forward passes first;
+    ``round_us`` is the median of their microseconds.
+    """
+
+    rounds: int
+    round_us: float
+    parts: dict[str, PartTime]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,8 +104,7 @@ class StackResult(GroupFigures):
     """The results of a row. ``state``: ``cold`` or ``warm`` for drafters that learn, ``runtime``: what ran the models.
 
     ``token_identical_to_plain``: (equal outputs, outputs), ``None`` above temperature 0. ``by_prompt``: timed tokens
-    and their seconds by prompt id, for :mod:`hsd_viz.bench.compare`. ``baseline_settings``: the options of transformers
-    that were the fastest, with ``tuned_on`` (prompt ids) and ``tried`` (all options with their tokens per second).
+    and their seconds by prompt id, for :mod:`hsd_viz.bench.compare`.
     """
 
     stack: str = field(metadata={"first": True})
@@ -88,9 +113,7 @@ class StackResult(GroupFigures):
     by_prompt: dict[str, tuple[int, float]] | None = None
     state: str | None = None
     runtime: str | None = None
-    memory: DecodeMemory | None = None
     profile: RoundProfile | None = None
-    baseline_settings: dict[str, Any] | None = field(default=None, metadata={"key": "rival_settings"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,8 +139,6 @@ class ReportSettings:
     state: str | None = None
     budget: int | None = None
     target: str | None = None
-    padding: str | None = None
-    drafters: str | None = None
     databases: str | None = None
     device: str
     dtype: str
@@ -126,15 +147,8 @@ class ReportSettings:
     interleaved: bool = True
     bootstrap_resamples: int | None = None
     low_repetition_below: float = LOW_REPETITION
-
-
-@dataclass(frozen=True, slots=True)
-class Shard:
-    """The prompts of a part of a bench on Ray, by id, and the machine that ran it."""
-
-    prompts: tuple[str, ...]
-    node: str
-    processor: str | None = None
+    template: str | None = field(default=None, metadata={"omit": True})
+    left_out: dict[str, str] | None = field(default=None, metadata={"omit": True})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,9 +161,6 @@ class Report:
     command: str | None = None
     complete: bool = True
     stacks: tuple[StackResult, ...]
-    spec_bench: SpecBench | None = field(default=None, metadata={"omit": True})
-    #: The parts of a bench on Ray, as they finished.
-    shards: tuple[Shard, ...] | None = field(default=None, metadata={"omit": True})
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as the JSON data that ``hsd-viz bench --json`` writes."""
@@ -162,7 +173,7 @@ class Report:
         rows = [
             (
                 s.stack,
-                write(s.speedup_over_plain, "{:.2f}×") + between(s.speedup_over_plain),
+                write(s.possible_speedup, "{:.2f}×") + between(s.possible_speedup),
                 write(s.tokens_per_second, "{:.0f}"),
                 write(s.mean_acceptance_length, "{:.2f}"),
                 write(s.acceptance_rate, "{:.0%}"),
@@ -196,26 +207,20 @@ def build_report(
     measurement: Measurement,
     machine: Mapping[str, Any],
     engine: Mapping[str, Any],
-    memory: Mapping[str, Mapping[str, int | None]] | None = None,
     command: str | None = None,
 ) -> Report:
     """Return the report of a measurement. ``machine``: :func:`hsd_viz.machine.describe`; ``engine``: the fields of
-    :class:`ReportSettings` that describe the engine; ``memory``: the fields of :class:`DecodeMemory` by row;
-    ``command``: the command line.
+    :class:`ReportSettings` that describe the engine; ``command``: the command line.
     """
     settings, plain = measurement.settings, measurement.outputs[PLAIN]
     low = {k for k, o in enumerate(plain) if repetition_share(o.token_ids) < LOW_REPETITION}
     used = [p.category for p in measurement.prompts]
     groups = {c: [k for k, own in enumerate(used) if own == c] for c in measurement.suite.categories if c in used}
-    stacks = tuple(
-        _stack_result(measurement, name, groups, low, (memory or {}).get(name)) for name in measurement.outputs
-    )
+    stacks = tuple(_stack_result(measurement, name, groups, low) for name in measurement.outputs)
     shared = {name: getattr(settings, name) for name in ("max_new_tokens", "repeats", "state", "budget")}
     categories = {c: measurement.suite.categories[c] for c in groups}
-    section = None
     if measurement.template is not None:
-        answers = {name: [o.turns for o in outputs] for name, outputs in measurement.outputs.items()}
-        section = build_section(measurement.prompts, answers, measurement.template, measurement.left_out)
+        shared |= {"template": measurement.template, "left_out": measurement.left_out}
     return Report(
         machine=from_dict(Machine, machine),
         suite=SuiteInfo(name=measurement.suite.name, prompts=len(used), categories=categories),
@@ -223,16 +228,11 @@ def build_report(
         command=command,
         complete=measurement.complete,
         stacks=stacks,
-        spec_bench=section,
     )
 
 
 def _stack_result(
-    measurement: Measurement,
-    name: str,
-    groups: Mapping[str, Sequence[int]],
-    low: set[int],
-    memory: Mapping[str, int | None] | None,
+    measurement: Measurement, name: str, groups: Mapping[str, Sequence[int]], low: set[int]
 ) -> StackResult:
     outputs, plain = measurement.outputs[name], measurement.outputs[PLAIN]
     same = sum(o.token_ids == p.token_ids for o, p in zip(outputs, plain, strict=True))
@@ -244,20 +244,19 @@ def _stack_result(
         by_prompt={p.id: (o.timed_tokens, o.seconds) for p, o in zip(measurement.prompts, outputs, strict=True)},
         state=measurement.rows[name].state if name in measurement.rows else None,
         runtime=next((o.runtime for o in outputs), None),
-        memory=None if memory is None else DecodeMemory(**memory),
-        profile=summary(measurement.profiles.get(name, ())),
-        baseline_settings=_tuned(measurement, name),
+        profile=_profile([part for o in outputs for part in o.parts]),
     )
 
 
-def _tuned(measurement: Measurement, name: str) -> dict[str, Any] | None:
-    """Return the settings that were tried for the row ``name``, fastest first."""
-    found = measurement.tuned.get(name)
-    if found is None:
+def _profile(rounds: Sequence[Mapping[str, int]]) -> RoundProfile | None:
+    """Return the profile of target rounds; ``None`` without rounds."""
+    if not rounds:
         return None
-    tried = [{**settings, "tokens_per_second": speed} for settings, speed in found.tried]
-    tried.sort(key=lambda t: -t["tokens_per_second"])
-    return {**found.settings, "tuned_on": list(found.prompts), "tried": tried}
+    names = sorted({part for r in rounds for part in r}, key=lambda part: (not part.startswith(FORWARD), part))
+    spent = {part: [r.get(part, 0) / 1e3 for r in rounds] for part in names}
+    total = sum(map(sum, spent.values()))
+    parts = {part: PartTime(median(us), fmean(us), sum(us) / total) for part, us in spent.items()}
+    return RoundProfile(len(rounds), median(sum(r.values()) / 1e3 for r in rounds), parts)
 
 
 def _group(outputs: Sequence[Output], plain: Sequence[Output], chosen: Sequence[int], low: set[int]) -> dict[str, Any]:

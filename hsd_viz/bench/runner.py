@@ -6,15 +6,12 @@ absolute times do not.
 """
 
 import gc
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import InitVar, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
 
 from hsd_viz.bench.checkpoint import Checkpoint
-from hsd_viz.bench.output import PLAIN, STATES, Decoder, LoopDecoder, Output, Row, Tuned, ask, median_of, rows_of
-from hsd_viz.bench.profile import Round, profile_decode
+from hsd_viz.bench.output import PLAIN, STATES, Decoder, LoopDecoder, Output, Row, ask, median_of, rows_of
 from hsd_viz.decoding.settings import PromptTooLong, Sampling
 from hsd_viz.engine import Engine
 from hsd_viz.prompts.suites import Prompt, Suite
@@ -30,25 +27,19 @@ WARM_UP_TOKENS = 8
 class Settings:
     """The settings that all runs share. Times are medians over ``repeats`` runs of each prompt and stack.
 
-    ``profile``: decode each prompt once more in our own loop to profile its rounds. ``tune_baselines``: try settings of
-    transformers' loops first and measure the best ones in a row of their own, beside the defaults. ``state``: ``cold``,
-    ``warm`` or ``both``, for drafters that learn (:mod:`~hsd_viz.bench.output`). ``budget``: the most draft tokens that
-    a database or baseline proposes at a time, without cost stopping; ``None``: its own. Deprecated: ``tune_rivals``.
+    ``profile``: report where the time of a round goes. ``state``: ``cold``, ``warm`` or ``both``, for drafters that
+    learn (:mod:`~hsd_viz.bench.output`). ``budget``: the most draft tokens that a database or baseline proposes at a
+    time, without cost stopping; ``None``: its own.
     """
 
     max_new_tokens: int = 128
     sampling: Sampling = field(default_factory=Sampling)
     repeats: int = 3
     profile: bool = False
-    tune_baselines: bool = False
     state: str = "cold"
     budget: int | None = None
-    tune_rivals: InitVar[bool | None] = None
 
-    def __post_init__(self, tune_rivals: bool | None) -> None:
-        if tune_rivals is not None:
-            warnings.warn("tune_rivals is deprecated, use tune_baselines", DeprecationWarning, stacklevel=3)
-            object.__setattr__(self, "tune_baselines", tune_rivals)
+    def __post_init__(self) -> None:
         check_range("max new tokens", self.max_new_tokens, 1)
         check_range("the number of repeats", self.repeats, 1)
         if self.state not in STATES:
@@ -60,7 +51,6 @@ class Settings:
 class Measurement:
     """All outputs of one bench: ``outputs[row]`` follows ``prompts``; ``complete`` is False when it was interrupted.
 
-    ``profiles`` has the target rounds of the profiled decodes by row, ``tuned`` the settings that were found by row.
     ``template`` is the one that questions were written with, ``left_out`` has the questions, by id, of which a turn did
     not fit the context, and why. ``rows`` has the stack and state of each row.
     """
@@ -70,8 +60,6 @@ class Measurement:
     prompts: tuple[Prompt, ...]
     outputs: dict[str, tuple[Output, ...]]
     complete: bool
-    profiles: dict[str, list[Round]] = field(default_factory=dict)
-    tuned: dict[str, Tuned] = field(default_factory=dict)
     template: str | None = None
     left_out: dict[str, str] = field(default_factory=dict)
     rows: dict[str, Row] = field(default_factory=dict)
@@ -98,7 +86,6 @@ def run_bench(
     suite: Suite,
     settings: Settings | None = None,
     *,
-    spare: Sequence[Prompt] = (),
     template: str = "auto",
     checkpoint: Checkpoint | None = None,
     progress: Callable[[Progress], None] = lambda _: None,
@@ -107,48 +94,36 @@ def run_bench(
     """Measure every stack on every prompt of ``suite``.
 
     Measuring starts when the engine has finished compiling. Each stack first decodes a few tokens that do not count:
-    models load and caches warm up. ``spare``: the prompts on which settings of transformers' loops are tried.
-    ``template``: how turns and answers become prompts (:func:`~hsd_viz.prompts.templates.choose_template`).
-    ``checkpoint``: the decodes of an earlier run of the same bench, which are not repeated; it also stores those of
-    this one. ``cancelled`` is called before each decode; a cancelled or interrupted bench returns what all stacks have
-    finished, with ``complete`` False. Raises: ValueError: if a stack, a prompt or a setting is not valid.
+    models load and caches warm up. ``template``: how turns and answers become prompts
+    (:func:`~hsd_viz.prompts.templates.choose_template`). ``checkpoint``: the decodes of an earlier run of the same
+    bench, which are not repeated; it also stores those of this one. ``cancelled`` is called before each decode; a
+    cancelled or interrupted bench returns what all stacks have finished, with ``complete`` False. Raises: ValueError:
+    if a stack, a prompt or a setting is not valid.
     """
     questions = any(p.turns for p in suite.prompts)
-    writer = choose_template(engine.tokenizer, engine.models.target, template) if questions else None
+    writer = choose_template(engine.tokenizer, engine.target, template) if questions else None
     store = Checkpoint() if checkpoint is None else checkpoint
     bench = _Bench(engine, read_stacks(stacks), suite, settings or Settings(), writer, store, progress, cancelled)
     complete = False
     try:
-        complete = bench.run(spare)
+        complete = bench.run()
     except KeyboardInterrupt:
         pass
     finally:
         gc.unfreeze()
-    used = writer.name if writer else None
-    return measured(suite, bench.settings, bench.rows, store, complete, bench.profiles, used)
-
-
-def measured(
-    suite: Suite,
-    settings: Settings,
-    rows: dict[str, Row],
-    store: Checkpoint,
-    complete: bool,
-    profiles: dict[str, list[Round]],
-    template: str | None,
-) -> Measurement:
-    """Return the measurement of the decodes in ``store``: of the prompts that all ``rows`` have finished."""
+    rows = bench.rows
     finished = (p for p in suite.prompts if all((name, p.id) in store.done for name in rows))
     done = tuple(p for p in finished if p.id not in store.left_out)
     outputs = {name: tuple(median_of(store.done[name, p.id]) for p in done) for name in rows}
-    return Measurement(suite, settings, done, outputs, complete, profiles, store.tuned, template, store.left_out, rows)
+    used = writer.name if writer else None
+    return Measurement(suite, bench.settings, done, outputs, complete, used, store.left_out, rows)
 
 
 @dataclass(slots=True)
 class _Bench:
     """One run of a bench. ``template`` is ``None`` where the suite has no questions."""
 
-    engine: Any
+    engine: Engine
     stacks: dict[str, Stack | HFStack]
     suite: Suite
     settings: Settings
@@ -158,18 +133,15 @@ class _Bench:
     cancelled: Callable[[], bool]
     rows: dict[str, Row] = field(init=False)
     decoders: dict[str, Decoder] = field(init=False)
-    profiles: dict[str, list[Round]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.rows = rows_of(self.stacks, self.settings.state)
         self.decoders = {name: self._decoder(row) for name, row in self.rows.items()}
 
-    def run(self, spare: Sequence[Prompt]) -> bool:
-        """Warm up, measure, profile; return whether nothing is missing."""
+    def run(self) -> bool:
+        """Warm up and measure; return whether nothing is missing."""
         self._wait_ready()
-        if self.settings.tune_baselines:
-            self._add_best_settings(spare)
-        gpu = str(getattr(self.engine, "device", "cpu")).startswith("cuda")
+        gpu = self.engine.device.startswith("cuda")
         for name, decode in self.decoders.items():
             self._report(0, name)
             # A GPU captures a graph when a shape is used for the second time: decode a full output twice.
@@ -180,10 +152,7 @@ class _Bench:
         # Garbage collection of everything allocated so far would pause one stack for the time of a hundred rounds.
         gc.collect()
         gc.freeze()
-        complete = self._measure()
-        if complete and self.settings.profile:
-            self._profile()
-        return complete
+        return self._measure()
 
     def prompts(self) -> Iterator[Prompt]:
         """The prompts of the suite, without questions that do not fit the context."""
@@ -196,44 +165,15 @@ class _Bench:
         self.progress(Progress(done, self._total(), name, prompt, note))
 
     def _wait_ready(self) -> None:
-        if hasattr(self.engine, "wait_ready"):
-            self.engine.wait_ready(lambda text: self._report(0, note=text))
+        self.engine.wait_ready(lambda text: self._report(0, note=text))
 
-    def _decoder(self, row: Row, options: dict[str, Any] | None = None) -> Decoder:
+    def _decoder(self, row: Row) -> Decoder:
         stack = self.stacks[row.stack]
         if isinstance(stack, HFStack):
             from hsd_viz.bench.hf import HFDecoder
 
-            return HFDecoder(self.engine, stack, options)
-        return LoopDecoder(self.engine, row, self.settings.budget)
-
-    def _add_best_settings(self, spare: Sequence[Prompt]) -> None:
-        """Add a row with the best settings after each of transformers' loops; they are stored in the checkpoint."""
-        from hsd_viz.bench.hf import TUNING_TOKENS, tune
-
-        rows, self.rows = self.rows, {}
-        for name, row in rows.items():
-            self.rows[name] = row
-            stack, best = self.stacks.get(name), f"{name} (best)"
-            if not isinstance(stack, HFStack):
-                continue
-            if best not in self.checkpoint.tuned:
-                tuned = tune(
-                    self.engine,
-                    stack,
-                    spare,
-                    self.settings.sampling,
-                    max_new_tokens=min(TUNING_TOKENS, self.settings.max_new_tokens),
-                    template=self.template,
-                    progress=lambda text: self._report(0, note=text),
-                    cancelled=self.cancelled,
-                )
-                if tuned is None:
-                    continue
-                self.checkpoint.tune(best, tuned)
-            self.rows[best] = Row(best, name)
-            self.decoders[best] = self._decoder(row, self.checkpoint.tuned[best].settings)
-        self.decoders = {name: self.decoders[name] for name in self.rows}
+            return HFDecoder(self.engine, stack)
+        return LoopDecoder(self.engine, row, self.settings.budget, self.settings.profile)
 
     def _warm_up(self, decode: Decoder, tokens: int) -> None:
         """Decode up to ``tokens`` tokens after the first prompt, without questions that do not fit the context."""
@@ -282,16 +222,6 @@ class _Bench:
         decode = self.decoders[name]
         unfinished = any(not self._known(name, p, repeat) for p in self.prompts())
         return isinstance(decode, LoopDecoder) and decode.warm and unfinished
-
-    def _profile(self) -> None:
-        # A profiled decode has no memory, so that of a warm row would be misleading.
-        own = [r for r in self.rows.values() if isinstance(self.stacks[r.stack], Stack) and r.state != "warm"]
-        for prompt, row in ((prompt, row) for prompt in self.prompts() for row in own):
-            if not self.cancelled():
-                self._report(self._total(), row.name, prompt.id, "profiling")
-                start, s = opening(prompt, self.template), self.settings
-                rounds = profile_decode(self.engine, start, row.stack, s.max_new_tokens, s.sampling, s.budget)
-                self.profiles.setdefault(row.name, []).extend(rounds)
 
 
 @contextmanager

@@ -1,19 +1,16 @@
 """A report as tables of text, for terminal and page."""
 
-import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from hsd_viz.bench.answers import text_tables
-from hsd_viz.bench.profile import FORWARD
+from hsd_viz.bench.output import DRAFTING, FORWARD, REST
 from hsd_viz.bench.report import Figures, Report, StackResult
 from hsd_viz.bench.verdict import kind, low_repetition, ranked, warnings
-from hsd_viz.intervals import Estimate
 from hsd_viz.prompts.templates import TEMPLATES
+from hsd_viz.tables import Rows, Table, show
 from hsd_viz.terminal import plain
 from hsd_viz.words import counted
 
-PARTS = ("drafting", "acceptance", "recording", "rest")
 #: The columns of the first table, by importance.
 HEAD = (
     "stack",
@@ -27,24 +24,9 @@ HEAD = (
     "same as plain",
     "runtime",
 )
-LATENCY = ("first token ms", "between tokens ms", "between tokens p99 ms", "memory MB", "GPU memory MB")
+LATENCY = ("first token ms", "between tokens ms", "between tokens p99 ms")
 #: Columns that a page replaces by a note where all stacks have the same value.
 ONCE = ("repetition", "same as plain", "runtime")
-_INTERVAL = re.compile(r"(\S+) (\[[^\]]+\]|\(\d+%\))\Z")
-
-Rows = list[list[str]]
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """``rows`` of cells, the head first; none where there is only a ``note``. ``title`` is for a page. ``kinds``: a key
-    of :data:`hsd_viz.bench.verdict.KINDS` for each row but the head; () where rows are not stacks.
-    """
-
-    title: str
-    rows: Rows
-    note: str = ""
-    kinds: tuple[str, ...] = ()
 
 
 def text_table(report: Report) -> str:
@@ -77,8 +59,6 @@ def introduction(report: Report) -> Iterator[str]:
         f"{suite.name}: {counted(suite.prompts, 'prompt')}, {counted(settings.max_new_tokens, 'new token')}, "
         f"{how}, {passes}; {report.processor}, {counted(settings.threads, 'thread')}, {settings.dtype}{load}"
     )
-    if settings.padding:
-        yield settings.padding
     states = {s.state for s in report.stacks}
     if "warm" in states:
         yield (
@@ -87,27 +67,16 @@ def introduction(report: Report) -> Iterator[str]:
         )
     elif "cold" in states:
         yield "drafters that learn from decode to decode started each one cold, with an empty memory"
-    if settings.drafters and any(s.draft_seconds_per_round.value for s in report.stacks):
-        native = (
-            "the look-ups of db are native, those of the baselines Python: --drafters python compares all in Python"
-        )
-        yield native if settings.drafters == "native" else "all look-ups are Python"
     if any(s.stack.startswith("auto") for s in report.stacks):
         yield "auto is the fastest stack by the latency law for this machine, measured before its first decode"
     if earlier := settings.decodes_from_earlier_runs:
         yield f"{earlier} of the decodes are from an earlier run of the same command, which was interrupted"
-    if report.shards:
-        processors = sorted({s.processor or "unknown" for s in report.shards})
-        nodes = counted(len({s.node for s in report.shards}), "node")
-        yield f"{counted(len(report.shards), 'part')} on {nodes} of a Ray cluster ({', '.join(processors)})" + (
-            ": speeds are from different processors, and only ratios are comparable" if len(processors) > 1 else ""
-        )
     if not report.complete:
         yield "cut short: only the prompts that every stack had finished count"
-    if (questions := report.spec_bench) is not None:
-        yield f"template {questions.template}: {TEMPLATES[questions.template]}"
-        if left_out := questions.left_out:
-            yield f"left out, as a turn does not fit the context: {', '.join(left_out)} ({len(left_out)} in all)"
+    if settings.template is not None:
+        yield f"template {settings.template}: {TEMPLATES[settings.template]}"
+    if left_out := settings.left_out:
+        yield f"left out, as a turn does not fit the context: {', '.join(left_out)} ({len(left_out)} in all)"
 
 
 def tables(report: Report) -> Iterator[Table]:
@@ -130,57 +99,39 @@ def tables(report: Report) -> Iterator[Table]:
         rows = [["speed-up by category", *suite.categories]]
         for s in stacks:
             blocks = (s.by_category[c] for c in suite.categories)
-            rows.append([s.stack, *(show(block.speedup_over_plain, "{:.2f}") for block in blocks)])
+            rows.append([s.stack, *(show(block.possible_speedup, "{:.2f}") for block in blocks)])
         yield Table("Speed-up by category, in numbers", rows, kinds=kinds)
     yield from _other_tables(stacks)
-    if report.spec_bench is not None:
-        note = (
-            "by Spec-Bench's definitions: prefill counts, tokens/s is the mean over questions, speed-up is their ratio"
-        )
-        for rows in text_tables(report.spec_bench):
-            yield Table(f"Spec-Bench: {rows[0][0]}", rows, note)
-            note = ""
 
 
 def _other_tables(stacks: Sequence[StackResult]) -> Iterator[Table]:
-    """Yield profiles, memory and the settings of baselines, where they were measured."""
-    if any(s.profile for s in stacks):
-        title = "where a target round's time goes: median µs (share of all)"
-        rows = [[title, "round", "forwards", "target's", *PARTS, "Python / target's forwards"]]
-        for s in stacks:
-            if (profile := s.profile) is None:
-                continue
-            forwards = [time for part, time in profile.parts.items() if part.startswith(FORWARD)]
-            cells = [f"{sum(time.median_us for time in forwards):.0f} ({sum(time.share for time in forwards):.0%})"]
-            for part in (f"{FORWARD}target", *PARTS):
-                time = profile.parts.get(part)
-                cells.append(f"{time.median_us:.0f} ({time.share:.0%})" if time else "-")
-            rows.append([s.stack, f"{profile.round_us:.0f}", *cells, f"{profile.python_over_forward:.0%}"])
+    """Yield profiles and latencies, where they were measured."""
+    if profiled := [(s.stack, s.profile) for s in stacks if s.profile]:
+        rows = [["where a target round's time goes: median µs (share of all)", "round", "forwards", DRAFTING, "rest"]]
+        for name, profile in profiled:
+            parts = {**dict.fromkeys((FORWARD, DRAFTING, REST), (0.0, 0.0))}
+            for part, time in profile.parts.items():
+                key = FORWARD if part.startswith(FORWARD) else DRAFTING if part == DRAFTING else REST
+                parts[key] = (parts[key][0] + time.median_us, parts[key][1] + time.share)
+            cells = (f"{us:.0f} ({share:.0%})" for us, share in parts.values())
+            rows.append([name, f"{profile.round_us:.0f}", *cells])
         yield Table("Where the time of a round goes", rows)
     rows = [["stack", *LATENCY]]
     for s in stacks:
         times = (s.first_token_seconds, s.inter_token_seconds_median, s.inter_token_seconds_p99)
-        sizes = (s.memory.resident_bytes, s.memory.device_bytes) if s.memory else (None, None)
-        cells = [show(time, "{:.2f}", 1e3) for time in times]
-        rows.append([s.stack, *cells, *("-" if size is None else f"{size / 1e6:.0f}" for size in sizes)])
+        rows.append([s.stack, *(show(time, "{:.2f}", 1e3) for time in times)])
     for name in LATENCY:
         rows = _without_empty(rows, name)
     if len(rows[0]) > 1:
-        yield Table("Latency and memory", rows, kinds=tuple(kind(s.stack) for s in stacks))
-    if tuned := [(s.stack, s.baseline_settings) for s in stacks if s.baseline_settings]:
-        rows = [["baseline", "settings"]]
-        for name, found in tuned:
-            rows.append([name, ", ".join(f"{n} {v}" for n, v in found.items() if n not in ("tuned_on", "tried"))])
-        note = "best of the settings that were tried on prompts that are not measured:"
-        yield Table("Baselines at their best settings", rows, note)
+        yield Table("Latency", rows, kinds=tuple(kind(s.stack) for s in stacks))
 
 
 def _row(stack: StackResult, block: Figures, low: Figures | None, same: tuple[int, int] | None) -> list[str]:
     draft, accepted = block.draft_seconds_per_round.value, block.acceptance_rate.value
     return [
         stack.stack,
-        show(block.speedup_over_plain, "{:.2f}"),
-        "-" if low is None else show(low.speedup_over_plain, "{:.2f}"),
+        show(block.possible_speedup, "{:.2f}"),
+        "-" if low is None else show(low.possible_speedup, "{:.2f}"),
         show(block.tokens_per_second, "{:.1f}"),
         show(block.mean_acceptance_length, "{:.2f}"),
         "-" if accepted is None else f"{accepted:.0%}",
@@ -212,17 +163,3 @@ def same_for_all(table: Table) -> tuple[Table, str]:
             rows = _without(rows, name)
             same += [f"{name} {column[0]}"] if values != {"-"} else []
     return replace(table, rows=rows), f"The same for all stacks: {', '.join(same)}." if same else ""
-
-
-def split(cell: str) -> tuple[str, str]:
-    """Split a cell into its figure and the interval or share, which a page shows below it ("": none)."""
-    found = _INTERVAL.match(cell)
-    return (found[1], found[2]) if found else (cell, "")
-
-
-def show(figure: Estimate, form: str, scale: float = 1.0) -> str:
-    """Return a figure times ``scale`` as text, with its interval where it has one."""
-    if figure.value is None:
-        return "-"
-    value, *ends = (form.format(scale * x) for x in (figure.value, *(figure.interval or ())))
-    return f"{value} [{', '.join(ends)}]" if ends else value

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from hsd_viz.bench.report import Figures, GroupFigures, Report, StackResult
+from hsd_viz.bench.report import Figures, GroupFigures, Report, StackResult, impossible
 from hsd_viz.intervals import LEAST, UNKNOWN, Estimate
 from hsd_viz.stack import HFStack, parse_bench
 from hsd_viz.words import counted
@@ -30,8 +30,6 @@ COLOURS = {
 }
 #: Labels beside the names of stacks in tables ordered by speed: plain decoding, and methods of others.
 MARKS = {"plain": "plain", "baseline": "baseline", "hf": "transformers"}
-#: Timings of an idle machine differ by a few percent between repeats.
-NOISE = 0.05
 SPEED_TITLE = "Speed-up over plain decoding by stack"
 FEW = f"No interval is shown for fewer than {LEAST} prompts. The"
 FASTEST_OF_KIND = "the fastest stack of each kind"
@@ -154,13 +152,6 @@ def warnings(report: Report) -> Iterator[str]:
 def plausible(figures: Figures) -> bool:
     """Return whether the speed-up of a stack or a group is not :func:`impossible`."""
     return not impossible(figures.speedup_over_plain.value, figures.mean_acceptance_length.value)
-
-
-def impossible(speedup: float | None, length: float | None) -> bool:
-    """Return whether a speed-up over plain decoding exceeds the acceptance length by more than timing noise. A forward
-    pass that verifies drafts takes at least the time of a plain one, and emits ``length`` tokens, not one.
-    """
-    return speedup is not None and length is not None and speedup > length * (1 + NOISE)
 
 
 def speed_bars(stacks: Sequence[StackResult], category: str | None = None) -> list[Bar]:

@@ -21,9 +21,10 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
-from hsd_viz.calibration.estimate import estimate, estimate_mixture, stretches
+from hsd_viz.calibration.estimate import estimate
 from hsd_viz.calibration.forwards import fit_curve, time_forwards
 from hsd_viz.calibration.store import StoredCalibration, identity, load, path_of, save
+from hsd_viz.decoding.engine import Engine
 from hsd_viz.decoding.settings import PromptTooLong, Sampling
 from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.stack import Model, Stack, parse
@@ -72,7 +73,7 @@ class Workload:
             stacks += [Stack(source, models) for source in sources for models in over]
         return tuple(map(str, stacks))
 
-    def texts(self, engine: Any, prompts: int) -> dict[str, Any]:
+    def texts(self, engine: Engine, prompts: int) -> dict[str, Any]:
         """Return the description of the first ``prompts`` prompts and of the clock that times them."""
         texts = "\0".join(p.text for p in self.suite.prompts[:prompts])
         return {
@@ -83,17 +84,17 @@ class Workload:
             "levels": self.max_levels,
             "drafts": list(self.drafts),
             "bottoms": list(self.databases),
-            "clock": "wall" if _clock(engine) is time.perf_counter_ns else "processor",
+            "clock": "wall" if engine.clock is time.perf_counter_ns else "processor",
         }
 
-    def probe(self, engine: Any) -> dict[str, Any]:
+    def probe(self, engine: Engine) -> dict[str, Any]:
         """Return the identity of the engine, from one token decoded with a stack of all models."""
         stack = Stack(None, (*(Model(d, 1) for d in self.drafts), Model(self.target)))
-        return identity(decode(engine, self.suite.prompts[0], str(stack), 1, self.sampling).meta)
+        return identity(decode(engine, self.suite.prompts[0], stack, 1, self.sampling).meta)
 
 
 def calibrate(
-    engine: Any, work: Workload, *, progress: Report = lambda _: None, cancelled: Callable[[], bool] = lambda: False
+    engine: Engine, work: Workload, *, progress: Report = lambda _: None, cancelled: Callable[[], bool] = lambda: False
 ) -> StoredCalibration | None:
     """Measure the decodes of ``work``. Cancelled (``cancelled`` is called before each decode) or interrupted with
     Ctrl-C, the calibration covers the prompts that every stack had finished, with ``complete`` False; ``None`` without
@@ -114,7 +115,7 @@ def calibrate(
 
 
 def calibration_steps(
-    engine: Any, work: Workload, *, report: Report = lambda _: None, cancelled: Callable[[], bool] = lambda: False
+    engine: Engine, work: Workload, *, report: Report = lambda _: None, cancelled: Callable[[], bool] = lambda: False
 ) -> Generator[Progress, None, StoredCalibration | None]:
     """Yield the progress before each decode of a calibration, and return the calibration. ``KeyboardInterrupt`` ends it
     early. ``report`` gets progress while the engine compiles; ``cancelled`` ends the timing of isolated forward
@@ -129,13 +130,13 @@ def calibration_steps(
         for stack in stacks:
             yield Progress(0, total, stack, "")
             decode(engine, prompts[0], stack, min(WARM_UP_TOKENS, work.max_new_tokens), sampling)
-        if hasattr(engine, "wait_ready"):
-            engine.wait_ready(lambda text: report(Progress(0, total, "", "", text)))
+        engine.wait_ready(lambda text: report(Progress(0, total, "", "", text)))
         who = work.probe(engine)
-        if hasattr(engine, "fast"):
+        named = {**dict(zip(work.drafts, work.drafts, strict=True)), TARGET: work.target}
+        models = {name: model for name, own in named.items() if (model := engine.model(own)) is not None}
+        if models:
             yield Progress(0, total, "", "", "timing forward passes")
-            models = {**{name: engine.fast(name) for name in work.drafts}, TARGET: engine.fast(work.target)}
-            shapes = time_forwards(models, clock=_clock(engine), cancelled=cancelled)
+            shapes = time_forwards(models, clock=engine.clock, cancelled=cancelled)
         for k, prompt in enumerate(prompts):
             decoded: list[Trace] = []
             for stack in stacks:
@@ -145,13 +146,11 @@ def calibration_steps(
     except KeyboardInterrupt:
         pass
     complete = len(texts) == len(prompts)
-    if not any(trace.token_rows for text in texts for trace in text):
+    if not any(len(trace) for text in texts for trace in text):
         if complete:
             raise ValueError("no token was decoded on the calibration prompts: every text ended at once")
         return None
     found = estimate([trace for text in texts for trace in text], (*work.drafts, TARGET))
-    # With greedy decoding all stacks write the same text, so its stretches can be grouped, too.
-    parts = [part for text in texts for part in stretches(text)] if sampling.greedy else texts
     costs = dict(found.timing.models)
     for name in shapes.keys() & costs.keys():
         if real := found.timing.medians[name]:
@@ -161,7 +160,7 @@ def calibration_steps(
         texts=work.texts(engine, len(texts)),
         created=created,
         seconds=time.time() - created,
-        mixture=estimate_mixture(parts, found.calibration()).priced(costs),
+        calibration=replace(found.calibration(), costs=costs),
         acceptance=tuple(found.counts.values()),
         lookups={f"{database} > {verifier}": n for (database, verifier), n in found.lookups.items()},
         forwards=dict(found.timing.forwards),
@@ -171,7 +170,7 @@ def calibration_steps(
 
 
 def calibrated(
-    engine: Any,
+    engine: Engine,
     work: Workload,
     *,
     fresh: bool = False,
@@ -184,8 +183,7 @@ def calibrated(
     saved.
     """
     progress(Progress(0, 0, "", "", "loading the models"))
-    if hasattr(engine, "wait_ready"):
-        engine.wait_ready()
+    engine.wait_ready()
     path = path_of(work.probe(engine), work.texts(engine, len(work.suite.prompts)))
     if not fresh:
         try:
@@ -205,20 +203,16 @@ def calibrated(
     return found, False
 
 
-def decode(engine: Any, prompt: Prompt, stack: str, max_new_tokens: int, sampling: Sampling) -> Trace:
+def decode(engine: Engine, prompt: Prompt, stack: str | Stack, max_new_tokens: int, sampling: Sampling) -> Trace:
     """Run one unrecorded decode and drop its draft rows, which are not needed here and are most of a trace."""
     try:
         trace = engine.run(prompt.text, stack, max_new_tokens=max_new_tokens, record=False, **asdict(sampling))
     except PromptTooLong as error:
         raise ValueError(f"prompt {prompt.id}: {error}") from None
-    trace.draft_rows.clear()
+    trace.draft_rows = ()
     return trace
 
 
 def at(sampling: Sampling, k: int) -> Sampling:
     """Return the sampling of prompt ``k``: another seed for each prompt, the same for every stack."""
     return replace(sampling, seed=(sampling.seed + k) % 2**63)
-
-
-def _clock(engine: Any) -> Callable[[], int]:
-    return getattr(engine, "clock", time.perf_counter_ns)

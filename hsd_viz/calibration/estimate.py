@@ -12,25 +12,14 @@ by the end of the text counts for the tokens it accepted and for none after them
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import dataclass, field
 
 from hsd_viz.calibration.timing import Timing, database_of, level_names, timings
-from hsd_viz.latency.inputs import Calibration, Edge, Tier
-from hsd_viz.latency.mixture import Mixture
+from hsd_viz.latency.inputs import Calibration, Edge, OverDatabase, Tier
 from hsd_viz.trace import RoundRow, Trace
-from hsd_viz.trace.metrics import target_round_of
 
 #: A place in the draft has its own figure when this many tokens were examined there; later places share one figure.
 ENOUGH = 40
-#: Rounds that the pool counts for in each group of texts.
-PRIOR = 3.0
-#: Texts per group, and the largest number of groups.
-GROUP, GROUPS = 4, 8
-#: Emitted tokens per stretch of a text.
-STRETCH = 16
-#: Places of a draft for which a group has its own figure; later places have the pool's.
-_PLACES = 24
 _Z = 1.959964
 
 
@@ -62,7 +51,7 @@ class AcceptanceCounts:
 class Estimates:
     """The estimates of a set of traces, by (draft model, verifier) or (database, verifier). ``counts`` and ``edges``
     are the counts and the survival curves of draft models, ``lookups`` and ``tiers`` the number of look-ups and the
-    acceptance of databases.
+    acceptance of databases, ``over`` that of models over a database.
     """
 
     models: tuple[str, ...]
@@ -71,11 +60,13 @@ class Estimates:
     lookups: dict[tuple[str, str], int]
     tiers: dict[tuple[str, str], Tier]
     timing: Timing
+    over: dict[tuple[str, str], OverDatabase] = field(default_factory=dict)
 
     def calibration(self) -> Calibration:
         """Return the inputs of the law. Raises: ValueError: if no forward pass of a model was timed."""
         timing = self.timing
-        return Calibration(self.models, dict(timing.models), dict(self.edges), dict(self.tiers), dict(timing.lookups))
+        figures = (timing.models, self.edges, self.tiers, timing.lookups, self.over)
+        return Calibration(self.models, *map(dict, figures))
 
 
 def estimate(traces: Iterable[Trace], models: Iterable[str] | None = None) -> Estimates:
@@ -93,6 +84,7 @@ def estimate(traces: Iterable[Trace], models: Iterable[str] | None = None) -> Es
         lookups={pair: counts.total() for pair, counts in looked_up.items()},
         tiers={pair: Tier.counted((m, a, n) for (m, a), n in c.items()) for pair, c in looked_up.items()},
         timing=timings(traces),
+        over=over_databases(traces),
     )
 
 
@@ -145,74 +137,32 @@ def estimate_edge(rows: Sequence[RoundRow]) -> Edge:
     return Edge(tuple(survival), sum(accepted_at[tail:]) / sum(examined_at[tail:]))
 
 
-def estimate_mixture(texts: Sequence[Sequence[Trace]], pooled: Calibration) -> Mixture:
-    """Return the mixture of groups of texts (or of their :func:`stretches`) by ease; ``pooled`` is that of all texts.
-
-    ``texts[k]`` are the traces of one text, by the same stacks for each. A text is easier if its target rounds gained
-    more tokens. The figures of a group, which has few rounds, are mixed with those of the pool, which count as
-    :data:`PRIOR` rounds.
+def over_databases(traces: Iterable[Trace]) -> dict[tuple[str, str], OverDatabase]:
+    """Return acceptance by (model over its database, verifier): of tokens that the model took from the database, and of
+    its own, the last of each of its rounds. Only models directly over a database are counted.
     """
-    order = sorted((t for t in texts if any(len(trace.token_rows) for trace in t)), key=_ease)
-    count = min(GROUPS, max(1, len(order) // GROUP))
-    bounds = [round(k * len(order) / count) for k in range(count + 1)]
-    groups = [[trace for text in order[a:b] for trace in text] for a, b in pairwise(bounds)]
-    tokens = [sum(len(trace.token_rows) for trace in group) for group in groups]
-    if not sum(tokens) or count == 1:
-        return Mixture(pooled)
-    parts = []
-    for group, n in zip(groups, tokens, strict=True):
-        rounds, looked_up = rounds_of(group)
-        edges = {pair: _edge(rounds.get(pair, ()), pool) for pair, pool in pooled.edges.items()}
-        tiers = {pair: _tier(looked_up.get(pair, Counter()), pool) for pair, pool in pooled.tiers.items()}
-        parts.append((n / sum(tokens), replace(pooled, edges=edges, tiers=tiers)))
-    return Mixture(pooled, tuple(parts))
-
-
-def stretches(text: Sequence[Trace], length: int = STRETCH) -> list[list[Trace]]:
-    """Return the traces of one text cut into stretches of ``length`` emitted tokens: a hard text may end in repetition.
-    Requires that all stacks wrote the same text, as with greedy decoding. A target round and all rounds below it belong
-    to the stretch of its first token.
-    """
-    cut: dict[int, list[Trace]] = {}
-    for trace in text:
-        owner = target_round_of(trace.round_rows)
-        first: dict[int, int] = {}
-        for token in trace.token_rows:
-            first.setdefault(token.round, token.index // length)
-        parts: dict[int, Trace] = {}
-        for place in sorted(set(first.values())):
-            parts[place] = Trace(trace.meta)
-            parts[place].call_rows = trace.call_rows
-            cut.setdefault(place, []).append(parts[place])
-        for token in trace.token_rows:
-            parts[first[token.round]].token_rows.append(token)
+    counts: dict[tuple[str, str], Counter] = {}
+    for trace in traces:
+        names, database = level_names(trace), database_of(trace)
+        if database is None or trace.stack.startswith("auto"):
+            continue
+        accepted_below: dict[int, list[int]] = {}
+        for row in sorted(trace.round_rows, key=lambda row: row.start_ns):
+            if row.parent is not None and row.level == 1:
+                accepted_below.setdefault(row.parent, []).append(row.accepted)
         for row in trace.round_rows:
-            if owner[row.id] in first:
-                parts[first[owner[row.id]]].round_rows.append(row)
-    return list(cut.values())
-
-
-def _ease(text: Sequence[Trace]) -> float:
-    tokens = sum(len(trace.token_rows) for trace in text)
-    return tokens / max(1, sum(r.parent is None for trace in text for r in trace.round_rows))
-
-
-def _edge(rows: Sequence[RoundRow], pool: Edge) -> Edge:
-    """Return conditional acceptance place by place; the pool counts as :data:`PRIOR` examined tokens at each."""
-    whole = pool.curve(_PLACES)
-    survival, product = [], 1.0
-    for k in range(1, _PLACES + 1):
-        examined = sum(r.examined >= k for r in rows)
-        expected = float(whole[k] / whole[k - 1]) if whole[k - 1] > 0 else pool.tail
-        product *= (sum(r.accepted >= k for r in rows) + PRIOR * expected) / (examined + PRIOR)
-        survival.append(product)
-    return Edge(tuple(survival), pool.tail)
-
-
-def _tier(counts: Counter, pool: Tier) -> Tier:
-    seen = Counter({(m, a): PRIOR * chance for m, a, chance in pool.outcomes})
-    seen.update(counts)
-    return Tier.counted((m, a, n) for (m, a), n in seen.items())
+            if row.level != 2 or not row.drafted:
+                continue
+            counted = counts.setdefault((f"{database} > {names[1]}", names[2]), Counter())
+            own = [place for accepted in accepted_below.get(row.id, ()) for place in (*(False,) * accepted, True)]
+            for k, kind in enumerate(own[: row.examined]):
+                counted[kind, "examined"] += 1
+                counted[kind, "accepted"] += k < row.accepted
+    return {
+        pair: OverDatabase(*(n[kind, "accepted"] / n[kind, "examined"] for kind in (False, True)))
+        for pair, n in counts.items()
+        if n[False, "examined"] >= ENOUGH and n[True, "examined"] >= ENOUGH
+    }
 
 
 def wilson(hits: int, trials: int) -> tuple[float, float]:

@@ -19,9 +19,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hsd_viz.calibration.timing import monotone
+from hsd_viz.decoding.settings import Sampling
+from hsd_viz.decoding.verdict import Draft, Record
+from hsd_viz.drafting.tree import DraftTree
+from hsd_viz.machine import threads
 
 if TYPE_CHECKING:
-    from hsd_viz.decoding.model import Model
+    from hsd_viz.decoding.session import Model
 
 WIDTHS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24)
 #: Widths and repeats of :class:`DraftCosts`; a slow model is timed at few widths and once.
@@ -56,9 +60,11 @@ def time_forwards(
     context = max(1, longest - max(widths))
     vocabulary = min(m.vocab_size for m in models.values())
     ids = np.random.default_rng(0).integers(0, vocabulary, context + max(widths)).tolist()
+    fed = ids[context:]
+    drafts = {width: Draft(DraftTree.chain(fed[1:width], "")) for width in widths}
     sessions = {name: model.session() for name, model in models.items()}
     for session in sessions.values():
-        session.forward(ids[:context], 1)
+        session.feed(ids[:context])
     times: dict[str, dict[int, list[float]]] = {name: {w: [] for w in widths} for name in models}
     for repeat in range(repeats + 1):
         for width in widths:
@@ -66,7 +72,7 @@ def time_forwards(
                 if cancelled():
                     return {}
                 start = clock()
-                session.forward(ids[context : context + width], width).argmax(-1).tolist()
+                session.verify(fed[:1], drafts[width], Sampling(), None, Record())
                 spent = clock() - start
                 session.truncate(context)
                 if repeat:  # the first of each grows buffers
@@ -111,10 +117,8 @@ class DraftCosts:
 
 def _forward_curve(model: Model) -> list[float]:
     """Return ms of a forward pass of 1, 2, 3, ... tokens, never falling; shorter for slow models."""
-    import torch
-
     # One CPU thread's own time excludes other load; it would also exclude the work of a device or of other threads.
-    alone = torch.get_num_threads() == 1 and model.device.type == "cpu"
+    alone = threads() == 1 and model.runtime == "native"
     clock = time.thread_time_ns if alone else time.perf_counter_ns
     # The minimum of a few repeats: other load only ever adds time, and the curve is not measured again.
     measure = partial(time_forwards, {"": model}, context=128, clock=clock, figure=min)

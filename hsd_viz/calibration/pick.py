@@ -1,4 +1,4 @@
-"""Decide by the stored calibration of this machine: the stack for ``auto``, and lookaheads that a stack leaves out.
+"""Decide by the calibration of this machine, before a decode: the stack for ``auto``, and the lookaheads ``:auto``.
 
 ``auto`` is the fastest stack by the latency law for this machine, these models and this temperature. Without a stored
 calibration, a short one is measured and saved. Calibrations are shared by all temperatures of a bucket, for any top-k
@@ -7,16 +7,18 @@ and top-p.
 
 import functools
 import json
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import asdict
 from typing import Any
 
 from hsd_viz.calibration.calibrate import TARGET, Workload, calibration_steps
 from hsd_viz.calibration.store import StoredCalibration, folder, identity, newest, sampling_identity, save
+from hsd_viz.decoding.engine import Engine
 from hsd_viz.decoding.settings import Sampling
-from hsd_viz.latency.mixture import Mixture, choose, fill
+from hsd_viz.latency.inputs import Calibration
+from hsd_viz.latency.select import fill, select
 from hsd_viz.prompts.suites import load_suite
-from hsd_viz.stack import DraftSource, Model, Stack, parse
+from hsd_viz.stack import Model, Stack, parse
 from hsd_viz.trace import Stage
 
 #: The short calibration: about 8 000 tokens on the shipped ladder, which take 10 to 40 seconds on one thread.
@@ -27,23 +29,30 @@ BUCKETS = (0.0, 0.35, 0.7, 1.0)
 MIN_GAIN = 0.02
 
 
-def is_auto(stack: Stack) -> bool:
-    """Return whether the draft source of ``stack`` is ``auto``."""
-    return stack.bottom is not None and stack.bottom.name == "auto"
+def decide(
+    engine: Engine, stack: Stack, choosing: bool, meta: Mapping[str, Any], measured: dict[str, Calibration | None]
+) -> Generator[Stage, None, Stack]:
+    """Return the fastest stack of the levels of ``stack`` (``choosing``), or ``stack`` with the fastest lookaheads for
+    ``:auto``. Yields stages while ``auto`` calibrates this machine. The other arguments are those of :func:`pick`.
 
-
-def candidates(stack: Stack, target: str, ladder: Sequence[str]) -> Stack:
-    """Return the levels that ``auto`` may use, as a stack: the database, the draft models, the target. By default these
-    are the databases and all models of the ladder below ``target``.
+    Raises:
+        ValueError: if lookaheads are to be chosen and this machine has no calibration of the models.
     """
-    named = () if stack.bottom is None else stack.bottom.items
-    items = named or ("db", *(ladder[: ladder.index(target)] if target in ladder else ()))
-    source = DraftSource("db") if "db" in items else None
-    return Stack(source, (*(Model(item) for item in items if item != "db"), stack.target))
+    if choosing:
+        return (yield from pick(engine, stack, meta, measured))
+    found = calibrated_lookaheads(stack, meta)
+    if found is None:
+        example = Model(stack.drafts[0].name, 4)
+        drafts, temperature = ",".join(m.name for m in stack.drafts), meta["sampling"]["temperature"]
+        raise ValueError(
+            f"'{stack}' needs a calibration of this machine: run `hsd-viz plan --models {drafts} --temperature "
+            f"{temperature:g}` with the same device, dtype and threads, or write a lookahead, as in {example}"
+        )
+    return found
 
 
 def pick(
-    engine: Any, levels: Stack, meta: Mapping[str, Any], measured: dict[str, Mixture | None]
+    engine: Engine, levels: Stack, meta: Mapping[str, Any], measured: dict[str, Calibration | None]
 ) -> Generator[Stage, None, Stack]:
     """Yield stages while this machine is calibrated, if it is not, and return the fastest stack of ``levels``. ``meta``
     is that of a trace of ``levels``. ``measured`` holds the calibrations of this process, in case they cannot be saved.
@@ -59,14 +68,14 @@ def pick(
     key = json.dumps([str(levels), bucket], sort_keys=True)
     if key not in measured:
         measured[key] = yield from _measure(engine, levels, meta, sampling)
-    mixture = measured[key]
-    return Stack(None, (levels.target,)) if mixture is None else fastest(levels, mixture)
+    calibration = measured[key]
+    return Stack(None, (levels.target,)) if calibration is None else fastest(levels, calibration)
 
 
 def _measure(
-    engine: Any, levels: Stack, meta: Mapping[str, Any], sampling: Sampling
-) -> Generator[Stage, None, Mixture | None]:
-    """Yield stages of a short calibration, and return its mixture; ``None`` if it is not possible."""
+    engine: Engine, levels: Stack, meta: Mapping[str, Any], sampling: Sampling
+) -> Generator[Stage, None, Calibration | None]:
+    """Yield stages of a short calibration, and return it; ``None`` if it is not possible."""
     sizes = {m["name"]: m.get("parameters") or 0 for m in meta["models"]}
     drafts = sorted((m.name for m in levels.drafts), key=sizes.__getitem__)
     databases = () if levels.bottom is None else (str(levels.bottom),)
@@ -88,23 +97,23 @@ def _measure(
         save(stored)
     except ValueError as error:
         yield Stage(f"auto: {error}")
-    return stored.mixture
+    return stored.calibration
 
 
-def fastest(levels: Stack, mixture: Mixture) -> Stack:
+def fastest(levels: Stack, calibration: Calibration) -> Stack:
     """Return the fastest stack of ``levels`` by the law. Plain decoding if no stack is predicted to gain
     ``MIN_GAIN``.
     """
     drafts = [m.name for m in levels.drafts]
     databases = () if levels.bottom is None else (str(levels.bottom),)
-    choice = choose(mixture.each(lambda calibration: calibration.restricted(drafts, databases)))
+    choice = select(calibration.restricted(drafts, databases))
     picked = parse((choice.picked if choice.picked.gain_over(choice.plain) >= MIN_GAIN else choice.plain).stack)
     return Stack(picked.bottom, (*picked.drafts, levels.target))
 
 
 def calibrated_lookaheads(stack: Stack, meta: Mapping[str, Any]) -> Stack | None:
-    """Return ``stack`` with all lookaheads, or ``None`` without a stored calibration for exactly this engine. ``meta``
-    is that of a trace of the stack, with any lookaheads.
+    """Return ``stack`` with the fastest lookaheads for ``:auto``, or ``None`` without a stored calibration for exactly
+    this engine. ``meta`` is that of a trace of the stack, with any lookaheads.
     """
     # The calibration calls the target by that name, however the stack calls it.
     found = _decide(fill, Stack(stack.bottom, (*stack.drafts, Model(TARGET))), identity(meta))
@@ -112,7 +121,7 @@ def calibrated_lookaheads(stack: Stack, meta: Mapping[str, Any]) -> Stack | None
 
 
 def _decide(
-    rule: Callable[[Stack, Mixture], Stack], stack: Stack, machine_and_models: Mapping[str, Any]
+    rule: Callable[[Stack, Calibration], Stack], stack: Stack, machine_and_models: Mapping[str, Any]
 ) -> Stack | None:
     """Return the decision of ``rule`` by the stored calibration of identity ``machine_and_models``. Cached until the
     folder changes.
@@ -126,10 +135,10 @@ def _decide(
 
 @functools.lru_cache(maxsize=64)
 def _decided(
-    rule: Callable[[Stack, Mixture], Stack], stack: Stack, machine_and_models: str, where: str, state: int
+    rule: Callable[[Stack, Calibration], Stack], stack: Stack, machine_and_models: str, where: str, state: int
 ) -> Stack | None:
     stored = newest(json.loads(machine_and_models))
     try:
-        return None if stored is None else rule(stack, stored.mixture)
+        return None if stored is None else rule(stack, stored.calibration)
     except ValueError:  # part of the stack was not measured
         return None

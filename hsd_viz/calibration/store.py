@@ -17,10 +17,9 @@ from hsd_viz import serialize
 from hsd_viz.calibration.estimate import AcceptanceCounts
 from hsd_viz.disk import cache_folder, cache_name, write_whole
 from hsd_viz.latency.inputs import Calibration
-from hsd_viz.latency.mixture import Mixture
 
 #: The schema changes with the form of the file and with the method of measuring.
-FORMAT, SCHEMA = "hsd_viz calibration", 2
+FORMAT, SCHEMA = "hsd_viz calibration", 3
 #: Days after which a calibration expires: drivers, clocks and background load change.
 MAX_AGE_DAYS = 14.0
 _DAY = 86_400.0
@@ -40,17 +39,12 @@ class StoredCalibration:
     texts: Mapping[str, Any]
     created: float
     seconds: float
-    mixture: Mixture
+    calibration: Calibration
     acceptance: tuple[AcceptanceCounts, ...]
     lookups: Mapping[str, int]
     forwards: Mapping[str, int]
     isolated: Mapping[str, Mapping[int, float]]
     complete: bool = True
-
-    @property
-    def calibration(self) -> Calibration:
-        """The figures pooled over all texts."""
-        return self.mixture.pooled
 
     def age(self) -> float:
         """Return the seconds since the measurement."""
@@ -137,12 +131,11 @@ def newest(wanted: Mapping[str, Any]) -> StoredCalibration | None:
 
 def to_dict(stored: StoredCalibration) -> dict[str, Any]:
     """Return plain JSON data."""
-    data = serialize.to_dict(stored)
-    return {"format": FORMAT, "schema": SCHEMA, **data.pop("mixture"), **data}
+    return {"format": FORMAT, "schema": SCHEMA, **serialize.to_dict(stored)}
 
 
 def from_dict(data: Any) -> StoredCalibration:
     """Return the calibration of :func:`to_dict`; ``ValueError``, ``KeyError`` or ``TypeError`` for other data."""
     if data["format"] != FORMAT or data["schema"] != SCHEMA:
         raise ValueError("another format")
-    return serialize.from_dict(StoredCalibration, {**data, "mixture": data})
+    return serialize.from_dict(StoredCalibration, data)

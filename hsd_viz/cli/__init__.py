@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from hsd_viz.cli import audit, bench, course, databases, decode, ladder, logs, plan, serve, traces
+from hsd_viz.cli import audit, bench, course, databases, decode, ladder, logs, plan, predict, serve, traces
 from hsd_viz.cli.arguments import drop_stdout, say
 from hsd_viz.stack import LargerDraftWarning
 from hsd_viz.version import __version__
@@ -20,13 +20,6 @@ from hsd_viz.words import did_you_mean
 
 DONE, BAD_INPUT, INTERRUPTED = 0, 2, 130
 
-#: Deprecated option -> its new name. The old one works for one release and prints a warning.
-RENAMED = {
-    "--least": "--min-count",
-    "--longest": "--max-key-length",
-    "--most": "--top",
-    "--rival-settings": "--baseline-settings",
-}
 #: Missing module -> the extra that provides it.
 _EXTRAS = {
     **dict.fromkeys(("torch", "transformers", "tokenizers", "safetensors"), "models"),
@@ -53,28 +46,18 @@ Exit codes: 0 done, 1 slower (bench --compare), 2 bad usage or input, 130 interr
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser with one-line errors, suggestions for misspelled words, and deprecated option names."""
+    """An argument parser with one-line errors, and suggestions for misspelled words."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         options: dict[str, Any] = {"formatter_class": argparse.RawDescriptionHelpFormatter, "allow_abbrev": False}
         super().__init__(*args, **options | kwargs)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        words = [self._renamed(word) for word in (sys.argv[1:] if args is None else args)]
-        found, unknown = super().parse_known_args(words, namespace)
+        found, unknown = super().parse_known_args(args, namespace)
         if unknown:
             hint = did_you_mean(unknown[0].partition("=")[0], self._option_string_actions)
             self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
         return found, unknown
-
-    def _renamed(self, word: str) -> str:
-        """Replace a deprecated option of this parser by its new name."""
-        old, equals, value = word.partition("=")
-        new = RENAMED.get(old)
-        if new not in self._option_string_actions or old in self._option_string_actions:
-            return word
-        say(f"{old} is deprecated and will be removed in the next release: use {new}")
-        return f"{new}{equals}{value}"
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
@@ -92,7 +75,7 @@ def build_parser() -> Parser:
     text = "print the version and exit"
     parser.add_argument("--version", action="version", version=f"hsd-viz {__version__}", help=text)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
-    for module in (decode, bench, plan, logs, audit, serve, traces, databases, ladder, course):
+    for module in (decode, bench, plan, predict, logs, audit, serve, traces, databases, ladder, course):
         module.add(commands)
     return parser
 

@@ -4,7 +4,6 @@ import argparse
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -12,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from hsd_viz.decoding.settings import BRIDGES, DEFAULT_RULE, Sampling
-from hsd_viz.disk import write_whole, writing
-from hsd_viz.trace.records import RULES
+from hsd_viz.disk import check_writable, write_whole, writing
+from hsd_viz.trace.tables import RULES
 from hsd_viz.words import check_range
 
-DTYPES = ("float32", "bfloat16", "float64")
+DTYPES = ("int8", "float32", "bfloat16", "float64")
 
 
 def add_command(
@@ -53,8 +52,9 @@ def add_sampling(parser: argparse.ArgumentParser) -> None:
     add("--top-p P", text, float, default=1.0)
     add("--seed N", "0 to 2^63-1; the same seed gives the same text (default 0)", int, default=0)
     text = (
-        "how drafts that a model sampled are verified: token by token, or as a block, which accepts more; both are "
-        f"lossless, and at temperature 0 they are the same (default {DEFAULT_RULE})"
+        "how drafts that a model sampled are verified: token by token, or as a block, which accepts more; branch "
+        "(arXiv 2601.05724) gives the verdicts of block. All are lossless, and at temperature 0 they are the same "
+        f"(default {DEFAULT_RULE})"
     )
     add("--rule", text, choices=RULES, default=DEFAULT_RULE)
 
@@ -66,28 +66,25 @@ def add_machine(parser: argparse.ArgumentParser, threads: int | None = None) -> 
     add("--target M", text, default="target")
     text = "use the databases in this folder, made by `hsd-viz databases build` (default: the shipped ones)"
     add("--databases DIR", text, folder_name)
-    text = "add N residual layers to the target, 0-10000: the outputs are unchanged, the cost rises (default 0)"
-    add("--pad-layers N", text, int, default=0)
-    text = "noise in these layers, 0-10 of a layer's scale: lowers the agreement with the drafts (default 0)"
-    add("--pad-noise E", text, float, default=0.0)
     text = "auto spreads a large model over devices, memory and disk (needs accelerate); default: cuda, else cpu"
     add("--device", text, choices=("cpu", "cuda", "auto"))
-    add("--dtype", "default: float32 on the CPU, bfloat16 on a GPU", choices=DTYPES)
+    add("--dtype", "default: int8 for the ladder on the CPU, else float32, bfloat16 on a GPU", choices=DTYPES)
     text = (
-        "auto: the fastest available for each model (native on a CPU with a C++ compiler, CUDA graphs on a GPU); "
-        "eager: transformers' own forward passes; strict: rows that do not depend on what else is fed, so that greedy "
-        "text is plain decoding's in bfloat16, too, at a lower speed (default auto)"
+        "auto: the fastest available for each model (native on a CPU with a C++ compiler, torch.compile on a GPU); "
+        "eager: transformers' own forward passes; compiled: by torch.compile; strict: rows that do not depend on what "
+        "else is fed, so that greedy text is plain decoding's in bfloat16, too, at a lower speed (default auto)"
     )
-    add("--runtime", text, choices=("auto", "eager", "strict"), default="auto")
+    add("--runtime", text, choices=("auto", "eager", "compiled", "strict"), default="auto")
     text = (
         "how a draft model with another tokenizer drafts: slem (its text, cut again into the target's tokens) or tli "
         "(the tokens that both have); default: slem at temperature 0, else tli if they share enough tokens"
     )
     add("--bridge", text, choices=BRIDGES)
     text = (
-        "python: the look-ups of db run in Python, as those of the baselines do; auto: they are native (default auto)"
+        "what db sizes its drafts by: shipped (a table: the same command gives the same text), measured (timed before "
+        "the decode) or a JSON file of `python -m benchmarks.costs` (default shipped)"
     )
-    add("--drafters", text, choices=("auto", "python"), default="auto")
+    add("--costs SOURCE", text, default="shipped")
     default = "torch's choice" if threads is None else f"{threads}: the most stable timings"
     add("--threads N", f"CPU threads (default {default})", int, default=threads)
 
@@ -112,7 +109,7 @@ def engine(args: argparse.Namespace) -> Any:
 
 def engine_options(args: argparse.Namespace) -> dict[str, Any]:
     """Return the options of :func:`add_machine` as JSON arguments of :func:`hsd_viz.engine.local.load_engine`."""
-    names = ("target", "device", "dtype", "threads", "runtime", "pad_layers", "pad_noise", "bridge", "drafters")
+    names = ("target", "device", "dtype", "threads", "runtime", "bridge", "costs")
     databases = None if args.databases is None else str(args.databases)
     return {name: getattr(args, name) for name in names} | {"databases": databases}
 
@@ -150,13 +147,7 @@ file_name, folder_name = _path_type("file"), _path_type("folder")
 def check_outputs(*paths: Path | None) -> None:
     """Raise ValueError if a file cannot be written to one of the paths: before a long run instead of after it."""
     for path in filter(None, paths):
-        folder = path.absolute().parent
-        if path.is_dir():
-            raise ValueError(f"cannot write {path}: it is a folder; give a file name")
-        if not folder.is_dir():
-            raise ValueError(f"cannot write {path}: there is no folder {folder}")
-        with writing(path), tempfile.TemporaryFile(dir=folder):
-            pass
+        check_writable(path)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from hsd_viz.cli import arguments
 from hsd_viz.cli.arguments import file_name, number, option
 from hsd_viz.decoding.settings import DEFAULT_RULE
-from hsd_viz.trace.records import RULES
+from hsd_viz.trace.tables import RULES
 
 if TYPE_CHECKING:
     from hsd_viz.audit import ExactAudit, StatisticalAudit

@@ -19,6 +19,7 @@ from hsd_viz.words import MAX_BUDGET, counted
 if TYPE_CHECKING:
     from hsd_viz.bench import Measurement, Progress, Report, Settings, Suite
     from hsd_viz.bench.checkpoint import Checkpoint
+    from hsd_viz.engine.local import LocalEngine
 
 #: The exit code of --compare if a stack became slower.
 SLOWER = 1
@@ -27,7 +28,7 @@ examples:
   hsd-viz bench --stack "db > target" --stack "nano:4 > target" --limit 12 --temperature 0.7
   hsd-viz bench --stack "lookup > target" --stack hf-lookup --stack "hf-assistant[nano]" --json report.json
   hsd-viz bench --stack "db > target" --suite my-prompts.txt --max-new-tokens 64
-  hsd-viz bench --stack "db > target" --suite spec-bench --target owner/model --max-new-tokens 1024 --answers db.jsonl
+  hsd-viz bench --stack "db > target" --suite spec-bench --target owner/model --max-new-tokens 1024
   hsd-viz bench --stack "suffix > target" --stack "recycling > target" --state both --budget 16
   hsd-viz bench --stack "db > target" --json report.json --html report.html
   hsd-viz bench --from report.json --html report.html
@@ -41,16 +42,13 @@ prompts separated by three or more blank lines. Small models repeat themselves u
 drafting: every figure is also given over the prompts whose plain output repeats itself in less than 20 % of its
 tokens.
 
---state is for suffix, recycling, ngram-cache and ngram-mod, which learn from decode to decode. cold: each decode starts with an
+--state is for suffix, recycling and ngram-cache, which learn from decode to decode. cold: each decode starts with an
 empty memory. warm: a stack keeps one memory through the suite, so the order of the prompts is part of what is
 measured; every repeat of the suite starts with an empty memory, so no prompt is decoded with a memory of its own
 output. both: a row for each. auto is the fastest stack by the latency law for this machine, which is measured once.
 --budget N lets every database and baseline propose up to N draft tokens at a time, databases regardless of the cost;
 those that find fewer propose fewer.
---baseline-settings best tries settings of transformers' loops (draft tokens, schedule, confidence threshold, n-gram
-length) on prompts that are not measured and gives the best ones a row beside the defaults; hf-generate has none to
-try (a static cache pays only with torch.compile, which takes minutes for each shape). --profile decodes each prompt
-once more and shows where the time of a round goes.
+--profile shows where the time of a round goes.
 
 Ctrl-C ends the bench: table and --json report then cover the prompts that every stack had finished, "complete" is
 false in the report, and the exit code is 130. With --json OUT the finished decodes are stored in OUT.partial until
@@ -69,7 +67,6 @@ def add(commands: argparse._SubParsersAction) -> None:
     _add_suite(partial(option, parser))
     _add_measures(partial(option, parser))
     _add_files(partial(option, parser))
-    arguments.add_ray(parser, "four prompts with all stacks")
     arguments.add_sampling(parser)
     arguments.add_machine(parser, threads=1)
 
@@ -94,22 +91,10 @@ def _add_measures(add: Callable[..., Any]) -> None:
     text = f"the most draft tokens of a database or baseline at a time, 1-{MAX_BUDGET}, regardless of their cost"
     add("--budget N", text, int)
     add("--repeats N", "runs of each prompt and stack; times are medians (default 3)", int, default=3)
-    text = "decode each prompt once more to show where the time of a round goes (our own loop)"
-    add("--profile", text, action="store_true")
-    text = "best: try settings of transformers' loops on prompts that are not measured and measure the best ones too"
-    settings = ("default", "best")
-    add("--baseline-settings", text, choices=settings, default="default")
-    # The deprecated name.
-    add("--rival-settings", argparse.SUPPRESS, dest="baseline_settings", choices=settings, default=argparse.SUPPRESS)
-    add("--memory", "measure the memory of each stack, each in its own process", action="store_true")
+    add("--profile", "show where the time of a round goes (our own loop)", action="store_true")
 
 
 def _add_files(add: Callable[..., Any]) -> None:
-    text = (
-        "write the answers to questions in Spec-Bench's format: those of the first stack other than plain target to "
-        "this file, those of each other stack to a file beside it with the stack's name"
-    )
-    add("--answers FILE.jsonl", text, file_name)
     add("--json OUT", "write the whole report", file_name)
     add("--html OUT", "write the report as a page that opens offline", file_name)
     add("--restart", "delete what an unfinished bench has stored beside the --json report", action="store_true")
@@ -122,7 +107,7 @@ def _add_files(add: Callable[..., Any]) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Measure and return the exit code. Raises: ValueError: if an option, a stack or a prompt is not valid."""
-    arguments.check_outputs(args.json, args.html, args.answers)
+    arguments.check_outputs(args.json, args.html)
     if args.tolerance is not None and args.compare is None:
         raise ValueError("--tolerance belongs to --compare OLD.json NEW.json")
     if args.compare is not None:
@@ -133,8 +118,6 @@ def run(args: argparse.Namespace) -> int:
         return 0
     measurement, report, checkpoint = _measure(args)
     _show(report, args.json, args.html)
-    if args.answers is not None:
-        _write_answers(args.answers, measurement, report)
     if measurement.complete:
         checkpoint.remove()
         return 0
@@ -167,16 +150,9 @@ def _measure(args: argparse.Namespace) -> tuple[Measurement, Report, Checkpoint]
     if not args.stack:
         raise ValueError("give the stacks to measure with --stack, or a saved report with --from")
     read_stacks(args.stack)
-    best, sampling = args.baseline_settings == "best", arguments.sampling(args)
-    settings = Settings(args.max_new_tokens, sampling, args.repeats, args.profile, best, args.state, args.budget)
-    whole = load_suite(args.suite)
-    suite, spare = whole.limited(args.limit), ()
-    if best:
-        from hsd_viz.bench.hf import spare_prompts
-
-        spare = spare_prompts(suite, whole)
-    if args.answers is not None and not any(p.turns for p in suite.prompts):
-        raise ValueError("--answers needs a suite of questions: spec-bench or a .jsonl file")
+    sampling = arguments.sampling(args)
+    settings = Settings(args.max_new_tokens, sampling, args.repeats, args.profile, args.state, args.budget)
+    suite = load_suite(args.suite).limited(args.limit)
     engine = arguments.engine(args)
     checkpoint = _checkpoint(args, engine, suite, settings)
     earlier = len(checkpoint)
@@ -187,20 +163,10 @@ def _measure(args: argparse.Namespace) -> tuple[Measurement, Report, Checkpoint]
             bar(p.done, p.total, "  ".join(filter(None, doing)))
 
         shared = {"template": args.template, "checkpoint": checkpoint, "progress": show}
-        shards = None
-        if args.ray is None:
-            found = run_bench(engine, args.stack, suite, settings, spare=spare, **shared)
-        else:
-            from hsd_viz.bench.sharded import run_sharded
-
-            options = arguments.engine_options(args)
-            found, shards = run_sharded(options, args.stack, suite, settings, address=args.ray, **shared)
-    memory = _memory(args, engine, found) if args.memory and found.complete and found.prompts else None
+        found = run_bench(engine, args.stack, suite, settings, **shared)
     machine = describe()
     facts = {
-        "target": engine.models.target,
-        "padding": engine.models.padding_note,
-        "drafters": "native" if engine.native_drafters else "python",
+        "target": engine.target,
         "databases": None if args.databases is None else str(args.databases),
         "device": engine.device,
         "dtype": engine.dtype,
@@ -208,8 +174,7 @@ def _measure(args: argparse.Namespace) -> tuple[Measurement, Report, Checkpoint]
         "decodes_from_earlier_runs": earlier,
     }
     command = shlex.join(["hsd-viz", *args.words])
-    report = dataclasses.replace(build_report(found, machine, facts, memory, command), shards=shards)
-    return found, report, checkpoint
+    return found, build_report(found, machine, facts, command), checkpoint
 
 
 def _show(report: Report, json: Path | None, html: Path | None) -> None:
@@ -233,16 +198,17 @@ def _read(path: Path) -> Report:
     return read_report(read_text(path, "report"), str(path))
 
 
-def _checkpoint(args: argparse.Namespace, engine: Any, suite: Suite, settings: Settings) -> Checkpoint:
+def _checkpoint(args: argparse.Namespace, engine: LocalEngine, suite: Suite, settings: Settings) -> Checkpoint:
     """Return the decodes that an earlier run of the same bench has stored beside the report, and print their number."""
     from hsd_viz.bench import read_stacks
-    from hsd_viz.bench.checkpoint import Checkpoint, beside, fingerprint
+    from hsd_viz.bench.checkpoint import Checkpoint, fingerprint
+    from hsd_viz.disk import regular_target
     from hsd_viz.ladder.load import weights_dir
     from hsd_viz.machine import describe
 
-    if args.json is None:
+    if args.json is None or regular_target(args.json) is None:
         return Checkpoint()
-    path, machine = beside(args.json), describe()
+    path, machine = args.json.with_name(f"{args.json.name}.partial"), describe()
     if args.restart:
         path.unlink(missing_ok=True)
     stacks = read_stacks(args.stack)
@@ -254,16 +220,14 @@ def _checkpoint(args: argparse.Namespace, engine: Any, suite: Suite, settings: S
         "settings": dataclasses.asdict(settings),
         "template": args.template,
         "runtime": args.runtime,
-        "target": [engine.models.target, engine.models.padding_note],
-        **{k: v for k, v in (("bridge", args.bridge), ("drafters", args.drafters)) if v not in (None, "auto")},
-        "weights": {
-            name: engine.models.hash(engine.models.target if name == "target" else name) for name in sorted(models)
-        },
+        "target": engine.target,
+        "bridge": args.bridge,
+        "weights": {name: engine.models.hash(engine.target if name == "target" else name) for name in sorted(models)},
         "databases": {file.name: [(found := file.stat()).st_size, found.st_mtime_ns] for file in databases},
         "device": [engine.device, engine.dtype],
         "machine": {name: value for name, value in machine.items() if name != "load_average"},
     }
-    found = Checkpoint.resume(path, about)
+    found = Checkpoint(path, about)
     if len(found):
         decodes = counted(len(found), "finished decode")
         arguments.say(f"resuming after {decodes}, stored in {path}")
@@ -291,34 +255,3 @@ class _Suite(argparse.Action):
             print(describe_suites())
             parser.exit()
         setattr(namespace, self.dest, values)
-
-
-def _write_answers(answers: Path, measurement: Measurement, report: Report) -> None:
-    from hsd_viz.bench.answers import answer_lines, answer_paths
-    from hsd_viz.bench.output import PLAIN
-
-    names = sorted(measurement.outputs, key=lambda name: name == PLAIN)
-    print()
-    for name, path in answer_paths(answers, names).items():
-        turns = [output.turns for output in measurement.outputs[name]]
-        model = f"{report.settings.target}: {name} ({report.settings.dtype})"
-        arguments.write_text(path, "".join(answer_lines(measurement.prompts, turns, model)))
-        print(f"answers of {name}: {path}")
-
-
-def _memory(args: argparse.Namespace, engine: Any, measurement: Measurement) -> dict[str, dict[str, int | None]]:
-    """Measure the memory of one decode of each stack, on the first prompt."""
-    from hsd_viz.bench import read_stacks
-    from hsd_viz.bench.memory import measure
-    from hsd_viz.prompts.templates import choose_template, opening
-
-    name, settings = measurement.template, measurement.settings
-    prompt = opening(measurement.prompts[0], choose_template(engine.tokenizer, args.target, name) if name else None)
-    stacks, found = read_stacks(args.stack), {}
-    with progress_bar() as bar:
-        for done, stack in enumerate(stacks):
-            bar(done, len(stacks), f"memory of {stack}")
-            found[stack] = measure(
-                stack, prompt, settings.max_new_tokens, settings.sampling, arguments.engine_options(args)
-            )
-    return found

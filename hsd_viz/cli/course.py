@@ -53,10 +53,10 @@ def _build(args: argparse.Namespace) -> int:
     from hsd_viz.exercises import editions
 
     for path in editions.build(args.folder, args.edition or list(editions.EDITIONS)):
-        if args.figures and path.parent.name == "student":
+        master = next((master for master in editions.masters() if master.stem == path.stem), None)
+        if args.figures and master and path.parent.name == "student":
             from hsd_viz.views.lessons import add_figures
 
-            master = next(master for master in editions.masters() if master.stem == path.stem)
             arguments.status(f"running {path.stem}")
             add_figures(path, master)
             arguments.status()

@@ -24,21 +24,20 @@ examples:
   hsd-viz databases build --kind statistics --text ~/src notes.txt --out mine/
   hsd-viz databases build --kind statistics --text corpus/ --tokenizer owner/model --out mine/ --max-mb 500
   hsd-viz databases build --kind model --model small --prompts questions.jsonl more.txt --out mine/
-  hsd-viz databases build --out databases/ --only statistics
   hsd-viz decode --stack "db > target" --databases mine/ --prompt "def main("
 
 A model database counts the output of a model after each prompt, at temperature 0; a statistics database counts text,
 in constant memory (about 300 MB). Outputs are stored at once (model.outputs.jsonl): after Ctrl-C (exit code 130) the
 same command resumes, and with more prompts it decodes only the new ones. Prompt files: prompts separated by three or
-more blank lines, or questions in .jsonl. Without --kind the ladder's own databases are rebuilt.
+more blank lines, or questions in .jsonl. The databases of the ladder are built by
+`python -m training databases` in a checkout.
 """
 Show = Callable[[str, float], None]
 _KINDS = ("model", "statistics")
-#: Kind -> the options it takes besides --out; '' is the ladder's.
+#: Kind -> the options it takes besides --out.
 _TAKES = {
     "model": {"model", "prompts", "max_new_tokens", "stack", "max_key_length", "min_count", "max_mb"},
     "statistics": {"model", "tokenizer", "text", "max_key_length", "min_count", "max_mb"},
-    "": {"weights", "data", "only"},
 }
 
 
@@ -47,8 +46,8 @@ def add(commands: argparse._SubParsersAction) -> None:
     parser = add(commands, "databases", "inspect and build draft databases", epilog=_BUILD)
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     _add_inspect(add(actions, "inspect", "show what a database file contains", run_inspect, epilog=_INSPECT))
-    text = "build custom databases, or those of the ladder"
-    about = "Build a model database from the output of a model, a statistics database from text, or the ladder's own."
+    text = "build custom databases"
+    about = "Build a model database from the output of a model, or a statistics database from text."
     _add_build(add(actions, "build", text, run_build, about=about, epilog=_BUILD))
 
 
@@ -66,7 +65,7 @@ def _add_inspect(parser: argparse.ArgumentParser) -> None:
 
 def _add_build(parser: argparse.ArgumentParser) -> None:
     option(parser, "--out DIR", "folder for the files", folder_name, required=True)
-    option(parser, "--kind", "custom database to build (default: the ladder's databases, both kinds)", choices=_KINDS)
+    option(parser, "--kind", "the database to build", choices=_KINDS, required=True)
     add = partial(option, parser.add_argument_group("custom databases"))
     add("--model M", "the model, or the model of the tokenizer: a ladder name, a hub id or a path (default target)")
     add("--prompts FILE", "prompts for the model: files or suite names", nargs="+")
@@ -78,10 +77,6 @@ def _add_build(parser: argparse.ArgumentParser) -> None:
     add("--min-count N", "keep keys that occur at least N times, 1 or more (default 2)", number(1, 10**9))
     text = "file size limit in megabytes: the most useful keys are kept (default 64)"
     add("--max-mb MB", text, number(0.001, 2000, float))
-    add = partial(option, parser.add_argument_group("databases of the ladder"))
-    add("--weights DIR", "folder of the ladder's models (default: the shipped ones)", Path)
-    add("--data DIR", "folder with train.npy (default: tokenize this environment's corpus)", Path)
-    add("--only", "build one kind only", choices=_KINDS)
 
 
 def shipped() -> list[Path]:
@@ -184,7 +179,7 @@ def run_build(args: argparse.Namespace) -> int:
         arguments.status(f"{what} {share:.0%}")
 
     try:
-        paths = {"model": _build_model, "statistics": _build_statistics, None: _build_ladder}[args.kind](args, show)
+        paths = {"model": _build_model, "statistics": _build_statistics}[args.kind](args, show)
     finally:
         arguments.status()
     for path in paths:
@@ -194,13 +189,12 @@ def run_build(args: argparse.Namespace) -> int:
 
 def _check(args: argparse.Namespace) -> None:
     """Raise ValueError for options that do not go together."""
-    takes = _TAKES[args.kind or ""]
+    takes = _TAKES[args.kind]
     for name in sorted(set().union(*_TAKES.values()) - takes):
         if getattr(args, name) is not None:
             option = f"--{name.replace('_', '-')}"
-            kinds = " or ".join(f"--kind {kind}" for kind, options in _TAKES.items() if kind and name in options)
-            allowed = f"only with {kinds}" if kinds else "only for the ladder's databases, without --kind"
-            raise ValueError(f"{option} is allowed {allowed}")
+            kinds = " or ".join(f"--kind {kind}" for kind, options in _TAKES.items() if name in options)
+            raise ValueError(f"{option} is allowed only with {kinds}")
     if args.kind == "model" and not args.prompts:
         raise ValueError("--kind model needs --prompts: files or suites that the model continues")
     if args.kind == "statistics" and not args.text:
@@ -240,9 +234,3 @@ def _build_statistics(args: argparse.Namespace, show: Show) -> list[Path]:
 
     tokenizer = find_tokenizer(args.tokenizer or args.model or "target")
     return build_text(args.text, tokenizer, args.out, **_counting(args), progress=show)
-
-
-def _build_ladder(args: argparse.Namespace, show: Show) -> list[Path]:
-    from hsd_viz.ladder.training.databases import rebuild_databases
-
-    return rebuild_databases(args.out, weights=args.weights, data=args.data, only=args.only, progress=show)

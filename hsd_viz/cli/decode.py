@@ -14,6 +14,7 @@ from hsd_viz.cli.arguments import file_name, option
 from hsd_viz.prompts import read_text
 from hsd_viz.stack import HFStack, parse_bench
 from hsd_viz.trace import Event, Finished, Stage, Started, Step, Trace
+from hsd_viz.trace.trace import checked_name
 from hsd_viz.words import counted
 
 _EPILOG = """\
@@ -23,7 +24,7 @@ examples:
   hsd-viz decode --stack "nano:4 > target" --prompt "class Node:" --temperature 0.7 --seed 3 --json
 
 The text is streamed to standard output, the figures go to standard error. --json prints one object instead: text,
-token_ids, stop_reason, stack, stack_resolved, target, padding_note, metrics, calls_by_level. Ctrl-C or a closed output
+token_ids, stop_reason, stack, stack_resolved, target, metrics, calls_by_level. Ctrl-C or a closed output
 pipe (`| head -1`) stops the decode: --save then writes what was decoded so far; the exit code is 130. Write a prompt
 that begins with a dash as --prompt=-x.
 """
@@ -52,8 +53,18 @@ def run(args: argparse.Namespace) -> int:
     sampling = arguments.sampling(args)
     prompt = _prompt(args)
     arguments.check_outputs(args.save)
+    if args.save is not None:
+        checked_name(args.save)
     options = {"max_new_tokens": args.max_new_tokens, **asdict(sampling), "chat": args.chat}
-    events = arguments.engine(args).decode(prompt, args.stack, **options)
+    engine = arguments.engine(args)
+    if args.save is None:
+        events = engine.decode(prompt, args.stack, **options)
+    else:
+        # The trace then explains its own speed-up (`hsd-viz doctor`).
+        # Not above: it imports the decoding, which no help text needs.
+        from hsd_viz.engine.beside import PLAIN_TOKENS, decode_beside_plain
+
+        events = decode_beside_plain(engine, prompt, args.stack, least=PLAIN_TOKENS, **options)
     trace, stopped = _follow(events, show=not args.json)
     if trace is None:
         raise KeyboardInterrupt
@@ -66,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
         print(_figures(trace), file=sys.stderr)
     if stopped is None:
         return 0
-    tokens = counted(len(trace.token_rows), "token")
+    tokens = counted(len(trace), "token")
     arguments.say(f"{stopped}; saved {tokens} to {args.save}" if args.save else f"{stopped} after {tokens}")
     return 130
 
@@ -107,7 +118,7 @@ def _follow(events: Generator[Event, None, None], show: bool) -> tuple[Trace | N
                 elif isinstance(event, Step) and trace is not None:
                     trace.append(event)
                     if show:
-                        sys.stdout.write(decoder.decode(b"".join(t.bytes for t in event.tokens)))
+                        sys.stdout.write(decoder.decode(event.text_bytes))
                         sys.stdout.flush()
                 elif isinstance(event, Finished):
                     trace = event.trace
@@ -137,7 +148,6 @@ def summary(trace: Trace) -> dict[str, Any]:
         "stack": trace.meta["stack"],
         "stack_resolved": trace.meta["stack_resolved"],
         "target": trace.meta["models"][-1]["model"],
-        "padding_note": trace.meta.get("padding_note"),
         "metrics": figures,
         "calls_by_level": calls,
     }
@@ -154,7 +164,7 @@ def _figures(trace: Trace) -> str:
         f"drafted {m['drafted']}, accepted {m['accepted']} ({_number(m['acceptance_rate'], '.0%')})",
         f"  by source: {', '.join(f'{name} {count}' for name, count in sources) or 'none'}",
     ]
-    return "\n".join([*lines, *(f"  {note}" for note in [trace.meta.get("padding_note")] if note)])
+    return "\n".join(lines)
 
 
 def _number(value: float | None, form: str) -> str:

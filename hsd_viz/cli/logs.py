@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable
-from dataclasses import replace as changed
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,8 +14,7 @@ from hsd_viz.cli.arguments import file_name, folder_name, number, option
 from hsd_viz.terminal import progress_bar, show
 
 if TYPE_CHECKING:
-    from hsd_viz.bench.tables import Table
-    from hsd_viz.logs.observe import Observation
+    from hsd_viz.tables import Table
     from hsd_viz.trace import Trace
 
 ENGINES = ("vllm", "sglang", "llama.cpp", "tensorrt-llm", "aiperf")
@@ -45,19 +43,22 @@ examples:
 Drafts never change the text of greedy or sampled decoding, so the forward passes that each drafter would have saved
 follow from the log alone. Logs: JSON lines or one array, also .gz: prompt and output as text or ids, OpenAI chat logs,
 AIPerf raw records, ShareGPT. Files of any size are streamed. Drafters that read the target's probabilities (recycling,
-db[logits], hd[window]) cannot be replayed. Reports hold no text of the log unless --include-text is given. With --json,
+db[logits]) cannot be replayed. Reports hold no text of the log unless --include-text is given. With --json,
 an interrupted replay (Ctrl-C, exit code 130) resumes when the same command is given again.
 """
 _DOCTOR = """\
 examples:
   hsd-viz doctor run.json.gz
-  hsd-viz doctor report.json --stack "nano:4 > target" --batch 8
-  hsd-viz doctor responses.jsonl --step-ms 12 --verify-ms 14 --draft-ms 6
+  hsd-viz doctor report.json --stack "nano:4 > target"
+  hsd-viz doctor responses.jsonl --plain-speed 83 --speed 61 --batch 32
+  hsd-viz doctor vllm.log --method eagle3 --gpu H100 --models llama-8b --batch 32
+  hsd-viz doctor --acceptance 0.6 --lookahead 5 --method eagle3 --gpu H100 --models llama-8b --batch 32
   hsd-viz doctor --measure "nano:4 > target"
 
-Read are: a trace (decode --save), a report (bench --profile --json) and records of other engines (see `hsd-viz import`).
-The latter report acceptance but rarely times: give what you know with --step-ms, --verify-ms, --draft-ms and --overhead-ms,
-all at batch size 1. The verdict names the cause with the largest share of what is lost of the ideal speed-up.
+Read are: a trace (decode --save), a report (bench --profile --json) and records of other engines (see `hsd-viz import`),
+or acceptance as an engine prints it (--acceptance). Records rarely have times: give tokens per second with and without
+speculation, or the times of a round; all at the batch of the run. With --gpu and --models a hardware model fills in what
+is missing and answers for other batches. What is unknown is not guessed: the speed-up is then bounded.
 """
 
 
@@ -112,7 +113,7 @@ def _add_import(commands: argparse._SubParsersAction) -> None:
     text = "a file of responses, a log or a copy of /metrics; or the address of a server, with --prompt"
     option(parser, "record RECORD", text)
     option(parser, "--engine", "read records of this engine only (default: any)", choices=ENGINES)
-    option(parser, "--save FILE", "write the traces; of several, each gets a number before its suffix", file_name)
+    option(parser, "--save FILE", "write one trace; several requests are added up", file_name)
     add = partial(option, parser.add_argument_group("a request to a server"))
     add("--prompt TEXT", "the prompt")
     add("--chat", "send it as a user message of a chat", action="store_true")
@@ -129,14 +130,32 @@ def _add_doctor(commands: argparse._SubParsersAction) -> None:
     add = partial(option, parser)
     add("record FILE", "a trace, a bench report or a record of another engine", Path, nargs="?")
     add("--measure STACK", "measure a few short decodes with this stack instead")
+    text = "acceptance instead of a record: accepted / drafted, a mean acceptance length, or rates by position: 0.8,0.6"
+    add("--acceptance A", text)
+    add("--lookahead K", "draft tokens per round, with --acceptance", number(1, 64))
+    add("--method M", "the drafter: draft, eagle, eagle3, mtp, dflash, medusa, ngram or suffix (default: the record's)")
+    add("--draft-model NAME", "the draft model in the settings to paste")
     add("--target M", "the target of --measure (default target)", default="target")
     add("--stack S", "the row of a bench report (default: the first with a drafter)")
-    add("--batch N", "requests per batch (default 1)", number(1, 4096), default=1)
-    ms = number(0.0, 1e6, float)
+    add("--batch N", "requests per batch of the run (default 1)", number(1, 4096), default=1)
+    rate, ms = number(1e-6, 1e9, float), number(0.0, 1e6, float)
+    add("--speed R", "tokens per second of a request with speculation", rate)
+    add("--plain-speed R", "tokens per second of a request without speculation", rate)
     add("--step-ms MS", "time of a plain step of the target", ms)
     add("--verify-ms MS", "time of the target's forward pass over a draft", ms)
     add("--draft-ms MS", "time of drafting per round", ms)
     add("--overhead-ms MS", "other time per round", ms)
+    add("--gpu NAME", "the GPU, as in H100: fill in times that are not known, and answer for other batches")
+    add("--models T,D", "with --gpu: the target and its draft model: names or paths of a config.json")
+    add("--tp N", "GPUs that share each model (default 1)", number(1, 64), default=1)
+    add("--context N", "tokens cached per request (default 2048)", number(1, 10_000_000), default=2048)
+    add(
+        "--weights FORMAT",
+        "bf16, fp8, int8 or int4 (default bf16)",
+        choices=("bf16", "fp8", "int8", "int4"),
+        default="bf16",
+    )
+    add("--profile OUT", "write acceptance by position as speculation_profile.json", file_name)
     add("--json OUT", "write the diagnosis", file_name)
     add("--html OUT", "write the diagnosis as a page", file_name)
 
@@ -167,9 +186,12 @@ def run_replay(args: argparse.Namespace) -> int:
 
 def run_import(args: argparse.Namespace) -> int:
     """Import, print what was observed, and save."""
-    from hsd_viz.logs.engines import import_records, save, summary
+    from hsd_viz.adapters.read import import_records, pooled, summary
+    from hsd_viz.trace.trace import checked_name
 
     arguments.check_outputs(args.save)
+    if args.save is not None:
+        checked_name(args.save)
     code = 0
     if "://" in args.record:
         code, traces = _live(args)
@@ -181,14 +203,13 @@ def run_import(args: argparse.Namespace) -> int:
     print(summary(traces), file=sys.stderr if "://" in args.record else sys.stdout)
     if args.save is not None:
         with arguments.writing(args.save):
-            for path in save(traces, args.save):
-                print(path)
+            print(pooled(traces).save(args.save))
     return code
 
 
 def _live(args: argparse.Namespace) -> tuple[int, list[Trace]]:
     """Send one request, print its text as it arrives, and return the exit code and its trace."""
-    from hsd_viz.logs.live import LiveRequest, lines, printable
+    from hsd_viz.adapters.live import LiveRequest, lines, printable
 
     if args.prompt is None:
         raise ValueError("a request to a server needs --prompt TEXT")
@@ -210,33 +231,48 @@ def _live(args: argparse.Namespace) -> tuple[int, list[Trace]]:
 
 def run_doctor(args: argparse.Namespace) -> int:
     """Diagnose, print and write."""
-    from hsd_viz.logs.observe import measure, observe
+    from hsd_viz.logs.doctor import diagnose, roofline_of
+    from hsd_viz.logs.observe import from_figures, measure, observe, profile_of, with_times
 
-    if (args.record is None) == (args.measure is None):
-        raise ValueError("give a FILE or --measure STACK, not both")
+    if sum(one is not None for one in (args.record, args.measure, args.acceptance)) != 1:
+        raise ValueError("give one of FILE, --measure STACK and --acceptance A")
+    if (args.gpu is None) != (args.models is None):
+        raise ValueError("--gpu and --models belong together: name the GPU and the models on it")
     arguments.check_outputs(args.json, args.html)
-    if args.record is None:
-        _diagnose(args, measure(args.target, args.measure))
-        return 0
-    with arguments.reading(args.record):
-        _diagnose(args, observe(args.record, args.stack))
-    return 0
-
-
-def _diagnose(args: argparse.Namespace, seen: Observation) -> None:
-    from hsd_viz.logs.doctor import diagnose
-
-    given = {name: getattr(args, f"{name}_ms") for name in ("step", "verify", "draft", "overhead")}
-    given = {name: value for name, value in given.items() if value is not None}
-    # Measured curves do not apply to given times.
-    found = diagnose(changed(seen, batch=args.batch, **given, **({"calibration": None} if given else {})))
+    roofline = None
+    if args.gpu is not None:
+        options = {"context": args.context, "weights": args.weights}
+        roofline = roofline_of(args.gpu, args.models.split(","), args.tp, **options)
+    if args.measure is not None:
+        seen = measure(args.target, args.measure)
+    elif args.acceptance is not None:
+        seen = from_figures(_rates(args.acceptance), args.lookahead)
+    else:
+        with arguments.reading(args.record):
+            seen = observe(args.record, args.stack)
+    times = {name: getattr(args, f"{name}_ms") for name in ("step", "verify", "draft", "overhead")}
+    about = {"batch": args.batch, "method": args.method, "draft_model": args.draft_model}
+    seen = with_times(seen, speed=args.speed, plain_speed=args.plain_speed, **times, **about)
+    found = diagnose(seen, roofline)
+    if args.profile is not None:
+        with arguments.writing(args.profile):
+            profile_of(seen).save(args.profile)
     parts: list[Any] = found.lines()
     for table in found.tables():
-        parts += ["", f"{table.title}: {table.note}" if table.note else table.title, table.rows]
+        parts += ["", f"{table.title}: {table.note}" if table.note else table.title]
+        parts += [table.rows] if table.rows else []
     # On lines of their own, to be pasted.
     settings = [f"  {engine}: {text}" for engine, text in found.flags.items()]
     show([*parts, *(["", f"{found.settings().title}:", *settings] if settings else [])])
     _write(args, found.to_dict(), f"Diagnosis of {seen.source}", found.lines(), [*found.tables(), found.settings()])
+    return 0
+
+
+def _rates(text: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise ValueError(f"--acceptance {text!r} is not readable: use a number, or rates as in 0.8,0.6,0.5") from None
 
 
 def _write(args: argparse.Namespace, data: Any, title: str, lines: Iterable[str], tables: Iterable[Table]) -> None:
@@ -244,6 +280,6 @@ def _write(args: argparse.Namespace, data: Any, title: str, lines: Iterable[str]
     if args.json is not None:
         arguments.write_json(args.json, data)
     if args.html is not None:
-        from hsd_viz.bench.page import tables_page
+        from hsd_viz.tables import page
 
-        arguments.write_text(args.html, tables_page(title, lines, tables))
+        arguments.write_text(args.html, page(title, lines, tables))

@@ -44,7 +44,6 @@ def add(commands: argparse._SubParsersAction) -> None:
     text = "processor: the thread's own CPU time, less affected by background load (one thread; default wall)"
     add("--clock", text, choices=("wall", "processor"), default="wall")
     add("--json OUT", "write the whole plan", file_name)
-    arguments.add_ray(parser, "four prompts with all stacks of --measure")
     arguments.add_sampling(parser)
     arguments.add_machine(parser, threads=1)
 
@@ -81,12 +80,7 @@ def run(args: argparse.Namespace) -> int:
         doing = p.note or f"{p.stack}  {p.prompt or 'warming up'}"
         arguments.status(f"{p.done}/{p.total}  {doing}" if p.total else doing)
 
-    decoding = None
-    if args.ray is not None:
-        from hsd_viz.bench.sharded import planning
-
-        decoding = planning(arguments.engine_options(args), args.ray)
-    found = plan(engine, suite, request, progress=show, note=arguments.say, decoding=decoding)
+    found = plan(engine, suite, request, progress=show, note=arguments.say)
     arguments.status()
     if found is None:
         raise KeyboardInterrupt

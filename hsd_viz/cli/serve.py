@@ -26,7 +26,7 @@ The page makes no network requests. Hosts other than loopback need a token. Only
 _SERVE = """\
 examples:
   hsd-viz serve
-  hsd-viz serve --port 8800 --replicas 2
+  hsd-viz serve --replicas 2
   hsd-viz serve --host 0.0.0.0 --token SECRET
   hsd-viz serve --address auto --replicas 8 --gpus-per-replica 1
   hsd-viz serve --replicas 8 --gpus-per-replica 1 --write-config serve.yaml
@@ -34,6 +34,9 @@ examples:
 POST /decode streams events as lines of JSON; GET /models, /health and /metrics (Prometheus). In Python:
 hsd_viz.connect("http://127.0.0.1:8800"). A full queue answers 503 with Retry-After. Only models of the ladder are
 offered. Hosts other than loopback need a token; put a proxy with TLS in front of them.
+
+One replica runs in this process. Several replicas, GPUs and --address use Ray, which trusts every account that can
+reach its ports; a Ray that this command starts listens on loopback and requires a token.
 """
 _CLASSROOM = """\
 examples:
@@ -78,7 +81,7 @@ def _add_serve(commands: argparse._SubParsersAction) -> None:
     add("--port", "the port to serve on (default 8800)", number(1, 65535), default=8800)
     text = "access token for clients; required for a host other than loopback (also read from HSD_VIZ_TOKEN)"
     add("--token", text, default=os.environ.get("HSD_VIZ_TOKEN"))
-    add("--address RAY", "the address of a running Ray cluster, or auto (default: start Ray on this machine)")
+    add("--address RAY", "the address of a running Ray cluster, or auto (default: this machine)")
     add("--write-config F", "write the configuration for `serve deploy` to this file and exit", file_name)
     add = partial(option, parser.add_argument_group("limits"))
     add("--replicas N", "processes that decode (default 1)", number(1, 4096), default=1)
@@ -152,6 +155,13 @@ def run_serve(args: argparse.Namespace) -> int:
         "cpus": args.cpus_per_replica,
         "gpus": args.gpus_per_replica,
     }
+    if (args.replicas, args.address, args.gpus_per_replica, args.write_config) == (1, None, 0.0, None):
+        from hsd_viz.serve.plain import run as run_plain
+
+        return run_plain(args.host, args.port, settings, options["engine"])
+    from hsd_viz.cluster import LOCAL, prepare
+
+    prepare(args.address or LOCAL)
     from hsd_viz.serve.cluster import config, run
 
     if args.write_config is not None:
@@ -188,7 +198,7 @@ def run_classroom(args: argparse.Namespace) -> int:
             args.host, args.port, token, engine=(f"http://127.0.0.1:{port}", engine_token), pages=args.pages
         )
     finally:
-        engine.send_signal(signal.SIGINT)  # of SIGTERM Ray prints a stack
+        engine.send_signal(signal.SIGINT)
         engine.wait()
 
 

@@ -17,12 +17,12 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import takewhile
 
-import torch
-from torch import Tensor
+import numpy as np
 
-from hsd_viz.decoding.model import CachedModel, Model
+from hsd_viz.decoding.session import GivesLogits, Model
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.decoding.text import TokenText
+from hsd_viz.decoding.verdict import Numbers, SampledChain
 
 #: Share of the draft model's tokens that the target must have, too, for TLI to be chosen.
 MIN_SHARED = 0.5
@@ -169,7 +169,7 @@ def _whole(data: bytes) -> bytes:
 class BridgedModel:
     """A draft model with another tokenizer behind the interface of a model with the target's (``vocab_size`` tokens).
 
-    ``kind`` is one of :data:`~hsd_viz.decoding.settings.BRIDGES`.
+    ``kind`` is one of :data:`~hsd_viz.decoding.settings.BRIDGES`. Sessions of ``model`` give logits.
 
     Raises:
         ValueError: for TLI without a shared token.
@@ -181,17 +181,14 @@ class BridgedModel:
         if kind == "tli" and not bridge.shared:
             raise ValueError(f"{model.name} and the target share no token: use the bridge slem")
         self.model, self.bridge, self.kind, self.vocab_size = model, bridge, kind, vocab_size
-        self.name, self.device, self.dtype, self.runtime = model.name, model.device, model.dtype, model.runtime
+        self.name, self.dtype, self.runtime, self.parameters = model.name, model.dtype, model.runtime, model.parameters
         pairs = [(t, d) for t, d in bridge.shared.items() if t < vocab_size and d < model.vocab_size]
-        self.shared = torch.tensor(pairs, dtype=torch.long, device=model.device).reshape(-1, 2).T
+        #: The shared tokens, the target's ids and the draft's ``[2, n]``.
+        self.shared = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
 
-    @property
-    def parameters(self) -> int:
-        return self.model.parameters
-
-    def session(self) -> TLISession:
+    def session(self, room: int | None = None) -> TranslatingSession:
         """Open an empty sequence."""
-        return (TLISession if self.kind == "tli" else SLEMSession)(self)
+        return (TLISession if self.kind == "tli" else SLEMSession)(self, room)
 
     def describe(self) -> dict[str, int | str]:
         """Return what a trace says of the bridge."""
@@ -199,16 +196,14 @@ class BridgedModel:
         return {"bridge": self.kind, "shared_tokens": self.shared.shape[1], **sizes}
 
 
-class TLISession:
-    """One sequence of the target's tokens, read by the draft model in its own: see
-    :class:`~hsd_viz.decoding.model.CachedModel`. Its rows are restricted to the shared tokens.
+class TranslatingSession(GivesLogits):
+    """One sequence of the target's tokens, read by the draft model in its own: a
+    :class:`~hsd_viz.decoding.session.Session` that drafts and verifies nothing.
     """
 
-    can_sample = can_verify = False
-
-    def __init__(self, model: BridgedModel) -> None:
+    def __init__(self, model: BridgedModel, room: int | None = None) -> None:
         self._model, self._bridge = model, model.bridge
-        self._inner: CachedModel = model.model.session()
+        self._inner: GivesLogits = model.model.session(room)  # type: ignore[assignment]
         self._text: list[int] = []
         #: The draft's tokens in its cache.
         self._ids: list[int] = []
@@ -219,27 +214,20 @@ class TLISession:
     def length(self) -> int:
         return len(self._text)
 
-    def forward(
-        self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None, tail: Tensor | None = None
-    ) -> Tensor:
-        assert rows == 1 and parents is None and tail is None, "a bridged model is the lowest level"
+    def feed(self, tokens: Sequence[int]) -> None:
         self._text += tokens
-        row = self._read()
-        out = row.new_full((1, self._model.vocab_size), -torch.inf)
-        to, of = self._model.shared
-        out[0, to] = row[0, of]
-        return out
+        self._read()
 
     def truncate(self, length: int) -> None:
         del self._text[length:]
         if self._fixed[0] > length:
             self._fixed = 0, []
 
-    def keep(self, base: int, places: Sequence[int]) -> None:
+    def keep(self, base: int, nodes: Sequence[int]) -> None:
         raise AssertionError("a bridged model verifies no drafts")
 
-    def _read(self, room: int = 1) -> Tensor:
-        """Return the draft's logits ``[1, V']`` after the text; there is ``room`` for so many tokens after it."""
+    def _read(self, room: int = 1) -> np.ndarray:
+        """Return the draft's logits ``[V']`` after the text; there is ``room`` for so many tokens after it."""
         count, before = self._fixed
         if len(self._text) - count > 3 * WINDOW:
             self._fixed = count, before = (
@@ -257,31 +245,37 @@ class TLISession:
         same = _common(ids[:-1], self._ids)
         self._inner.truncate(same)
         self._ids = ids
-        return self._inner.forward(ids[same:], 1)
+        return self._inner.forward(ids[same:], 1)[0]
 
 
-class SLEMSession(TLISession):
-    """The same, for point masses: a :class:`~hsd_viz.decoding.model.Launcher` without rows.
+class TLISession(TranslatingSession):
+    """Token-level intersection: the draft's rows, restricted to the shared tokens, are sampled."""
 
-    ``forwards`` counts the forward passes of the last draft; ``recut`` has for each of its tokens the texts of the
-    draft's own tokens that it was cut from.
-    """
+    def forward(self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None) -> np.ndarray:
+        assert rows == 1 and parents is None, "a bridged model is the lowest level"
+        self._text += tokens
+        row = self._read()
+        out = np.full((1, self._model.vocab_size), -np.inf, row.dtype)
+        to, of = self._model.shared
+        out[0, to] = row[of]
+        return out
 
-    can_sample = True
 
-    def __init__(self, model: BridgedModel) -> None:
-        super().__init__(model)
-        self.forwards, self.recut = 0, []  # type: ignore[var-annotated]
+class SLEMSession(TranslatingSession):
+    """String-level exact match: the draft's likeliest text, cut again, is a chain of point masses."""
+
+    def forward(self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None) -> np.ndarray:
+        raise AssertionError("the tokens of a SLEM draft have no rows")
 
     def sample(
-        self, tokens: Sequence[int], n: int, sampling: Sampling, chances: Sequence[float], eos: frozenset[int]
-    ) -> tuple[list[int], None]:
-        self._text += tokens
+        self, pending: Sequence[int], n: int, sampling: Sampling, numbers: Numbers | None, eos: frozenset[int]
+    ) -> SampledChain:
+        self._text += pending
         bridge, most = self._bridge, _STEPS * n
         row, own, found = self._read(most), [], []  # type: ignore[var-annotated]
         last: int | None = None
-        for self.forwards in range(1, most + 1):
-            token = int(row[0].argmax())
+        for forwards in range(1, most + 1):
+            token = int(row.argmax())
             piece = bridge.draft.pieces[token]
             if piece is None:
                 last = next((t for t, d in bridge.special.items() if d == token and t in eos), None)
@@ -289,13 +283,13 @@ class SLEMSession(TLISession):
             own.append(piece)
             found = bridge.cut(self._text, b"".join(own))
             # One token more than is asked for: the last one could still grow.
-            if len(found) > n or self.forwards == most:
+            if len(found) > n or forwards == most:
                 break
-            row = self._inner.forward([token], 1)
+            row = self._inner.forward([token], 1)[0]
             self._ids.append(token)
         found = (found if last is None else [*found, last])[:n]
-        self.recut = _covering([bridge.target.pieces[t] or b"" for t in found], own)
-        return found, None
+        recut = _covering([bridge.target.pieces[t] or b"" for t in found], own)
+        return SampledChain(found, None, forwards, recut)
 
 
 def _covering(cut: Sequence[bytes], own: Sequence[bytes]) -> list[tuple[str, ...]]:

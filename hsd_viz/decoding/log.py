@@ -6,24 +6,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import repeat
 from time import perf_counter_ns
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from hsd_viz.decoding.verify import Verdict
 from hsd_viz.drafting.tree import DraftTree
-from hsd_viz.trace.records import CallRow, DraftRow, RoundRow
+from hsd_viz.trace.tables import CallRow, DraftRow, RoundRow
 
 #: Makes a named tuple of all its fields in order: in half the time that its own class takes.
 _row = tuple.__new__
 
 
-class Timer(Protocol):
-    """The time that a device spent on a launch, known once the launch is complete."""
-
-    def ns(self) -> int: ...
-
-
 class VerifiedDraft(NamedTuple):
-    """A verified draft: all that its :class:`~hsd_viz.trace.records.DraftRow` rows are made of.
+    """A verified draft: all that its :class:`~hsd_viz.trace.tables.DraftRow` rows are made of.
 
     ``p``, ``q``, ``u``, ``h`` are the verdict's, by node; ``walked`` the nodes that it accepted, ``accepted`` those up
     to an end token.
@@ -87,8 +81,6 @@ class Log:
     _open: list[tuple[int, int, int]] = field(default_factory=list)
     clock: Callable[[], int] = perf_counter_ns
     _next: int = 0
-    # Calls that were launched and not yet waited for: their place in ``calls``, and their time.
-    _running: list[tuple[int, Timer]] = field(default_factory=list)
 
     @classmethod
     def by(cls, clock: Callable[[], int]) -> Log:
@@ -120,57 +112,17 @@ class Log:
         count = len(accepted)
         examined = count if outcome == "stopped" else verdict.examined
         spent = self.clock() - self.zero - start
-        rule = "token" if verdict.h is None else "block"
+        rule = verdict.rule
         counts = drafted, examined, count, outcome, why
         self.rounds.append(_row(RoundRow, (this, parent, level, *counts, start, spent, rule)))
 
-    def plain_round(self, level: int, name: str, start: int, end: int, fed: int, cached: int) -> None:
-        """Record a round without a draft, which one forward pass from ``start`` to ``end`` was."""
-        this, self._next = self._next, self._next + 1
-        self.rounds.append(_row(RoundRow, (this, None, level, 0, 0, 0, "plain", "off", start, end - start, "token")))
-        self.calls.append(_row(CallRow, (this, level, name, "verify", 1, fed, cached, start, end - start)))
-
-    def call(
-        self,
-        level: int,
-        name: str,
-        kind: str,
-        start: int,
-        fed: int,
-        cached: int = 0,
-        steps: int = 1,
-        timer: Timer | None = None,
-    ) -> None:
-        """Record a call that began at ``start`` (from :meth:`now`) and is complete now.
-
-        With ``timer`` it was only launched: it continues on the device and is complete before the next call is. It
-        belongs to the innermost open round, -1 before the first.
+    def call(self, level: int, name: str, kind: str, start: int, fed: int, cached: int = 0, steps: int = 1) -> None:
+        """Record a call that began at ``start`` (from :meth:`now`) and ends now. It belongs to the innermost open
+        round, -1 before the first.
         """
         end = self.clock() - self.zero
         round_id = self._open[-1][0] if self._open else -1
-        row = _row(CallRow, (round_id, level, name, kind, steps, fed, cached, start, end - start))
-        if timer is not None:
-            self._running.append((len(self.calls), timer))
-        elif self._running:
-            row = self._settle(row, end)
-        self.calls.append(row)
-
-    def _settle(self, last: CallRow, end: int) -> CallRow:
-        """Assign launched calls the time the device spent on them, in order, and ``last`` the remaining time until
-        ``end``.
-
-        The host's clock saw a launch as a moment, and their work as part of ``last``, which waited for it. A device
-        works in order, so each began when it was launched or when the one before it was over.
-        """
-        over = 0
-        for place, timer in self._running:
-            row = self.calls[place]
-            start = max(row.start_ns, over)
-            over = min(start + timer.ns(), end)
-            self.calls[place] = row._replace(start_ns=start, duration_ns=over - start)
-        self._running.clear()
-        start = max(last.start_ns, over)
-        return last._replace(start_ns=start, duration_ns=end - start)
+        self.calls.append(_row(CallRow, (round_id, level, name, kind, steps, fed, cached, start, end - start)))
 
     def take(self) -> tuple[list[VerifiedDraft], list[RoundRow], list[CallRow]]:
         """Return and clear the records so far: verified drafts, rounds, calls."""

@@ -14,53 +14,153 @@ described there: a level verifies and accepts until it has at least its lookahea
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from torch import Tensor
+import numpy as np
 
-from hsd_viz.decoding.backend import Notes, Number
-from hsd_viz.decoding.drafts import Draft, Level, Verification, joined, until_eos
-from hsd_viz.decoding.model import ForwardResult, SampledDraft
-from hsd_viz.decoding.state import Drafting, LoopState
-from hsd_viz.decoding.verify import Verdict
-from hsd_viz.drafting.tree import TOP
+from hsd_viz.decoding.draws import Draws
+from hsd_viz.decoding.log import Log
+from hsd_viz.decoding.session import Session
+from hsd_viz.decoding.settings import Sampling
+from hsd_viz.decoding.verdict import Correction, Detail, Draft, Numbers, Record, Verdict
+from hsd_viz.drafting.tree import MIN_TEMPERATURE, TOP, Drafter, DraftTree, LogitsObserver, Observer
 
-#: The longest time of a call that decodes several rounds, so that a decode can be followed and cancelled, and the most
-#: rounds.
-CALL_NS, MOST_ROUNDS = 40_000_000, 32
+#: The most tokens of the prompt that are fed at a time.
+PREFILL_CHUNK = 512
 
-__all__ = ["Draft", "Level", "Loop", "Verification"]
+#: The levels that draft for a round, bottom first, each with its lookahead (``None`` for a database's).
+Drafting = Sequence[tuple[int, int | None]]
 
 
-class Loop(LoopState):
-    """The levels of a decode, each verifying what the one below proposes; for the arguments see
-    :class:`~hsd_viz.decoding.state.LoopState`.
+@dataclass(slots=True)
+class Level:
+    """A model in the stack; it proposes at least ``lookahead`` tokens at a time (``None`` at the target).
+
+    ``rule`` verifies the drafts it gets, where they were sampled from rows (``None``: the sampling's rule).
     """
+
+    name: str
+    session: Session
+    lookahead: int | None = None
+    rule: str | None = None
+
+
+@dataclass(slots=True)
+class Verification:
+    """One verification by a level, and the ``tokens`` it emits: the ``accepted`` nodes', which are the verdict's up to
+    an end token, then its own, unless the ``outcome`` is ``stopped``.
+    """
+
+    level: int
+    name: str
+    draft: Draft
+    verdict: Verdict
+    accepted: list[int]
+    outcome: str
+    tokens: list[int]
+
+    @property
+    def details(self) -> list[Detail] | None:
+        """The details of the emitted tokens, where they were recorded."""
+        return None if self.verdict.details is None else self.verdict.details[: len(self.tokens)]
+
+    @property
+    def correction(self) -> Correction | None:
+        """What the last token was drawn from, where it is a correction that was sampled and details were recorded."""
+        return self.verdict.correction if self.outcome == "correction" else None
+
+    @property
+    def proposal(self) -> Draft:
+        """The tokens as a draft for the next level: a chain, with the level's full rows."""
+        tree = self.draft.tree.path(self.accepted)
+        paths = [(*self.draft.paths[node], self.level) for node in self.accepted]
+        if self.outcome != "stopped":
+            tree.add(self.tokens[-1], len(paths) - 1, self.name)
+            paths.append((self.level,))
+        rows = self.verdict.rows
+        return Draft(tree, paths, None if rows is None else rows[: len(self.tokens)])
+
+
+class Loop:
+    """One decode by ``levels``, the target last, with ``drafter``, a database or baseline, below them, if any.
+
+    ``eos`` ends the text, as do ``max_new_tokens`` emitted tokens and ``positions`` tokens of text. ``budget`` bounds
+    the nodes of a database's draft (``None``: the drafter's own default). ``log`` records rounds and calls. With
+    ``details`` > 0 the target describes its rows, with so many of the likeliest tokens.
+    """
+
+    def __init__(
+        self,
+        levels: Sequence[Level],
+        drafter: Drafter | None,
+        sampling: Sampling,
+        prompt: Sequence[int],
+        *,
+        max_new_tokens: int,
+        positions: int | None = None,
+        eos: frozenset[int] = frozenset(),
+        budget: int | None = None,
+        log: Log | None = None,
+        details: int = 0,
+    ) -> None:
+        assert prompt and levels and max_new_tokens > 0
+        # With a drafter, level 0 is the drafter's and levels[i] stays the model of level i.
+        self.levels: list[Level | None] = [*([None] if drafter else []), *levels]
+        self.top = len(self.levels) - 1
+        self.drafting: Drafting = [(i, level.lookahead if level else None) for i, level in enumerate(self.levels[:-1])]
+        self.drafter = drafter
+        self.sampling, self.greedy = sampling, sampling.greedy
+        self.text = list(prompt)
+        self.limit = min(len(prompt) + max_new_tokens, positions or len(prompt) + max_new_tokens)
+        self.eos = eos
+        self.budget = budget if budget is not None or drafter is None else drafter.nodes
+        self.draws = Draws(sampling.seed)
+        self.log = log if log is not None else Log()
+        self.details = details
+        self._learns_order = isinstance(drafter, Observer)
+        self._learns = self._learns_order or isinstance(drafter, LogitsObserver)
+
+    def prefill(self) -> Iterator[tuple[str, int, int]]:
+        """Feed all of the prompt but its last token to every model; yields (name, tokens done, tokens in all)."""
+        prompt = self.text[:-1]
+        for i, level in enumerate(self.levels):
+            if level is None:
+                start = self.log.now()
+                self.drafter.start(self.text)
+                self.log.call(i, self.drafter.name, "prefill", start, len(self.text))
+                continue
+            for begin in range(0, len(prompt), PREFILL_CHUNK):
+                chunk = prompt[begin : begin + PREFILL_CHUNK]
+                start = self.log.now()
+                level.session.feed(chunk)
+                self.log.call(i, level.name, "prefill", start, len(chunk), begin)
+                yield level.name, begin + len(chunk), len(prompt)
 
     def rounds(self) -> Iterator[Verification]:
         """Yield the target's verifications until EOS or a limit; ``text`` grows by the tokens of each."""
-        top, done = len(self.levels) - 1, len(self.text)
-        while (room := self.limit - len(self.text)) > 0:
-            if self.in_one_call:
-                yield from self._plain_rounds(top, room)
-            if len(self.text) == done:
-                self.log.open_round(top)
-                verified = self.verify(top, self.draft(self.drafting, room - 1))
-                if self.drafter is not None:
-                    self._update_drafter(verified)
-                self.text += verified.tokens
-                self._close_round(verified)
-                yield verified
-            if self.text[-1] in self.eos:
-                return
-            done = len(self.text)
+        done = False
+        while not done and (room := self.limit - len(self.text)) > 0:
+            verified = self.round(self.top, self.drafting, room)
+            self.text += verified.tokens
+            done = self.text[-1] in self.eos
+            yield verified
+
+    def round(self, i: int, below: Drafting, room: int) -> Verification:
+        """One round of level i: a draft by the levels ``below``, verified; it emits at most ``room`` tokens."""
+        self.log.open_round(i)
+        verified = self.verify(i, self.draft(below, room - 1))
+        if i == self.top and self.drafter is not None:
+            self._update_drafter(verified)
+        self.log.close_round(verified.draft.tree, verified.verdict, verified.accepted, verified.outcome)
+        return verified
 
     def draft(self, levels: Drafting, room: int) -> Draft:
         """call(i), level i the last of ``levels``: at most ``room`` tokens that follow ``text``, distributed as level
         i's own (a database's: point masses).
         """
         if not levels or room <= 0:
-            return self._no_room if levels else self._off
+            return Draft(DraftTree(why_empty="no room" if levels else "off"))
         *below, (i, lookahead) = levels
         if self.levels[i] is None:
             return self._look_up(room)
@@ -68,33 +168,26 @@ class Loop(LoopState):
             return self._sample(i, min(lookahead, room))
         parts, base, text = [], len(self.text), self.text
         while (held := len(text) - base) < min(lookahead, room) and not (held and text[-1] in self.eos):
-            self.log.open_round(i)
-            verified = self.verify(i, self.draft(below, room - held - 1))
+            verified = self.round(i, below, room - held)
             text += verified.tokens
             parts.append(verified.proposal)
-            self._close_round(verified)
         del text[base:]
         return joined(parts)
 
     def verify(self, i: int, draft: Draft) -> Verification:
         """Feed level i its uncached tokens and the draft once: emit the accepted tokens and one of its own."""
         level, tree, base = self.levels[i], draft.tree, len(self.text)
-        model, cached = level.model, level.model.length
+        session, cached = level.session, level.session.length
         pending = self.text[cached:]
-        chain = tree.is_chain
-        parents = None if chain else [*range(-1, len(pending) - 1), *(len(pending) + parent for parent in tree.parents)]
+        draft.rule = level.rule or self.sampling.rule
 
         start = self.log.now()
-        forward = self._forward(i, draft, pending, parents)
-        verdict, p = self._judge(i, draft, forward)
+        verdict = session.verify(pending, draft, self.sampling, self._numbers(i, draft), self._record(i))
         accepted, stopped = until_eos(verdict.accepted, tree.tokens, self.eos)
-        if chain:
-            model.truncate(base + len(accepted))
-        else:
-            model.keep(base, [base + node for node in accepted])
+        session.keep(base, accepted)
         for below in self.levels[:i]:
             if below is not None:
-                below.model.truncate(base + len(accepted))
+                below.session.truncate(base + len(accepted))
         self.log.call(i, level.name, "verify", start, len(pending) + len(tree), cached)
 
         tokens = [tree.tokens[node] for node in accepted]
@@ -104,96 +197,76 @@ class Loop(LoopState):
             tokens.append(verdict.token)
             # A place that was examined and led no further had draft tokens, all of them wrong.
             outcome = "correction" if verdict.examined > len(accepted) else "bonus" if len(tree) else "plain"
-        rows = None if p is None or i == len(self.levels) - 1 else p[: len(tokens)]
-        return Verification(i, level.name, draft, verdict, accepted, outcome, tokens, rows, forward)
+        return Verification(i, level.name, draft, verdict, accepted, outcome, tokens)
 
-    def _close_round(self, verified: Verification) -> None:
-        self.log.close_round(verified.draft.tree, verified.verdict, verified.accepted, verified.outcome)
+    # --- inside ----------------------------------------------------------------------------------------------------
 
-    def _forward(self, i: int, draft: Draft, pending: list[int], parents: list[int] | None) -> ForwardResult:
-        """Feed ``pending`` and the draft to level i; the verdict comes with the logits where the model can find it."""
-        model, tokens, rows = self.levels[i].model, draft.tree.tokens, len(draft) + 1
-        target, tail, chances, drafted = i == len(self.levels) - 1, draft.ids, [], None
-        fed, notes = pending if tail is not None else pending + tokens, self.notes() if target else None
-        if not model.can_verify or not (self.greedy or self.sampling.top_p == 1):
-            if tail is not None:
-                return ForwardResult(model.forward(fed, rows, tail=tail), notes=notes)
-            return ForwardResult(model.forward(fed, rows, parents), notes=notes)
-        mark = self.draws.used
-        if not self.greedy:
-            number, depth = self._numbers(i), rows if parents is None else max(draft.tree.depths()) + 1
-            chances = [number(k) for k in range(depth)]
-            if draft.rows is not None:
-                rule = self.levels[i].rule or self.sampling.rule
-                drafted = SampledDraft(draft.rows, self.draws.fresh(len(draft)), rule)
-        details = self.details if target else 0
-        how = details, drafted, not target, tail, notes
-        found = model.forward_verified(fed, rows, parents, self.sampling, chances, *how)  # type: ignore[attr-defined]
-        # Numbers that were not used, or whose round is still open, are used again.
-        if found.verdict is None:
-            self.draws.used = mark
-        elif drafted is None and not target and not self.greedy:
-            self.draws.used = mark + len(found.verdict.accepted) + 1
-        return found
-
-    def notes(self) -> Notes | None:
-        """What a device is to fetch with a verdict of the target; ``None`` where nothing is, or fetching is free."""
-        top = TOP if self._observes or self._observes_logits else 0
-        if not self.backend.fetches_notes or not (self.details or top):
-            return None
-        return Notes(bool(self.details), top, self._warm)
-
-    def _judge(self, i: int, draft: Draft, forward: ForwardResult) -> tuple[Verdict, Tensor | None]:
-        """Apply the rule that fits the draft. Returns the verdict and the level's rows p, the walked places' first,
-        where needed.
-
-        Afterwards the draft's tokens are known on the host.
+    def _numbers(self, i: int, draft: Draft) -> Numbers | None:
+        """The uniform numbers of a verification. Those of level i's own tokens are the target's by position in the
+        text; all others never repeat.
         """
-        if forward.verdict is not None:
-            if draft.ids is not None:
-                draft.tree.tokens[:] = forward.verdict.tokens
-            return forward.verdict, forward.p
-        tree, number, target = draft.tree, self._numbers(i), i == len(self.levels) - 1
-        if draft.rows is None:
-            return self.backend.verify_tree(
-                tree, forward.logits, self.sampling, number, draft.ids, not target, forward.notes
-            )
-        p = self.backend.rows(forward.logits, self.sampling)
-        r = [number(k) for k in range(len(tree) + 1)]
-        drafted = tree.tokens if draft.ids is None else draft.ids
-        rule = self.levels[i].rule or self.sampling.rule
-        verdict = self.backend.verify_chain(
-            drafted, draft.rows, p, self.draws.fresh(len(tree)), r, rule, forward.logits, forward.notes
-        )
-        tree.tokens[:] = verdict.tokens
-        return verdict, p
+        if self.greedy:
+            return None
+        chain = draft.rows is not None
+        u = self.draws.fresh(len(draft)) if chain else []
+        places = 1 + (len(draft) if chain else max(draft.tree.depths(), default=0))
+        base = len(self.text)
+        r = [self.draws.at(base + k) for k in range(places)] if i == self.top else self.draws.fresh(places)
+        return Numbers(r, u)
 
-    def _numbers(self, i: int) -> Number:
-        """The uniform numbers of level i's own tokens: the target's by output position, all others never repeat."""
-        if i == len(self.levels) - 1:
-            base = len(self.text)
-            return lambda k: self.draws.at(base + k)
-        return lambda k: self.draws.fresh(1)[0]
+    def _record(self, i: int) -> Record:
+        """What a verification by level i reports: rows below the target, details and observations at the target."""
+        if i < self.top:
+            return Record(rows=not self.greedy)
+        warm = None if self._learns_order else max(self.sampling.temperature, MIN_TEMPERATURE)
+        return Record(self.details, observe=TOP if self._learns else 0, temperature=warm)
 
-    def _plain_rounds(self, top: int, room: int) -> Iterator[Verification]:
-        """Plain decoding, several rounds in one call of the model; none where it leaves the next token open."""
-        level, n = self.levels[top], min(self._run, room)
-        pending, cached, number = self.text[level.model.length :], level.model.length, self._numbers(top)
-        start, chances = self.log.now(), [] if self.greedy else [number(k) for k in range(n)]
-        run = level.model.decode(pending, n, self.sampling, chances, self.eos, self.details)  # type: ignore[attr-defined]
-        spent, (first, *ends) = self.log.now() - start, run.times
-        if not run.tokens:
-            return
-        # The log may have another clock than the model.
-        scale, width = spent / max(1, ends[-1] - first), len(run.details or ()) // len(run.tokens)
-        self._run = int(max(1, min(MOST_ROUNDS, CALL_NS * len(run.tokens) / max(1, spent))))
-        fed, begin = len(pending), start
-        for k, token in enumerate(run.tokens):
-            end = start + round((ends[k] - first) * scale)
-            self.log.plain_round(top, level.name, begin, end, fed, cached)
-            cached, fed, begin = cached + fed, 1, end
-            self.text.append(token)
-            details = run.details[k * width : (k + 1) * width] if run.details else None
-            verdict = Verdict([], token, 0, 0, [], [], [])
-            forward = ForwardResult(None, verdict, details)
-            yield Verification(top, level.name, self._off, verdict, [], "plain", [token], None, forward)
+    def _sample(self, i: int, n: int) -> Draft:
+        """Level i, the lowest, decodes ``n`` tokens by itself, fewer at EOS (one in the prompt ends nothing)."""
+        level, cached = self.levels[i], self.levels[i].session.length
+        pending = self.text[cached:]
+        numbers = None if self.greedy else Numbers(self.draws.fresh(n))
+        start = self.log.now()
+        chain = level.session.sample(pending, n, self.sampling, numbers, self.eos)
+        self.log.call(i, level.name, "draft", start, len(pending) + chain.forwards - 1, cached, chain.forwards)
+        tree = DraftTree.chain(chain.tokens, level.name)
+        tree.recut = chain.recut
+        return Draft(tree, [(i,)] * len(tree), chain.rows)
+
+    def _look_up(self, room: int) -> Draft:
+        """Ask the drafter; nodes beyond the limit are left out (by position, independent of the token)."""
+        start = self.log.now()
+        tree = self.drafter.draft(self.text, self.budget).within(room)
+        self.log.call(0, self.drafter.name, "lookup", start, len(tree))
+        return Draft(tree, [(0,)] * len(tree))
+
+    def _update_drafter(self, verified: Verification) -> None:
+        """Pass the round's tokens to the drafter and, if it learns from them, the target's likeliest tokens."""
+        start, drafter, tree = self.log.now(), self.drafter, verified.draft.tree
+        if self._learns:
+            tokens, probabilities = verified.verdict.observed
+            if self._learns_order:
+                drafter.observe(self.text, tree, tokens)  # type: ignore[union-attr]
+            else:
+                drafter.observe_probabilities(self.text, tree, tokens, probabilities)  # type: ignore[union-attr]
+        drafter.extend(verified.tokens)
+        self.log.call(0, drafter.name, "update", start, len(verified.tokens))
+
+
+def joined(parts: list[Draft]) -> Draft:
+    """Return one or more chains, each after the one before, as one."""
+    whole, *rest = parts
+    for part in rest:
+        whole.tree.append(part.tree)
+        whole.paths += part.paths
+    if rest and whole.rows is not None:
+        whole.rows = np.concatenate([part.rows for part in parts])
+    return whole
+
+
+def until_eos(accepted: list[int], tokens: list[int], eos: frozenset[int]) -> tuple[list[int], bool]:
+    """Return the accepted nodes up to the first end token, and whether there is one."""
+    for k, node in enumerate(accepted):
+        if tokens[node] in eos:
+            return accepted[: k + 1], True
+    return accepted, False

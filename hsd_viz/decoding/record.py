@@ -8,25 +8,29 @@ reader.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import repeat
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
-from hsd_viz.decoding.backend import TOP
-from hsd_viz.decoding.log import VerifiedDraft
+from hsd_viz.decoding.log import Log, VerifiedDraft
 from hsd_viz.decoding.loop import Loop, Verification
 from hsd_viz.decoding.text import TokenText
+from hsd_viz.decoding.verdict import Correction, Detail
 from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.trace import CallRow, Event, Finished, RoundRow, Stage, Started, Step, TokenRow, Trace
-from hsd_viz.trace.records import Top
+from hsd_viz.trace.rows import LaterStep
+from hsd_viz.trace.tables import TABLES, Columns
+
+#: How many of the likeliest tokens are recorded for a row.
+TOP = 5
 
 
 class RoundRecord(NamedTuple):
     """What the rows of one target round are made of.
 
-    ``tree`` and ``paths`` are the draft's, where any of its nodes was ``accepted``; ``details`` are
-    :meth:`~hsd_viz.decoding.backend.Backend.describe`'s, where recorded; ``correction`` is :func:`_correction`'s.
+    ``tree`` and ``paths`` are the draft's, where any of its nodes was ``accepted``; ``details`` and ``correction`` are
+    the verdict's, where recorded.
     """
 
     level: int
@@ -35,84 +39,75 @@ class RoundRecord(NamedTuple):
     outcome: str
     tree: DraftTree | None
     paths: list[tuple[int, ...]] | None
-    details: Sequence[float] | None
-    correction: tuple[Top | None, Top | None, float | None]
+    details: list[Detail] | None
+    correction: Correction | None
     drafts: list[VerifiedDraft]
     rounds: list[RoundRow]
     calls: list[CallRow]
 
 
-class RecordedStep(Step):
-    """A step whose rows are made when one of them is first read."""
+class Batch(Protocol):
+    """What a compiled loop recorded in one call: tables without the texts of tokens."""
 
-    __slots__ = ("record", "recorder")
+    tokens: list[int]
 
-    def __getattr__(self, name: str):
-        if name not in Step.__slots__:
-            raise AttributeError(f"a step has no {name}")
-        self.recorder.make_rows()
-        return object.__getattribute__(self, name)
-
-
-# A step is frozen for all others.
-_new = object.__new__
-_set_record, _set_recorder = RecordedStep.record.__set__, RecordedStep.recorder.__set__  # type: ignore[attr-defined]
+    def columns(self) -> dict[str, Columns]: ...
 
 
 class Recorder:
     """Makes the steps of one decode. With ``detailed`` tokens have probabilities, entropies and top-5 lists."""
 
-    def __init__(self, loop: Loop, text: TokenText, detailed: bool = True) -> None:
+    def __init__(self, loop: Loop | CompiledLoop, text: TokenText, detailed: bool = True) -> None:
         self._loop = loop
         self._text = text
         self.detailed = detailed
         loop.details = TOP if detailed else 0
         self._named: set[int] = set()
         self._index = 0
-        self._waiting: deque[RecordedStep] = deque()
+        self._waiting: deque[tuple[LaterStep, tuple | Batch]] = deque()
         # Steps may be read in another thread than the one that decodes.
         self._lock = Lock()
 
-    def step(self, verified: Verification) -> Step:
-        """Return the step of the round ``verified``. Its logits are read now, before they are overwritten."""
-        loop, details, correction, tree, paths = self._loop, None, (None, None, None), None, None
-        if self.detailed:
-            forward, notes = verified.forward, verified.forward.notes
-            details = forward.details
-            if notes is not None and notes.described is not None:
-                details = [number for row in verified.rows for number in notes.described[row]]
-            elif details is None:
-                details = loop.backend.describe(forward.logits, verified.rows, verified.tokens)
-            elif verified.outcome == "stopped":  # the walk may have continued past the end token
-                details = details[: len(details) // (len(verified.verdict.accepted) + 1) * len(verified.tokens)]
-            if verified.outcome == "correction" and not loop.greedy:
-                correction = _correction(loop, verified)  # type: ignore[assignment]
-        if verified.accepted:
-            tree, paths = verified.draft.tree, verified.draft.paths
-        step = _new(RecordedStep)
-        happened = verified.level, verified.tokens, verified.accepted, verified.outcome
-        _set_record(step, (*happened, tree, paths, details, correction, *loop.log.take()))
-        _set_recorder(step, self)
-        self._waiting.append(step)
+    def step(self, happened: Verification | Batch) -> Step:
+        """Return the step of a round of the loop, or of a batch of a compiled one."""
+        step = LaterStep(self.make_tables)
+        if isinstance(happened, Verification):
+            tree, paths = None, None
+            if happened.accepted:
+                tree, paths = happened.draft.tree, happened.draft.paths
+            known = happened.level, happened.tokens, happened.accepted, happened.outcome
+            record = *known, tree, paths, happened.details, happened.correction, *self._loop.log.take()
+            self._waiting.append((step, record))
+        else:
+            self._waiting.append((step, happened))
         return step
 
-    def make_rows(self) -> None:
-        """Make the rows of all steps that have none yet, in order: each names the tokens that no earlier step named."""
+    def make_tables(self) -> None:
+        """Make the tables of all steps that have none yet, in order: each names the tokens that are new in it."""
         with self._lock:
             while self._waiting:
-                step = self._waiting[0]
-                record = RoundRecord(*step.record)
-                tokens = self._token_rows(record)
-                drafts = [row for draft in record.drafts for row in draft.rows(self._piece)]
-                ids = {token for draft in record.drafts for token in draft.tree.tokens}
-                ids.update(record.tokens)
-                for row in tokens:
-                    for top in (row.top, row.residual_top, row.q_top):
-                        if top:
-                            ids.update([token for token, _ in top])
-                Step.__init__(step, tokens, drafts, record.rounds, record.calls, self.new_pieces(ids))
+                step, happened = self._waiting[0]
+                if isinstance(happened, tuple):
+                    columns = self._tables(RoundRecord(*happened))
+                else:
+                    columns = happened.columns()
+                    self._add_texts(columns["tokens"], columns["drafts"])
+                tokens = columns["tokens"]
+                ids = {*tokens["token_id"], *columns["drafts"]["token_id"]}
+                for name in ("top", "residual_top", "q_top"):
+                    ids.update(token for top in tokens[name] if top for token, _ in top)
+                step.fill(columns, self.new_pieces(ids))
                 self._waiting.popleft()
-                _set_record(step, None)
+
+    def _tables(self, record: RoundRecord) -> dict[str, Columns]:
+        drafts = (row for draft in record.drafts for row in draft.rows(self._piece))
+        rows: tuple[Iterable[tuple], ...] = self._token_rows(record), drafts, record.rounds, record.calls
+        return {name: table.columns_of(of) for (name, table), of in zip(TABLES.items(), rows, strict=True)}
+
+    def _add_texts(self, tokens: Columns, drafts: Columns) -> None:
+        texts = [self._text.piece(token) for token in tokens["token_id"]]
+        tokens["text"], tokens["raw"] = [text for text, _ in texts], [raw for _, raw in texts]
+        drafts["text"] = [self._text.piece(token)[0] for token in drafts["token_id"]]
 
     def new_pieces(self, ids: Iterable[int]) -> dict[int, str]:
         """Return the text of each of these tokens that was not returned before."""
@@ -127,7 +122,7 @@ class Recorder:
         """Return the tokens that one verification of the target emitted."""
         count, tree, this = len(record.tokens), record.tree, record.rounds[-1].id
         rows: list[TokenRow] = []
-        described = _details(record.details, count) if record.details else repeat((None, None, None), count)
+        described = record.details or repeat((None, None, None), count)
         for k, (token, detail) in enumerate(zip(record.tokens, described, strict=True)):
             correction: tuple = (None, None, None)
             if k < len(record.accepted):
@@ -135,14 +130,28 @@ class Recorder:
                 source, path, depth = tree.sources[node], (*record.paths[node], record.level), tree.depths()[node]
             else:
                 kind, source, path, depth = record.outcome, "target", (record.level,), 0
-                correction = record.correction
+                correction = record.correction or correction
             piece, raw = self._text.piece(token)
             rows.append(TokenRow(self._index, token, piece, raw, this, kind, source, path, depth, *detail, *correction))
             self._index += 1
         return rows
 
 
-def decode(loop: Loop, recorder: Recorder, meta: dict[str, Any]) -> Iterator[Event]:
+class CompiledLoop(Protocol):
+    """A loop that decodes many rounds in one call: :class:`hsd_viz.native.decode.NativeDecode`."""
+
+    text: list[int]
+    eos: frozenset[int]
+    limit: int
+    details: int
+    log: Log
+
+    def prefill(self) -> Iterator[tuple[str, int, int]]: ...
+
+    def rounds(self) -> Iterator[Batch]: ...
+
+
+def decode(loop: Loop | CompiledLoop, recorder: Recorder, meta: dict[str, Any]) -> Iterator[Event]:
     """Run ``loop`` and yield its events; closing the generator cancels the run.
 
     ``meta`` is completed in place: ``prompt_ids``, ``prefill_ns``, ``wall_ns``, ``stop_reason`` and ``cancelled``; it
@@ -161,10 +170,10 @@ def decode(loop: Loop, recorder: Recorder, meta: dict[str, Any]) -> Iterator[Eve
         yield Started(meta, dict(pieces))
         # The time that a consumer spends on an event is not the decode's.
         loop.log.resume_at(meta["prefill_ns"])
-        for verified in loop.rounds():
-            step = recorder.step(verified)
+        for happened in loop.rounds():
+            step, tokens = recorder.step(happened), happened.tokens
             steps.append(step)
-            emitted, last = emitted + len(verified.tokens), verified.tokens[-1]
+            emitted, last = emitted + len(tokens), tokens[-1]
             meta["wall_ns"] = loop.log.now()
             yield step
             loop.log.resume_at(meta["wall_ns"])
@@ -178,39 +187,3 @@ def decode(loop: Loop, recorder: Recorder, meta: dict[str, Any]) -> Iterator[Eve
     for step in steps:
         trace.append(step)
     yield Finished(trace)
-
-
-def _details(numbers: Sequence[float], rows: int) -> list[tuple[float, float, Top]]:
-    """Split what a backend described: per row probability of the token, entropy in nats, likeliest tokens."""
-    width, out = len(numbers) // rows, []
-    for at in range(0, len(numbers), width):
-        p, entropy, *pairs = numbers[at : at + width]
-        out.append((p, entropy, tuple(zip(map(int, pairs[::2]), pairs[1::2], strict=True))))
-    return out
-
-
-def _correction(loop: Loop, verified: Verification) -> tuple[Top, Top | None, float]:
-    """Return the likeliest tokens of the row a correction was drawn from, those of q there, and the row's sum."""
-    draft, row, backend, forward = verified.draft, verified.verdict.row, loop.backend, verified.forward
-    notes = forward.notes
-    if notes is not None and notes.left is not None:
-        q = _top(notes.q)[0] if draft.rows is not None and notes.q is not None else None
-        top, total = _top(notes.left[0 if draft.rows is not None else row])
-        return top, q, total
-    if forward.left is not None:
-        top, total = _top(forward.left)
-        return top, None if forward.q is None else _top(forward.q)[0], total
-    if draft.rows is not None:
-        residual, left = backend.likeliest(verified.verdict.residual)
-        return residual, backend.likeliest(draft.rows[row])[0], left
-    left = backend.rows(forward.logits[row : row + 1], loop.sampling)[0]
-    # The target drew its own token and it was not among the drafted ones: that is p without them.
-    left[[t for t, parent in zip(draft.tree.tokens, draft.tree.parents, strict=True) if parent == row - 1]] = 0
-    residual, whole = backend.likeliest(left)
-    return residual, None, whole
-
-
-def _top(ranked: Sequence[float]) -> tuple[Top, float]:
-    """Return the likeliest tokens, and the sum of the weights, of numbers as in ``ForwardResult.left``."""
-    total, *pairs = ranked
-    return tuple((int(token), p) for token, p in zip(pairs[::2], pairs[1::2], strict=True) if p > 0), total

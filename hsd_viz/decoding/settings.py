@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hsd_viz.trace.records import DEFAULT_RULE, RULES
+from hsd_viz.trace.tables import DEFAULT_RULE, RULES
 
 #: How a draft model with another tokenizer than the target's drafts (:mod:`hsd_viz.decoding.bridge`).
 BRIDGES = ("slem", "tli")
@@ -14,7 +14,7 @@ BRIDGES = ("slem", "tli")
 class Sampling:
     """How tokens are drawn: ``temperature`` 0 is greedy; ``top_k`` 0 and ``top_p`` 1 are off; the same ``seed`` gives
     the same text. ``rule`` verifies drafts that were sampled from rows, by a draft model at a temperature above 0:
-    ``token`` or ``block``.
+    ``token``, ``block`` or ``branch``.
 
     Raises:
         ValueError: if a value is out of range.

@@ -1,222 +1,224 @@
-"""The verification rules, in numpy: the reference for all backends. All give tokens distributed exactly as the
+"""The verification rules, in numpy: the reference for all runtimes. All give tokens distributed exactly as the
 verifier's own.
 
 * :func:`walk`, for **point-mass** drafts (from a database or a baseline, or any draft under greedy decoding): at each
   place the verifier draws its own token y; while y is among the drafted continuations the walk continues, else y is the
   correction. This is exact, because every token is the verifier's own draw.
-* :func:`verify_chain`, for tokens **sampled from rows q**: accepted one by one while u * q(d) < p(d); after a rejection
+* :func:`token_rule`, for chains **sampled from rows q**: accepted one by one while u * q(d) < p(d); after a rejection
   the correction is drawn from the residual (p - q)+, after full acceptance a bonus from p (Leviathan et al. 2023, Chen
   et al. 2023).
-* :func:`verify_block`, for the same drafts, judged as a whole: never accepts less in expectation (Sun et al. 2024,
-  arXiv 2403.10444, Algorithm 2).
+* :func:`block_rule`, for the same chains, judged as a whole: never accepts less in expectation (Sun et al. 2024, arXiv
+  2403.10444, Algorithm 2).
+* :func:`branch_rule`, for the same chains, judged by joint probability ratios that are capped along the chain (Zhou et
+  al. 2026, arXiv 2601.05724, Algorithm 2): block verification, arrived at in another way.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import NamedTuple
 
 import numpy as np
 
-from hsd_viz.decoding.sampling import distribution, draw
+from hsd_viz.decoding.sampling import describe, distribution, draw, likeliest, total
 from hsd_viz.decoding.settings import Sampling
+from hsd_viz.decoding.verdict import Correction, Detail, Draft, Numbers, Record, Verdict
 from hsd_viz.drafting.tree import DraftTree
+from hsd_viz.trace.tables import Top
 
-if TYPE_CHECKING:
-    from torch import Tensor
+#: Products of ratios are clipped here: 64 ratios of float32 probabilities can overflow.
+_LARGEST_RATIO = 1e300
 
 
-@dataclass(slots=True)
-class Verdict:
-    """The result of one verification: the ``accepted`` nodes in order, then the verifier's own ``token``, drawn from
-    ``row`` (0: after the text, 1 + i: after node i).
-
-    ``examined`` counts the places that had draft tokens to compare with. ``p``, ``q``, ``u`` are per node, ``None``
-    where not examined. ``residual`` is the unnormalised row of a chain's correction, ``tokens`` a sampled chain's
-    tokens, in case only the device knew them. ``h`` has the chances that block verification compared with ``u``;
-    ``None`` under the other rules.
+class Judged(NamedTuple):
+    """How many tokens of a chain are ``accepted``; the weights ``[V]`` that the correction after them is drawn from
+    (``None``: all are accepted); the places whose u was ``compared``, and with what (``h`` ``[n]``; ``None``: with p /
+    q).
     """
 
-    accepted: list[int]
-    token: int
-    row: int
-    examined: int
-    p: list[float | None]
-    q: list[float | None]
-    u: list[float | None]
-    residual: Tensor | None = None
-    tokens: list[int] | None = None
-    h: list[float | None] | None = None
-
-    @classmethod
-    def of_chain(
-        cls,
-        tokens: list[int],
-        accepted: int,
-        token: int,
-        p: Sequence[float],
-        q: Sequence[float],
-        u: Sequence[float],
-        residual: Any,
-    ) -> Verdict:
-        """Build the verdict on a chain of which the first ``accepted`` tokens were accepted."""
-        n = len(tokens)
-        examined = min(accepted + 1, n)
-        unseen = [None] * (n - examined)
-        p_seen, u_seen = [*p[:examined], *unseen], [*u[:examined], *unseen]
-        left = residual if accepted < n else None
-        return cls(list(range(accepted)), token, accepted, examined, p_seen, list(q), u_seen, left, tokens)
-
-    @classmethod
-    def of_block(
-        cls,
-        tokens: list[int],
-        accepted: int,
-        token: int,
-        p: Sequence[float],
-        q: Sequence[float],
-        u: Sequence[float],
-        h: Sequence[float],
-        residual: Any,
-    ) -> Verdict:
-        """Build the verdict on a chain that was judged as a whole; ``h[k]`` is the chance that ``u[k]`` was compared
-        with, for all places from the last accepted one on.
-        """
-        n, first = len(tokens), max(0, accepted - 1)
-        u_seen, h_seen = [*[None] * first, *u[first:]], [*[None] * first, *h[first:]]
-        left, examined = residual if accepted < n else None, min(accepted + 1, n)
-        accepted_nodes = list(range(accepted))
-        return cls(accepted_nodes, token, accepted, examined, list(p), list(q), u_seen, left, tokens, h_seen)
+    accepted: int
+    residual: np.ndarray | None
+    compared: range
+    h: list[float] | None = None
 
 
-def walk(tree: DraftTree, drawn: Sequence[int], probabilities: Sequence[float] | None) -> Verdict:
-    """Walk a tree of point-mass drafts.
-
-    ``drawn`` has the verifier's own token for each row (0: after the text, 1 + i: after node i); ``probabilities`` its
-    probability of each node's token after that node's parent, ``None`` for greedy decoding (then 1 where it is the
-    arg-max).
-    """
-    tokens, n = tree.tokens, len(tree)
-    p: list[float | None] = [None] * n
-    # The verifier's token after each walked node (-1: the text). Parents come before children: one pass is enough.
-    own = {-1: drawn[0]}
-    accepted: list[int] = []
-    last, tried = -1, False
-    for node, parent in enumerate(tree.parents):
-        token = own.get(parent)
-        if token is None:
-            continue
-        hit = tokens[node] == token
-        p[node] = float(hit) if probabilities is None else probabilities[node]
-        if hit:
-            own[node] = drawn[node + 1]
-            accepted.append(node)
-            last, tried = node, False
-        elif parent == last:
-            tried = True
-    # Every place on the path but the last had a child, the one that was walked to.
-    examined = len(accepted) + tried
-    return Verdict(accepted, own[last], last + 1, examined, p, [1.0] * n, [None] * n)
-
-
-def verify_chain(tokens: list[int], q: np.ndarray, p: np.ndarray, u: Sequence[float], r: Sequence[float]) -> Verdict:
-    """Accept the longest prefix of a sampled chain and draw the token after it.
+def token_rule(tokens: Sequence[int], q: np.ndarray, p: np.ndarray, u: Sequence[float]) -> Judged:
+    """Accept the longest prefix of a sampled chain.
 
     ``tokens`` ``[n]`` were sampled from the rows ``q`` ``[n, V]``; ``p`` ``[n + 1, V]`` are the verifier's rows at the
-    same places and after the last token. ``u`` ``[n]`` and ``r`` ``[n + 1]`` are uniform numbers in [0, 1): ``u[k]``
-    decides on token k, ``r[k]`` draws the new token at place k.
+    same places and after the last token. ``u`` ``[n]`` are uniform numbers in [0, 1).
     """
-    n, k, residual = len(tokens), 0, None
+    n, k = len(tokens), 0
     while k < n and u[k] * float(q[k, tokens[k]]) < float(p[k, tokens[k]]):
         k += 1
-    if k < n:
-        residual = np.maximum(p[k] - q[k], 0)
-        # p and q can agree to the last bit at a place that was rejected by rounding alone: then p itself is the limit.
-        if not residual.sum() > 0:
-            residual = p[k].copy()
-    token = draw(p[k] if residual is None else residual, r[k])
-    p_of = [float(p[i, tokens[i]]) for i in range(min(k + 1, n))]
-    q_of = [float(q[i, tokens[i]]) for i in range(n)]
-    return Verdict.of_chain(tokens, k, token, p_of, q_of, u, residual)
+    return Judged(k, None if k == n else np.maximum(p[k] - q[k], 0), range(min(k + 1, n)))
 
 
-def verify_block(tokens: list[int], q: np.ndarray, p: np.ndarray, u: Sequence[float], r: Sequence[float]) -> Verdict:
-    """Accept a prefix of a sampled chain, judged as a whole, and draw the token after it.
+def block_rule(tokens: Sequence[int], q: np.ndarray, p: np.ndarray, u: Sequence[float]) -> Judged:
+    """Accept a prefix of a sampled chain, judged as a whole.
 
-    The arguments are those of :func:`verify_chain`. With w_0 = 1, w_k = min(1, w_{k-1} p(d_k) / q(d_k)) is the
+    The arguments are those of :func:`token_rule`. With w_0 = 1, w_k = min(1, w_{k-1} p(d_k) / q(d_k)) is the
     probability that at least k tokens are accepted. The draft is accepted up to the last place k with u_k < h_k, where
     h_k = s / (s + 1 - w_k), s = sum (w_k p - q)+ over the rows after k tokens, and h_n = w_n. The correction is drawn
     from (w_k p - q)+. Whether place k + 1 exists must not depend on its token, as for every rule.
     """
-    n = len(tokens)
-    p_of = [float(p[k, token]) for k, token in enumerate(tokens)]
-    q_of = [float(q[k, token]) for k, token in enumerate(tokens)]
     w = [1.0]
-    for mine, theirs in zip(p_of, q_of, strict=True):
-        w.append(min(1.0, w[-1] * mine / theirs))
+    for k, token in enumerate(tokens):
+        w.append(min(1.0, w[k] * float(p[k, token]) / float(q[k, token])))
+    return _judge_whole(w, q, p, u)
+
+
+def branch_rule(tokens: Sequence[int], q: np.ndarray, p: np.ndarray, u: Sequence[float]) -> Judged:
+    """Accept a prefix of a sampled chain by its capped joint ratio: the lossless rule of *Overcoming Joint
+    Intractability with Lossless Hierarchical Speculative Decoding* (Zhou et al. 2026, arXiv 2601.05724, Algorithm 2).
+
+    The arguments are those of :func:`token_rule`. With r_k = p(d_1 … d_k) / q(d_1 … d_k), the ratio of the joint
+    probabilities, and its cap c_k = max(1, r_1, …, r_k), the capped ratio is w_k = r_k / c_k. The branches below k
+    tokens have the excess mass s = sum (w_k p - q)+ and the deficient mass s + 1 - w_k; their quotient is h_k, the
+    chance to stop there and to draw the next token from the excess; h_n = w_n.
+
+    Dividing by a running maximum is the same as clipping at 1 in each step, so w, h and the residual are those of
+    :func:`block_rule` up to rounding: the rule accepts exactly as much. The whole draft, too, has to be judged by the
+    capped ratio: with min(1, r_n) in its place more is accepted, and the output is no longer the verifier's.
+    """
+    ratio, cap, w = 1.0, 1.0, [1.0]
+    for k, token in enumerate(tokens):
+        # Above its largest value the ratio equals its cap, so that clipping it changes no w.
+        ratio = min(_LARGEST_RATIO, ratio * float(p[k, token]) / float(q[k, token]))
+        cap = max(cap, ratio)
+        w.append(ratio / cap)
+    return _judge_whole(w, q, p, u)
+
+
+def _judge_whole(w: Sequence[float], q: np.ndarray, p: np.ndarray, u: Sequence[float]) -> Judged:
+    """Accept up to the last place k with u_k < h_k, by the weights ``w`` ``[n + 1]`` of :func:`block_rule`."""
+    n = len(w) - 1
     h, k, residual = [0.0] * n, n, None
     while True:
         if k < n:
-            residual = np.maximum(w[k] * p[k] - q[k], 0)
+            residual = np.maximum(p.dtype.type(w[k]) * p[k] - q[k], 0)
         if k == 0:
             break
-        chance = h[k - 1] = w[k] if residual is None else _passes(w[k], float(residual.sum()))
-        if u[k - 1] < chance:
+        h[k - 1] = w[k] if residual is None else _passes(w[k], total(residual))
+        if u[k - 1] < h[k - 1]:
             break
         k -= 1
-    # p and q can agree to the last bit at a place that was rejected by rounding alone: then p itself is the limit.
-    if residual is not None and not residual.sum() > 0:
-        residual = p[k].copy()
-    token = draw(p[k] if residual is None else residual, r[k])
-    return Verdict.of_block(tokens, k, token, p_of, q_of, u, h, residual)
+    return Judged(k, residual, range(max(0, k - 1), n), h)
 
 
 def _passes(w: float, s: float) -> float:
-    """Return h of :func:`verify_block` at a place that is not the last."""
+    """Return h of :func:`block_rule` at a place that is not the last."""
     return 1.0 if w >= 1 else s / (s + 1 - w)
 
 
 #: The rules for chains that were sampled from rows, by name.
-CHAIN_RULES = {"token": verify_chain, "block": verify_block}
+RULES: dict[str, Callable[[Sequence[int], np.ndarray, np.ndarray, Sequence[float]], Judged]] = {
+    "token": token_rule,
+    "block": block_rule,
+    "branch": branch_rule,
+}
 
 
-def walk_sampled(
-    tree: DraftTree, scores: np.ndarray, sampling: Sampling, number: Callable[[int], float]
-) -> tuple[Verdict, list[np.ndarray]]:
-    """:func:`walk` over ``scores`` ``[n + 1, V]``, whose rows are made and drawn from only where the walk gets.
+def walk(tree: DraftTree, token_after: Callable[[int], int]) -> tuple[list[int], int, list[int]]:
+    """Walk a tree of point-mass drafts: return the accepted nodes, the verifier's token after them, and the nodes that
+    were compared with a token of the verifier's.
 
-    ``number(k)`` is the uniform number for the k-th of them. Returns the verdict and these rows.
+    ``token_after(row)`` is the verifier's own token on a row (0: after the text, 1 + i: after node i); it is asked for
+    the rows on the walked path, in order.
     """
-    drawn = _DrawnTokens(scores, sampling, number)
-    verdict = walk(tree, drawn, None)  # type: ignore[arg-type]
-    for node, examined in enumerate(verdict.p):
-        if examined is not None:
-            verdict.p[node] = drawn.probability(tree.parents[node] + 1, tree.tokens[node])
-    return verdict, drawn.p
+    own, accepted, compared = {-1: token_after(0)}, [], []  # type: ignore[var-annotated]
+    # Parents come before their children: one pass is enough.
+    for node, parent in enumerate(tree.parents):
+        if parent in own:
+            compared.append(node)
+            if tree.tokens[node] == own[parent]:
+                own[node] = token_after(node + 1)
+                accepted.append(node)
+    return accepted, own[accepted[-1] if accepted else -1], compared
 
 
-class _DrawnTokens:
-    """The verifier's own tokens by row of ``scores``, drawn when first asked for; ``p`` has their rows in order."""
+def judge(scores: np.ndarray, draft: Draft, sampling: Sampling, numbers: Numbers | None, record: Record) -> Verdict:
+    """Verify ``draft`` by logits ``[n + 1, V]`` (row 0 after the text, row 1 + i after node i) and the rule that fits.
 
-    __slots__ = ("_number", "_place", "_sampling", "_scores", "_tokens", "p")
+    ``numbers`` is ``None`` for greedy decoding.
+    """
+    if draft.rows is None or numbers is None:
+        verdict, residual = _judge_points(scores, draft.tree, sampling, numbers)
+    else:
+        verdict, residual = _judge_chain(scores, draft, sampling, numbers)
+    if not record.rows:
+        verdict.rows = None
+    if record.details:
+        nodes, most = verdict.accepted, record.details
+        tokens = [*(draft.tree.tokens[node] for node in nodes), verdict.token]
+        rows = [0, *(node + 1 for node in nodes)]
+        described = [describe(scores[row], token, most) for row, token in zip(rows, tokens, strict=True)]
+        verdict.details = [Detail(*found) for found in described]
+        if residual is not None:
+            q_top = None if draft.rows is None else _top(np.asarray(draft.rows[verdict.row]), most)
+            mass = total(residual)
+            verdict.correction = Correction(_top(residual / residual.dtype.type(mass), most), q_top, mass)
+    if record.observe:
+        warm = record.temperature
+        seen = scores if warm is None else distribution(scores, Sampling(warm))
+        tops = [likeliest(row, record.observe) for row in seen]
+        verdict.observed = [[token for token, _ in top] for top in tops], [[value for _, value in top] for top in tops]
+    return verdict
 
-    def __init__(self, scores: np.ndarray, sampling: Sampling, number: Callable[[int], float]) -> None:
-        self._scores = scores
-        self._sampling = sampling
-        self._number = number
-        self._place: dict[int, int] = {}
-        self._tokens: list[int] = []
-        self.p: list[np.ndarray] = []
 
-    def __getitem__(self, row: int) -> int:
-        k = self._place.get(row)
-        if k is None:
-            k = self._place[row] = len(self.p)
-            self.p.append(distribution(self._scores[row], self._sampling))
-            self._tokens.append(draw(self.p[k], self._number(k)))
-        return self._tokens[k]
+def _judge_points(
+    scores: np.ndarray, tree: DraftTree, sampling: Sampling, numbers: Numbers | None
+) -> tuple[Verdict, np.ndarray | None]:
+    """Verify point masses; return the verdict and what a sampled correction was drawn from. Rows are made only where
+    the walk gets.
+    """
+    p: dict[int, np.ndarray] = {}
 
-    def probability(self, row: int, token: int) -> float:
-        """Return the verifier's probability of ``token`` on a row that was drawn from."""
-        return float(self.p[self._place[row]][token])
+    def token_after(row: int) -> int:
+        if numbers is None:
+            return int(scores[row].argmax())
+        p[row] = distribution(scores[row], sampling)
+        return draw(p[row], numbers.r[len(p) - 1])
+
+    accepted, token, compared = walk(tree, token_after)
+    row, n = accepted[-1] + 1 if accepted else 0, len(tree)
+    chances: list[float | None] = [None] * n
+    for node in compared:
+        greedy = float(node in accepted)
+        chances[node] = greedy if numbers is None else float(p[tree.parents[node] + 1][tree.tokens[node]])
+    missed = [tree.tokens[node] for node in compared if tree.parents[node] == row - 1]
+    verdict = Verdict(accepted, token, row, len(accepted) + bool(missed), chances, [1.0] * n, [None] * n)
+    if numbers is None:
+        return verdict, None
+    verdict.rows = np.stack([*p.values()])
+    if not missed:
+        return verdict, None
+    # The verifier drew its own token and it was not among the drafted ones: that is p without them.
+    residual = p[row].copy()
+    residual[missed] = 0
+    return verdict, residual
+
+
+def _judge_chain(
+    scores: np.ndarray, draft: Draft, sampling: Sampling, numbers: Numbers
+) -> tuple[Verdict, np.ndarray | None]:
+    """Verify a sampled chain; return the verdict and what a correction was drawn from."""
+    tokens, n, u = draft.tree.tokens, len(draft), numbers.u
+    p, q = distribution(scores, sampling), np.asarray(draft.rows)
+    k, residual, compared, h = RULES[draft.rule](tokens, q, p, u)
+    # p and q can agree to the last bit at a place that was rejected by rounding alone: then p itself is the limit.
+    if residual is not None and not total(residual) > 0:
+        residual = p[k].copy()
+    token = draw(p[k] if residual is None else residual, numbers.r[k])
+    examined = min(k + 1, n)
+    p_of = [float(p[i, t]) if h is not None or i < examined else None for i, t in enumerate(tokens)]
+    q_of: list[float | None] = [float(q[i, t]) for i, t in enumerate(tokens)]
+    u_of = [u[i] if i in compared else None for i in range(n)]
+    h_of = None if h is None else [h[i] if i in compared else None for i in range(n)]
+    verdict = Verdict(list(range(k)), token, k, examined, p_of, q_of, u_of, h_of, p[: k + 1], rule=draft.rule)
+    return verdict, residual
+
+
+def _top(weights: np.ndarray, most: int) -> Top:
+    """Return the likeliest tokens, without those of probability 0."""
+    return tuple((token, p) for token, p in likeliest(weights, most) if p > 0)

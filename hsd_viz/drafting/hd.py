@@ -13,7 +13,6 @@ their order. The method, with the paper's settings:
   first token. Frozen.
 * **Statistics**: what followed the last 2 tokens in a corpus, then the last 1: the 64 most frequent prefixes of up to
   10 tokens, their leaves longest first, truncated to 4 tokens. Frozen.
-* **Window** (optional): the 5-grams of Lookahead's :class:`JacobiWindow` join the context database.
 
 Differences from the published code:
 
@@ -30,7 +29,6 @@ Differences from the published code:
   :func:`hsd_viz.drafting.baselines.retrieval.continuation_trie`.
 """
 
-import random
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 
@@ -38,8 +36,8 @@ from .baselines.retrieval import continuation_trie
 from .context import Database, spell
 from .tree import DraftTree, as_eos_set
 
-#: Tokens of a draft, drafts of a step, entries of a bucket, columns of the window.
-LENGTH, DRAFTS, BUCKET, WIDTH = 4, 7, 7, 7
+#: Tokens of a draft, drafts of a step, entries of a bucket.
+LENGTH, DRAFTS, BUCKET = 4, 7, 7
 #: Key lengths of the statistics database, in access order.
 STATISTICS_KEYS = (2, 1)
 STATISTICS_NODES = 64
@@ -169,105 +167,3 @@ class HierarchyDrafting:
             return self.stored.model(last)
         # A text of one token has no key of two.
         return [row for n in STATISTICS_KEYS if n <= len(tail) for row in self.stored.statistics(tail[-n:])]
-
-
-class JacobiWindow:
-    """Lookahead's window for one run: guesses of tokens far ahead, refined by every forward pass, that yield 5-grams.
-
-    Source: Fu et al. 2024, "Break the Sequential Dependency of LLM Inference Using Lookahead Decoding" (arXiv
-    2402.02057), with the settings that Hierarchy Drafting runs it with: 4 levels of 7 columns. The last token of the
-    text is column 0 of level 0. Level 0 is a chain of guesses after the text; the token of level l in column j follows
-    that of level l - 1 in the same column. All of it is a tree, and the target's forward pass over it yields the next
-    token of each column: the window fills level by level (3 rounds); then every round yields one 5-gram per column,
-    drops the oldest level and moves one place ahead, regardless of the number of accepted tokens. A full window has
-    6 + 7 · 3 = 27 tokens.
-
-    Differences from the published method: the guesses are part of the draft tree, so equal ones are verified once and
-    correct ones are accepted; the first guesses are drawn from the prompt with a fixed seed (an empty prompt leaves the
-    window empty).
-    """
-
-    def __init__(self, prompt: Sequence[int]) -> None:
-        guesses = WIDTH + LENGTH - 2
-        self.levels: list[list[int]] = [random.Random(0).choices(prompt, k=guesses)] if len(prompt) else []
-
-    def paths(self) -> list[list[int]]:
-        """Return the tokens from the text to the top of each column, from the left; of level 0 alone, its prefixes."""
-        base = self.levels[0] if self.levels else []
-        if len(self.levels) < 2:
-            return [base[: j + 1] for j in range(len(base))]
-        return [base[:j] + [level[j] for level in self.levels[1:]] for j in range(len(self.levels[1]))]
-
-    def plant(self, tree: DraftTree, budget: int) -> bool:
-        """Add the window to ``tree`` and return whether it fits into ``budget`` nodes; if not, add nothing."""
-        if not self.levels or sum(map(len, self.levels)) > budget - len(tree):
-            return False
-        children = _children(tree)
-        for path in self.paths():
-            node = -1
-            for token in path:
-                if (node, token) not in children:
-                    children[node, token] = tree.add(token, node, "lookahead")
-                node = children[node, token]
-        return True
-
-    def advance(self, last: int, tree: DraftTree, top: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
-        """Advance by the target's most probable tokens ``top``; return the n-grams. ``top`` has a row after the text's
-        ``last`` token and one per node of ``tree``. If a column is missing from the tree, truncated for lack of room,
-        the window does not advance.
-        """
-        found = [_row(_children(tree), path) for path in self.paths()]
-        rows = [row for row in found if row is not None]
-        if not rows or len(rows) < len(found):
-            return []
-        new = [top[row][0] for row in rows]
-        levels = self.levels
-        if len(levels) < LENGTH:
-            # The text advanced by one place, so each level loses its first column.
-            self.levels = [level[1:] for level in levels] + [new if len(levels) == 1 else new[1:]]
-            return []
-        heads = [last, *levels[0]]
-        grams = [(heads[j], *(level[j] for level in levels[1:]), token) for j, token in enumerate(new)]
-        self.levels = [levels[1][1:], *levels[2:], new]
-        return grams
-
-
-def _children(tree: DraftTree) -> dict[tuple[int, int], int]:
-    return {(parent, token): node for node, (parent, token) in enumerate(zip(tree.parents, tree.tokens, strict=True))}
-
-
-def _row(children: Mapping[tuple[int, int], int], path: Sequence[int]) -> int | None:
-    """Return the row after the end of ``path`` in the tree, ``None`` if the path is not in it."""
-    node = -1
-    for token in path:
-        if (node, token) not in children:
-            return None
-        node = children[node, token]
-    return node + 1
-
-
-class WindowedHierarchyDrafting(HierarchyDrafting):
-    """Hierarchy Drafting with Lookahead's window, whose tokens (at most 27) join the draft tree. :meth:`observe`
-    advances the window; until then it is not drafted again.
-    """
-
-    nodes = HierarchyDrafting.nodes + WIDTH - 1 + WIDTH * (LENGTH - 1)
-
-    def start(self, prompt: Sequence[int]) -> None:
-        self.window = JacobiWindow(prompt)
-        self._sent = False
-        super().start(prompt)
-
-    def draft(self, text: Sequence[int], budget: int) -> DraftTree:
-        """Return up to seven drafts after ``text``, then the window if all of it fits into the ``budget``."""
-        tree = super().draft(text, budget)
-        if len(text) and not self._sent and self.window.plant(tree, budget):
-            tree.why_empty = None
-            self._sent = True
-        return tree
-
-    def observe(self, text: Sequence[int], tree: DraftTree, top: Sequence[Sequence[int]]) -> None:
-        """Advance the window by a verification: see :class:`~hsd_viz.drafting.tree.Observer`."""
-        self._sent = False
-        for key, *gram in self.window.advance(text[-1], tree, top):
-            self._insert(chr(key), spell(gram), None)

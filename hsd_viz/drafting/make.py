@@ -11,7 +11,7 @@ from typing import Any
 from hsd_viz.stack import DATABASES, DraftSource
 
 from .baselines.lookup import PromptLookup
-from .baselines.ngrams import DynamicCache, HashTable, NgramCache, NgramMod
+from .baselines.ngrams import DynamicCache, NgramCache
 from .baselines.recycling import Successors, TokenRecycling
 from .baselines.retrieval import Retrieval
 from .baselines.sam import SAMDecoding, StaticAutomaton
@@ -19,7 +19,7 @@ from .baselines.suffix import OUTPUTS, SuffixDecoding, SuffixTree
 from .context import LOGITS, Database, LogitsDatabase
 from .db import DatabaseDrafter, LogitsDatabaseDrafter
 from .estimates import CPU_MARGINAL, CostCurve
-from .hd import HierarchyDrafting, StoredDrafts, WindowedHierarchyDrafting
+from .hd import HierarchyDrafting, StoredDrafts
 from .index.format import SUFFIX, DatabaseError, open_index
 from .tree import Drafter
 
@@ -27,7 +27,7 @@ from .tree import Drafter
 STORED = ("model", "statistics")
 #: The model database of Hierarchy Drafting as published.
 FIVEGRAMS = "fivegrams"
-_DRAFTERS = "db, hd, lookup, sam, suffix, recycling, retrieval, ngram-cache or ngram-mod"
+_DRAFTERS = "db, hd, lookup, sam, suffix, recycling, retrieval or ngram-cache"
 
 
 def vocabulary_hash(vocabulary: Mapping[str, int]) -> str:
@@ -99,16 +99,15 @@ class SharedDatabases:
 class Memory:
     """The state that outlives a run. Passed from run to run, drafters start warm; with a new one, cold.
 
-    ``outputs`` are the earlier outputs of ``suffix``, ``ngrams`` the dynamic cache of ``ngram-cache``, ``hashes`` the
-    table of ``ngram-mod``, ``successors`` the adjacency matrix of ``recycling``, ``logits`` that database of ``db``.
-    ``static`` holds other texts for ``sam``; it is never updated, so it is there only if set
-    (``StaticAutomaton(texts)``). ``stored`` caches drafts of ``hd`` without changing any. ``lookup``, ``retrieval`` and
-    the other databases keep no state. A memory belongs to one target model, and serves one run at a time.
+    ``outputs`` are the earlier outputs of ``suffix``, ``ngrams`` the dynamic cache of ``ngram-cache``, ``successors``
+    the adjacency matrix of ``recycling``, ``logits`` that database of ``db``. ``static`` holds other texts for ``sam``;
+    it is never updated, so it is there only if set (``StaticAutomaton(texts)``). ``stored`` caches drafts of ``hd``
+    without changing any. ``lookup``, ``retrieval`` and the other databases keep no state. A memory belongs to one
+    target model, and serves one run at a time.
     """
 
     outputs: SuffixTree = field(default_factory=lambda: SuffixTree(most=OUTPUTS))
     ngrams: DynamicCache = field(default_factory=DynamicCache)
-    hashes: HashTable = field(default_factory=HashTable)
     successors: Successors = field(default_factory=dict)
     static: StaticAutomaton | None = None
     stored: StoredDrafts | None = None
@@ -149,8 +148,7 @@ def make_drafter(
         sources = _sources(source, shared, {"model": FIVEGRAMS})
         if memory.stored is None or memory.stored.shared != shared.found:
             memory.stored = StoredDrafts(shared.found)
-        kind = WindowedHierarchyDrafting if "window" in source.items else HierarchyDrafting
-        return kind(sources, shared.found, eos=eos, stored=memory.stored)
+        return HierarchyDrafting(sources, shared.found, eos=eos, stored=memory.stored)
     if name == "lookup":
         return PromptLookup(eos=eos, longest=3, whole=True) if "original" in source.items else PromptLookup(eos=eos)
     if name == "sam":
@@ -165,9 +163,6 @@ def make_drafter(
         return Retrieval(statistics, eos=eos)
     if name == "ngram-cache":
         return NgramCache(dynamic=memory.ngrams, static=statistics, eos=eos)
-    if name == "ngram-mod":
-        sizes = {"match": 6, "least": 1} if "short" in source.items else {}
-        return NgramMod(table=memory.hashes, eos=eos, **sizes)
     raise ValueError(f"unknown drafter '{name}': expected {_DRAFTERS}")
 
 

@@ -21,7 +21,7 @@ class DraftTree:
     ``lookup``, ...), ``key_lengths`` the number of tokens matched, ``counts`` how often the token was seen there,
     ``scores`` the estimated probability that the verifier reaches and accepts the node, ``positions`` the place in the
     text it was copied from; ``None`` where unknown. Siblings have different tokens. An empty tree means: no draft;
-    ``why_empty`` is then one of :data:`hsd_viz.trace.records.NO_DRAFT`. ``recut`` has for each node the texts of the
+    ``why_empty`` is then one of :data:`hsd_viz.trace.tables.NO_DRAFT`. ``recut`` has for each node the texts of the
     tokens of another tokenizer that it was cut from; ``None`` where the drafter has the verifier's tokenizer, and for
     parts of a tree.
     """

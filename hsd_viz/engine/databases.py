@@ -11,8 +11,8 @@ from hsd_viz.drafting.index.count import Pruning
 from hsd_viz.drafting.index.format import SUFFIX
 from hsd_viz.drafting.index.outputs import collect_outputs
 from hsd_viz.drafting.make import FIVEGRAMS, vocabulary_hash
+from hsd_viz.engine.load import Models
 from hsd_viz.engine.local import LocalEngine
-from hsd_viz.engine.models import Models
 from hsd_viz.prompts.suites import Prompt, load_suite
 from hsd_viz.prompts.templates import choose_template, opening
 from hsd_viz.words import first_line
@@ -52,7 +52,7 @@ def build_model(
     Raises ValueError if nothing can be decoded.
     """
     out = Path(out)
-    target = engine.models.target
+    target = engine.target
     text = engine.models.text(target)
     template = choose_template(engine.tokenizer, target) if any(p.turns for p in prompts) else None
     inputs = [opening(p, template) for p in prompts]
@@ -76,7 +76,7 @@ def build_model(
     if too_long == len(batches):
         raise ValueError("every prompt fills the model's context: use shorter ones")
     vocabulary = vocabulary_hash(text.tokenizer.get_vocab())
-    facts: dict[str, Any] = {"vocabulary_size": engine.models.get(target).vocab_size, "vocabulary_hash": vocabulary}
+    facts: dict[str, Any] = {"vocabulary_size": engine.models.fast(target).vocab_size, "vocabulary_hash": vocabulary}
     meta = {"model": target, **identity, "prompts": len(batches)}
 
     def feed(writer: CorpusWriter) -> dict[str, Any]:

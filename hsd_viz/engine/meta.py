@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import platform
-import warnings
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
-from itertools import pairwise
+from importlib.metadata import version
 from typing import Any
 
-import torch
-import transformers
-
 from hsd_viz.decoding.bridge import BridgedModel
-from hsd_viz.decoding.model import Model
-from hsd_viz.engine.models import Models
-from hsd_viz.engine.request import Request
-from hsd_viz.machine import cpu_model
-from hsd_viz.stack import LargerDraftWarning, Stack
+from hsd_viz.decoding.session import Model
+from hsd_viz.engine.load import Models
+from hsd_viz.engine.resolve import Resolved
+from hsd_viz.machine import cpu_model, threads
 from hsd_viz.version import __version__
 
 
-def meta_of(models: Models, request: Request, resolved: Stack, loaded: Sequence[Model]) -> dict[str, Any]:
+def meta_of(models: Models, asked: Resolved, loaded: Sequence[Model]) -> dict[str, Any]:
     """Return the facts about a decode that its trace keeps."""
-    first, device = len(resolved.parts) - len(resolved.models), models.device
+    stack, device = asked.stack, models.device
+    first = len(stack.parts) - len(stack.models)
     levels = [
         {
             "level": first + k,
@@ -36,41 +33,35 @@ def meta_of(models: Models, request: Request, resolved: Stack, loaded: Sequence[
             "runtime": model.runtime,
             **({"bridge": model.describe()} if isinstance(model, BridgedModel) else {}),
         }
-        for k, (part, model, name) in enumerate(zip(resolved.models, loaded, level_names(resolved), strict=True))
+        for k, (part, model, name) in enumerate(zip(stack.models, loaded, asked.levels, strict=True))
     ]
     return {
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "stack": request.written.strip(),
-        "stack_resolved": str(resolved),
-        "bottom": str(resolved.bottom) if resolved.bottom else None,
+        "stack": asked.written,
+        "stack_resolved": str(stack),
+        "bottom": str(stack.bottom) if stack.bottom else None,
         "models": levels,
         "device": str(device),
-        "device_name": torch.cuda.get_device_name(device) if device.type == "cuda" else cpu_model(),
+        "device_name": _device_name(device),
         "dtype": models.dtype,
-        "threads": torch.get_num_threads(),
+        "threads": threads(),
         "runtime": " + ".join(dict.fromkeys(model.runtime for model in reversed(loaded))),
-        "sampling": asdict(request.sampling),
-        "padding_note": models.padding_note,
+        "sampling": asdict(asked.sampling),
+        **({"rules": dict(asked.rules)} if asked.rules else {}),
         "prompt": "",
-        "max_new_tokens": request.max_new_tokens,
+        "chat": asked.chat,
+        "max_new_tokens": asked.max_new_tokens,
         "versions": {
             "hsd_viz": __version__,
-            "torch": torch.__version__,
-            "transformers": transformers.__version__,
+            **{package: version(package) for package in ("torch", "transformers") if sys.modules.get(package)},
             "python": platform.python_version(),
         },
     }
 
 
-def level_names(stack: Stack) -> list[str]:
-    """Return the names of the models as levels: the last one is ``target``, and no draft model has its name."""
-    return ["ladder-target" if m.name == "target" else m.name for m in stack.drafts] + ["target"]
+def _device_name(device: str) -> str:
+    if not device.startswith("cuda"):
+        return cpu_model()
+    import torch
 
-
-def warn_of_larger_drafts(loaded: Sequence[Model]) -> None:
-    """Warn of each draft model that is larger than its verifier."""
-    for draft, above in pairwise(loaded):
-        if draft.parameters > above.parameters:
-            sizes = [f"{m.name} ({m.parameters / 1e6:.1f} M parameters)" for m in (draft, above)]
-            words = f"{sizes[0]} drafts for the smaller {sizes[1]}: it is rarely faster than plain decoding"
-            warnings.warn(words, LargerDraftWarning, stacklevel=2)
+    return torch.cuda.get_device_name(device)

@@ -1,25 +1,24 @@
-"""An engine on a server (``hsd-viz serve``). Imports no torch, only the standard library."""
+"""An engine on a server (``hsd-viz serve``). Imports no torch."""
 
 from __future__ import annotations
 
-import http.client
 import json
-import ssl
+import re
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
-from urllib.parse import urlsplit
+from typing import Any, Unpack
+
+import httpx
 
 from hsd_viz.card import card, line
-from hsd_viz.decoding.settings import DEFAULT_RULE
-from hsd_viz.engine import OPTIONS, Engine, options_of
+from hsd_viz.decoding.engine import Engine, Options, with_defaults
 from hsd_viz.stack import Stack
 from hsd_viz.trace import Event, Finished
-from hsd_viz.trace.wire import EventReader, ServerError
+from hsd_viz.trace.events import EventReader, ServerError
 
 #: Seconds to connect, and without any data from the server.
-CONNECT_SECONDS, SILENT_SECONDS = 10.0, 600.0
+TIMEOUT = httpx.Timeout(600.0, connect=10.0)
 #: Identifies this process to the server's queue.
 _VISITOR = uuid.uuid4().hex
 
@@ -37,10 +36,16 @@ class RemoteEngine(Engine):
     """Decodes on a server: the same events and traces as :class:`hsd_viz.engine.local.LocalEngine`."""
 
     def __init__(self, url: str, token: str | None = None) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        self.url = url.rstrip("/")
+        try:
+            parsed = httpx.URL(self.url)
+        except httpx.InvalidURL:
+            parsed = httpx.URL()
+        if parsed.scheme not in ("http", "https") or not parsed.host:
             raise ValueError(f"{url!r} is not the address of a server: use one such as http://127.0.0.1:8800")
-        self.url, self._parts, self._token = url.rstrip("/"), parts, token
+        self._headers: dict[str, Any] = {"X-Visitor": _VISITOR}
+        if token is not None:
+            self._headers["Authorization"] = f"Bearer {token}".encode()
 
     def __repr__(self) -> str:
         return f"RemoteEngine({self.url!r})"
@@ -51,82 +56,62 @@ class RemoteEngine(Engine):
 
     def model_names(self) -> list[str]:
         """Return the names of the models that the server offers."""
-        return [str(name) for name in self._get("/models")["models"]]
+        with self._answer("GET", "/models", None, f"{self.url} cannot be reached") as response:
+            try:
+                return [str(name) for name in json.loads(response.read())["models"]]
+            except (ValueError, KeyError, TypeError):
+                raise ServerError(f"{self.url} is not a server of hsd_viz") from None
 
-    @options_of(Engine.decode)
-    def decode(self, prompt: str | Sequence[int], stack: str | Stack = "target", **options: Any) -> Iterator[Event]:
-        """Yield the events of a decode; options as in :meth:`Engine.decode`. Closing the generator cancels it. Raises:
+    def decode(
+        self, prompt: str | Sequence[int], stack: str | Stack = "target", **options: Unpack[Options]
+    ) -> Iterator[Event]:
+        """Yield the events of a decode as :meth:`Engine.decode` does, without ``memory`` and ``budget``. Raises:
         ServerError: a ValueError with the server's message; ``retry`` says whether sending it again may help.
         """
-        body = {
-            "prompt": prompt if isinstance(prompt, str) else list(prompt),
-            "stack": str(stack),
-            **OPTIONS,
-            **options,
-        }
-        body |= {name: float(body[name]) for name in ("temperature", "top_p")}
-        rule = body.pop("rule")
-        if rule != DEFAULT_RULE:  # servers of earlier versions do not know it
-            body["rule"] = rule if isinstance(rule, str) else dict(rule)
-        return self._events(json.dumps(body).encode())
+        asked: dict[str, Any] = {**with_defaults(options)}
+        for name in ("memory", "budget"):
+            if asked.pop(name) is not None:
+                raise ValueError(f"a server takes no {name}: decode in this process, with load_engine()")
+        if not isinstance(asked["rule"], str):
+            asked["rule"] = dict(asked["rule"])
+        asked |= {name: float(asked[name]) for name in ("temperature", "top_p")}
+        return self._events(
+            {"prompt": prompt if isinstance(prompt, str) else list(prompt), "stack": str(stack), **asked}
+        )
 
-    def _events(self, body: bytes) -> Iterator[Event]:
+    def _events(self, body: dict[str, Any]) -> Iterator[Event]:
         cut = "the server closed the connection before the end"
-        broke = f"the connection to {self.url} broke"
         reader, ended = EventReader(), False
-        with self._answer("POST", "/decode", body, broke, ServerError(cut, retry=True)) as response:
-            while line := response.readline():
-                event = reader.read(json.loads(line))
+        with self._answer("POST", "/decode", body, f"the connection to {self.url} broke") as response:
+            for text in response.iter_lines():
+                try:
+                    record = json.loads(text)
+                except ValueError:
+                    raise ServerError(cut, retry=True) from None
+                event = reader.read(record)
                 ended = isinstance(event, Finished)
                 yield event
-            if not ended:
-                raise ServerError(cut, retry=True)
-
-    def _get(self, path: str) -> Any:
-        other = ServerError(f"{self.url} is not a server of hsd_viz")
-        with self._answer("GET", path, None, f"{self.url} cannot be reached", other) as response:
-            return json.loads(response.read())
+        if not ended:
+            raise ServerError(cut, retry=True)
 
     @contextmanager
-    def _answer(
-        self, method: str, path: str, body: bytes | None, broken: str, no_json: ServerError
-    ) -> Iterator[http.client.HTTPResponse]:
-        """Send a request; a failed connection is an error that begins with ``broken``, damaged JSON is ``no_json``."""
-        connection = self._connection()
-        try:
-            yield self._request(connection, method, path, body)
-        except (OSError, http.client.HTTPException) as error:
-            reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-            raise ServerError(f"{broken}: {reason}", retry=True) from None
-        except json.JSONDecodeError:
-            raise no_json from None
-        finally:
-            connection.close()
-
-    def _connection(self) -> http.client.HTTPConnection:
-        host, port = self._parts.hostname, self._parts.port
-        if self._parts.scheme == "https":
-            context = ssl.create_default_context()
-            return http.client.HTTPSConnection(host, port, timeout=CONNECT_SECONDS, context=context)
-        return http.client.HTTPConnection(host, port, timeout=CONNECT_SECONDS)
-
-    def _request(
-        self, connection: http.client.HTTPConnection, method: str, path: str, body: bytes | None
-    ) -> http.client.HTTPResponse:
-        connection.connect()
-        connection.sock.settimeout(SILENT_SECONDS)
-        headers = {"X-Visitor": _VISITOR, "Content-Type": "application/json"}
-        if self._token is not None:
-            headers["Authorization"] = f"Bearer {self._token}"
-        connection.request(method, self._parts.path.rstrip("/") + path, body, headers)
-        response = connection.getresponse()
-        if response.status != 200:
-            raise ServerError(_message(response, self.url), retry=response.status == 503)
-        return response
+    def _answer(self, method: str, path: str, body: dict[str, Any] | None, broken: str) -> Iterator[httpx.Response]:
+        """Send a request; a failed connection is an error that begins with ``broken``."""
+        # Servers are addressed as they are given: no proxy of the environment is asked.
+        with httpx.Client(timeout=TIMEOUT, headers=self._headers, trust_env=False) as client:
+            try:
+                with client.stream(method, self.url + path, json=body) as response:
+                    if response.status_code != 200:
+                        raise ServerError(_message(response, self.url), retry=response.status_code == 503)
+                    yield response
+            except httpx.HTTPError as error:
+                reason = re.sub(r"^\[Errno -?[0-9]+\] ", "", str(error)) or type(error).__name__
+                raise ServerError(f"{broken}: {reason}", retry=True) from None
 
 
-def _message(response: http.client.HTTPResponse, url: str) -> str:
+def _message(response: httpx.Response, url: str) -> str:
     try:
-        return str(json.loads(response.read(65536))["error"])
+        return str(json.loads(response.read())["error"])
     except (ValueError, KeyError, TypeError):
-        return f"{url} answered {response.status} {response.reason}: it is not a server of hsd_viz, or is starting"
+        status = f"{response.status_code} {response.reason_phrase}"
+        return f"{url} answered {status}: it is not a server of hsd_viz, or is starting"

@@ -1,18 +1,21 @@
 """Recorded decodes: the bundled traces, and an engine that replays them at the recorded speed. Imports no torch."""
 
+from __future__ import annotations
+
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Unpack
 
 from hsd_viz.card import card, table
-from hsd_viz.engine import OPTIONS, Engine, options_of
+from hsd_viz.decoding.engine import Engine, Options, with_defaults
 from hsd_viz.serialize import from_dict
 from hsd_viz.stack import Stack
 from hsd_viz.trace import Event, Finished, Stage, Started, Step, Trace, TraceError
 from hsd_viz.trace.metrics import target_round_of
+from hsd_viz.trace.tables import TABLES
 from hsd_viz.words import check_range, did_you_mean
 
 TRACES = Path(__file__).resolve().parent.parent / "traces"
@@ -75,21 +78,15 @@ def steps(trace: Trace) -> list[Step]:
     """Return the steps of a trace as recorded: one per target round, including the rounds of lower levels."""
     owner = target_round_of(trace.round_rows)
     order = [r.id for r in trace.round_rows if r.parent is None]
-    found = {r: Step([], [], [], [], {}) for r in order}
-    for token in trace.token_rows:
-        found[token.round].tokens.append(token)
-    for draft in trace.draft_rows:
-        found[owner[draft.round]].drafts.append(draft)
-    for row in trace.round_rows:
-        found[owner[row.id]].rounds.append(row)
-    for call in trace.call_rows:
-        # Prefill has no round; it precedes the first.
-        at = owner.get(call.round, order[0] if order else None)
-        if at is not None:
-            found[at].calls.append(call)
-    if order:
-        found[order[0]].pieces.update(trace.pieces)
-    return list(found.values())
+    found: dict[int, tuple[list, ...]] = {number: ([], [], [], []) for number in order}
+    # Prefill has no round; it precedes the first.
+    first = order[0] if order else None
+    for place, name in enumerate(TABLES):
+        for row in trace.rows(name):
+            at = owner.get(row.id if name == "rounds" else row.round, first)
+            if at is not None:
+                found[at][place].append(row)
+    return [Step.of_rows(*rows, trace.pieces if at == first else None) for at, rows in found.items()]
 
 
 class ReplayEngine(Engine):
@@ -104,13 +101,14 @@ class ReplayEngine(Engine):
         rows = [(r.name, r.stack, r.title) for r in bundled(self._folder)]
         return card("Replay engine", f"pace {self._pace:g}", table(("recording", "stack", "title"), rows))
 
-    @options_of(Engine.decode)
-    def decode(self, prompt: str, stack: str | Stack = "target", **options: Any) -> Iterator[Event]:
-        """Replay the whole recording of this prompt with this stack and sampling. Of the options of
-        :meth:`Engine.decode`, ``max_new_tokens`` and ``rule`` have no effect. Raises ValueError if there is none.
+    def decode(
+        self, prompt: str | Sequence[int], stack: str | Stack = "target", **options: Unpack[Options]
+    ) -> Iterator[Event]:
+        """Replay the whole recording of this prompt with this stack and sampling; the other options have no effect.
+        Raises: ValueError: if there is none.
         """
-        asked = OPTIONS | options
-        wanted = {name: asked[name] for name in ("temperature", "top_k", "top_p", "seed")}
+        asked = with_defaults(options)
+        wanted = {name: asked[name] for name in ("temperature", "top_k", "top_p", "seed")}  # type: ignore[literal-required]
         for recording in bundled(self._folder):
             if recording.stack != str(stack):
                 continue
@@ -123,9 +121,8 @@ class ReplayEngine(Engine):
             "pip install 'hsd-viz[models]', or choose a recorded trace"
         )
 
-    @options_of(Engine.decode)
-    def run(self, prompt: Any, stack: str | Stack = "target", **options: Any) -> Any:
-        """Replay to the end without waiting and return the trace; a list of prompts returns the list of traces."""
+    def run(self, prompt: str | Sequence[int], stack: str | Stack = "target", **options: Unpack[Options]) -> Trace:
+        """Replay to the end without waiting and return the trace."""
         return Engine.run(ReplayEngine(self._folder, pace=0), prompt, stack, **options)
 
     def replay(self, trace: Trace) -> Iterator[Event]:
@@ -134,7 +131,7 @@ class ReplayEngine(Engine):
         yield Started(trace.meta, {i: trace.pieces[i] for i in trace.meta.get("prompt_ids", []) if i in trace.pieces})
         begun, first = time.perf_counter(), None
         for step in steps(trace):
-            own = step.rounds[-1]
+            own = step.round_rows[-1]
             first = own.start_ns if first is None else first
             if self._pace:
                 due = (own.start_ns - first + own.duration_ns) / 1e9 / self._pace

@@ -5,7 +5,7 @@
 ✗ not yet · 7.1 tokens per round: G(alpha=1/5, gamma=1): got 1, expected 6/5. Append .hint() to the check for a hint.
 """
 
-from hsd_viz.exercises import lessons_1_4, lessons_5_8  # noqa: F401 (they register the exercises)
+from hsd_viz.exercises import lessons_1_4, lessons_5_8, mistakes, puzzles  # noqa: F401 (they register)
 from hsd_viz.exercises.check import EXERCISES, Exercise, Result, check
 from hsd_viz.exercises.data import cost_curve, greedy_rounds, measured
 from hsd_viz.exercises.forms import predict_first, quiz

@@ -1,30 +1,49 @@
-"""The registry of exercises, and :func:`check` with its result: passed, or the first counter-example."""
+"""The registry of exercises, and :func:`check` with its result: passed, or the first counter-example, with the name of
+the mistake where it is a known one (:mod:`hsd_viz.exercises.mistakes`).
+"""
 
-from collections.abc import Callable, Iterator
+import ctypes
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass
 from html import escape
+from inspect import signature
+from itertools import islice
 from numbers import Number
+from threading import Event, Thread, get_ident
+from time import monotonic
 from typing import Any, NamedTuple
 
 from hsd_viz.words import did_you_mean
+
+#: Cases in which an answer must equal a known mistake to be called by its name.
+_ENOUGH_CASES = 300
 
 
 class Refused(ValueError):
     """An answer that cannot be compared; the message says why."""
 
 
+class OutOfTime(BaseException):
+    """A call of an answer took too long. No ``except Exception`` of the answer catches it."""
+
+
 class Case(NamedTuple):
-    """One comparison: what was asked, as the learner reads it, the answer's value and the expected one."""
+    """One comparison: what was asked, as the learner reads it, the expected value, and ``got()``, the answer's.
+    ``say`` writes both values.
+    """
 
     asked: str
-    got: Any
+    got: Callable[[], Any]
     expected: Any
+    say: Callable[[Any], str] | None = None
 
 
 @dataclass(frozen=True)
 class Exercise:
     """An exercise: ``cases(answer)`` yields its comparisons, ``hints`` lead to the solution without stating it.
-    ``success`` is the message of a right answer, for the number of cases.
+    ``success`` is the message of a right answer, for the number of cases; ``seconds`` limit each call of the answer.
     """
 
     number: str
@@ -32,6 +51,7 @@ class Exercise:
     hints: tuple[str, ...]
     cases: Callable[[Any], Iterator[Case]]
     success: str = "all {} cases agree"
+    seconds: float = 5
 
 
 @dataclass(frozen=True)
@@ -67,14 +87,34 @@ class Result:
 
 
 EXERCISES: dict[str, Exercise] = {}
+#: Wrong answers by exercise and by the name of the mistake, from :mod:`hsd_viz.exercises.mistakes`.
+MISTAKES: dict[str, dict[str, Callable[..., Any]]] = {}
 
 
-def exercise(number: str, title: str, *hints: str, success: str = "all {} cases agree") -> Callable:
+def exercise(number: str, title: str, *hints: str, **options: Any) -> Callable:
     """Register the cases of an exercise."""
 
     def register(cases: Callable[[Any], Iterator[Case]]) -> Callable[[Any], Iterator[Case]]:
-        EXERCISES[number] = Exercise(number, title, hints, cases, success)
+        EXERCISES[number] = Exercise(number, title, hints, cases, **options)
         return cases
+
+    return register
+
+
+def formula(number: str, title: str, arguments: Sequence[Sequence[Any]], *hints: str) -> Callable:
+    """Register an exercise by a function that returns the expected value for each of the ``arguments``."""
+
+    def register(expected: Callable[..., Any]) -> Callable[..., Any]:
+        names = list(signature(expected).parameters)
+
+        def cases(answer: Any) -> Iterator[Case]:
+            for given in arguments:
+                listed = ", ".join(f"{name}={show(value)}" for name, value in zip(names, given, strict=True))
+                asked = f"{expected.__name__}({listed})"
+                yield Case(asked, lambda given=given: answer(*deepcopy(given)), expected(*given))
+
+        EXERCISES[number] = Exercise(number, title, hints, cases)
+        return expected
 
     return register
 
@@ -86,30 +126,99 @@ def check(number: str, answer: Any) -> Result:
     if number not in EXERCISES:
         hint = did_you_mean(str(number), EXERCISES)
         raise ValueError(f"there is no exercise {number!r} (use {', '.join(EXERCISES)}){hint}")
-    asked, agreed = EXERCISES[number], 0
+    asked = EXERCISES[number]
+    with _limited(asked.seconds) as starts:
+
+        def answered(*arguments: Any) -> Any:
+            starts()
+            return answer(*arguments)
+
+        agreed, wrong, ended = _first_wrong(asked, answered)
+        if wrong is None:
+            return Result(asked, True, asked.success.format(agreed))
+        mistake = _known_mistake(asked, answered) if ended else None
+    return Result(asked, False, f"{wrong}. The mistake: {mistake}" if mistake else wrong)
+
+
+def _first_wrong(asked: Exercise, answer: Callable[..., Any]) -> tuple[int, str | None, bool]:
+    """Return the number of cases that agree before the first one that differs, that one as a message, and whether the
+    answer ended there.
+    """
     returned: list[Any] = []
 
-    def answered(*arguments: Any) -> Any:
+    def recorded(*arguments: Any) -> Any:
         returned.clear()
         returned.append(answer(*arguments))
         return returned[0]
 
+    agreed, name = 0, asked.title
     try:
-        for case in asked.cases(answered):
-            if not equal(case.got, case.expected):
-                return Result(asked, False, f"{case.asked}: got {show(case.got)}, expected {show(case.expected)}")
+        for case in asked.cases(recorded):
+            returned.clear()
+            name = case.asked
+            got = case.got()
+            if not equal(got, case.expected):
+                say = case.say or show
+                return agreed, f"{name}: got {say(got)}, expected {say(case.expected)}", True
             agreed += 1
     except NotImplementedError:
-        return Result(asked, False, "nothing is written yet")
+        return agreed, "nothing is written yet", False
+    except OutOfTime:
+        return agreed, f"{name}: no value after {asked.seconds:g} seconds: a loop may never end", False
     except Refused as error:
-        return Result(asked, False, str(error))
+        return agreed, str(error), True
     except Exception as error:  # an answer may fail in any way
         what = f"raised {type(error).__name__}: {error}"
         if returned:  # the answer ended, and its value cannot be compared
             why = " (is a return missing?)" if returned[0] is None else ", which cannot be compared"
             what = f"returned {show(returned[0])}{why}"
-        return Result(asked, False, f"after {agreed} correct cases the answer {what}")
-    return Result(asked, True, asked.success.format(agreed))
+        return agreed, f"{name}: the answer {what}", True
+    return agreed, None, True
+
+
+def _known_mistake(asked: Exercise, answer: Callable[..., Any]) -> str | None:
+    """Return the name of the known mistake that an answer equals in all cases."""
+    for name, wrong in MISTAKES.get(asked.number, {}).items():
+        pairs = islice(zip(asked.cases(answer), asked.cases(wrong), strict=True), _ENOUGH_CASES)
+        try:
+            if all(equal(_value(mine), _value(other)) for mine, other in pairs):
+                return name
+        except OutOfTime:
+            return None
+        except Exception:  # an answer may fail in any way
+            continue
+    return None
+
+
+def _value(case: Case) -> Any:
+    """Return the answer's value, or the type of what it raised."""
+    try:
+        return case.got()
+    except Exception as error:  # an answer may fail in any way
+        return type(error)
+
+
+@contextmanager
+def _limited(seconds: float) -> Iterator[Callable[[], None]]:
+    """Raise ``OutOfTime`` in this thread once ``seconds`` have passed since the last call of the function that this
+    yields.
+    """
+    thread, done = ctypes.c_ulong(get_ident()), Event()
+    started = [monotonic()]
+
+    def watch() -> None:
+        while not done.wait(0.1):
+            if monotonic() - started[0] > seconds:
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(OutOfTime))
+                return
+
+    watcher = Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield lambda: started.__setitem__(0, monotonic())
+    finally:
+        done.set()
+        watcher.join()
 
 
 def at_most(calls: int, function: Callable[..., Any], why: str) -> Callable[..., Any]:

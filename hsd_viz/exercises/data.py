@@ -1,7 +1,7 @@
 """What the exercises are checked against: bundled recordings, the shipped cost curve, small exact models."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from functools import cache
 from itertools import product
@@ -56,7 +56,7 @@ def cost_curve(model: str = "target", runtime: str = "native") -> dict[int, floa
 
 class Round(NamedTuple):
     """A verification of a chain by the target. ``own[k]`` is the target's token after ``draft[:k]``, where it is known:
-    up to the first token that differs.
+    up to the first token that differs. ``pieces`` are the texts of tokens.
     """
 
     name: str
@@ -64,6 +64,11 @@ class Round(NamedTuple):
     draft: list[int]
     own: list[int]
     accepted: int
+    pieces: dict[int, str]
+
+    def words(self, ids: Iterable[int]) -> str:
+        """Return the texts of tokens."""
+        return str([self.pieces[i] for i in ids])
 
 
 @cache
@@ -88,12 +93,15 @@ def _rounds(trace: Trace) -> Iterator[Round]:
         whole = row.outcome in ("correction", "bonus") and len(emitted.get(row.id, ())) == row.accepted + 1
         if row.level == level and nodes and chain and whole:
             name = trace.stack
-            yield Round(name, row.id, [d.token_id for d in nodes], emitted[row.id], row.accepted)
+            yield Round(name, row.id, [d.token_id for d in nodes], emitted[row.id], row.accepted, trace.pieces)
 
 
 class AcceptanceTest(NamedTuple):
     """One acceptance test of a recorded draft token."""
 
+    name: str
+    round: int
+    text: str
     u: float
     p: float
     q: float
@@ -106,7 +114,7 @@ def acceptance_tests() -> tuple[AcceptanceTest, ...]:
     verification are left out: its test is another one.
     """
     return tuple(
-        AcceptanceTest(d.u, d.p, d.q, d.verdict == "accepted")
+        AcceptanceTest(trace.stack, d.round, d.text, d.u, d.p, d.q, d.verdict == "accepted")
         for trace in recordings()
         if set(dict(trace.meta.get("rules") or {}).values()) <= {"token"}
         for d in trace.draft_rows
@@ -114,11 +122,11 @@ def acceptance_tests() -> tuple[AcceptanceTest, ...]:
     )
 
 
-def texts() -> Iterator[tuple[str, list[int], int]]:
-    """Yield each recording's name, all its token ids, and the length of its prompt."""
+def texts() -> Iterator[tuple[Trace, list[int], int]]:
+    """Yield each recording, all its token ids, and the length of its prompt."""
     for trace in recordings():
         prompt = list(trace.meta["prompt_ids"])
-        yield trace.stack, prompt + trace.token_ids, len(prompt)
+        yield trace, prompt + trace.token_ids, len(prompt)
 
 
 def laws(size: int = 3, parts: int = 4) -> list[list[Fraction]]:

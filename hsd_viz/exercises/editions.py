@@ -19,7 +19,7 @@ from hsd_viz.exercises.data import folder
 
 _CELL = re.compile(r"^```python\n(.*?)^```$", re.S | re.M)
 _SOLUTION = re.compile(r"^([ \t]*)### BEGIN SOLUTION\n(.*?)^[ \t]*### END SOLUTION\n?", re.S | re.M)
-_CHECK = re.compile(r'check\("(\d+\.\d+)", (\w+)\)')
+_CHECK = re.compile(r'check\("([\w.]+)", (\w+)\)')
 _METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
@@ -34,7 +34,12 @@ COLAB = """\
 
 def masters() -> list[Path]:
     """Return the masters of the lessons, in order."""
-    return sorted(folder("exercises/master", "notebooks/course/master").glob("*.md"))
+    return sorted(folder("exercises/master", "notebooks/course/master").glob("[1-9]-*.md"))
+
+
+def notebooks() -> list[Path]:
+    """Return the masters of all notebooks: the lessons and the puzzles."""
+    return [*masters(), masters()[0].with_name("puzzles.md")]
 
 
 def cells_of(master: str) -> list[tuple[str, str]]:
@@ -118,7 +123,7 @@ def write(into: Path, edition: str, *, overwrite: bool = False) -> list[Path]:
     """Write one edition of all lessons into a folder and return the files. Raises: ValueError: if a file exists and
     ``overwrite`` is not set: it may contain answers.
     """
-    files = {into / f"{path.stem}.ipynb": path for path in masters()}
+    files = {into / f"{path.stem}.ipynb": path for path in notebooks()}
     existing = [path for path in files if path.exists()]
     if existing and not overwrite:
         raise ValueError(f"{existing[0]} exists and may contain answers: name another folder")

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from html import escape
-from typing import Any
+from typing import Any, TypeVar
 
+from hsd_viz.audit.faults import FAULTS
 from hsd_viz.exercises.check import Refused
 
+T = TypeVar("T")
 Text = tuple[int, ...]
 Row = list[Fraction]
 Model = Callable[[Text], Row]
@@ -90,12 +92,12 @@ def _normal(row: Row) -> Row:
     return [r / sum(row) for r in row] if sum(row) else row
 
 
-def _most_probable(row: Sequence[Fraction | int]) -> Row:
+def most_probable(row: Sequence[Fraction | int]) -> Row:
     best = max(row)
     return [Fraction(i == row.index(best)) for i in range(len(row))]
 
 
-def _apart(p: Row, q: Row) -> Row:
+def apart(p: Row, q: Row) -> Row:
     """Return \\|p - q\\|, normalized."""
     return _normal([abs(a - b) for a, b in zip(p, q, strict=True)]) if p != q else p
 
@@ -109,11 +111,11 @@ RIGHT: dict[str, Decoder] = {
 }
 #: Decoders with one mistake each.
 WRONG: dict[str, Decoder] = {
-    "the correction is drawn from p, not from the residual": _Rules(correct=lambda p, q: p),
-    "the correction is drawn from |p - q|": _Rules(correct=_apart),
+    FAULTS[1]: _Rules(correct=lambda p, q: p),
+    "the correction is drawn from |p - q|": _Rules(correct=apart),
     "the correction is drawn from the draft's row": _Rules(correct=lambda p, q: q),
     "the correction is the most probable token of the residual": _Rules(
-        correct=lambda p, q: _most_probable(residual(p, q))
+        correct=lambda p, q: most_probable(residual(p, q))
     ),
     "a token is accepted with min(1, q / p)": _Rules(
         ratio=lambda p, q, t: min(Fraction(1), q[t] / p[t]) if p[t] else Fraction(0)
@@ -121,12 +123,12 @@ WRONG: dict[str, Decoder] = {
     "a token is accepted with probability p": _Rules(ratio=lambda p, q, t: p[t]),
     "a token is accepted only if p is at least q": _Rules(ratio=lambda p, q, t: Fraction(p[t] >= q[t])),
     "every token with p above 0 is accepted": _Rules(ratio=lambda p, q, t: Fraction(p[t] > 0)),
-    "the test uses another temperature's q": _Rules(tested=lambda q: _normal([r * r for r in q])),
+    FAULTS[5]: _Rules(tested=lambda q: _normal([r * r for r in q])),
     "tokens after a rejection are kept": _Rules(rest=True),
     "the bonus token is drawn from the draft's row": _Rules(bonus=lambda p, q: q),
-    "the bonus token is the most probable one": _Rules(bonus=lambda p, q: _most_probable(p)),
+    "the bonus token is the most probable one": _Rules(bonus=lambda p, q: most_probable(p)),
     "the target's row is one place too early": _Rules(shift=1),
-    "a correction is dropped after it was seen": _Rules(drop=0),
+    FAULTS[4]: _Rules(drop=0),
 }
 
 
@@ -149,15 +151,24 @@ def law(decode: Decoder, target: Model, draft: Model, length: int, lookahead: in
     """
     if length < 1 or lookahead < 1:
         raise Refused(f"length {length} and lookahead {lookahead}: both start at 1")
-    tried = 0
-    found: dict[Text, Fraction] = {}
+    try:
+        return outcomes(lambda choose: decode(target, draft, length, lookahead, choose))
+    except OverflowError as error:
+        raise Refused(f"length {length} and lookahead {lookahead} allow {error}: use less") from None
+
+
+def outcomes(program: Callable[[Choose], T]) -> dict[T, Fraction]:
+    """Return the exact distribution of a program's result over all sequences of random choices. Raises: OverflowError:
+    if there are more than ``MOST_SEQUENCES``.
+    """
+    found: dict[T, Fraction] = {}
     waiting: list[list[int]] = [[]]
+    tried = 0
     while waiting:
         path = waiting.pop()
         tried += 1
         if tried > MOST_SEQUENCES:
-            many = f"more than {MOST_SEQUENCES} sequences of choices"
-            raise Refused(f"length {length} and lookahead {lookahead} allow {many}: use less")
+            raise OverflowError(f"more than {MOST_SEQUENCES} sequences of choices")
         weight, step = Fraction(1), 0
 
         def choose(weights: Sequence[Fraction], path: list[int] = path) -> int:
@@ -171,8 +182,8 @@ def law(decode: Decoder, target: Model, draft: Model, length: int, lookahead: in
             step += 1
             return index
 
-        text = decode(target, draft, length, lookahead, choose)
-        found[text] = found.get(text, Fraction(0)) + weight
+        result = program(choose)
+        found[result] = found.get(result, Fraction(0)) + weight
     return found
 
 
@@ -197,7 +208,7 @@ def _toy(weights: tuple[int, ...], greedy: bool, sway: int) -> Model:
     def row(text: Text) -> Row:
         turn = (sum(text) + 2 * len(text) + sway * (sum(text) % 2)) % 3
         turned = weights[turn:] + weights[:turn]
-        return _most_probable(turned) if greedy else [Fraction(w, sum(weights)) for w in turned]
+        return most_probable(turned) if greedy else [Fraction(w, sum(weights)) for w in turned]
 
     return lambda text: list(row(text))
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hsd_viz.exercises import data, hunt
-from hsd_viz.exercises.check import Case, Refused, at_most, exercise, show
+from hsd_viz.exercises.check import Case, Refused, at_most, exercise, formula, show
 
 # --- lesson 1 ---------------------------------------------------------------------------------------------------------
 
@@ -23,18 +23,18 @@ def _fit(answer: Any) -> Iterator[Case]:
     for model, runtime in product(("nano", "small", "target"), ("native", "eager")):
         curve = data.cost_curve(model, runtime)
         slope, intercept = np.polyfit(list(curve), list(curve.values()), 1)
-        a, b = answer(dict(curve))
-        yield Case(f"a, b of {model}, {runtime}", (a, b), (float(intercept), float(slope)))
+        want = (float(intercept), float(slope))
+        yield Case(f"a, b of {model}, {runtime}", lambda curve=curve: tuple(answer(dict(curve))), want)
 
 
-@exercise(
+@formula(
     "1.2",
     "the largest possible speed-up",
+    list(product((Fraction(1), Fraction(5, 2)), (Fraction(0), Fraction(1, 8), Fraction(2)), range(1, 9))),
     "k tokens for the price of one pass over k tokens, compared with k passes over one token.",
 )
-def _ceiling(answer: Any) -> Iterator[Case]:
-    for a, b, k in product((Fraction(1), Fraction(5, 2)), (Fraction(0), Fraction(1, 8), Fraction(2)), range(1, 9)):
-        yield Case(f"ceiling(a={a}, b={b}, k={k})", answer(a, b, k), k * (a + b) / (a + b * k))
+def ceiling(a: Fraction, b: Fraction, k: int) -> Fraction:
+    return k * (a + b) / (a + b * k)
 
 
 # --- lesson 2 ---------------------------------------------------------------------------------------------------------
@@ -50,13 +50,24 @@ def _greedy_verify(answer: Any) -> Iterator[Case]:
     for r in data.greedy_rounds():
         # After the first difference the target's tokens are unknown and must not matter: they agree with the draft.
         own = (r.own + r.draft[len(r.own) :] + r.draft[-1:])[: len(r.draft) + 1]
-        asked = f"round {r.id} of '{r.name}', greedy_verify({r.draft}, {own})"
-        yield Case(asked, answer(list(r.draft), list(own)), (r.accepted, [*r.draft[: r.accepted], own[r.accepted]]))
+        texts = f"draft {r.words(r.draft)}, the target's own tokens {r.words(own)}"
+        want = (r.accepted, [*r.draft[: r.accepted], own[r.accepted]])
+        got = lambda r=r, own=own: answer(list(r.draft), list(own))
+        yield Case(f"round {r.id} of '{r.name}', {texts}", got, want, lambda v, r=r: _accepted(v, r.words))
     for n in range(4):
         for draft, own in product(product((0, 1), repeat=n), product((0, 1), repeat=n + 1)):
             kept = max(k for k in range(n + 1) if draft[:k] == own[:k])
             asked = f"greedy_verify({list(draft)}, {list(own)})"
-            yield Case(asked, answer(list(draft), list(own)), (kept, [*draft[:kept], own[kept]]))
+            got = lambda draft=draft, own=own: answer(list(draft), list(own))
+            yield Case(asked, got, (kept, [*draft[:kept], own[kept]]))
+
+
+def _accepted(value: Any, words: Callable[[Sequence[int]], str]) -> str:
+    try:
+        count, tokens = value
+        return f"{show(count)} accepted and {words(tokens)} emitted"
+    except (TypeError, ValueError, KeyError):
+        return show(value)
 
 
 @exercise(
@@ -93,8 +104,8 @@ def _decoding(answer: Any, seed: int, lookahead: int, length: int) -> Iterator[C
     plain = _chain(successor, seed, length)
     why = f"{asked} makes no progress: every round must emit the target's own token"
     counted = [at_most(10 * length, function, why) for function in (target, drafter)]
-    yield Case(asked, answer(*counted, [seed], length, lookahead), plain[1:])
-    yield Case(f"calls of target in {asked}", len(calls), _rounds_needed(plain, guess, lookahead))
+    yield Case(asked, lambda: answer(*counted, [seed], length, lookahead), plain[1:])
+    yield Case(f"calls of target in {asked}", lambda: len(calls), _rounds_needed(plain, guess, lookahead))
 
 
 def _chain(successor: Callable[[int], int], token: int, n: int) -> list[int]:
@@ -129,11 +140,16 @@ def _rounds_needed(plain: Sequence[int], guess: Callable[[int], int], lookahead:
 )
 def _accept(answer: Any) -> Iterator[Case]:
     for t in data.acceptance_tests():
-        yield Case(f"accept(u={t.u!r}, p={t.p!r}, q={t.q!r})", answer(t.u, t.p, t.q), t.accepted)
+        asked = f"{t.text!r} in round {t.round} of '{t.name}', accept(u={t.u!r}, p={t.p!r}, q={t.q!r})"
+        yield Case(asked, lambda t=t: answer(t.u, t.p, t.q), t.accepted)
     eighths = [Fraction(n, 8) for n in range(9)]
     for u, p, q in product(eighths[:-1], eighths, eighths[1:]):
         # Of all u on this grid, P(accept) must be met exactly: the test is strict.
-        yield Case(f"accept(u={u}, p={p}, q={q})", answer(u, p, q), min(Fraction(1), p / q) > u)
+        want = min(Fraction(1), p / q) > u
+        yield Case(f"accept(u={u}, p={p}, q={q})", lambda u=u, p=p, q=q: answer(u, p, q), want)
+
+
+PAIRS = list(product(data.laws(), repeat=2))
 
 
 @exercise(
@@ -143,26 +159,45 @@ def _accept(answer: Any) -> Iterator[Case]:
     "Divide by its sum. If p and q are equal nothing is ever rejected: return p.",
 )
 def _residual(answer: Any) -> Iterator[Case]:
-    for p, q in product(data.laws(), repeat=2):
-        rest = answer(list(p), list(q))
+    for p, q in PAIRS:
         accepted = [min(a, b) for a, b in zip(p, q, strict=True)]
-        missing = 1 - sum(accepted)
-        output = [a + missing * r for a, r in zip(accepted, rest, strict=True)]
-        yield Case(f"output law of p={show(p)}, q={show(q)} with residual {show([*rest])}", output, p)
-        yield Case(f"sum of residual({show(p)}, {show(q)})", sum(rest), 1)
+        own = lambda p=p, q=q: [*answer(list(p), list(q))]
+        output = lambda own=own, kept=accepted: [a + (1 - sum(kept)) * r for a, r in zip(kept, own(), strict=True)]
+        asked = f"residual({show(p)}, {show(q)})"
+        yield Case(f"output law with {asked}", output, p)
+        yield Case(f"sum of {asked}", lambda own=own: sum(own()), 1)
         if p == q:
-            yield Case(f"residual({show(p)}, {show(q)})", rest, p)
+            yield Case(asked, own, p)
 
 
-@exercise(
+@formula(
     "3.3",
     "the probability of acceptance",
+    PAIRS,
     "A token t is drafted with q[t] and then accepted with min(1, p[t] / q[t]): sum over t.",
 )
-def _acceptance(answer: Any) -> Iterator[Case]:
-    for p, q in product(data.laws(), repeat=2):
-        accepted = sum(b * min(Fraction(1), a / b) for a, b in zip(p, q, strict=True) if b)
-        yield Case(f"acceptance({show(p)}, {show(q)})", answer(list(p), list(q)), accepted)
+def acceptance(p: list[Fraction], q: list[Fraction]) -> Fraction:
+    return sum((b * min(Fraction(1), a / b) for a, b in zip(p, q, strict=True) if b), Fraction(0))
+
+
+#: Ratios p / q of the tokens of drafts.
+RATIOS = [list(map(Fraction, row)) for n in range(4) for row in product(("1/4", "2/3", "1", "3"), repeat=n)]
+
+
+@formula(
+    "3.4",
+    "the capped ratio of the branch rule",
+    [(row,) for row in RATIOS],
+    "Multiply the ratios along the draft, and keep the largest product so far, from 1.",
+    "w = product / largest product so far, at every token. Only what follows a token can lower its w.",
+)
+def capped_ratios(ratios: list[Fraction]) -> list[Fraction]:
+    product_, largest, found = Fraction(1), Fraction(1), []
+    for ratio in ratios:
+        product_ *= ratio
+        largest = max(largest, product_)
+        found.append(product_ / largest)
+    return found
 
 
 # --- lesson 4 ---------------------------------------------------------------------------------------------------------
@@ -174,27 +209,30 @@ def _acceptance(answer: Any) -> Iterator[Case]:
     "Compare law(decode, ...) with plain_law(...): equality of distributions, not of one sample.",
     "Some mistakes need two drafted tokens and a token after the round: lookahead 2, length 3.",
     "In models whose residual has a single token, wrong corrections can be right by chance.",
+    seconds=60,
     success=f"{len(hunt.WRONG)} mutants killed, {len(hunt.RIGHT)} right decoders accepted",
 )
 def _hunt(answer: Any) -> Iterator[Case]:
-    found = hunt.score(answer)
-    alarms = found.false_alarms
-    if len(alarms) == len(hunt.RIGHT) and len(set(alarms.values())) == 1:
-        raise Refused(f"the test rejects every right decoder: {next(iter(alarms.values()))}")
-    yield Case("right decoders that the test rejects", [f"{name} ({why})" for name, why in alarms.items()], [])
-    yield Case("mutants that survive the test", list(found.survived), [])
+    found: list[hunt.Score] = []
+
+    def false_alarms() -> list[str]:
+        found.append(hunt.score(answer))
+        alarms = found[0].false_alarms
+        if len(alarms) == len(hunt.RIGHT) and len(set(alarms.values())) == 1:
+            raise Refused(f"the test rejects every right decoder: {next(iter(alarms.values()))}")
+        return [f"{name} ({why})" for name, why in alarms.items()]
+
+    yield Case("right decoders that the test rejects", false_alarms, [])
+    yield Case("mutants that survive the test", lambda: list(found[0].survived), [])
 
 
-@exercise(
+@formula(
     "4.2",
     "the chi-square statistic",
+    [([*counts], p) for p in data.laws() if all(p) for counts in product((0, 3, 8), repeat=len(p)) if sum(counts)],
     "Expected count = number of samples times probability.",
     "Sum (observed - expected)² / expected over all outcomes, also those never observed.",
 )
-def _chi_square(answer: Any) -> Iterator[Case]:
-    for p in data.laws():
-        if all(p):
-            for counts in product((0, 3, 8), repeat=len(p)):
-                if n := sum(counts):
-                    want = sum((c - n * a) ** 2 / (n * a) for c, a in zip(counts, p, strict=True))
-                    yield Case(f"chi_square({list(counts)}, {show(p)})", answer(list(counts), list(p)), want)
+def chi_square(counts: list[int], p: list[Fraction]) -> Fraction:
+    n = sum(counts)
+    return sum(((c - n * a) ** 2 / (n * a) for c, a in zip(counts, p, strict=True)), Fraction(0))

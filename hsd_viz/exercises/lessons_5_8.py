@@ -10,10 +10,10 @@ import numpy as np
 
 from hsd_viz.drafting.context import ContextDatabase, spell
 from hsd_viz.exercises import data
-from hsd_viz.exercises.check import Case, Refused, at_most, exercise, show
+from hsd_viz.exercises.check import Case, Refused, at_most, exercise, formula, show
 from hsd_viz.intervals import estimate, ratio, resample
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
-from hsd_viz.latency.vectorised import predict
+from hsd_viz.latency.law import predict
 from hsd_viz.trace.metrics import repetition_share
 
 # --- lesson 5 ---------------------------------------------------------------------------------------------------------
@@ -28,15 +28,31 @@ from hsd_viz.trace.metrics import repetition_share
 )
 def _lookup(answer: Any) -> Iterator[Case]:
     short = ([*text] for size in range(1, 8) for text in product((1, 2), repeat=size))
-    for name, ids, prompt in (*((f"{ids}", ids, 0) for ids in short), *data.texts()):
+    for trace, ids, prompt in (*((None, ids, 0) for ids in short), *data.texts()):
         database = ContextDatabase(longest=8)
         database.extend(ids[:prompt])
         for end in range(max(prompt, 1), len(ids) + 1):
             database.extend(ids[len(database.text) : end])
             match = database.lookup(spell(ids[max(0, end - 8) : end]))
             want = None if match is None else (match[0], max(place for _, _, place in match[2]))
-            asked = f"lookup(ids, longest=8), ids: the first {end} tokens of '{name}'"
-            yield Case(asked, answer(ids[:end], 8), want)
+            asked, say = f"lookup({ids[:end]}, longest=8)", show
+            if trace is not None:
+                last = "".join(trace.pieces[i] for i in ids[max(0, end - 12) : end])
+                asked = (
+                    f"lookup(ids, longest=8), ids: the first {end} tokens of '{trace.stack}', which end with {last!r}"
+                )
+                say = lambda v, ids=ids, end=end, trace=trace: _match(v, ids[:end], trace.pieces)
+            yield Case(asked, lambda ids=ids, end=end: answer(ids[:end], 8), want, say)
+
+
+def _match(value: Any, ids: Sequence[int], pieces: dict[int, str]) -> str:
+    """Return the key that ends the text, and what follows the match."""
+    try:
+        length, place = value
+        key, then = ("".join(pieces[i] for i in part) for part in (ids[len(ids) - length :], ids[place : place + 4]))
+        return f"{show(value)}: the key {key!r}, and at {place} {then!r}"
+    except (TypeError, ValueError, KeyError):
+        return show(value)
 
 
 @exercise(
@@ -47,7 +63,8 @@ def _lookup(answer: Any) -> Iterator[Case]:
 )
 def _replay(answer: Any) -> Iterator[Case]:
     # The first draft is accepted, which it need not be in a recorded text.
-    for name, ids, prompt in (("[1, 2] * 6", [1, 2] * 6, 3), *data.texts()):
+    recorded = [(trace.stack, ids, prompt) for trace, ids, prompt in data.texts()]
+    for name, ids, prompt in [("[1, 2] * 6", [1, 2] * 6, 3), *recorded]:
         for n in (0, 1, 4):
             draft = _copying(n)
             place, rounds = prompt, 0
@@ -57,7 +74,8 @@ def _replay(answer: Any) -> Iterator[Case]:
                 place, rounds = place + agreed + 1, rounds + 1
             asked = f"rounds of '{name}' with {n} copied tokens"
             why = f"{asked} makes no progress: every round must emit the target's own token"
-            yield Case(asked, answer(ids[:prompt], ids[prompt:], at_most(10 * len(ids), draft, why)), rounds)
+            counted = at_most(10 * len(ids), draft, why)
+            yield Case(asked, lambda a=ids[:prompt], b=ids[prompt:], draft=counted: answer(a, b, draft), rounds)
 
 
 def _copying(n: int) -> Callable[[Sequence[int]], list[int]]:
@@ -94,16 +112,15 @@ def _length(parents: Sequence[int], chances: Sequence[Fraction], nodes: Sequence
     return sum(reached.values(), Fraction(0))
 
 
-@exercise(
+@formula(
     "6.1",
     "the expected length of a draft tree",
+    list(small_trees()),
     "A node is accepted if every node on the way from the text is: multiply along the branch.",
     "The expected number of accepted tokens is the sum over nodes; the target adds one.",
 )
-def _tree_length(answer: Any) -> Iterator[Case]:
-    for parents, chances in small_trees():
-        want = _length(parents, chances, range(len(parents)))
-        yield Case(f"expected_length({parents}, {show(chances)})", answer(list(parents), list(chances)), want)
+def expected_length(parents: Sequence[int], chances: Sequence[Fraction]) -> Fraction:
+    return _length(parents, chances, range(len(parents)))
 
 
 @exercise(
@@ -116,59 +133,81 @@ def _best_tree(answer: Any) -> Iterator[Case]:
     for parents, chances in small_trees():
         for budget in range(1, len(parents) + 1):
             asked = f"best_tree({parents}, {show(chances)}, budget={budget})"
-            nodes = sorted(answer(list(parents), list(chances), budget))
-            known = len(set(nodes)) == len(nodes) == budget and set(nodes) <= set(range(len(parents)))
-            if not known or not all(parents[n] in (-1, *nodes) for n in nodes):
-                raise Refused(
-                    f"{asked} returned {nodes}: expected as many different nodes as the budget, each with its parent"
-                )
-            options = (c for c in combinations(range(len(parents)), budget) if all(parents[n] in (-1, *c) for n in c))
+            options = (c for c in combinations(range(len(parents)), budget) if _is_tree(parents, c))
             want = max(_length(parents, chances, c) for c in options)
-            yield Case(f"expected length of {asked}", _length(parents, chances, nodes), want)
+            got = lambda p=parents, c=chances, b=budget, asked=asked: _length(
+                p, c, _checked(p, sorted(answer(list(p), list(c), b)), b, asked)
+            )
+            yield Case(f"expected length of {asked}", got, want)
+
+
+def _is_tree(parents: Sequence[int], nodes: Sequence[int]) -> bool:
+    return all(parents[n] in (-1, *nodes) for n in nodes)
+
+
+def _checked(parents: Sequence[int], nodes: Sequence[int], budget: int, asked: str) -> Sequence[int]:
+    known = len(set(nodes)) == len(nodes) == budget and set(nodes) <= set(range(len(parents)))
+    if not known or not _is_tree(parents, nodes):
+        raise Refused(f"{asked} returned {nodes}: expected as many different nodes as the budget, each with its parent")
+    return nodes
 
 
 # --- lesson 7 ---------------------------------------------------------------------------------------------------------
 
 
-@exercise(
+@formula(
     "7.1",
     "tokens per round",
+    list(product([Fraction(n, 5) for n in range(6)], range(9))),
     "Token k of the draft is accepted with probability alpha to the power k.",
     "Add them up for k = 0 (the target's own token) to gamma. The quotient form divides by 0 at alpha = 1.",
 )
-def _gain(answer: Any) -> Iterator[Case]:
-    for alpha, gamma in product([Fraction(n, 5) for n in range(6)], range(9)):
-        yield Case(f"G(alpha={alpha}, gamma={gamma})", answer(alpha, gamma), sum(alpha**k for k in range(gamma + 1)))
+def G(alpha: Fraction, gamma: int) -> Fraction:
+    return sum((alpha**k for k in range(gamma + 1)), Fraction(0))
 
 
-def one_draft(alpha: float, gamma: int, draft: float, target: float) -> float:
-    """Return the law's ms per token of one draft model with flat costs (``gamma`` from 1)."""
-    costs = {"draft": LevelCost((draft,)), "target": LevelCost((target,))}
+def one_draft(alpha: float, gamma: int, draft: float, target: Sequence[float]) -> float:
+    """Return the law's ms per token of one draft model (``gamma`` from 1); ``target[k - 1]`` is the cost of a pass over
+    k tokens, the last one also of wider passes.
+    """
+    costs = {"draft": LevelCost((draft,)), "target": LevelCost(tuple(target))}
     measured = Calibration(("draft", "target"), costs, {("draft", "target"): Edge(tail=alpha)})
     return predict(f"draft:{gamma} > target", measured).ms_per_token
 
 
-@exercise(
+@formula(
     "7.2",
     "milliseconds per token of one draft model",
+    list(product((0.0, 0.35, 0.7, 0.95), (1, 2, 4, 9), (0.0, 0.2, 3.0), (2.0,))),
     "A round: gamma passes of the draft model and one of the target. It gains G(alpha, gamma) tokens.",
 )
-def _ms_per_token(answer: Any) -> Iterator[Case]:
-    for alpha, gamma, draft in product((0.0, 0.35, 0.7, 0.95), (1, 2, 4, 9), (0.0, 0.2, 3.0)):
-        asked = f"ms_per_token(alpha={alpha}, gamma={gamma}, draft={draft}, target=2.0)"
-        yield Case(asked, answer(alpha, gamma, draft, 2.0), one_draft(alpha, gamma, draft, 2.0))
+def ms_per_token(alpha: float, gamma: int, draft: float, target: float) -> float:
+    return one_draft(alpha, gamma, draft, [target])
 
 
-@exercise(
+@formula(
     "7.3",
     "the best lookahead",
+    # No two lookaheads are equally fast here, and the last case is limited by 32.
+    [*product((0.1, 0.3, 0.5, 0.7, 0.9), (0.02, 0.12, 0.25, 0.6)), (0.99, 0.001)],
     "Compare all lookaheads; 0 is plain decoding and costs one pass of the target per token.",
 )
-def _best_lookahead(answer: Any) -> Iterator[Case]:
-    # No two lookaheads are equally fast here, and the last case is limited by 32.
-    for alpha, cost in (*product((0.1, 0.3, 0.5, 0.7, 0.9), (0.02, 0.12, 0.25, 0.6)), (0.99, 0.001)):
-        times = [1.0, *(one_draft(alpha, gamma, cost, 1.0) for gamma in range(1, 33))]
-        yield Case(f"best_lookahead(alpha={alpha}, c={cost})", answer(alpha, cost), int(np.argmin(times)))
+def best_lookahead(alpha: float, c: float) -> int:
+    return int(np.argmin([1.0, *(one_draft(alpha, gamma, c, [1.0]) for gamma in range(1, 33))]))
+
+
+@formula(
+    "7.4",
+    "the speed-up with a cost curve",
+    [
+        (alpha, gamma, 0.3, {k: 2.0 + slope * k for k in range(1, 17)})
+        for alpha, gamma, slope in product((0.0, 0.4, 0.8), (1, 3, 8), (0.0, 0.15, 2.0))
+    ],
+    "The target's pass of a round reads gamma + 1 tokens: the draft and the last token of the text.",
+    "Plain decoding costs curve[1] per token.",
+)
+def speedup(alpha: float, gamma: int, draft: float, curve: dict[int, float]) -> float:
+    return curve[1] / one_draft(alpha, gamma, draft, [curve[k] for k in sorted(curve)])
 
 
 # --- lesson 8 ---------------------------------------------------------------------------------------------------------
@@ -181,12 +220,12 @@ def _best_lookahead(answer: Any) -> Iterator[Case]:
     "The first seven tokens end no 8-gram, but they count in the denominator.",
 )
 def _repetition(answer: Any) -> Iterator[Case]:
-    for name, ids, prompt in data.texts():
+    for trace, ids, prompt in data.texts():
         for end in (prompt, prompt + 7, prompt + 40, len(ids)):
             output = ids[prompt:end]
-            asked = f"repetition_share of {len(output)} tokens of '{name}'"
-            yield Case(asked, answer(list(output)), repetition_share(output))
-    yield Case("repetition_share([1] * 16)", answer([1] * 16), 0.5)
+            asked = f"repetition_share of {len(output)} tokens of '{trace.stack}'"
+            yield Case(asked, lambda output=output: answer(list(output)), repetition_share(output))
+    yield Case("repetition_share([1] * 16)", lambda: answer([1] * 16), 0.5)
 
 
 @exercise(
@@ -203,5 +242,5 @@ def _speedup(answer: Any) -> Iterator[Case]:
         seconds = baseline / numbers.uniform(0.8, 2.5, units)
         weights = resample(units, seed)
         want = estimate(ratio(weights @ baseline, weights @ seconds), units)
-        got = answer(baseline.copy(), seconds.copy(), weights.copy())
+        got = lambda b=baseline, s=seconds, w=weights: answer(b.copy(), s.copy(), w.copy())
         yield Case(f"speedup of {units} prompts, seed {seed}", got, (want.value, want.low, want.high))

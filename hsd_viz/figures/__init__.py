@@ -7,30 +7,28 @@ a calibration can be given as an object or as the path of its file. Figures make
 
 One run: :func:`acceptance`, :func:`by_source`, :func:`time_spent`, :func:`throughput`, :func:`acceptance_by_position`,
 :func:`accepted_per_round`, :func:`acceptance_by_source`, :func:`acceptance_by_match`, :func:`matched_keys`,
-:func:`drafters_alone`. Several runs: :func:`race`, :func:`race_deltas`, :func:`tokens_per_forward`. The latency law:
-:func:`latency_surface`, :func:`ranking`, :func:`levels`, :func:`what_if_one_draft`, :func:`what_if_second_draft`.
-Measurements: :func:`database_ablation`, :func:`database_orders`, :func:`by_category`, :func:`drafting_plane`,
-:func:`speed_plane`, :func:`temperature_curves`, :func:`speedup`, :func:`small_multiples`, :func:`replayed`.
+:func:`drafters_alone`. The latency law: :func:`latency_surface`, :func:`ranking`, :func:`levels`,
+:func:`what_if_one_draft`, :func:`prediction`. Measurements: :func:`database_ablation`, :func:`by_category`,
+:func:`temperature_curves`, :func:`speedup`, :func:`replayed`.
 """
 
 from importlib import import_module
 from typing import Any
 
 _NAMES = {
-    "compare": ("race", "race_deltas", "tokens_per_forward"),
-    "drafting_bars": ("by_category", "database_ablation", "database_orders"),
-    "drafting_planes": ("drafting_plane", "speed_plane", "temperature_curves"),
+    "drafting_bars": ("by_category", "database_ablation"),
     "latency_compare": ("levels", "ranking"),
     "latency_surfaces": ("latency_surface",),
-    "latency_whatif": ("what_if_one_draft", "what_if_second_draft"),
-    "multiples": ("small_multiples",),
+    "latency_whatif": ("what_if_one_draft",),
     "pictures": ("save",),
+    "predicted": ("prediction",),
     "run": (
         *("acceptance", "acceptance_by_match", "acceptance_by_position", "acceptance_by_source", "accepted_per_round"),
         *("by_source", "drafters_alone", "matched_keys", "throughput", "time_spent"),
     ),
     "speeds": ("replayed", "speedup"),
     "style": ("template",),
+    "temperature": ("temperature_curves",),
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 __all__ = sorted(_MODULES)

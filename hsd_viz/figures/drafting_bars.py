@@ -1,11 +1,11 @@
-"""Stacked bars of tokens by source: database subsets, database orders, and kinds of text."""
+"""Stacked bars of tokens by source: database subsets and kinds of text."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from typing import Any
 
-from hsd_viz.figures import drafting_data as published
 from hsd_viz.figures.bars import stacked
 from hsd_viz.figures.drafting_data import PLAIN, Supply, only_source, percent, study_of
 from hsd_viz.figures.latency_sources import temperature_words
@@ -16,7 +16,8 @@ from hsd_viz.stack import DATABASES
 DRAFTERS = {"db": "db: longest matching suffix, one scored tree", "hd": "hd: Hierarchy Drafting (HD) as published"}
 COLUMNS = ["tokens per forward pass", "tokens from multi-token rounds", "drafting, µs per round"]
 _LENGTH, _BY_SOURCE = "tokens per target forward pass", "tokens per target forward pass, by source"
-_PUBLISHED = "Published HD results, for comparison"
+#: Subsets in the order of the HD paper: all, pairs, single databases.
+SUBSETS = [names for n in (3, 2, 1) for names in combinations(DATABASES, n)]
 _RATIO = "A multi-token round emitted more than one token; their share of all tokens is the paper's acceptance ratio."
 
 
@@ -44,15 +45,14 @@ def _drawn(spec: Mapping[str, Any], dark: bool) -> go.Figure:
 
 
 def database_ablation(
-    data: Any, dark: bool = False, *, temperature: float | None = None, beside: bool = True, source: str = ""
+    data: Any, dark: bool = False, *, temperature: float | None = None, source: str = ""
 ) -> go.Figure:
     """Plot tokens per target forward pass by source, for every database subset. ``data`` is an ablation
-    (:mod:`benchmarks.ablation`), its file, or traces; ``beside`` adds the published figures on their own scale. Raises:
-    ValueError: if ``data`` has no database stack.
+    (:mod:`benchmarks.ablation`), its file, or traces. Raises: ValueError: if ``data`` has no database stack.
     """
     study = study_of(data, source)
     rows = _sourced(study.at(temperature))
-    order = {frozenset(p.what.split(", ")): k for k, p in enumerate(published.SUBSETS)}
+    order = {frozenset(names): k for k, names in enumerate(SUBSETS)}
     usual = lambda r, name: bool(d := in_order(r.databases)) and r.stack == f"{name}[{','.join(d)}] > target"
     found = {
         words: sorted((r for r in rows if usual(r, name)), key=lambda r: order[frozenset(r.databases)])
@@ -70,49 +70,15 @@ def database_ablation(
         | shared
         for words, subsets in found.items()
     ]
-    compare = beside and not others
     title = "Tokens by source" if others else "Contribution of each database"
     spec = {
         "title": f"{title}, {temperature_words(rows[0].temperature)}",
         "text": "Bar length: tokens per target forward pass, split into the target's own token and accepted draft "
         f"tokens by first source. Plain decoding has the first part only. {_RATIO}",
-        "hues": _hues(used, "published" if compare else None),
+        "hues": _hues(used),
         "columns": COLUMNS,
-        "groups": [*groups, _published_databases()] if compare else groups,
-        "source": study.words(beside=compare),
-    }
-    return _drawn(spec, dark)
-
-
-def database_orders(
-    data: Any, dark: bool = False, *, temperature: float | None = None, beside: bool = True, source: str = ""
-) -> go.Figure:
-    """Plot all three databases in each of the six orders; arguments as in :func:`database_ablation`."""
-    study = study_of(data, source)
-    rows = [
-        r
-        for r in _sourced(study.at(temperature))
-        if set(r.databases) == set(DATABASES) and r.method[:2] in DRAFTERS and "window" not in r.stack
-    ]
-    if not rows:
-        raise ValueError("no stack with all three databases was measured")
-    end = max(r.length for r in rows)
-    groups = []
-    for name, words in DRAFTERS.items():
-        some = [r for r in rows if r.method.startswith(name)]
-        some.sort(key=lambda r: [DATABASES.index(d) for d in r.databases])
-        lines = [supply_row(r, " → ".join(r.databases)) for r in some]
-        groups += [{"title": words, "rows": lines, "unit": _BY_SOURCE, "end": end}] if lines else []
-    groups += [_published_orders()] if beside else []
-    spec = {
-        "title": f"Database order, {temperature_words(rows[0].temperature)}",
-        "text": "The paper's order is most local first. hd stops at seven drafts, so earlier databases displace later "
-        "ones. db merges all drafts in one scored tree; each database distributes the probability left over by earlier "
-        "ones.",
-        "hues": _hues(rows),
-        "columns": COLUMNS,
-        "groups": [{**g, "what": "order"} for g in groups],
-        "source": study.words(beside),
+        "groups": groups,
+        "source": study.words(),
     }
     return _drawn(spec, dark)
 
@@ -196,7 +162,7 @@ def _parts(length: float, accepted: Mapping[str, float] | None) -> list[list[Any
 
 
 def _hues(rows: Sequence[Supply], *more: str | None) -> dict[str, Any]:
-    grey = {"any": "accepted drafts from baselines or several sources", "published": "published"}
+    grey = {"any": "accepted drafts from baselines or several sources"}
     names = {s for r in rows for s in r.accepted or {}} | {s for s in more if s is not None}
     found: dict[str, Any] = {"target": key_of("target") | {"label": "the target's own token", "shape": "pale"}}
     found |= {source: key_of(source) for source in in_order(names - grey.keys())}
@@ -215,24 +181,3 @@ def _named(rows: Sequence[Supply], stack: str) -> Supply:
         if stack in (row.stack, row.method):
             return row
     raise ValueError(f"'{stack}' was not measured: use one of {', '.join(r.method for r in rows)}")
-
-
-def _published_databases() -> dict[str, Any]:
-    rows = []
-    for p in published.SUBSETS:
-        ratio, ms = p.figures["acceptance_ratio"], p.figures["draft_ms"]
-        cells = ["–", percent(ratio), f"{1000 * ms:,.0f}"]
-        rows.append({"label": p.what, "parts": [["published", ratio, p.source]], "cells": cells})
-    unit = "tokens from multi-token rounds"
-    return {"title": _PUBLISHED, "unit": unit, "what": "databases", "end": 1.0, "rows": rows}
-
-
-def _published_orders() -> dict[str, Any]:
-    rows = []
-    for p in published.ORDERS:
-        shares = p.figures["shares"].items()
-        parts = [[s, v, f"{label(s)}: {percent(v)} of all tokens; {p.source}"] for s, v in shares]
-        cells = [f"{p.figures['speedup']:.2f} ×"]
-        rows.append({"label": p.what.replace(", ", " → "), "parts": parts, "cells": cells})
-    unit = "share of all tokens, by source"
-    return {"title": _PUBLISHED, "unit": unit, "end": 1.0, "rows": rows, "columns": ["speed-up"]}

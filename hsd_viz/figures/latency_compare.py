@@ -22,8 +22,8 @@ from hsd_viz.figures.latency_sources import (
 )
 from hsd_viz.figures.palette import HUES, family
 from hsd_viz.figures.style import Given, go, trace_of
-from hsd_viz.latency.mixture import MixedLaw, choose
-from hsd_viz.latency.select import Choice
+from hsd_viz.latency.law import Law
+from hsd_viz.latency.select import Choice, select
 from hsd_viz.stack import StackError, parse
 from hsd_viz.words import counted
 
@@ -66,12 +66,12 @@ def levels(trace: Given, basis: Any = None, dark: bool = False, *, source: str =
     ``basis`` the law uses this trace's acceptance and costs, so that differences are errors of the law.
     """
     trace = trace_of(trace)
-    if not trace.token_rows:
+    if not len(trace):
         raise ValueError("the trace has no emitted tokens")
     if basis is None:
         basis = Basis(estimate([trace]).calibration(), "estimated from this run")
     basis = basis_of(basis, source)
-    prediction = MixedLaw(basis.mixture).predict(trace.stack)
+    prediction = Law(basis.calibration).predict(trace.stack)
     models = {c.name for c in trace.call_rows if c.kind in ("verify", "draft")}
     uses = level_use(trace)
     total = sum(u.ms for u in uses)
@@ -95,7 +95,7 @@ def levels(trace: Given, basis: Any = None, dark: bool = False, *, source: str =
         ],
         "text": "A level's time: its calls (forward passes, look-ups; shown alone in the Acceptance tab) plus "
         "sampling, verification and bookkeeping in its rounds.",
-        "source": f"Measured in this trace ({counted(len(trace.token_rows), 'token')} on {machine_words(trace)}); "
+        "source": f"Measured in this trace ({counted(len(trace), 'token')} on {machine_words(trace)}); "
         f"predicted by the latency law; calibration {basis.source}.",
     }
     return compared(spec, dark)
@@ -104,8 +104,8 @@ def levels(trace: Given, basis: Any = None, dark: bool = False, *, source: str =
 def _from_basis(
     basis: Basis, measurements: Mapping[str, Measured | float], choice: Choice | None, rows: int
 ) -> dict[str, Any]:
-    choice = choice or choose(basis.mixture)
-    law = MixedLaw(basis.mixture)
+    choice = choice or select(basis.calibration)
+    law = Law(basis.calibration)
     found = {p.stack: p.ms_per_token for p in (*choice.ranked, choice.plain)}
     for stack in measurements:
         if stack not in found and (ms := _predicted(law, stack)) is not None:
@@ -159,7 +159,7 @@ def _plain(stacks: Iterable[str]) -> str | None:
     return None
 
 
-def _predicted(law: MixedLaw, stack: str) -> float | None:
+def _predicted(law: Law, stack: str) -> float | None:
     try:
         return law.predict(stack).ms_per_token
     except ValueError:

@@ -17,10 +17,10 @@ import numpy as np
 
 from hsd_viz.calibration.estimate import estimate
 from hsd_viz.calibration.timing import level_names, timings
+from hsd_viz.disk import read_limited
 from hsd_viz.engine.replay import bundled, load_bundled
 from hsd_viz.intervals import LEAST
 from hsd_viz.latency.inputs import Calibration, Edge, Tier
-from hsd_viz.latency.mixture import Mixture
 from hsd_viz.stack import parse
 from hsd_viz.trace import Trace
 from hsd_viz.words import counted
@@ -51,15 +51,13 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """A calibration, its provenance, and measured stacks on the same machine. ``kinds`` is the calibration by kind of
-    text (``None``: pooled). Stack predictions use :attr:`mixture`, as in ``hsd-viz plan``. ``temperature``, emitted
-    ``tokens`` and ``runs`` describe the decodes; ``None`` if unknown.
+    """A calibration, its provenance, and measured stacks on the same machine. ``temperature``, emitted ``tokens`` and
+    ``runs`` describe the decodes; ``None`` if unknown.
     """
 
     calibration: Calibration
     source: str
     measured: Mapping[str, Measured] = field(default_factory=dict)
-    kinds: Mixture | None = None
     temperature: float | None = None
     tokens: int | None = None
     runs: int | None = None
@@ -77,11 +75,6 @@ class Basis:
         runs = "one short run" if self.runs == 1 else counted(self.runs or 0, "short run")
         return f"Based on {counted(self.tokens, 'token')} of {runs}: the fastest stack may differ on other text."
 
-    @property
-    def mixture(self) -> Mixture:
-        """The calibration for stack predictions."""
-        return self.kinds or Mixture(self.calibration)
-
 
 def recorded() -> Basis:
     """Estimate a calibration from the bundled recordings of the usual temperature, without highly repetitive ones. They
@@ -94,8 +87,8 @@ def recorded() -> Basis:
     ]
     if not traces:
         raise ValueError("no recordings are installed: measure a calibration with 'hsd-viz plan'")
-    tokens = sum(len(t.token_rows) for t in traces)
-    repeated = sum(t.metrics()["repetition_share"] * len(t.token_rows) for t in traces) / tokens
+    tokens = sum(len(t) for t in traces)
+    repeated = sum(t.metrics()["repetition_share"] * len(t) for t in traces) / tokens
     prompts = counted(len({t.meta.get("prompt") for t in traces}), "prompt")
     words = (
         f"estimated from {len(traces)} short recorded runs of {prompts}, {temperature_words(TEMPERATURE)}, on "
@@ -106,9 +99,9 @@ def recorded() -> Basis:
 
 def of_run(trace: Trace) -> Basis:
     """Estimate a calibration from one run. Raises: ValueError: if it has no emitted tokens."""
-    if not trace.token_rows:
+    if not len(trace):
         raise ValueError("the trace has no emitted tokens")
-    about = f"{temperature_words(_temperature(trace))}, {counted(len(trace.token_rows), 'token')}"
+    about = f"{temperature_words(_temperature(trace))}, {counted(len(trace), 'token')}"
     speed = (trace.meta.get("plain") or {}).get("tokens_per_second")
     beside = " and from the plain run beside it" if speed else ""
     found = _estimated([trace], f"estimated from the run shown{beside} ({about} on {_machine_and_day(trace)})")
@@ -129,7 +122,7 @@ def _with_plain(basis: Basis, trace: Trace, ms: float) -> Basis:
 
 
 def _estimated(traces: Sequence[Trace], source: str) -> Basis:
-    about: dict[str, Any] = {"tokens": sum(len(t.token_rows) for t in traces), "runs": len(traces)}
+    about: dict[str, Any] = {"tokens": sum(len(t) for t in traces), "runs": len(traces)}
     about["temperature"] = _temperature(traces[0])
     return Basis(estimate(traces).calibration(), source, measured(traces), **about)
 
@@ -167,21 +160,18 @@ def basis_of(given: Basis | Calibration | Mapping[str, Any] | str | Path, source
         return Basis(given, source or "as given")
     if isinstance(given, str | Path):
         data = read_json(given)
-        kept = isinstance(data, Mapping) and "pooled" in data  # it names its own provenance
+        kept = isinstance(data, Mapping) and "identity" in data  # it names its own provenance
         return basis_of(data, source or ("" if kept else f"read from {Path(given).name}"))
     if not isinstance(given, Mapping):
         raise ValueError(f"expected a calibration, its JSON data or the path of its file, not {type(given).__name__}")
-    if "pooled" in given:  # as ``hsd-viz plan`` keeps it on disk
-        found = Mixture.from_dict({"parts": [], **given})
-        several = len(found.parts) > 1
-        words = source or f"measured on {_kept_words(given, len(found.parts))}"
+    if "identity" in given:  # as ``hsd-viz plan`` keeps it on disk
+        found = Calibration.from_dict(given.get("calibration"))
+        words = source or f"measured on {_kept_words(given)}"
         temperature = ((given.get("identity") or {}).get("sampling") or {}).get("temperature")
         texts = given.get("texts") or {}
         runs, new = texts.get("prompts"), texts.get("max_new_tokens")
         tokens = runs * new if runs and new else None
-        return Basis(
-            found.pooled, words, kinds=found if several else None, temperature=temperature, tokens=tokens, runs=runs
-        )
+        return Basis(found, words, temperature=temperature, tokens=tokens, runs=runs)
     data = given
     if "hierarchies" in given:
         data = given.get("calibration") or {}
@@ -192,28 +182,27 @@ def basis_of(given: Basis | Calibration | Mapping[str, Any] | str | Path, source
     return Basis(Calibration.from_dict(data), words, plan_measured(given))
 
 
-def _kept_words(kept: Mapping[str, Any], groups: int) -> str:
-    """Return the provenance of a stored calibration; ``groups`` is its number of text groups."""
+def _kept_words(kept: Mapping[str, Any]) -> str:
+    """Return the provenance of a stored calibration."""
     who, texts = kept.get("identity") or {}, kept.get("texts") or {}
     temperature = (who.get("sampling") or {}).get("temperature")
     drawn = None if temperature is None else temperature_words(temperature)
     day = None if kept.get("created") is None else datetime.fromtimestamp(kept["created"], UTC).date().isoformat()
     place = _joined(who.get("device_name"), who, drawn, day) or "an unknown machine"
-    how = f"in {groups} groups by acceptance" if groups > 1 else "pooled"
     each = f", {counted(texts['max_new_tokens'], 'token')} each" if "max_new_tokens" in texts else ""
     if not {"prompts", "suite"} <= set(texts):
         return place
-    return f"{place} ({counted(texts['prompts'], 'prompt')} of {texts['suite']}{each}, {how})"
+    return f"{place} ({counted(texts['prompts'], 'prompt')} of {texts['suite']}{each})"
 
 
 def read_json(path: str | Path) -> Any:
     """Read a JSON file. Raises: ValueError: if it cannot be read."""
     try:
-        return json.loads(Path(path).expanduser().read_text(encoding="utf-8"))
+        return json.loads(read_limited(Path(path).expanduser()))
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror or error}") from None
-    except ValueError:
-        raise ValueError(f"{path} is not JSON: use the output of 'hsd-viz plan --json'") from None
+    except (ValueError, RecursionError):
+        raise ValueError(f"{path} is not JSON of at most 8 MiB: use the output of 'hsd-viz plan --json'") from None
 
 
 def plan_measured(plan: Mapping[str, Any]) -> dict[str, Measured]:
@@ -305,7 +294,7 @@ def level_use(trace: Trace) -> tuple[LevelUse, ...]:
     prefill. A level has the time of its forward passes; a verifier also has the time of its rounds without a call below
     it.
     """
-    tokens = len(trace.token_rows)
+    tokens = len(trace)
     if not tokens:
         return ()
     names = level_names(trace)
@@ -336,7 +325,7 @@ def level_use(trace: Trace) -> tuple[LevelUse, ...]:
 def rate(edge: Edge, lookahead: int = USUAL) -> float:
     """Return conditional acceptance (accepted / examined) of drafts of ``lookahead`` tokens from a measured curve."""
     curve = edge.curve(lookahead)
-    return float(curve[1:].sum() / curve[:-1].sum())
+    return sum(curve[1:]) / sum(curve[:-1])
 
 
 def tier_rate(tier: Tier) -> float:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from hsd_viz.stack import DATABASES
 
-BASELINES = ("lookup", "sam", "suffix", "recycling", "retrieval", "ngram-cache", "ngram-mod", "hd", "lookahead")
+BASELINES = ("lookup", "sam", "suffix", "recycling", "retrieval", "ngram-cache", "hd")
 #: Strength of a token's background tint in each theme.
 TINT = 0.10
 

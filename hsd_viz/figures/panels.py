@@ -308,7 +308,7 @@ def saved_alone(trace: Trace, results: list[Alone], budget: int) -> Panel:
     )
     tokens = max((r.replayed.tokens for r in done), default=0)
     foot = (
-        f"Replayed: {tokens} of {counted(len(trace.token_rows), 'token')}, databases in the paper's order, cost "
+        f"Replayed: {tokens} of {counted(len(trace), 'token')}, databases in the paper's order, cost "
         "stopping off. A run skips drafts whose expected gain is below their cost, so it needs more forward passes "
         "than its replay."
     )

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hsd_viz.disk import write_whole
+from hsd_viz.words import first_line
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -103,8 +104,8 @@ def _run(page: str, folder: str, *flags: str) -> str:
 
 def save(figure: go.Figure, path: str | Path, *, width: int = 900, scale: float = 2.0) -> Path:
     """Write a figure as ``.html`` (offline, interactive), ``.svg`` or ``.png`` and return the path. SVG and PNG need
-    Chromium or Chrome (``$BROWSER_PATH`` names another one). ``width`` is in CSS pixels. Raises: ValueError: for
-    another ending. RuntimeError: without a browser.
+    kaleido and Chromium or Chrome (``$BROWSER_PATH`` names another one). ``width`` is in CSS pixels. Raises:
+    ValueError: for another ending. RuntimeError: without kaleido or a browser.
     """
     path = Path(path).expanduser()
     ending = checked_ending(path)
@@ -113,11 +114,11 @@ def save(figure: go.Figure, path: str | Path, *, width: int = 900, scale: float 
         write_whole(path, figure.to_html(include_plotlyjs=True, config=CONFIG))
         return path
     chromium()
-    page = _page(figure, width, height)
-    if ending == ".png":
-        write_whole(path, screenshot(page, width, height, scale))
-    else:
-        write_whole(path, result(page, width))
+    os.environ.setdefault("BROWSER_PATH", chromium())
+    try:
+        write_whole(path, figure.to_image(ending[1:], width=width, height=height, scale=scale))
+    except ValueError as error:  # plotly's message where kaleido is missing
+        raise RuntimeError(f"{first_line(error)}: pip install 'hsd-viz[pictures]', or save as .html") from None
     return path
 
 
@@ -127,20 +128,3 @@ def checked_ending(path: Path) -> str:
     if ending not in (".html", ".svg", ".png"):
         raise ValueError(f"{path.name} has no known ending: use .html, .svg or .png")
     return ending
-
-
-def _page(figure: go.Figure, width: int, height: int) -> str:
-    """Return a page with the figure at the top left, and its SVG as the result."""
-    import plotly.io as pio
-
-    content = pio.to_json(figure).replace("</", "<\\/")
-    page = figure.layout.template.layout.paper_bgcolor or "#ffffff"
-    draw = f"""const figure = {content}; figure.layout.width = {width}; figure.layout.height = {height};
-const at = document.getElementById("figure");
-Plotly.newPlot(at, figure.data, figure.layout, {{staticPlot: true}})
-  .then(() => Plotly.toImage(at, {{format: "svg", width: {width}, height: {height}, imageDataOnly: true}}))
-  .then((svg) => {{ document.getElementById("result").textContent = svg; }});"""
-    style = f"<style>body{{margin:0;background:{page}}}#result{{display:none}}</style>"
-    head = f'<!doctype html><html><head><meta charset="utf-8">{style}</head>'
-    scripts = "".join(f'<script type="module">{text}</script>' for text in (script(library_of(figure)), draw))
-    return f'{head}<body><div id="figure"></div><pre id="result"></pre>{scripts}</body></html>'

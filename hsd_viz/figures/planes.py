@@ -15,7 +15,7 @@ SHAPES = {
     "plain": ("circle", 10, True),
     "there": ("square", 11, True),
     "best": ("star", 16, False),
-    "affine": ("diamond", 24, True),
+    "shortest path": ("diamond", 24, True),
     "measured": ("circle", 11, True),
     "here": ("circle-cross", 18, True),
     "model": ("square", 11, False),
@@ -23,7 +23,7 @@ SHAPES = {
 #: Names of the marks of a heat map.
 MARKS = {
     "best": "predicted minimum",
-    "affine": "quick selection (affine form)",
+    "shortest path": "polynomial selection",
     "measured": "measured, in ms",
     "here": "your setting",
     "model": "a calibrated model",
@@ -33,6 +33,10 @@ WIDE, HIGH = 640.0, 300.0
 #: Pixels between the lines of a column of labels, and of the height of a figure.
 LINE, HEIGHT = 14, 460
 HOVER = "%{customdata}<extra></extra>"
+
+
+#: A label beside its point.
+BESIDE = {"xanchor": "left", "xshift": 11}
 
 
 def axis(label: str, low: float, high: float, ticks: Sequence[float], words: Callable = str) -> dict[str, Any]:
@@ -47,13 +51,8 @@ def mark(x: float, y: float, kind: str, text: str = "", words: str = "") -> dict
 
 def plane(spec: Mapping[str, Any], dark: bool = False) -> go.Figure:
     """Return points by kind, lines and curves of equal value; ``spec`` is that of a plane or a curve figure."""
-    _, muted, _, page, accent, _ = INKS[dark]
+    _, muted, _, _, accent, _ = INKS[dark]
     names, data = dict(spec.get("legend", ())), []
-    if spec.get("isos"):
-        rows = [point for iso in spec["isos"] for point in (*iso["points"], (None, None))]
-        xs, ys = zip(*rows, strict=True)
-        line = {"color": muted, "width": 1, "dash": "dot"}
-        data.append(go.Scatter(x=xs, y=ys, mode="lines", line=line, name=names["iso"], hoverinfo="skip"))
     for curve in spec.get("lines", ()):
         xs, ys = zip(*curve["points"], strict=True)
         colour = accent if curve["kind"] in ("strong", "law") else muted
@@ -68,12 +67,8 @@ def plane(spec: Mapping[str, Any], dark: bool = False) -> go.Figure:
     data += marks(spec.get("points") or spec.get("marks") or (), names, dark)
     shown_names = [trace.name for trace in data if trace.showlegend is not False]
     fig, below = _figure(data, _words(spec), spec, dark), legend_room(shown_names)
-    for point, place in labels(spec.get("points", ()), spec["x"], spec["y"], bool(spec.get("aligned"))):
-        _write(fig, spec, point["x"], point["y"], point["label"], place)
-    for iso in spec.get("isos", ()):
-        x, y = iso["points"][min(2, len(iso["points"]) - 1)]
-        font = {"size": 11, "color": muted}
-        _write(fig, spec, x, y, iso["label"], {"xanchor": "left", "font": font, "bgcolor": page, "borderpad": 1})
+    for point in spec.get("points", ()):
+        _write(fig, spec, point["x"], point["y"], point["label"], BESIDE)
     return fig.update_layout(margin={"b": below, "r": 130 if spec.get("aligned") else 16}, hovermode="closest")
 
 
@@ -95,9 +90,8 @@ def heat(spec: Mapping[str, Any], dark: bool = False) -> go.Figure:
     fig.update_xaxes(showgrid=False).update_yaxes(showgrid=False)
     for region in spec.get("regions", ()):
         _write(fig, spec, region["x"], region["y"], region["text"], {"font": {"weight": 650}})
-    named = [{**mark, "label": mark["text"]} for mark in spec["marks"]]
-    for mark, place in labels(named, spec["x"], spec["y"], False):
-        _write(fig, spec, mark["x"], mark["y"], mark["label"], {**place, "bgcolor": page, "borderpad": 1})
+    for mark in spec["marks"]:
+        _write(fig, spec, mark["x"], mark["y"], mark["text"], {**BESIDE, "bgcolor": page, "borderpad": 1})
     return fig.update_layout(margin={"b": below, "r": 16})
 
 
@@ -120,9 +114,9 @@ def marks(points: Sequence[Mapping[str, Any]], names: Mapping[str, str], dark: b
             continue
         symbol, size, hollow = SHAPES[kind]
         colour = accent if kind in ("strong", "second") else muted if kind in ("plain", "there") else ink
-        fill = page if hollow and kind != "affine" else colour
+        fill = page if hollow and kind != "shortest path" else colour
         marker = {"symbol": symbol, "size": size, "color": fill, "line": {"color": colour, "width": 2}}
-        if kind in ("affine", "here"):
+        if kind in ("shortest path", "here"):
             marker |= {"symbol": f"{symbol}-open", "color": ink}
         elif not hollow:
             marker["line"] = {"color": page, "width": 1.5}
@@ -140,49 +134,10 @@ def axes(spec: Mapping[str, Any]) -> dict[str, Any]:
         axis = spec[name]
         low, high = axis["range"]
         ticks = [(at, words) for at, words in axis["ticks"] if low <= at <= high]
-        end = {"range": [low, high]}
-        if axis.get("log"):
-            end = {"range": [math.log10(low), math.log10(high)], "type": "log"}
         values = {"tickvals": [at for at, _ in ticks], "ticktext": [words for _, words in ticks]}
-        found[f"{name}axis"] = {"title": {"text": plain(axis["label"])}, **end, **values, "zeroline": False}
+        shown = {"title": {"text": plain(axis["label"])}, "range": [low, high], "zeroline": False}
+        found[f"{name}axis"] = shown | values
     return found
-
-
-def labels(points: Sequence[Mapping[str, Any]], x: Mapping, y: Mapping, aligned: bool) -> list[tuple[Any, dict]]:
-    """Place the labels of points beside them, where they cover least; ``aligned``: all to the right, apart."""
-    spots = [(p, _pixel(p["x"], x) * WIDE, (1 - _pixel(p["y"], y)) * HIGH) for p in points]
-    taken = [(px - 8, py - 8, px + 8, py + 8) for _, px, py in spots]
-    spots = [spot for spot in spots if spot[0]["label"]]
-    if aligned:
-        return _column(spots)
-    found = []
-    for point, px, py in sorted(spots, key=lambda s: -s[1]):
-        wide = 6.6 * len(point["label"])
-        options = [
-            ((px + 11, py - 8, px + 11 + wide, py + 8), {"xanchor": "left", "xshift": 11}),
-            ((px - 11 - wide, py - 8, px - 11, py + 8), {"xanchor": "right", "xshift": -11}),
-            ((px - wide / 2, py - 25, px + wide / 2, py - 10), {"yanchor": "bottom", "yshift": 9}),
-            ((px - wide / 2, py + 10, px + wide / 2, py + 25), {"yanchor": "top", "yshift": -9}),
-        ]
-        cost = lambda option: sum(_overlap(option[0], other) for other in taken) + _outside(option[0])
-        box, place = min(options, key=cost)
-        taken.append(box)
-        found.append((point, place))
-    return found
-
-
-def _column(spots: Sequence[tuple[Any, float, float]]) -> list[tuple[Any, dict]]:
-    """Place labels right of their points, one below the other without overlap, about within the plot."""
-    spots = sorted(spots, key=lambda spot: spot[2])
-    places: list[float] = []
-    for _, _, py in spots:
-        places.append(max(py, places[-1] + LINE if places else py))
-    for k in reversed(range(len(places))):
-        places[k] = min(places[k], HIGH + 3 * LINE if k + 1 == len(places) else places[k + 1] - LINE)
-    return [
-        (point, {"xanchor": "left", "xshift": 12, "yshift": round(py - at)})
-        for (point, _, py), at in zip(spots, places, strict=True)
-    ]
 
 
 def round_step(least: float) -> float:
@@ -236,23 +191,8 @@ def _contours(cells: Mapping[str, Any], contours: Mapping[str, Any], line: Mappi
 
 
 def _write(fig: go.Figure, spec: Mapping[str, Any], x: float, y: float, text: str, place: Mapping[str, Any]) -> None:
-    at = {"x": math.log10(x) if spec["x"].get("log") else x, "y": math.log10(y) if spec["y"].get("log") else y}
-    fig.add_annotation(text=plain(text), showarrow=False, **at, **place)
-
-
-def _pixel(value: float, axis: Mapping[str, Any]) -> float:
-    """Return the place of a value on its axis, from 0 to 1."""
-    of = math.log if axis.get("log") else float
-    low, high = map(of, axis["range"])
-    return (of(value) - low) / (high - low)
-
-
-def _overlap(a: tuple, b: tuple) -> float:
-    return max(0.0, min(a[2], b[2]) - max(a[0], b[0])) * max(0.0, min(a[3], b[3]) - max(a[1], b[1]))
-
-
-def _outside(box: tuple) -> float:
-    return 1000 * (max(0.0, -box[0]) + max(0.0, box[2] - WIDE) + max(0.0, -box[1]) + max(0.0, box[3] - HIGH))
+    if text:
+        fig.add_annotation(text=plain(text), showarrow=False, x=x, y=y, **place)
 
 
 def _words(spec: Mapping[str, Any]) -> str:

@@ -28,7 +28,7 @@ def by_source(trace: Given, dark: bool = False) -> go.Figure:
     """Plot emitted tokens by source."""
     trace = trace_of(trace)
     rows = sorted(trace.metrics()["emitted_by_source"].items(), key=lambda row: row[1])
-    total = max(1, len(trace.token_rows))
+    total = max(1, len(trace))
     bar = _bars([label(source) for source, _ in rows], [n for _, n in rows], "%{x} tokens")
     bar.update(marker_color=[ink(s, dark) for s, _ in rows], text=[f"{n} ({n / total:.0%})" for _, n in rows])
     words = ", ".join(f"{label(source)} {n} ({n / total:.0%})" for source, n in reversed(rows))
@@ -179,7 +179,7 @@ def drafters_alone(trace: Given, dark: bool = False, *, budget: int = BUDGETS[-1
     is the maximum number of draft tokens per round.
     """
     trace = trace_of(trace)
-    if not trace.token_rows:
+    if not len(trace):
         raise ValueError("the trace has no emitted tokens")
     return panel(panels.saved_alone(trace, alone(trace, available_databases(trace), budget), budget), dark)
 

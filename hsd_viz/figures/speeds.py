@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hsd_viz.bench.report import Report, read_report
 from hsd_viz.bench.verdict import COLOURS, kinds_of, speed_bars, speed_words, warnings
+from hsd_viz.disk import read_limited
 from hsd_viz.figures.bars import beside, nothing, spread, stacked
 from hsd_viz.figures.palette import ink
 from hsd_viz.figures.style import INKS, TWINS, figure, go
@@ -75,7 +76,7 @@ def report_of(given: Report | Mapping[str, Any] | str | Path) -> Report:
         return given
     if isinstance(given, str | Path):
         try:
-            return read_report(Path(given).expanduser().read_text(encoding="utf-8"), str(given))
+            return read_report(read_limited(Path(given).expanduser()), str(given))
         except OSError as error:
             raise ValueError(f"{given} cannot be read: {error.strerror or error}") from None
     return read_report(json.dumps(given), "the data")

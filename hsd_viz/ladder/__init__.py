@@ -1,23 +1,16 @@
 """The shipped ladder: three small language models of one family with one tokenizer.
 
-``load`` (use the models), ``tokenizer``, ``variants`` (models at any cost, and self-drafts); ``training`` contains
-everything that makes the models. Names below load on first use; importing the package imports nothing else.
+``load`` uses the models; ``training/`` in a checkout makes them.
+Names below load on first use; importing the package imports nothing else.
 """
 
 from importlib import import_module
 from typing import Any
 
-_MODULES = {
-    "collect": "training.corpus", "train_files": "training.corpus", "heldout_files": "training.corpus",
-    "info": "load", "load_model": "load", "load_tokenizer": "load", "model_path": "load", "names": "load",
-    "weights_hash": "load",
-    "train_ladder": "training.train", "evaluate_ladder": "training.evaluation", "write_card": "training.card",
-}  # fmt: skip
-
-__all__ = sorted(_MODULES)
+__all__ = ["info", "load_model", "load_tokenizer", "model_path", "names", "weights_hash"]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    return getattr(import_module(f"{__name__}.load"), name)

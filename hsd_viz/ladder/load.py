@@ -7,6 +7,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hsd_viz.native.weights import read_tensors, tensor_names, widened
+
 if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
@@ -53,6 +55,13 @@ def weights_hash(path: str | Path) -> str:
     return digest.hexdigest()[:12]
 
 
+def is_rounded(directory: str | Path) -> bool:
+    """Return whether a checkpoint's matrices are 8-bit numbers with scales, as those of the shipped models."""
+    return (Path(directory) / "config.json").exists() and any(
+        name.endswith(".scale") for name in tensor_names(directory)
+    )
+
+
 def load_tokenizer(directory: str | Path | None = None) -> PreTrainedTokenizerFast:
     """Return the tokenizer of a checkpoint directory, by default of the shipped target. It neither normalizes text nor
     adds tokens; ``decode(ids, clean_up_tokenization_spaces=False)`` returns exactly the encoded text.
@@ -67,10 +76,11 @@ def load_tokenizer(directory: str | Path | None = None) -> PreTrainedTokenizerFa
 
 def load_model(name: str, device: str = "cpu", dtype: str | torch.dtype = "float32") -> PreTrainedModel:
     """Load a shipped model by name, or any Hugging Face checkpoint directory, as a causal language model in eval mode.
-    Raises: ValueError: if the model or the data type is unknown.
+    Matrices of 8-bit numbers are widened: the same weights in floats. Raises: ValueError: if the model or the data type
+    is unknown.
     """
     import torch
-    from transformers import AutoModelForCausalLM
+    from transformers import AutoConfig, AutoModelForCausalLM, GenerationConfig
 
     path = model_path(name) if name in NAMES else Path(name)
     if not (path / "config.json").exists():
@@ -79,7 +89,14 @@ def load_model(name: str, device: str = "cpu", dtype: str | torch.dtype = "float
         if dtype not in _DTYPES:
             raise ValueError(f"unknown dtype {dtype!r}: choose from {', '.join(_DTYPES)}")
         dtype = getattr(torch, dtype)
-    model = AutoModelForCausalLM.from_pretrained(str(path), dtype=dtype, local_files_only=True)
+    if not is_rounded(path):
+        return AutoModelForCausalLM.from_pretrained(str(path), dtype=dtype, local_files_only=True).to(device).eval()
+    config = AutoConfig.from_pretrained(str(path), local_files_only=True)
+    model = AutoModelForCausalLM.from_config(config, dtype=dtype)
+    model.load_state_dict(
+        {name: torch.tensor(tensor) for name, tensor in widened(read_tensors(path)).items()}, strict=False
+    )
+    model.generation_config = GenerationConfig.from_pretrained(str(path))
     return model.to(device).eval()
 
 

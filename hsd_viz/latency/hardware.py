@@ -1,32 +1,306 @@
-"""Step times of models on graphics cards, estimated from published memory bandwidth; nothing is measured here.
+"""Step times of models on machines that are not at hand, from published figures; nothing is measured here.
 
-At batch size 1 a forward pass reads every weight once, so that a step takes at least bytes of weights / bandwidth.
-Weights have 2 bytes per parameter (bfloat16); KV cache, launches and arithmetic are left out, so that verifying a few
-tokens is free. Bandwidths are those of NVIDIA's data sheets: H200 (4.8 TB/s), H100 SXM (3.35 TB/s), A100 80GB SXM
-(2,039 GB/s) and GeForce RTX 4090 (1,008 GB/s).
+A forward pass of ``batch`` sequences that feeds m tokens of each takes
+
+    max(bytes / (bandwidth · η_b), FLOPs / (peak · η_f)) + layers · (fixed + all-reduce) + one fixed part,
+
+with bytes = the weights that are touched and the KV cache of the batch, FLOPs = 2 per touched parameter and token and
+those of attention, all divided by the number of GPUs. Of E experts of which each token uses k, T tokens touch
+E (1 - (1 - k/E)^T), as if tokens chose independently. The efficiencies are fitted on published decode speeds
+(:data:`PUBLISHED`), or on two measured step times (:func:`fitted`). What the model leaves out: activations, the
+scheduler of an engine, sampling, prefill.
 """
 
 from __future__ import annotations
 
-#: Bytes per second.
-BANDWIDTH = {"H200": 4.8e12, "H100 SXM": 3.35e12, "A100 80GB SXM": 2.04e12, "RTX 4090": 1.01e12}
-BYTES_PER_PARAMETER = 2
-#: Parameters of the target and of its draft models, the largest first, in billions.
-MODELS = (8, 3, 1)
+import difflib
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from hsd_viz.latency.inputs import LevelCost
+from hsd_viz.words import check_range
+
+Kind = Literal["measured", "published", "assumed"]
+
+#: Bytes per weight, scales of quantised groups of 32 included, and per element of the KV cache.
+WEIGHTS = {"fp32": 4.0, "fp16": 2.0, "bf16": 2.0, "fp8": 1.0, "int8": 1.0, "int4": 0.5625}
+CACHES = {"fp16": 2.0, "bf16": 2.0, "fp8": 1.0}
+#: Share of the memory that weights and KV cache may take.
+USABLE = 0.9
 
 
-def step_ms(billions: float, gpu: str) -> float:
-    """Return the estimated milliseconds of a forward pass. Raises: ValueError: if the card is unknown."""
-    if gpu not in BANDWIDTH:
-        raise ValueError(f"no bandwidth is known for {gpu!r}: use {', '.join(BANDWIDTH)}")
-    return 1e3 * billions * 1e9 * BYTES_PER_PARAMETER / BANDWIDTH[gpu]
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """A card: bytes/s, dense FLOP/s with 16 and with 8 bits, bytes of memory; of the maker's data sheet."""
+
+    name: str
+    bandwidth: float
+    flops: float
+    flops8: float
+    memory: float
 
 
-def source(gpu: str, sizes: tuple[float, ...]) -> str:
-    """Return where the step times of models of these sizes come from, target first."""
-    steps = ", ".join(f"{size:g}B {step_ms(size, gpu):.2f} ms" for size in sizes)
-    return (
-        f"Estimated from published bandwidth, not measured: {gpu} with {BANDWIDTH[gpu] / 1e12:g} TB/s, "
-        f"{BYTES_PER_PARAMETER} bytes per parameter; per step {steps}. Verifying is taken as free, and acceptance "
-        "is not that of these models."
+def _gpu(name: str, gigabytes_per_second: float, teraflops: float, teraflops8: float, gigabytes: float) -> Gpu:
+    return Gpu(name, gigabytes_per_second * 1e9, teraflops * 1e12, teraflops8 * 1e12, gigabytes * 1e9)
+
+
+GPUS = {
+    gpu.name: gpu
+    for gpu in (
+        _gpu("A100 SXM", 2039, 312, 624, 80),
+        _gpu("H100 SXM", 3350, 989, 1979, 80),
+        _gpu("H100 PCIe", 2000, 756, 1513, 80),
+        _gpu("H200", 4800, 989, 1979, 141),
+        _gpu("B200", 8000, 2250, 4500, 180),
+        _gpu("MI300X", 5300, 1307, 2614, 192),
+        _gpu("L40S", 864, 362, 733, 48),
+        _gpu("L4", 300, 121, 242, 24),
+        _gpu("A10", 600, 125, 250, 24),
+        _gpu("RTX 3090", 936, 71, 142, 24),
+        _gpu("RTX 4090", 1008, 165, 330, 24),
+        _gpu("RTX 5090", 1792, 210, 419, 32),
     )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A Llama-shaped decoder, as its ``config.json`` states it. ``experts`` of width ``intermediate``, ``used`` of them
+    per token; 0: dense. ``shared`` is the width of an expert that every token uses.
+    """
+
+    name: str
+    layers: int
+    hidden: int
+    heads: int
+    kv_heads: int
+    intermediate: int
+    vocabulary: int
+    head_dim: int = 0
+    tied: bool = False
+    experts: int = 0
+    used: int = 0
+    shared: int = 0
+
+    @property
+    def width(self) -> int:
+        return self.head_dim or self.hidden // self.heads
+
+    @property
+    def attention(self) -> int:
+        """Parameters of the attention of one layer."""
+        return self.hidden * self.width * (2 * self.heads + 2 * self.kv_heads)
+
+    @property
+    def parameters(self) -> int:
+        """All parameters."""
+        mlp = 3 * self.hidden * (self.intermediate * max(1, self.experts) + self.shared)
+        return self.layers * (self.attention + mlp) + self.vocabulary * self.hidden * (1 if self.tied else 2)
+
+    def touched(self, tokens: float) -> float:
+        """Return the parameters that a forward pass over ``tokens`` tokens reads, without the embedding."""
+        read = 1.0 if not self.experts else self.experts * (1 - (1 - self.used / self.experts) ** tokens)
+        mlp = 3 * self.hidden * (self.intermediate * read + self.shared)
+        return self.layers * (self.attention + mlp) + self.vocabulary * self.hidden
+
+    @property
+    def active(self) -> float:
+        """Parameters that one token uses."""
+        return self.touched(1)
+
+    @property
+    def cache(self) -> int:
+        """Elements of the KV cache per token."""
+        return 2 * self.layers * self.kv_heads * self.width
+
+
+MODELS = {
+    shape.name: shape
+    for shape in (
+        Shape("llama-1b", 16, 2048, 32, 8, 8192, 128256, 64, True),
+        Shape("llama-3b", 28, 3072, 24, 8, 8192, 128256, 128, True),
+        Shape("llama-8b", 32, 4096, 32, 8, 14336, 128256),
+        Shape("llama-70b", 80, 8192, 64, 8, 28672, 128256),
+        Shape("llama-405b", 126, 16384, 128, 8, 53248, 128256),
+        Shape("llama-2-7b", 32, 4096, 32, 32, 11008, 32000),
+        Shape("llama-2-13b", 40, 5120, 40, 40, 13824, 32000),
+        Shape("llama-2-70b", 80, 8192, 64, 8, 28672, 32000),
+        Shape("mixtral-8x7b", 32, 4096, 32, 8, 14336, 32000, experts=8, used=2),
+        Shape("qwen3-0.6b", 28, 1024, 16, 8, 3072, 151936, 128, True),
+        Shape("qwen3-1.7b", 28, 2048, 16, 8, 6144, 151936, 128, True),
+        Shape("qwen3-4b", 36, 2560, 32, 8, 9728, 151936, 128, True),
+        Shape("qwen3-8b", 36, 4096, 32, 8, 12288, 151936, 128),
+        Shape("qwen3-14b", 40, 5120, 40, 8, 17408, 151936, 128),
+        Shape("qwen3-32b", 64, 5120, 64, 8, 25600, 151936, 128),
+        Shape("qwen3-30b-a3b", 48, 2048, 32, 4, 768, 151936, 128, experts=128, used=8),
+        Shape("mistral-7b", 32, 4096, 32, 8, 14336, 32000),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Efficiency:
+    """What of the data sheet is reached: η_b by weight format, η_f, and fixed microseconds per layer, per layer with
+    more than one GPU (two all-reduces), and per step.
+    """
+
+    bandwidth: dict[str, float]
+    compute: float
+    layer_us: float
+    reduce_us: float
+    step_us: float
+    kind: Kind
+    source: str
+    #: Microseconds per fed token and billion parameters that it uses, added to the rest.
+    token_us: float = 0.0
+
+
+#: Fitted by ``python -m benchmarks.prediction`` on the Llama-2 rows of gpt-fast's README (A100, one sequence); the
+#: share of the peak FLOP/s, and formats that it does not have (as fp16), are assumed.
+PUBLISHED = Efficiency(
+    {"fp32": 0.825, "fp16": 0.825, "bf16": 0.825, "fp8": 0.825, "int8": 0.671, "int4": 0.516},
+    0.7, 47.4, 21.1, 0.0, "published", "fitted on gpt-fast's Llama-2 figures (A100)",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """``tp`` cards that share each model by tensor parallelism."""
+
+    gpu: Gpu
+    tp: int = 1
+    efficiency: Efficiency = PUBLISHED
+
+    def step_ms(
+        self, shape: Shape, *, tokens: int = 1, batch: int = 1, context: int = 0, weights: str = "bf16",
+        cache: str = "bf16",
+    ) -> float:  # fmt: skip
+        """Return the milliseconds of a forward pass that feeds ``tokens`` tokens of each of ``batch`` sequences with
+        ``context`` tokens cached.
+        """
+        fed, used = batch * tokens, self.efficiency
+        read = shape.touched(fed) * WEIGHTS[weights] / used.bandwidth[weights]
+        read += batch * (context + tokens) * shape.cache * CACHES[cache] / used.bandwidth["bf16"]
+        peak = self.gpu.flops8 if weights == "fp8" else self.gpu.flops
+        work = 2 * shape.active * fed + 4 * shape.layers * shape.heads * shape.width * fed * (context + tokens)
+        moving = max(read / self.gpu.bandwidth, work / (peak * used.compute)) / self.tp
+        fixed = shape.layers * (used.layer_us + (used.reduce_us if self.tp > 1 else 0.0)) + used.step_us
+        each = used.token_us * shape.active / 1e9 * fed / self.tp
+        return moving * 1e3 + (fixed + each) * 1e-3
+
+    def cost(self, shape: Shape, most: int = 64, **settings: Any) -> LevelCost:
+        """Return c(1), ..., c(``most``) for the law; ``settings`` are those of :meth:`step_ms`."""
+        return LevelCost(tuple(self.step_ms(shape, tokens=m, **settings) for m in range(1, most + 1)))
+
+    def memory_share(
+        self, shapes: tuple[Shape, ...], *, batch: int, context: int, weights: str = "bf16", cache: str = "bf16"
+    ) -> float:
+        """Return the share of the usable memory that weights and KV caches take; they fit up to 1."""
+        need = sum(s.parameters * WEIGHTS[weights] + batch * context * s.cache * CACHES[cache] for s in shapes)
+        return need / (self.tp * self.gpu.memory * USABLE)
+
+
+def fitted(machine: Machine, shape: Shape, one_ms: float, many_ms: float, many: int = 8, **settings: Any) -> Machine:
+    """Return the machine with the share of its bandwidth, and the time of each further token, that two measured step
+    times of ``shape`` imply: of 1 and of ``many`` tokens per sequence.
+
+    The published fixed part stays as far as the first time allows. Raises: ValueError: if a time is not positive, the
+    second is below the first, or the first is shorter than the data sheet allows.
+    """
+    if not 0 < one_ms <= many_ms:
+        raise ValueError(f"the step times {one_ms:g} and {many_ms:g} ms are not usable: the second must not be shorter")
+    sheet = replace(
+        machine.efficiency, bandwidth=dict.fromkeys(WEIGHTS, 1.0), compute=1.0, layer_us=0.0, reduce_us=0.0, step_us=0.0
+    )
+    least = replace(machine, efficiency=sheet).step_ms(shape, **settings)
+    if one_ms < least:
+        raise ValueError(
+            f"{one_ms:g} ms is shorter than the {least:.3g} ms that reading {shape.name} takes at the bandwidth of "
+            f"{machine.gpu.name}: check the model, --weights and --tp"
+        )
+    published, fed = machine.efficiency, settings.get("batch", 1)
+    bare = replace(published, layer_us=0.0, reduce_us=0.0, step_us=0.0)
+    moving = [replace(machine, efficiency=bare).step_ms(shape, tokens=m, **settings) for m in (1, many)]
+    growth = (many_ms - one_ms - (moving[1] - moving[0]) * one_ms / moving[0]) / (many - 1)
+    per_pass = min(max(0.0, growth), one_ms - least)
+    usual = machine.step_ms(shape, **settings) - moving[0]
+    rest = one_ms - per_pass
+    scale = max(rest / (moving[0] + usual), least / moving[0])
+    share = (rest - scale * moving[0]) / usual if usual else 0.0
+    used = replace(
+        published,
+        bandwidth={name: eta / scale for name, eta in published.bandwidth.items()},
+        token_us=per_pass / fed * 1e3 / (shape.active / 1e9) * machine.tp,
+        kind="measured",
+        source=f"fitted on {one_ms:g} and {many_ms:g} ms",
+        **{name: share * getattr(published, name) for name in ("layer_us", "reduce_us", "step_us")},
+    )
+    return replace(machine, efficiency=used)
+
+
+def gpu_of(
+    name: str, *, bandwidth: float | None = None, flops: float | None = None, memory: float | None = None
+) -> Gpu:
+    """Return a card by name (spelling and case do not matter), or of GB/s, TFLOP/s and GB. Raises: ValueError: if it
+    is unknown and not all three are given.
+    """
+    if bandwidth and flops and memory:
+        return _gpu(name or "custom", bandwidth, flops, 2 * flops, memory)
+    return _named(GPUS, name, "GPU", "or give --bandwidth, --flops and --gpu-memory")
+
+
+#: The most characters of a config.json that are read.
+MOST_CONFIG = 2**20
+
+
+def shape_of(name: str) -> Shape:
+    """Return a shipped shape by name, or that of a ``config.json`` (or its folder)."""
+    path = Path(name).expanduser()
+    if path.is_dir():
+        path /= "config.json"
+    if path.suffix == ".json" or "/" in name:
+        try:
+            with path.open(encoding="utf-8") as file:
+                data = json.loads(file.read(MOST_CONFIG))
+        except (OSError, ValueError, RecursionError) as error:
+            raise ValueError(f"{path} is not a readable config.json: {error}") from None
+        return shape_from(data, Path(name).stem if path.name != "config.json" else path.parent.name or "model")
+    return _named(MODELS, name, "model", "or give the path of a config.json")
+
+
+def shape_from(config: Any, name: str) -> Shape:
+    """Return the shape of a ``config.json``'s data. Raises: ValueError: if it is not a Llama-shaped decoder."""
+    config = config.get("text_config", config) if isinstance(config, dict) else {}
+    if "kv_lora_rank" in config or ("layer_types" in config and "linear_attention" in config["layer_types"]):
+        raise ValueError(f"{name} has latent or linear attention, whose cache and cost are not modelled")
+    try:
+        layers, hidden, heads = (config[key] for key in ("num_hidden_layers", "hidden_size", "num_attention_heads"))
+        experts = config.get("num_experts") or config.get("num_local_experts") or config.get("n_routed_experts") or 0
+        width = (experts and config.get("moe_intermediate_size")) or config["intermediate_size"]
+        shape = Shape(
+            name, layers, hidden, heads, config.get("num_key_value_heads") or heads, width, config["vocab_size"],
+            config.get("head_dim") or 0, bool(config.get("tie_word_embeddings")), experts,
+            config.get("num_experts_per_tok") or 0,
+            config.get("shared_expert_intermediate_size") or (config.get("n_shared_experts") or 0) * width,
+        )  # fmt: skip
+        for key in ("layers", "hidden", "heads", "kv_heads", "intermediate", "vocabulary"):
+            check_range(f"{key} of {name}", getattr(shape, key), 1, 10_000_000)
+        if experts and not 0 < shape.used <= experts:
+            raise ValueError(f"{name} has {experts} experts of which each token uses {shape.used}")
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"the config of {name} lacks {error}: it is not a decoder of a known shape") from None
+    return shape
+
+
+def _named(known: dict[str, Any], name: str, what: str, otherwise: str) -> Any:
+    plain = {"".join(c for c in key.lower() if c.isalnum()): key for key in known}
+    wanted = "".join(c for c in name.lower() if c.isalnum())
+    if wanted in plain:
+        return known[plain[wanted]]
+    starts = [key for text, key in plain.items() if text.startswith(wanted)] if wanted else []
+    if starts:
+        return known[starts[0]]
+    near = [plain[text] for text in difflib.get_close_matches(wanted, plain, 3, 0.4)]
+    raise ValueError(f"the {what} '{name}' is unknown: use {', '.join(near or known)}, {otherwise}")

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from math import inf
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from hsd_viz.serialize import Record
 
@@ -33,20 +31,20 @@ class LevelCost:
 
     def __post_init__(self) -> None:
         values = (*self.forward, *(self.draft or ()), self.overhead, self.draft_overhead)
-        if not self.forward or self.draft == () or not all(np.isfinite(v) and v >= 0 for v in values):
+        if not self.forward or self.draft == () or not all(0 <= v < inf for v in values):
             raise ValueError("a cost curve needs an entry for one token, and costs must be finite and not negative")
 
-    def verifying(self, fed: int) -> NDArray[Any]:
-        """Return c(m) for m = 0, ..., ``fed``, shape ``[fed + 1]``, without the overhead; entry 0 is 0 and not used."""
-        return _extended(self.forward, fed)
+    def verifying(self, fed: int) -> float:
+        """Return c(``fed``), without the overhead."""
+        return _at(self.forward, fed)
 
-    def drafting(self, fed: int) -> NDArray[Any]:
-        """Return the same for forward passes by which the model drafts alone."""
-        return _extended(self.draft or self.forward, fed)
+    def drafting(self, fed: int) -> float:
+        """Return the same for a forward pass by which the model drafts alone."""
+        return _at(self.draft or self.forward, fed)
 
     def alone(self, tokens: int) -> float:
         """Return the cost of drafting ``tokens`` tokens, one token fed at a time."""
-        return tokens * float(self.drafting(1)[1]) + self.draft_overhead
+        return tokens * self.drafting(1) + self.draft_overhead
 
     def scaled(self, by: float) -> LevelCost:
         """Return all costs multiplied by ``by``."""
@@ -79,19 +77,18 @@ class Edge:
                 "an acceptance curve must not rise and must stay from 1 to 0, and its tail must be from 0 to 1"
             )
 
-    def curve(self, n: int) -> NDArray[Any]:
-        """Return S(0), ..., S(n), shape ``[n + 1]``."""
-        known = np.array((1.0, *self.survival))[: n + 1]
-        return np.append(known, known[-1] * self.tail ** np.arange(1, n - len(known) + 2))
+    def curve(self, n: int) -> tuple[float, ...]:
+        """Return S(0), ..., S(n)."""
+        known = (1.0, *self.survival[:n])
+        return (*known, *(known[-1] * self.tail**k for k in range(1, n - len(known) + 2)))
 
     def tokens(self, n: int) -> float:
         """Return G(n) = 1 + S(1) + ... + S(n), the tokens that a round gains from a draft of ``n``."""
-        return float(self.curve(n).sum())
+        return sum(self.curve(n))
 
-    def stops(self, n: int) -> NDArray[Any]:
+    def stops(self, n: int) -> tuple[float, ...]:
         """Return P(k tokens of a draft of ``n`` are accepted), k = 0, ..., n."""
-        s = self.curve(n)
-        return np.append(s[:-1] - s[1:], s[-1])
+        return tuple(a - b for a, b in pairwise((*self.curve(n), 0.0)))
 
     def shifted(self, by: float) -> Edge:
         """Return the edge with every conditional acceptance S(k)/S(k-1) moved by ``by``, within [0, 1]."""
@@ -136,14 +133,15 @@ class Tier:
         new = min(1.0, max(0.0, rate + by))
         found: dict[tuple[int, int], float] = {}
         for m, a, chance in self.outcomes:
-            first, shares = a, np.ones(1)
+            first: int = a
+            shares: tuple[float, ...] = (1.0,)
             if new <= rate:
                 first, shares = 0, Edge(tail=new / rate if rate else 0.0).stops(a)
             elif a < m:
                 more = (new - rate) / (1 - rate)
-                shares = np.append(1.0 - more, more * Edge(tail=new).stops(m - a - 1))
+                shares = (1.0 - more, *(more * p for p in Edge(tail=new).stops(m - a - 1)))
             for k, share in enumerate(shares, start=first):
-                found[m, k] = found.get((m, k), 0.0) + chance * float(share)
+                found[m, k] = found.get((m, k), 0.0) + chance * share
         return Tier(tuple((m, a, c) for (m, a), c in sorted(found.items())))
 
     @property
@@ -151,16 +149,38 @@ class Tier:
         """Expected tokens gained by a round, the verifier's own included."""
         return 1.0 + sum(a * chance for _, a, chance in self.outcomes)
 
-    def drafted(self) -> NDArray[Any]:
+    def drafted(self) -> tuple[float, ...]:
         """Return P(m draft tokens), m = 0, 1, ..."""
         return self._distribution(0)
 
-    def accepted(self) -> NDArray[Any]:
+    def accepted(self) -> tuple[float, ...]:
         """Return P(k accepted), k = 0, 1, ..."""
         return self._distribution(1)
 
-    def _distribution(self, column: int) -> NDArray[Any]:
-        return np.bincount([o[column] for o in self.outcomes], weights=[o[2] for o in self.outcomes]).astype(float)
+    def _distribution(self, column: int) -> tuple[float, ...]:
+        pairs = [((m, a)[column], chance) for m, a, chance in self.outcomes]
+        found = [0.0] * (1 + max(n for n, _ in pairs))
+        for n, chance in pairs:
+            found[n] += chance
+        return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class OverDatabase:
+    """Acceptance of the tokens of a model over a database: ``taken`` is the probability that a token which the model
+    took from the database's draft is accepted by the model above, ``own`` that of the model's own token.
+    """
+
+    taken: float
+    own: float
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.taken <= 1 and 0 <= self.own <= 1):
+            raise ValueError("acceptance rates must be from 0 to 1")
+
+    def shifted(self, by: float) -> OverDatabase:
+        """Return both rates moved by ``by``, within [0, 1]."""
+        return OverDatabase(*(min(1.0, max(0.0, rate + by)) for rate in (self.taken, self.own)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +188,9 @@ class Calibration(Record):
     """Measured figures by name. ``models`` are names as in stacks, smallest first, the target last.
 
     ``costs`` has every model; ``edges`` the pairs (draft model, verifier) whose acceptance is known, ``tiers`` the
-    pairs (database as in a stack, verifier), ``lookups`` the costs of the databases (default: 0). The selector ignores
-    unknown pairs; the law raises ``ValueError`` for them.
+    pairs (database as in a stack, verifier), ``lookups`` the costs of the databases (default: 0), ``over`` acceptance
+    by (model over its database, verifier), as in ``("db > small", "target")`` (default: the pair's edge). The selector
+    ignores unknown pairs; the law raises ``ValueError`` for them.
     """
 
     models: tuple[str, ...]
@@ -177,6 +198,7 @@ class Calibration(Record):
     edges: Mapping[tuple[str, str], Edge]
     tiers: Mapping[tuple[str, str], Tier] = field(default_factory=dict)
     lookups: Mapping[str, LookupCost] = field(default_factory=dict)
+    over: Mapping[tuple[str, str], OverDatabase] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         missing = [m for m in self.models if m not in self.costs]
@@ -227,9 +249,11 @@ class Calibration(Record):
         )
 
 
-def _extended(curve: tuple[float, ...], fed: int) -> NDArray[Any]:
-    """Return 0 and the curve up to ``fed``; beyond its last entry it continues with its last step."""
+def _at(curve: tuple[float, ...], fed: int) -> float:
+    """Return a curve's value at ``fed`` >= 1 tokens; beyond its last entry it continues with its last step."""
+    beyond = fed - len(curve)
+    if beyond <= 0:
+        return curve[fed - 1]
     # A curve that falls at its end is noise: it continues flat.
     step = max(0.0, curve[-1] - curve[-2]) if len(curve) > 1 else 0.0
-    known = np.array((0.0, *curve))[: fed + 1]
-    return np.append(known, known[-1] + step * np.arange(1, fed - len(known) + 2))
+    return curve[-1] + step * beyond

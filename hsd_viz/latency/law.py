@@ -1,101 +1,234 @@
-"""Expected latency of a stack, in scalars: the law that predictions and selection evaluate in vectorised form.
+"""Expected latency of a stack: one law, over measured cost curves and measured survival.
 
 Level i proposes at least γ_i tokens, overshoot kept. N_i is the number of tokens that one call of level i returns, R_i
 the number that one of its rounds gains (the accepted tokens and one of its own), S_i(k) the probability that the first
-k tokens of a draft of level i - 1 are all accepted, and c_i the cost of a forward pass:
+k tokens of a draft of level i - 1 are all accepted, and c_i(m) the cost of a forward pass that feeds m tokens:
 
 - N_0 = γ_0: the lowest model drafts one token at a time;
 - P(R_i > k) = S_i(k) P(N_{i-1} ≥ k): a round verifies a draft of N_{i-1} tokens in one forward pass;
 - N_i is the first partial sum of independent copies of R_i that is at least γ_i;
-- ℓ_0 = c_0 and, by Wald's identity, ℓ_i = (E[N_{i-1}] ℓ_{i-1} + c_i) / E[R_i] is the cost per token of level i.
+- ℓ_0 = c_0 and, by Wald's identity, ℓ_i = (E[N_{i-1}] ℓ_{i-1} + F_i D_{i-1} + E[c_i(N_{i-1} + 1)]) / E[R_i] is the
+  cost per token of level i.
 
-Assumed: tokens are accepted independently of each other and of the text, forward passes run one after the other, the
-text is long, and a forward pass costs the same for any number of tokens. :mod:`hsd_viz.latency.vectorised` evaluates
-the same law (distributions in :mod:`~hsd_viz.latency.recursion`) over cost curves c_i(tokens fed) and over many
-settings at a time; the tests compare the two. Hierarchies of models with a closed form for their latency are from
-Globerson et al. 2025 (arXiv 2510.19705); this derivation is the project's own.
+F_i D_{i-1} is the cost of catching up: after a draft that was accepted completely (probability F_i), the level below
+has not fed its last token, and its next forward pass feeds one token more, which costs D_{i-1} more.
+
+A database as level 0 proposes drafts of random length once per round; its acceptance is a measured joint distribution
+(:class:`~hsd_viz.latency.inputs.Tier`). The tokens that the model above took from the database survive the next
+verification far more often than that model's own, and come in long drafts: there S_2 is not one curve, and
+P(R_2 > k) follows from two rates (:class:`~hsd_viz.latency.inputs.OverDatabase`) along the rounds of the call.
+
+Assumed: tokens are accepted independently of earlier rounds, forward passes run one after the other, and the text is
+long (no prefill, no last round). A backlog of more than two tokens, which takes full acceptance at two levels at once,
+is counted as two. Hierarchies of models with a closed form for their latency are from Globerson et al. 2025 (arXiv
+2510.19705); this derivation is the project's own, checked by simulation.
 """
 
-from collections import defaultdict
+from __future__ import annotations
+
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import accumulate, pairwise
+from operator import mul
 from typing import NamedTuple
 
-#: Probabilities by number of tokens.
-Distribution = dict[int, float]
+from hsd_viz.latency.inputs import Calibration, Edge, LevelCost, LookupCost, OverDatabase, Tier
+from hsd_viz.stack import Stack, parse
+
+#: Largest lookahead that is considered.
+MOST = 16
+#: A database or ``None``, and draft models, smallest first: all of a stack but its lookaheads and the target.
+Hierarchy = tuple[str | None, tuple[str, ...]]
 
 
-class ExpectedLatency(NamedTuple):
-    """Cost and forward passes per emitted token; ``forwards`` goes by level, 0 at the bottom."""
+class Round(NamedTuple):
+    """One round of a level: ``gained[r]`` is P(r tokens are gained), ``times`` and ``forwards`` are expected
+    milliseconds and forward passes (a database: look-ups) by level, this one last. ``catch_up`` is the cost of one more
+    token in the forward pass.
+    """
 
-    cost: float
+    gained: tuple[float, ...]
+    times: tuple[float, ...]
     forwards: tuple[float, ...]
+    catch_up: float
 
 
-def expected_latency(
-    costs: Sequence[float],
-    lookaheads: Sequence[int],
-    survival: Sequence[Sequence[float]],
-    database: Distribution | None = None,
-) -> ExpectedLatency:
-    """Return the expected cost per token of a stack of K + 1 levels.
-
-    Args:
-        costs: c_0, ..., c_K, the target's last.
-        lookaheads: γ_0, ..., γ_{K-1}; none for plain decoding.
-        survival: S_1, ..., S_K; ``survival[i - 1][k]`` is S_i(k), from S_i(0) = 1 to the longest draft.
-        database: for a stack with a database as level 0, the distribution of its accepted tokens; c_0 is then the cost
-            of a look-up, γ_0 is 1 (one look-up per round) and S_1 is not used.
+class Call(NamedTuple):
+    """One call of a level by the level above: ``returned[n]`` is P(n tokens are returned); otherwise as a round. Where
+    acceptance depends on who proposed a token, ``reached[k]`` is P(at least k tokens are accepted) and ``full`` P(all
+    are).
     """
-    cost = costs[0]
-    drafted: Distribution = {lookaheads[0]: 1.0} if lookaheads else {}
-    steps = []
-    for i in range(1, len(costs)):
-        if i == 1 and database is not None:
-            gained: Distribution = {accepted + 1: p for accepted, p in database.items()}
-        else:
-            gained = tokens_per_round(drafted, survival[i - 1])
-        cost = (mean(drafted) * cost + costs[i]) / mean(gained)
-        steps.append((mean(drafted), mean(gained)))
-        if i < len(lookaheads):
-            drafted = tokens_per_call(gained, lookaheads[i])
-    return ExpectedLatency(cost, forwards_per_token(steps))
+
+    returned: tuple[float, ...]
+    times: tuple[float, ...]
+    forwards: tuple[float, ...]
+    catch_up: float
+    reached: tuple[float, ...] = ()
+    full: float = 0.0
 
 
-def tokens_per_round(drafted: Distribution, survival: Sequence[float]) -> Distribution:
-    """Return the distribution of R_i from that of N_{i-1}: k of n draft tokens are accepted, and one token is added."""
-    gained: dict[int, float] = defaultdict(float)
-    for n, p in drafted.items():
-        for k in range(n):
-            gained[k + 1] += p * (survival[k] - survival[k + 1])
-        gained[n + 1] += p * survival[n]
-    return gained
+def draft(lookahead: int, cost: LevelCost) -> Call:
+    """Return a call of the lowest model, which drafts ``lookahead`` tokens, one forward pass each."""
+    returned = (*(0.0,) * lookahead, 1.0)
+    one, two = cost.drafting(1), cost.drafting(2)
+    return Call(returned, (lookahead * one + cost.draft_overhead,), (float(lookahead),), two - one)
 
 
-def tokens_per_call(gained: Distribution, lookahead: int) -> Distribution:
-    """Return the distribution of N_i, the first partial sum of copies of R_i that is at least ``lookahead``."""
-    returned: dict[int, float] = defaultdict(float)
-    reached = [1.0] + [0.0] * (lookahead - 1)
+def verify(call: Call, edge: Edge | None, cost: LevelCost) -> Round:
+    """Return a round of the level above ``call``: one forward pass over the draft. ``edge`` may be ``None`` where the
+    call knows what is accepted of it.
+    """
+    reached, full = call.reached, call.full
+    if edge is not None:
+        survival = edge.curve(len(call.returned) - 1)
+        at_least = list(accumulate(reversed(call.returned)))[::-1]
+        reached = tuple(map(mul, survival, at_least))
+        full = sum(map(mul, survival, call.returned))
+    own, more = _feeding(call.returned, cost)
+    below = (*call.times[:-1], call.times[-1] + full * call.catch_up)
+    return Round((0.0, *_steps(reached)), (*below, own), (*call.forwards, 1.0), more)
+
+
+def plain(cost: LevelCost) -> Round:
+    """Return a round of a level without a drafter: one token."""
+    own, more = _feeding((1.0,), cost)
+    return Round((0.0, 1.0), (own,), (1.0,), more)
+
+
+def verify_lookup(tier: Tier, lookup: LookupCost, cost: LevelCost) -> Round:
+    """Return a round above a database: one look-up, and one forward pass over its draft, which may be empty."""
+    own, more = _feeding(tier.drafted(), cost)
+    return Round((0.0, *tier.accepted()), (lookup.lookup, own), (1.0, 1.0), more)
+
+
+def repeat(this: Round, lookahead: int, over: OverDatabase | None = None) -> Call:
+    """Return a call of a level: rounds until it has at least ``lookahead`` tokens, overshoot kept.
+
+    A partial sum equals s with probability v(s) = Σ_r P(R = r) v(s - r), v(0) = 1, and the last round starts below the
+    lookahead: P(N = n) = Σ_{s < γ} v(s) P(R = n - s); the expected number of rounds is Σ_{s < γ} v(s). ``over`` are the
+    acceptance rates of the level above for a model over a database, whose last token of a round is its own.
+    """
+    gained, visits = this.gained, [1.0] + [0.0] * (lookahead - 1)
+    returned = [0.0] * (lookahead + len(gained) - 1)
     for s in range(lookahead):
-        for r, p in gained.items():
+        for r, p in enumerate(gained[1:], start=s + 1):
+            (visits if r < lookahead else returned)[r] += visits[s] * p
+    rounds = sum(visits)
+    times, forwards = (tuple(rounds * x for x in xs) for xs in (this.times, this.forwards))
+    call = Call(tuple(returned), times, forwards, this.catch_up)
+    if over is None:
+        return call
+    reached, full, alive = [1.0] + [0.0] * (len(returned) - 1), 0.0, [1.0] + [0.0] * (lookahead - 1)
+    for s in range(lookahead):
+        longer = alive[s]  # P(all before s were accepted, and the round gains more than k tokens)
+        for r, p in enumerate(gained[1:], start=1):
+            taken = over.taken ** (r - 1)
+            all_accepted = alive[s] * p * taken * over.own
+            longer -= alive[s] * p
+            reached[s + r] += all_accepted + longer * taken * over.taken
             if s + r < lookahead:
-                reached[s + r] += reached[s] * p
+                alive[s + r] += all_accepted
             else:
-                returned[s + r] += reached[s] * p
-    return returned
+                full += all_accepted
+    return call._replace(reached=tuple(reached), full=full)
 
 
-def forwards_per_token(steps: Sequence[tuple[float, float]]) -> tuple[float, ...]:
-    """Return the forward passes of each level per emitted token, from (E[N_{i-1}], E[R_i]) for i = 1, ..., K. Level i
-    is called once in each round of level i + 1 and runs E[N_i] / E[R_i] rounds in each call.
+def mean(distribution: Sequence[float]) -> float:
+    """Return the expected number of tokens of a distribution by number of tokens."""
+    return sum(n * p for n, p in enumerate(distribution))
+
+
+def _feeding(drafted: Sequence[float], cost: LevelCost) -> tuple[float, float]:
+    """Return the expected cost of a verification by the distribution of draft tokens, and of one token more."""
+    known, beyond = cost.forward[: len(drafted) + 1], range(len(cost.forward) + 1, len(drafted) + 2)
+    curve = (*known, *map(cost.verifying, beyond))
+    own = sum(map(mul, drafted, curve))
+    return own + cost.overhead, sum(map(mul, drafted, curve[1:])) - own
+
+
+def _steps(reached: Sequence[float]) -> tuple[float, ...]:
+    """Return P(k) from P(at least k)."""
+    return tuple(a - b for a, b in pairwise((*reached, 0.0)))
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """The expected latency of one stack. ``names``, ``forwards_per_token`` and ``share`` (of the time) go by level, 0
+    at the bottom; those of a database are its lookups. ``acceptance_length`` is the number of tokens emitted per
+    forward pass of the target.
     """
-    counts: list[float] = []
-    tokens = 1.0
-    for drafted, gained in reversed(steps):
-        counts.append(tokens / gained)
-        tokens = counts[-1] * drafted
-    return (tokens, *reversed(counts))
+
+    stack: str
+    names: tuple[str, ...]
+    ms_per_token: float
+    forwards_per_token: tuple[float, ...]
+    share: tuple[float, ...]
+    acceptance_length: float
+
+    def gain_over(self, other: Prediction) -> float:
+        """Return by how much this is faster than ``other``: 0.2 is 20 % more tokens per second."""
+        return other.ms_per_token / self.ms_per_token - 1
 
 
-def mean(tokens: Distribution) -> float:
-    """Return the expected number of tokens."""
-    return sum(n * p for n, p in tokens.items())
+class Law:
+    """The law over one calibration. Results for the lower part of a stack are reused by stacks that begin alike."""
+
+    def __init__(self, calibration: Calibration) -> None:
+        self.calibration = calibration
+        self._round, self._call = cache(self._round), cache(self._call)  # type: ignore[method-assign]
+
+    def predict(self, stack: Stack | str) -> Prediction:
+        """Return the prediction for ``stack``. Raises: ValueError: if a lookahead is left out or something of the stack
+        was not measured (``StackError`` for unreadable text).
+        """
+        stack = parse(stack) if isinstance(stack, str) else stack
+        drafts: list[tuple[str, int]] = []
+        for model in stack.drafts:
+            if not isinstance(model.lookahead, int):
+                raise ValueError(f"'{model}' in '{stack}' has no lookahead: write one, as in '{model.name}:4'")
+            drafts.append((model.name, model.lookahead))
+        database = None if stack.bottom is None else str(stack.bottom)
+        top = self._round(database, tuple(drafts), stack.target.name)
+        tokens, times = mean(top.gained), [*top.times]
+        if database is not None:
+            times[0] += self.calibration.lookup(database).update
+        total = sum(times)
+        return Prediction(
+            stack=str(stack),
+            names=(*([] if database is None else [database]), *(m.name for m in stack.models)),
+            ms_per_token=total / tokens,
+            forwards_per_token=tuple(n / tokens for n in top.forwards),
+            share=tuple(t / total if total else t for t in times),
+            acceptance_length=tokens,
+        )
+
+    def ms(self, hierarchy: Hierarchy, lookaheads: Sequence[int]) -> float:
+        """Return the expected milliseconds per token of a hierarchy under the calibrated target."""
+        database, names = hierarchy
+        top = self._round(database, tuple(zip(names, lookaheads, strict=True)), self.calibration.target)
+        update = 0.0 if database is None else self.calibration.lookup(database).update
+        return (sum(top.times) + update) / mean(top.gained)
+
+    def _round(self, database: str | None, drafts: tuple[tuple[str, int], ...], verifier: str) -> Round:
+        """Return one round of ``verifier`` above ``drafts``, (name, lookahead) each."""
+        known, cost = self.calibration, self.calibration.cost(verifier)
+        if drafts:
+            call = self._call(database, drafts, verifier)
+            return verify(call, None if call.reached else known.edge(drafts[-1][0], verifier), cost)
+        if database is not None:
+            return verify_lookup(known.tier(database, verifier), known.lookup(database), cost)
+        return plain(cost)
+
+    def _call(self, database: str | None, drafts: tuple[tuple[str, int], ...], verifier: str) -> Call:
+        """Return one call of the last of ``drafts`` by ``verifier``."""
+        *below, (name, lookahead) = drafts
+        if database is None and not below:
+            return draft(lookahead, self.calibration.cost(name))
+        over = None if below else self.calibration.over.get((f"{database} > {name}", verifier))
+        return repeat(self._round(database, tuple(below), name), lookahead, over)
+
+
+def predict(stack: Stack | str, calibration: Calibration) -> Prediction:
+    """Return the prediction for one stack; for many stacks over one calibration keep a :class:`Law`."""
+    return Law(calibration).predict(stack)

@@ -1,71 +1,43 @@
-"""Select the fastest stack on the exact law, seeded by the affine pick, and report how sensitive the choice is.
+"""Select the fastest stack by the law, beside the polynomial selection of the paper.
 
-The exact law has no optimal substructure (the overshoot of a level matters above it), so every subset of the draft
-models is built up, over nothing and over each database, with the best few settings of its lookaheads. Those far behind
-the best one to the same model are dropped. The best stacks that result, and the affine pick, are then refined by
-changing two neighbouring lookaheads at a time until nothing improves. Plain decoding, databases only and a single draft
-model are stacks like any other.
+The law has no optimal substructure: the overshoot of a level matters above it. So every subset of the draft models,
+over nothing and over each database, is tried. With up to two draft models all lookaheads are enumerated; with more,
+they start from the polynomial selection's and are changed one at a time until nothing improves. Plain decoding,
+databases only and a single draft model are stacks like any other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from itertools import combinations, pairwise, product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hsd_viz.latency.affine import MOST, Affine, affine, check_limits, stack_of
-from hsd_viz.latency.inputs import Calibration
-from hsd_viz.latency.recursion import CallDistribution, RoundDistribution, drafting, repeat_rounds, verify
-from hsd_viz.latency.vectorised import Law, Prediction
-from hsd_viz.stack import Stack, parse
+from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
+from hsd_viz.latency.law import MOST, Hierarchy, Law, Prediction, mean
+from hsd_viz.stack import MAX_LOOKAHEAD, DraftSource, Model, Stack, parse
+from hsd_viz.words import check_range
 
-#: Settings of the lookaheads that are followed per subset.
-BEAM = 3
-#: A subset this much slower than the best to the same model is dropped.
-MARGIN = 0.25
-#: Stacks refined at the end, and alternatives named by :meth:`Choice.explain`.
-REFINED, RUNNERS_UP = 3, 3
-
-#: A database or ``None``, and draft models, smallest first: all of a stack but its lookaheads and the target.
-Hierarchy = tuple[str | None, tuple[str, ...]]
-
-
-class Predictor(Protocol):
-    """A law of one calibration or of several."""
-
-    calibration: Calibration
-
-    def predict(self, stack: Stack | str) -> Prediction: ...
-
-    def plane(
-        self, database: str | None, drafts: tuple[str, ...], lookaheads: tuple[int, ...], place: int, most: int
-    ) -> NDArray[Any]: ...
+#: Draft models up to which all lookaheads are enumerated.
+ENUMERATED = 2
+#: Alternatives named by :meth:`Choice.explain`.
+RUNNERS_UP = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The fastest stack and its alternatives. ``ranked`` has the best setting of every subset of models that was
-    followed to the end, fastest first; ``affine`` is the affine form's pick with its affine value, ``affine_exact`` the
-    exact law's prediction for that stack.
+    """The fastest stack and its alternatives. ``ranked`` has the best setting of every hierarchy, fastest first;
+    ``shortest`` is the polynomial selection's pick, predicted by the law.
     """
 
     picked: Prediction
     plain: Prediction
     best_single_draft: Prediction | None
-    affine: Affine
-    affine_exact: Prediction
+    shortest: Prediction
     ranked: tuple[Prediction, ...]
-
-    @classmethod
-    def of(cls, law: Predictor, ranked: Iterable[Prediction], seed: Affine) -> Choice:
-        """Rank predictions by ``law``; ``seed`` is the affine pick."""
-        ranked = tuple(sorted(ranked, key=lambda p: p.ms_per_token))
-        single = [p for p in ranked if (s := parse(p.stack)).bottom is None and len(s.drafts) == 1]
-        plain = law.predict(stack_of(None, (), law.calibration.target))
-        return cls(ranked[0], plain, single[0] if single else None, seed, law.predict(seed.stack), ranked)
 
     @property
     def kind(self) -> str:
@@ -83,9 +55,9 @@ class Choice:
         others = [("best single draft ", single)] if single is not None and single != picked else []
         named = {picked.stack, *(p.stack for _, p in others)}
         others += [("then ", p) for p in [p for p in self.ranked if p.stack not in named][:RUNNERS_UP]]
-        for what, p in others:
+        for label, p in others:
             faster = f"the pick is {picked.gain_over(p):.1%} faster"
-            lines.append(f"{what}{p.stack}: {p.ms_per_token:.4g} ms/token, {faster}")
+            lines.append(f"{label}{p.stack}: {p.ms_per_token:.4g} ms/token, {faster}")
         return "\n".join(lines)
 
 
@@ -100,42 +72,190 @@ class Sensitivity:
     regret: float
 
 
-def select(calibration: Calibration, *, most: int = MOST, max_drafts: int | None = None) -> Choice:
-    """Return the fastest stack by the exact law. Arguments as for :func:`~hsd_viz.latency.affine.affine`."""
-    check_limits(most, max_drafts)
+def select(calibration: Calibration, *, most: int = MOST, max_levels: int | None = None) -> Choice:
+    """Return the fastest stack by the law. Lookaheads go up to ``most``; ``max_levels`` bounds the parts of a stack,
+    database and target included.
+    """
+    check_limits(most, max_levels)
     law, target = Law(calibration), calibration.target
-    seed = affine(calibration, most=most, max_drafts=max_drafts)
-    found: dict[Hierarchy, tuple[float, tuple[int, ...]]] = {}
-    for database in (None, *calibration.databases):
-        for drafts, ms, lookaheads in _search(law, database, most, max_drafts):
-            found[database, drafts] = ms, lookaheads
-    seeded, start = split(seed.stack)
-    ms = law.predict(seed.stack).ms_per_token
-    if seeded not in found or ms < found[seeded][0]:
-        found[seeded] = ms, start
+    found = []
+    for hierarchy in hierarchies(calibration, max_levels):
+        found.append(law.predict(join(hierarchy, best_lookaheads(law, hierarchy, most), target)))
+    ranked = tuple(sorted(found, key=lambda p: p.ms_per_token))
+    single = [p for p in ranked if (s := parse(p.stack)).bottom is None and len(s.drafts) == 1]
+    shortest = law.predict(shortest_path(calibration, most=most, max_levels=max_levels))
+    return Choice(ranked[0], law.predict(target), single[0] if single else None, shortest, ranked)
 
-    order = sorted(found, key=lambda hierarchy: found[hierarchy][0])
-    for hierarchy in dict.fromkeys([*order[:REFINED], seeded]):
-        found[hierarchy] = refine(law, hierarchy, found[hierarchy], most)
-    return Choice.of(law, (law.predict(join(h, lookaheads, target)) for h, (_, lookaheads) in found.items()), seed)
+
+def plan(
+    *,
+    costs: Mapping[str, float | Sequence[float] | LevelCost],
+    acceptance: Mapping[str, float | Edge],
+    most: int = MOST,
+    max_levels: int | None = None,
+) -> Choice:
+    """Return the fastest stack for known costs and acceptance, and its alternatives.
+
+    Args:
+        costs: by model, smallest first, the target last: milliseconds of a forward pass, or of those that feed 1, 2,
+            ... tokens.
+        acceptance: by "draft > verifier": conditional acceptance of draft tokens, or a survival curve.
+        most, max_levels: as for :func:`select`.
+
+    Raises: ValueError: if a pair names a model without costs, or a figure is out of range.
+
+    >>> plan(costs={"small": 1, "large": [10, 11, 12]}, acceptance={"small > large": 0.8}).picked.stack
+    'small:4 > large'
+    """
+    levels = {
+        name: one if isinstance(one, LevelCost) else LevelCost(tuple(one) if isinstance(one, Sequence) else (one,))
+        for name, one in costs.items()
+    }
+    edges = {}
+    for pair, rate in acceptance.items():
+        draft, _, verifier = (part.strip() for part in pair.partition(">"))
+        if draft not in levels or verifier not in levels:
+            raise ValueError(f"'{pair}' is not a pair of the models {', '.join(levels)}: write 'draft > verifier'")
+        edges[draft, verifier] = rate if isinstance(rate, Edge) else Edge(tail=rate)
+    return select(Calibration(tuple(levels), levels, edges), most=most, max_levels=max_levels)
+
+
+def hierarchies(calibration: Calibration, max_levels: int | None = None) -> Iterator[Hierarchy]:
+    """Yield every hierarchy with known acceptance on all its edges."""
+    *drafts, target = calibration.models
+    for database in (None, *calibration.databases):
+        most = len(drafts) if max_levels is None else max_levels - 1 - (database is not None)
+        for count in range(min(most, len(drafts)) + 1):
+            for names in combinations(drafts, count):
+                known = database is None or (database, (*names, target)[0]) in calibration.tiers
+                if known and all(pair in calibration.edges for pair in pairwise((*names, target))):
+                    yield database, names
+
+
+def best_lookaheads(law: Law, hierarchy: Hierarchy, most: int = MOST) -> tuple[int, ...]:
+    """Return the fastest lookaheads of a hierarchy under the calibrated target, each up to ``most``."""
+    names = hierarchy[1]
+    if len(names) <= ENUMERATED:
+        return min(product(range(1, most + 1), repeat=len(names)), key=lambda g: law.ms(hierarchy, g))
+    start = shortest_path(law.calibration, most=most, along=hierarchy)
+    return refine(law, hierarchy, split(start)[1], range(len(names)), most)
+
+
+def refine(
+    law: Law, hierarchy: Hierarchy, start: tuple[int, ...], places: Sequence[int], most: int = MOST
+) -> tuple[int, ...]:
+    """Return ``start`` with the lookaheads at ``places`` changed one at a time until none improves."""
+    best, lookaheads, unchanged = law.ms(hierarchy, start), start, 0
+    while places and unchanged < len(places):
+        for place in places:
+            tried = [(*lookaheads[:place], g, *lookaheads[place + 1 :]) for g in range(1, most + 1)]
+            ms, found = min((law.ms(hierarchy, g), g) for g in tried)
+            unchanged += 1
+            if ms < best * (1 - 1e-12):
+                best, lookaheads, unchanged = ms, found, 0
+    return lookaheads
+
+
+def fill(stack: Stack, calibration: Calibration, *, most: int = MOST) -> Stack:
+    """Return the stack with its lookaheads that are left out or ``auto`` set to the fastest by the law. Raises:
+    ValueError: if something of the stack was not measured.
+    """
+    places = [k for k, draft in enumerate(stack.drafts) if not isinstance(draft.lookahead, int)]
+    law, hierarchy = Law(calibration), split(stack)[0]
+    start = tuple(d.lookahead if isinstance(d.lookahead, int) else min(4, most) for d in stack.drafts)
+    lookaheads = refine(law, hierarchy, start, places, most)
+    return Stack(stack.bottom, (*map(Model, hierarchy[1], lookaheads), stack.target))
+
+
+def surface(stack: Stack | str, calibration: Calibration, *, most: int = MOST, place: int = 0) -> NDArray[Any]:
+    """Return ms per token over the lookaheads of two neighbouring draft models.
+
+    ``[most, most]``: row g - 1, column h - 1 is lookahead g at draft model ``place`` (0: the lowest) and h at the one
+    above it; ``[most]`` where there is none above. Only the other lookaheads need to be written.
+
+    Raises: ValueError: if there is no such draft model, another lookahead is left out or the target is not the
+    calibrated one.
+    """
+    check_limits(most)
+    stack = parse(stack) if isinstance(stack, str) else stack
+    if not 0 <= place < len(stack.drafts):
+        raise ValueError(
+            f"place {place} has no lookahead to vary: '{stack}' has {len(stack.drafts)} draft models, counted from 0"
+        )
+    if stack.target.name != calibration.target:
+        raise ValueError(f"the target of '{stack}' is not the calibrated one, '{calibration.target}'")
+    for k, draft in enumerate(stack.drafts):
+        if not isinstance(draft.lookahead, int) and k not in (place, place + 1):
+            raise ValueError(f"'{draft}' in '{stack}' has no lookahead: write one, as in '{draft.name}:4'")
+    law, (hierarchy, lookaheads) = Law(calibration), split(stack)
+    varied = range(1, most + 1)
+    settings = product(*(varied if k in (place, place + 1) else (g,) for k, g in enumerate(lookaheads)))
+    values = np.array([law.ms(hierarchy, g) for g in settings])
+    return values.reshape((most,) * (1 if place + 1 == len(lookaheads) else 2))
+
+
+def shortest_path(
+    calibration: Calibration, *, most: int = MOST, max_levels: int | None = None, along: Hierarchy | None = None
+) -> Stack:
+    """Return the pick of the polynomial selection: a generalized shortest path (Globerson et al. 2025).
+
+    If a call returned exactly its lookahead g, the ms per token of a level would be affine in those of the level below,
+    l_j = (g l_i + c_j(1 + g)) / G(g) with G(g) = 1 + S(1) + ... + S(g): an edge i -> j of a graph multiplies what comes
+    in and adds to it. All edges are increasing, so the best hierarchy below j continues the best one below i; and
+    draft models are ordered by size, so one sweep over the pairs solves it, O(K² g_max) for K models. Exact for one
+    draft model; it ignores overshoot above, so use it to choose, not to predict. ``along`` allows one hierarchy only,
+    of which it then returns the lookaheads.
+    """
+    models, costs, target = calibration.models, calibration.costs, calibration.target
+    pairs = set(pairwise((*along[1], target))) if along else set(calibration.edges)
+    found: list[tuple[float, Stack]] = []
+    for database in (along[0],) if along else (None, *calibration.databases):
+        lookup = calibration.lookup(database) if database else None
+        own = {m: costs[m].overhead + (lookup.update if lookup and m == target else 0.0) for m in models}
+        # By (model, number of draft models below): ms per token, and the draft models with their lookaheads.
+        best: dict[tuple[str, int], tuple[float, tuple[tuple[str, int], ...]]] = {}
+        if database is None:
+            best[target, 0] = costs[target].verifying(1) + own[target], ()
+        for (source, m), tier in calibration.tiers.items():
+            if source == database and m in models and lookup and (along is None or m == (*along[1], target)[0]):
+                forward = sum(p * costs[m].verifying(n + 1) for n, p in enumerate(tier.drafted()))
+                best[m, 0] = (forward + lookup.lookup + own[m]) / mean((0.0, *tier.accepted())), ()
+        limit = len(models) - 1 if max_levels is None else max_levels - 1 - (database is not None)
+        for j, i in ((j, i) for place, j in enumerate(models) for i in models[:place] if (i, j) in pairs):
+            gained = calibration.edges[i, j].curve(most)
+            starts: list[tuple[int, float | None, tuple[tuple[str, int], ...]]] = []
+            if database is None and (along is None or i == along[1][0]):
+                starts.append((0, None, ()))
+            starts += [(n, *best[i, n]) for n in range(limit) if (i, n) in best]
+            for below, ms, drafts in starts:
+                for g in range(1, most + 1) if below < limit else ():
+                    drafting = costs[i].alone(g) if ms is None else g * ms
+                    total = (drafting + costs[j].verifying(1 + g) + own[j]) / sum(gained[: g + 1])
+                    if total < best.get((j, below + 1), (np.inf, ()))[0]:
+                        best[j, below + 1] = total, (*drafts, (i, g))
+        wanted = [best[target, n] for n in ([len(along[1])] if along else range(limit + 1)) if (target, n) in best]
+        for ms, drafts in wanted:
+            found.append((ms, join((database, tuple(m for m, _ in drafts)), [g for _, g in drafts], target)))
+    return min(found, key=lambda pair: pair[0])[1]
 
 
 def sensitivities(
-    choice: Choice, calibration: Calibration, *, acceptance: float = 0.05, cost: float = 0.2, **limits
+    choice: Choice, calibration: Calibration, *, acceptance: float = 0.05, cost: float = 0.2, **limits: Any
 ) -> tuple[Sensitivity, ...]:
     """Return how the pick changes if one figure is off, worst first. One at a time, each pair's conditional acceptance
     is moved by +-``acceptance`` and each model's cost by +-``cost`` (a share). ``limits`` are those given to
     :func:`select`; each changed figure takes a selection.
     """
     out = []
-    for what, changed in _changes(calibration, acceptance, cost):
+    for what, changed in changes(calibration, acceptance, cost):
         now = select(changed, **limits).picked
         kept = Law(changed).predict(choice.picked.stack)
         out.append(Sensitivity(what, now.stack, max(0.0, kept.ms_per_token / now.ms_per_token - 1)))
     return tuple(sorted(out, key=lambda s: -s.regret))
 
 
-def _changes(calibration: Calibration, acceptance: float, cost: float) -> Iterator[tuple[str, Calibration]]:
+def changes(calibration: Calibration, acceptance: float, cost: float) -> Iterator[tuple[str, Calibration]]:
+    """Yield calibrations with one figure off, and what that is."""
     for kind in ("edges", "tiers"):
         measured = getattr(calibration, kind)
         for (draft, verifier), one in measured.items():
@@ -149,78 +269,20 @@ def _changes(calibration: Calibration, acceptance: float, cost: float) -> Iterat
 
 
 def split(stack: Stack) -> tuple[Hierarchy, tuple[int, ...]]:
-    """Return the hierarchy of a stack, and its lookaheads (left out: 1)."""
+    """Return the hierarchy of a stack, and its lookaheads (left out or ``auto``: 1)."""
     database = None if stack.bottom is None else str(stack.bottom)
-    return (database, tuple(m.name for m in stack.drafts)), tuple(m.lookahead or 1 for m in stack.drafts)
+    lookaheads = tuple(m.lookahead if isinstance(m.lookahead, int) else 1 for m in stack.drafts)
+    return (database, tuple(m.name for m in stack.drafts)), lookaheads
 
 
 def join(hierarchy: Hierarchy, lookaheads: Sequence[int], target: str) -> Stack:
     """Return the stack of a hierarchy with these lookaheads: the inverse of :func:`split`."""
-    return stack_of(hierarchy[0], tuple(zip(hierarchy[1], lookaheads, strict=True)), target)
+    source: DraftSource | None = None if hierarchy[0] is None else parse(f"{hierarchy[0]} > target").bottom
+    return Stack(source, (*map(Model, hierarchy[1], lookaheads), Model(target)))
 
 
-@dataclass(slots=True)
-class _Partial:
-    """One subset of draft models up to ``drafts[-1]``: calls of that model per setting of the lookaheads (rows)."""
-
-    drafts: tuple[str, ...]
-    lookaheads: NDArray[np.intp]
-    calls: CallDistribution
-
-
-def _search(
-    law: Law, database: str | None, most: int, max_drafts: int | None
-) -> Iterator[tuple[tuple[str, ...], float, tuple[int, ...]]]:
-    """Yield draft models, ms per token and lookaheads: the best setting of each subset that is not dropped."""
-    calibration, steps = law.calibration, np.arange(1, most + 1)
-    limit = len(calibration.models) - 1 if max_drafts is None else max_drafts
-    partials: dict[str, list[_Partial]] = {}
-    for place, model in enumerate(calibration.models):
-        is_target = model == calibration.target
-        source, cost = database if is_target else None, calibration.costs[model]
-        # This model as a target: (ms of the best settings, drafts, lookaheads below, the round).
-        here: list[tuple[NDArray[Any], tuple[str, ...], NDArray[np.intp], RoundDistribution]] = []
-        if (is_target and database is None) or (database, model) in calibration.tiers:
-            top = law.round(database, ((model, None),))
-            here.append((law.times(top, source).sum(-1)[None], (), np.zeros((1, 0), int), top.index((None,))))
-        below = [(b, p) for b in calibration.models[:place] if (b, model) in calibration.edges for p in partials[b]]
-        for draft, partial in below:
-            survival = law.curve(draft, model, partial.calls.sizes.shape[-1])
-            top = verify(partial.calls, survival, cost, law.reach)
-            ms = law.times(top, source).sum(-1)
-            best = np.argsort(ms, kind="stable")[:BEAM]
-            here.append((ms[best], partial.drafts, partial.lookaheads[best], top.index(best)))
-        if is_target:
-            for ms, drafts, lookaheads, _ in here:
-                yield drafts, float(ms[0]), tuple(int(g) for g in lookaheads[0])
-            return
-        partials[model] = []
-        if database is None and limit >= 1:
-            partials[model].append(_Partial((model,), steps[:, None], drafting(steps, cost, law.reach)))
-        bound = min((ms[0] for ms, *_ in here), default=0.0) * (1 + MARGIN)
-        for ms, drafts, lookaheads, top in here:
-            if ms[0] <= bound and len(drafts) < limit:
-                calls = repeat_rounds(top, most, every=True).flatten(2)
-                settings = np.concatenate([np.repeat(lookaheads, most, 0), np.tile(steps, len(lookaheads))[:, None]], 1)
-                partials[model].append(_Partial((*drafts, model), settings, calls))
-
-
-def refine(
-    law: Predictor, hierarchy: Hierarchy, start: tuple[float, tuple[int, ...]], most: int
-) -> tuple[float, tuple[int, ...]]:
-    """Set two neighbouring lookaheads at a time to their best values until nothing improves. ``start`` and the result
-    are (ms per token, lookaheads).
-    """
-    drafts = hierarchy[1]
-    ms, lookaheads = start
-    pairs = max(1, len(drafts) - 1) if drafts else 0
-    unchanged, place = 0, pairs - 1
-    while unchanged < pairs:
-        values = law.plane(*hierarchy, lookaheads, place, most)
-        at = np.unravel_index(int(values.argmin()), values.shape)
-        unchanged += 1
-        if values[at] < ms * (1 - 1e-12):
-            ms, unchanged = float(values[at]), 1
-            lookaheads = (*lookaheads[:place], *(int(g) + 1 for g in at), *lookaheads[place + len(at) :])
-        place = (place - 1) % pairs
-    return ms, lookaheads
+def check_limits(most: int, max_levels: int | None = None) -> None:
+    """Raise ``ValueError`` for limits outside what a stack can express."""
+    check_range("the largest lookahead", most, 1, MAX_LOOKAHEAD)
+    if max_levels is not None:
+        check_range("the number of levels", max_levels, 1)

@@ -1,23 +1,26 @@
 """What the doctor knows of a drafter: its rounds, and the times of a round.
 
-Read from traces, bench reports and imported records, or measured on a pair of models.
+Read from traces, bench reports and imported records, given as figures, or measured on a pair of models.
 """
+
+from __future__ import annotations
 
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
-from operator import mul
 from pathlib import Path
-from statistics import mean
+from statistics import mean, median
 from typing import Any
 
-import numpy as np
-
-from hsd_viz.bench.profile import FORWARD
-from hsd_viz.calibration.estimate import Estimates, estimate
-from hsd_viz.calibration.timing import database_of
+from hsd_viz.adapters import method_of
+from hsd_viz.adapters.read import import_records
+from hsd_viz.adapters.signatures import Served
+from hsd_viz.bench.output import FORWARD
+from hsd_viz.calibration.estimate import estimate
+from hsd_viz.calibration.profile import AcceptanceProfile
+from hsd_viz.disk import read_limited
 from hsd_viz.latency.inputs import Calibration
 from hsd_viz.stack import parse
 from hsd_viz.trace import Trace, TraceError
@@ -25,18 +28,30 @@ from hsd_viz.words import check_range
 
 #: Largest batch that is considered.
 MOST_BATCH = 4096
-#: Decodes of a quick measurement.
-PROMPTS, TOKENS = 4, 48
+#: Pairs of decodes of a quick measurement (after one to warm up), and their tokens.
+PROMPTS, TOKENS = 8, 64
+TIMES = ("step", "verify", "draft", "overhead", "round")
+#: Rounds that stand for a rate without counts.
+SCALE = 1000
+#: Drafters whose time does not grow with the length of the draft.
+PARALLEL = ("lookup", "suffix", "dflash", "medusa")
+
+
+#: Limits of a record: beyond them it is damaged.
+MOST_DRAFT, MOST_ROUNDS = 1024, 10**12
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What was observed of a drafter. Times in ms at batch size 1, ``None`` where they were not observed.
+    """What was observed of a drafter. Times in ms at the batch size of the run, ``None`` where they were not observed.
 
     ``rounds`` counts verifications by (depth of the draft, accepted tokens), rounds without a draft included. ``step``
-    is a plain step of the target, ``verify`` the forward pass of a round, ``draft`` the drafting of a round,
-    ``overhead`` its other time. ``database``: whether the drafter is a database or an n-gram method. ``exact`` is False
-    where only the means of ``rounds`` were observed: there are then no intervals and no acceptance by position.
+    is a plain step of the target; ``verify`` the forward pass of a round, ``draft`` its drafting, ``overhead`` the rest
+    of it, ``round`` all three. ``exact`` is False where only the means of ``rounds`` were observed: there are then no
+    intervals and, without ``rates`` (P(the first k tokens are accepted), k = 1, 2, ...), no acceptance by position.
+    ``method`` is the drafter as a serving engine has it, ``stack`` the stack of a run of this project. ``speedups`` are
+    repeated measurements; ``busy`` says how other work disturbed them ("": not noticed),
+    ``requests`` the single requests of a record.
     """
 
     source: str
@@ -45,71 +60,97 @@ class Observation:
     verify: float | None = None
     draft: float | None = None
     overhead: float | None = None
+    round: float | None = None
     batch: int = 1
-    database: bool = False
+    method: str = "draft"
+    draft_model: str = "DRAFT"
+    stack: str = ""
     exact: bool = True
+    rates: tuple[float, ...] = ()
+    speedups: tuple[float, ...] = ()
+    busy: str = ""
+    requests: tuple[Served, ...] = ()
     calibration: Calibration | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if not self.rounds or not any(depth for depth, _ in self.rounds):
             raise ValueError(f"{self.source} has no round with a draft: there is nothing to explain")
-        for name in ("step", "verify", "draft", "overhead"):
+        check_range("the longest draft", self.deepest, 1, MOST_DRAFT)
+        check_range("the number of rounds", sum(self.rounds.values()), 1, MOST_ROUNDS)
+        for name in TIMES:
             if (value := getattr(self, name)) is not None:
                 check_range(f"the {name} time", value, 0.0)
         check_range("the batch", self.batch, 1, MOST_BATCH)
-        if self.step == 0:
-            raise ValueError("the time of a step must be more than 0")
+        if self.step == 0 or self.round == 0:
+            raise ValueError("the time of a step and of a round must be more than 0")
 
     @property
-    def depth(self) -> float:
-        """Mean depth of the draft of a round."""
-        return sum(depth * n for (depth, _), n in self.rounds.items()) / sum(self.rounds.values())
+    def deepest(self) -> int:
+        """The longest draft: the lookahead, or the limit of a database."""
+        return max(depth for depth, _ in self.rounds)
 
     @property
-    def slope(self) -> float | None:
-        """Cost of one more token in a forward pass, relative to a step, at batch size 1."""
-        if self.step is None or self.verify is None:
-            return None
-        return max(0.0, self.verify / self.step - 1) / self.depth
+    def length(self) -> float:
+        """Tokens per forward pass of the target."""
+        return 1 + sum(a * n for (_, a), n in self.rounds.items()) / sum(self.rounds.values())
+
+    def parts(self) -> dict[str, float | None]:
+        """Return drafting, verification (beyond a plain step) and overhead of a round, in plain steps."""
+        step = self.step
+        relative = lambda ms: None if ms is None or step is None else ms / step
+        extra = None if self.verify is None or step is None else max(0.0, self.verify - step)
+        return {
+            "drafting": relative(self.draft),
+            "verification": relative(extra),
+            "overhead": relative(self.overhead),
+        }
+
+    def whole(self) -> float | None:
+        """Return the time of a round in plain steps, ``None`` where a part of it was not observed."""
+        if self.step is not None and self.round is not None:
+            return self.round / self.step
+        parts = self.parts().values()
+        return None if None in parts else 1 + sum(p for p in parts if p is not None)
+
+    def least(self) -> float:
+        """Return the least time of a round in plain steps: what was not observed takes none."""
+        return self.whole() or 1 + sum(p for p in self.parts().values() if p is not None)
 
     def by_position(self) -> list[tuple[int, int]]:
         """Return by position k: rounds that accepted k or more, and rounds whose draft reached k."""
-        return [(taken, drafted) for taken, drafted, _ in self._places()]
+        count = lambda place, k: sum(n for kind, n in self.rounds.items() if kind[place] >= k)
+        return [(count(1, k), count(0, k)) for k in range(1, self.deepest + 1)]
 
-    def _places(self) -> list[tuple[int, int, int]]:
-        """Return by position k, from 1: rounds that accepted k or more, that drafted k, and that examined k."""
-        deepest = max(depth for depth, _ in self.rounds)
-        count = lambda reached, k: sum(n for kind, n in self.rounds.items() if reached(*kind) >= k)
-        reaches = (lambda _, accepted: accepted), (lambda depth, _: depth), (lambda depth, a: min(depth, a + 1))
-        return [tuple(count(reached, k) for reached in reaches) for k in range(1, deepest + 1)]
+    def survival(self) -> tuple[list[float], list[float]]:
+        """Return P(a round drafts k tokens or more) and P(it accepts k or more), k = 1, 2, ..., ``deepest``."""
+        total, places = sum(self.rounds.values()), self.by_position()
+        reached = [drafted / total for _, drafted in places]
+        if self.exact:
+            return reached, [taken / total for taken, _ in places]
+        if self.rates:
+            return reached, [*self.rates, *([0.0] * len(places))][: len(places)]
+        # Only the mean is known: equal conditional acceptance.
+        low, high = 0.0, 1.0
+        for _ in range(60):
+            middle = (low + high) / 2
+            below = sum(r * middle**k for k, r in enumerate(reached, 1)) < self.length - 1
+            low, high = (middle, high) if below else (low, middle)
+        return reached, [r * high**k for k, r in enumerate(reached, 1)]
 
-    def survival(self) -> list[float]:
-        """Return S(k), the probability that the first k tokens of a draft are accepted, k = 1, 2, ... A product of
-        conditional acceptances; of equal ones where only means were observed.
-        """
-        if not self.exact:
-            deepest = max(depth for depth, _ in self.rounds)
-            mean = sum(a * n for (_, a), n in self.rounds.items()) / sum(self.rounds.values())
-            low, high = 0.0, 1.0
-            for _ in range(60):
-                middle = (low + high) / 2
-                low, high = (middle, high) if sum(middle**k for k in range(1, deepest + 1)) < mean else (low, middle)
-            return [high**k for k in range(1, deepest + 1)]
-        return list(accumulate((taken / seen if seen else 0.0 for taken, _, seen in self._places()), mul))
 
-    def extra(self) -> dict[str, float | None]:
-        """Return the extra time of a round by cause, in plain steps of the same batch."""
-        slope, step = self.slope, self.step
-        scale = 1.0 if slope is None else 1 + slope * (self.batch - 1)
-        alone = None if slope is None else slope * self.depth
-        full = None if slope is None else slope * self.batch * self.depth / scale
-        relative = lambda ms: None if ms is None or step is None else ms / (step * scale)
-        return {
-            "drafting": relative(self.draft),
-            "verification": None if alone is None or full is None else min(alone, full),
-            "batch": None if alone is None or full is None else max(0.0, full - alone),
-            "overhead": relative(self.overhead),
-        }
+def profile_of(seen: Observation) -> AcceptanceProfile:
+    """Return the acceptance by position of an observation, for :func:`hsd_viz.predict` or as
+    ``speculation_profile.json``. Raises: ValueError: if only its mean is known.
+    """
+    if not (seen.exact or seen.rates):
+        raise ValueError(f"{seen.source} has no acceptance by position, only its mean")
+    reached, taken = seen.survival()
+    marginal = accumulate((a / r if r else 0.0 for a, r in zip(taken, reached, strict=True)), min)
+    histogram = Counter[int]()
+    for (_, accepted), n in seen.rounds.items() if seen.exact else ():
+        histogram[accepted + 1] += n
+    about = {"rounds": sum(seen.rounds.values()), "source": seen.source} if seen.exact else {"source": seen.source}
+    return AcceptanceProfile(tuple(marginal), seen.method, "", "", dict(sorted(histogram.items())), about)
 
 
 def observe(path: Path, stack: str | None = None) -> Observation:
@@ -121,17 +162,17 @@ def observe(path: Path, stack: str | None = None) -> Observation:
     except TraceError as error:
         not_a_trace = error
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(read_limited(path))
     except (OSError, ValueError, RecursionError):
         data = None
     if isinstance(data, dict) and isinstance(data.get("stacks"), list):
         return from_report(data, stack, path.name)
-    from hsd_viz.logs.engines import import_records
-
     try:
         return from_traces(import_records(path), path.name)
     except ValueError as error:
         known = "a trace, a bench report or a record of another engine"
+        if "no record" not in str(error):
+            raise
         raise ValueError(f"{path} is not {known}: {not_a_trace if data is None else error}") from None
 
 
@@ -149,60 +190,94 @@ def from_traces(traces: Sequence[Trace], source: str) -> Observation:
             depths[row.round] = max(depths.get(row.round, 0), row.depth)
         # Unrecorded runs have no draft rows: their drafts are chains.
         rounds.update((depths.get(r.id, r.drafted), r.accepted) for r in trace.round_rows if r.level == target)
-    database = database_of(traces[0])
-    found = Observation(source, rounds, database=database is not None and target == 1)
+    name = str(traces[0].meta.get("stack_resolved") or traces[0].stack)
+    found = Observation(source, rounds, stack=name, method=_method(name))
     calls = [call for trace in traces for call in trace.call_rows]
     names = {call.level: call.name for call in calls}
     inputs = estimate(traces)
-    alone = inputs.timing.medians[names[target]].get(1, (None, 0))[0]
-    plain = [(trace.meta.get("plain") or {}).get("tokens_per_second") for trace in traces]
-    step = mean(1e3 / speed for speed in plain) if all(plain) else alone
-    n = sum(rounds.values())
+    noted: list[dict[str, Any]] = [trace.meta.get("plain") or {} for trace in traces]
+    plain = [one.get("tokens_per_second") for one in noted]
+    step = mean(1e3 / speed for speed in plain) if all(plain) else None
+    if step is None:
+        step = inputs.timing.medians[names[target]].get(1, (None, 0))[0]
+    n, tokens = sum(rounds.values()), sum(len(trace) for trace in traces)
     ms = lambda chosen: sum(call.duration_ns for call in chosen) / 1e6 / n
     verify = ms(c for c in calls if c.kind == "verify" and c.level == target)
     below = ms(c for c in calls if c.round >= 0 and not (c.kind == "verify" and c.level == target))
-    wall = sum(trace.meta["wall_ns"] - trace.meta["prefill_ns"] for trace in traces) / 1e6 / n
-    verify = max(verify, min(step or 0.0, wall - below))
+    wall = sum(trace.meta["wall_ns"] - trace.meta["prefill_ns"] for trace in traces) / 1e6
+    # Per token, times the tokens of a round: the last round may have been cut.
+    whole = wall / max(1, tokens) * found.length
+    speedups = [ratio for one in noted for ratio in one.get("speedups") or ()]
+    if speedups and step is not None and len(traces) == 1:
+        step = median(speedups) * whole / found.length
+    verify, below = (min(part, whole) for part in (max(verify, min(step or 0.0, whole - below)), below))
     return replace(
         found,
         step=step,
         verify=verify,
         draft=below,
-        overhead=max(0.0, wall - verify - below),
-        calibration=_with_step(inputs, names[target], step) if step and (inputs.edges or inputs.tiers) else None,
+        overhead=max(0.0, whole - verify - below),
+        round=whole,
+        speedups=tuple(speedups),
+        busy=_busy(noted),
+        calibration=inputs.calibration() if inputs.edges or inputs.tiers else None,
     )
 
 
-def _with_step(found: Estimates, target: str, step: float) -> Calibration:
-    """Return the inputs of the law with this time of a plain step, a straight line up to the first width observed."""
-    inputs = found.calibration()
-    cost, first = inputs.costs[target], min(found.timing.medians[target], default=1)
-    one = min(max(0.0, step - cost.overhead), cost.forward[first - 1])
-    line = np.interp(np.arange(1, first + 1), [1, max(first, 2)], [one, cost.forward[first - 1]])
-    curve = (*line.tolist(), *cost.forward[first:])
-    return replace(inputs, costs={**inputs.costs, target: replace(cost, forward=curve)})
+def _method(stack: str) -> str:
+    """Return the drafter of a stack as a serving engine has it."""
+    parsed = parse(stack)
+    if parsed.bottom is None or parsed.drafts:
+        return "draft"
+    return "suffix" if parsed.bottom.name == "suffix" else "lookup"
+
+
+def _busy(noted: Sequence[Mapping[str, Any]]) -> str:
+    """Return how other work disturbed a measurement, if it did: a load beyond the cores, the decode's own left out."""
+    loads = [(one["load_average"], one["cores"]) for one in noted if one.get("load_average") and one.get("cores")]
+    worst = max(loads, default=(0.0, 1), key=lambda pair: pair[0] / pair[1])
+    return f"load average {worst[0]:.1f} on {worst[1]} cores" if worst[0] > max(1.0, worst[1]) else ""
 
 
 def _imported(traces: Sequence[Trace], source: str) -> Observation:
     """Return the observation of records of another engine."""
     rounds: Counter = Counter()
-    verify, exact = [], True
+    verify, exact, rates, tokens, ms = [], True, [], 0.0, 0.0
+    requests: list[Served] = []
     for trace in traces:
-        counts = trace.meta["counts"]
+        counts, duration = trace.meta["counts"], trace.meta.get("decode_ns")
         if trace.round_rows:
             rounds.update((row.drafted, row.accepted) for row in trace.round_rows)
             verify += [row.duration_ns / 1e6 for row in trace.round_rows if row.duration_ns is not None]
         elif (histogram := counts.get("histogram")) and (drafted := counts.get("drafted")) is not None:
             depth = round(drafted / max(1, counts["verifications"]))
-            rounds.update({(max(depth, j), j): round(n) for j, n in enumerate(histogram) if n})
+            rounds.update({(max(depth, j), j): round(n) for j, n in enumerate(histogram) if n >= 0.5})
         elif {"drafted", "accepted", "verifications"} <= counts.keys():
             exact = False
             rounds.update(_even(*(round(counts[name]) for name in ("verifications", "drafted", "accepted"))))
+            rates.append(counts.get("position_rate"))
+        elif {"drafted", "accepted", "forwards"} <= counts.keys():
+            # The first token is of the prefill; the other forward passes are taken to have verified a draft.
+            exact, n = False, max(1, round(counts["forwards"]) - 1)
+            rounds.update(_even(n, max(n, round(counts["drafted"])), round(counts["accepted"])))
+            rates.append(None)
         else:
             raise ValueError(
                 f"{source} does not report the number of verifications: there is no tokens per forward pass"
             )
-    return Observation(source, rounds, verify=mean(verify) if verify else None, exact=exact)
+        about, n = trace.meta["imported"], counts.get("verifications") or 0
+        if n:
+            requests.append(Served(about.get("context"), about.get("cached"), n, counts.get("accepted") or 0))
+        if duration and counts.get("tokens"):
+            tokens, ms = tokens + counts["tokens"], ms + duration / 1e6
+    one = rates[0] if len(rates) == 1 and len(traces) == 1 and rates[0] else ()
+    methods = {trace.meta["imported"].get("method") or "draft" for trace in traces}
+    found = Observation(source, rounds, exact=exact, rates=tuple(one), method=methods.pop())
+    if methods:
+        raise ValueError(f"{source} mixes drafters: give the records of one")
+    # The clock of a request covers all of a round; the iterations of a server only its forward passes.
+    whole = ms / tokens * found.length if tokens else None
+    return replace(found, verify=mean(verify) if verify else None, round=whole, requests=tuple(requests))
 
 
 def _even(verifications: int, drafted: int, accepted: int) -> Counter:
@@ -211,7 +286,74 @@ def _even(verifications: int, drafted: int, accepted: int) -> Counter:
         return Counter()
     depth, least = -(-drafted // verifications), accepted // verifications
     more = accepted - least * verifications
-    return Counter({(max(depth, least + 1), least + 1): more, (depth, least): verifications - more})
+    return (
+        Counter({(max(depth, least + 1), least + 1): more, (max(depth, least), least): verifications - more})
+        + Counter()
+    )
+
+
+def from_figures(acceptance: Sequence[float], lookahead: int | None = None, **known: Any) -> Observation:
+    """Return the observation of acceptance as engines report it.
+
+    Args:
+        acceptance: one number up to 1 (accepted / drafted), one above 1 (the mean acceptance length), or several: P(the
+            first k tokens are accepted), as vLLM and llama.cpp print it by position.
+        lookahead: draft tokens per round.
+        known: further fields of :class:`Observation`.
+
+    Raises: ValueError: if the figures are not possible.
+    """
+    source = "the acceptance given"
+    if len(acceptance) > 1:
+        if any(not 0 <= b <= a for a, b in zip((1.0, *acceptance), acceptance, strict=False)):
+            raise ValueError(f"{source} must be from 0 to 1 and must not rise from position to position")
+        lookahead, total = len(acceptance), sum(acceptance)
+        known["rates"] = tuple(acceptance)
+    elif lookahead is None:
+        raise ValueError(f"{source} needs the number of draft tokens: --lookahead")
+    else:
+        check_range("the lookahead", lookahead, 1, 64)
+        value = acceptance[0]
+        total = value - 1 if value > 1 else value * lookahead
+        if not 0 <= total <= lookahead:
+            raise ValueError(f"{source}, {value:g}, is not possible with {lookahead} draft tokens")
+    rounds = _even(SCALE, SCALE * lookahead, round(SCALE * total))
+    return Observation(source, rounds, exact=False, **known)
+
+
+def with_times(
+    seen: Observation,
+    *,
+    speed: float | None = None,
+    plain_speed: float | None = None,
+    batch: int = 1,
+    method: str | None = None,
+    draft_model: str | None = None,
+    **times: float | None,
+) -> Observation:
+    """Return the observation with figures that are known otherwise: tokens per second with and without speculation,
+    and the ``times`` of a round in ms. Raises: ValueError: if they contradict each other.
+    """
+    given: dict[str, Any] = {name: value for name, value in times.items() if value is not None}
+    if plain_speed is not None:
+        given.setdefault("step", 1e3 / plain_speed)
+    if speed is not None:
+        given["round"] = 1e3 * seen.length / speed
+    if given:
+        # Measured curves and repeated pairs do not apply to given times.
+        seen = replace(seen, **{"calibration": None, "speedups": (), **given})
+    if seen.verify is not None and seen.draft is not None and seen.round is not None:
+        left = seen.round - seen.verify - seen.draft
+        if "overhead" in given:
+            seen = replace(seen, round=None)
+        elif given and left < -0.02 * seen.round:
+            raise ValueError(
+                f"verification and drafting, {seen.verify + seen.draft:.4g} ms, exceed the round of {seen.round:.4g} ms"
+            )
+        elif given:
+            seen = replace(seen, overhead=max(0.0, left))
+    kind = seen.method if method is None else method_of(method)
+    return replace(seen, batch=batch, method=kind, draft_model=draft_model or seen.draft_model)
 
 
 def from_report(data: dict[str, Any], stack: str | None, source: str) -> Observation:
@@ -228,33 +370,35 @@ def from_report(data: dict[str, Any], stack: str | None, source: str) -> Observa
     length, rate, speed = (row[key] for key in ("mean_acceptance_length", "acceptance_rate", "tokens_per_second"))
     if not rate or not length or length <= 1:
         raise ValueError(f"the row '{name}' of {source} has no accepted tokens: there is nothing to divide")
-    scale = 1000
-    rounds = _even(scale, round(scale * (length - 1) / rate), round(scale * (length - 1)))
+    rounds = _even(SCALE, round(SCALE * (length - 1) / rate), round(SCALE * (length - 1)))
     step, whole = 1e3 / plain["tokens_per_second"], 1e3 * length / speed
+    known: dict[str, Any] = {"step": step, "round": whole, "exact": False, "stack": name, "method": _method(name)}
     parts = {part: time["mean_us"] / 1e3 for part, time in ((row.get("profile") or {}).get("parts") or {}).items()}
     if parts:
-        verify = parts.get(f"{FORWARD}target", 0.0)
-        draft = parts.get("drafting", 0.0) + sum(t for p, t in parts.items() if p.startswith(FORWARD)) - verify
-        overhead = max(0.0, whole - verify - draft)
-        return Observation(source, rounds, step, verify, draft, overhead, exact=False)
-    if parse(name).drafts:
-        raise ValueError(f"the row '{name}' of {source} has no profile: run `hsd-viz bench --profile`, or give a trace")
-    draft = 1e3 * (row.get("draft_seconds_per_round") or 0.0)
-    return Observation(source, rounds, step, max(step, whole - draft), draft, database=True, exact=False)
+        verify = min(whole, parts.get(f"{FORWARD}target", 0.0))
+        draft = parts.get("drafting", 0.0) + sum(t for p, t in parts.items() if p.startswith(FORWARD))
+        draft = min(whole - verify, max(0.0, draft - parts.get(f"{FORWARD}target", 0.0)))
+        known |= {"verify": verify, "draft": draft, "overhead": max(0.0, whole - verify - draft)}
+    elif not parse(name).drafts:
+        draft = min(whole, 1e3 * (row.get("draft_seconds_per_round") or 0.0))
+        known |= {"draft": draft, "verify": whole - draft, "overhead": 0.0}
+    return Observation(source, rounds, **known)
 
 
 def measure(target: str, stack: str) -> Observation:
-    """Return the observation of a few short decodes with ``stack`` on this machine."""
-    from hsd_viz.engine import note_plain
+    """Return the observation of a few short decodes with ``stack`` on this machine, in turns with plain decoding."""
+    from hsd_viz.engine.beside import note_plain
     from hsd_viz.engine.local import load_engine
     from hsd_viz.prompts.suites import load_suite
 
     engine = load_engine(target)
     engine.wait_ready()
-    traces = []
+    traces, speedups = [], []
     for k, prompt in enumerate(load_suite("python").limited(PROMPTS + 1).prompts):
         plain, trace = (engine.run(prompt.text, name, max_new_tokens=TOKENS) for name in ("target", stack))
-        note_plain(trace, plain)
         if k:  # the first prompt warms up
+            note_plain(trace, plain)
             traces.append(trace)
-    return from_traces(traces, stack)
+            speeds = [run.metrics()["tokens_per_second"] for run in (trace, plain)]
+            speedups += [speeds[0] / speeds[1]] if all(speeds) else []
+    return replace(from_traces(traces, stack), speedups=tuple(speedups))

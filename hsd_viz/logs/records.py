@@ -13,17 +13,14 @@ Accepted forms, recognized for each entry by its keys:
 Nothing in a log is executed, and an entry that cannot be used is a :class:`BrokenEntry`, never an exception.
 """
 
-import gzip
-import io
 import json
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
-#: Bytes of the longest line or array element that is read; memory is about ten times that.
-MOST_BYTES = 8 * 2**20
+from hsd_viz.adapters.entries import BrokenEntry, EntryReader
+
 #: Characters of a category name.
 MOST_NAME = 40
 PROMPTS = ("prompt", "prompt_ids", "prompt_token_ids", "input", "input_ids")
@@ -54,48 +51,15 @@ class Request:
     limit: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class BrokenEntry:
-    """An entry that cannot be used, and why."""
-
-    number: int
-    why: str
-
-
-class LogReader:
+class LogReader(EntryReader):
     """Yields the requests and the broken entries of a log after its first ``skip`` entries. ``questions`` are the turns
     by question_id, for answer files. ``size`` is the size of the file in bytes. Raises: ValueError: if the file cannot
     be opened.
     """
 
     def __init__(self, path: str | Path, skip: int = 0, questions: Questions | None = None) -> None:
-        self.path, self.skip, self.questions = Path(path), skip, questions or {}
-        try:
-            self._raw = self.path.open("rb")
-            self.size = self.path.stat().st_size
-            packed = self._raw.read(2) == b"\x1f\x8b"
-            self._raw.seek(0)
-        except OSError as error:
-            raise ValueError(f"cannot read the log {self.path}: {error.strerror or error}") from None
-        self._file: BinaryIO = io.BufferedReader(gzip.GzipFile(fileobj=self._raw)) if packed else self._raw
-
-    @property
-    def done(self) -> int:
-        """The bytes read so far."""
-        return self._raw.tell()
-
-    def close(self) -> None:
-        self._raw.close()
-
-    def count(self) -> int:
-        """Return the number of the last entry, read without parsing lines."""
-        self.skip = sys.maxsize
-        try:
-            return max((number for number, _ in self.entries()), default=0)
-        except (OSError, EOFError):
-            return 0
-        finally:
-            self.close()
+        super().__init__(path, skip)
+        self.questions = questions or {}
 
     def __iter__(self) -> Iterator[Request | BrokenEntry]:
         number = 0
@@ -113,59 +77,6 @@ class LogReader:
                     yield BrokenEntry(number, why)
         except (OSError, EOFError) as error:
             yield BrokenEntry(number + 1, f"the file cannot be read further: {error}")
-
-    def entries(self) -> Iterator[tuple[int, Any]]:
-        """Yield (number, JSON value or broken entry)."""
-        start = self._file.read(1)
-        while start in (b" ", b"\t", b"\r", b"\n", b"\xef", b"\xbb", b"\xbf"):
-            start = self._file.read(1)
-        yield from enumerate_array(self._file) if start == b"[" else self._lines(start)
-
-    def _lines(self, start: bytes) -> Iterator[tuple[int, Any]]:
-        number = 0
-        while line := start + self._file.readline(MOST_BYTES):
-            number, start = number + 1, b""
-            if len(line) >= MOST_BYTES and not line.endswith(b"\n"):
-                while (rest := self._file.readline(MOST_BYTES)) and not rest.endswith(b"\n"):
-                    pass
-                yield number, BrokenEntry(number, f"longer than {MOST_BYTES // 2**20} MiB")
-            elif line.strip():
-                yield number, _parse(number, line) if number > self.skip else None
-
-
-def enumerate_array(file: BinaryIO) -> Iterator[tuple[int, Any]]:
-    """Yield the numbered elements of a JSON array whose bracket was read; damage ends it with a broken entry."""
-    decode, number = json.JSONDecoder().raw_decode, 0
-    text, reader, ended = "", io.TextIOWrapper(file, encoding="utf-8", errors="surrogateescape"), False
-    try:
-        while True:
-            text = text.lstrip(" \t\r\n,")
-            if text.startswith("]"):
-                return
-            try:
-                value, end = decode(text)
-            except (ValueError, RecursionError) as error:
-                if isinstance(error, RecursionError) or ended or len(text) > MOST_BYTES:
-                    yield number + 1, BrokenEntry(number + 1, "the rest of the array is not JSON")
-                    return
-                # Doubling keeps the work linear in the size of an element.
-                more = reader.read(max(2**16, len(text)))
-                ended, text = not more, text + more
-                continue
-            number, text = number + 1, text[end:]
-            yield number, value
-    finally:
-        reader.detach()
-
-
-def _parse(number: int, line: bytes) -> Any:
-    try:
-        return json.loads(line)
-    except UnicodeDecodeError as error:
-        return BrokenEntry(number, f"not UTF-8 text (byte {error.start} of the line)")
-    except (ValueError, RecursionError) as error:
-        reason = "nested too deeply" if isinstance(error, RecursionError) else str(error).splitlines()[0]
-        return BrokenEntry(number, f"not JSON ({reason})")
 
 
 def requests_of(number: int, entry: Any, questions: Questions | None = None) -> Iterator[Request]:

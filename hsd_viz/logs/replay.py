@@ -10,8 +10,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from hsd_viz.backends import default_build
-from hsd_viz.backends.native.drafter import native_drafter
 from hsd_viz.bench.output import REMEMBER
 from hsd_viz.bench.replay import can_replay
 from hsd_viz.bench.replay import replay as replay_text
@@ -24,6 +22,8 @@ from hsd_viz.ladder.load import weights_dir
 from hsd_viz.logs.records import BrokenEntry, LogReader
 from hsd_viz.logs.tally import Facts, Tally
 from hsd_viz.logs.tokens import LogTokenizer, TokenizedRequest
+from hsd_viz.native.build import default_build
+from hsd_viz.native.drafter import native_drafter
 from hsd_viz.prompts.suites import load_suite
 from hsd_viz.stack import DraftSource, parse
 from hsd_viz.words import MAX_BUDGET, check_budget, check_range, did_you_mean
@@ -93,7 +93,7 @@ def parse_cost(text: str) -> CostCurve:
 
         engine = load_engine()
         engine.wait_ready()
-        return cost_curve(DraftCosts().of(engine.fast()))
+        return cost_curve(DraftCosts().of(engine.model()))
     try:
         numbers = [float(part) for part in text.split(",")]
         if len(numbers) == 1:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, field, replace
 from operator import or_
@@ -15,17 +14,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hsd_viz.bench.tables import Table, show
+from hsd_viz.adapters import settings
 from hsd_viz.cluster import sweep
-from hsd_viz.disk import write_whole
 from hsd_viz.drafting.estimates import CostCurve
 from hsd_viz.intervals import Estimate, estimate, ratio, resample
+from hsd_viz.journal import Journal
 from hsd_viz.logs.replay import DRAFTERS, LogReplay, Progress, ReplaySettings, open_databases, parse_cost
 from hsd_viz.logs.tally import FIELDS, Tally
 from hsd_viz.logs.tokens import LogTokenizer
 from hsd_viz.serialize import to_dict
+from hsd_viz.tables import Table, show
 from hsd_viz.terminal import plain
-from hsd_viz.words import counted
+from hsd_viz.words import counted, guided
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,7 +33,10 @@ if TYPE_CHECKING:
 #: Seconds between two writes of the state, and the least ratio of that time to the time of a write.
 PAUSE, RATIO = 5.0, 50
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-_FORMAT = "hsd-viz replay, unfinished"
+
+
+#: Drafter -> the same of serving engines.
+SERVED = {"lookup": "lookup", "suffix": "suffix", "ngram-cache": "lookup"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +104,21 @@ class ReplayReport:
         parts: list[Any] = [*self.introduction()]
         for table in self.tables():
             parts += ["", *([table.note] if table.note else []), table.rows]
+        if flags := self.flags():
+            parts += ["", "Settings to paste:", *(f"  {engine}: {text}" for engine, text in flags.items())]
         return plain(parts)
+
+    def flags(self) -> dict[str, str]:
+        """Return the settings of the best drafter that serving engines have; off where none certainly pays."""
+        served = [row for row in self.drafters if row.name.split()[0] in SERVED and row.speedup.value is not None]
+        if not served:
+            return {}
+        best = max(served, key=lambda row: row.speedup.value or 0)
+        if (best.speedup.interval or (best.speedup.value or 0,))[0] <= 1:
+            return settings("plain", 0)
+        # The longest draft that is usual: of one round in 20.
+        tokens = sum(20 * drafted >= best.rounds for drafted in best.drafted_by_position)
+        return settings(SERVED[best.name.split()[0]], max(1, tokens))
 
     def answer(self) -> Iterator[tuple[str, bool]]:
         """Yield the result as one line: parts of its text, and whether a part is emphasized."""
@@ -219,47 +236,7 @@ def drafter_report(name: str, tally: Tally) -> DrafterReport:
     )
 
 
-class ReplayState:
-    """The state of an unfinished replay on disk, written from time to time. ``path`` ``None``: not stored."""
-
-    def __init__(self, path: Path | None, about: Mapping[str, Any]) -> None:
-        self.path, self.about = path, json.loads(json.dumps(about))
-        self._next = time.monotonic() + PAUSE
-
-    def load(self) -> dict[str, Any] | None:
-        """Return the stored state. Raises: ValueError: if it belongs to another replay or is damaged."""
-        if self.path is None or not self.path.exists():
-            return None
-        try:
-            data = json.loads(self.path.read_text(encoding="utf-8"))
-            stored = data["about"] if data["format"] == _FORMAT else None
-            if stored == self.about:
-                return data["state"]
-        except (OSError, ValueError, KeyError, TypeError):
-            stored = None
-        if stored is None:
-            raise ValueError(f"{self.path} is damaged and cannot be resumed: delete it or use --restart")
-        different = [name for name in self.about if stored.get(name) != self.about[name]]
-        raise ValueError(
-            f"{self.path} holds an unfinished replay of other {' and '.join(different)}: give the same command to "
-            "resume it, --restart to start again, or another --json"
-        )
-
-    def save(self, state: Callable[[], dict[str, Any]], now: bool = False) -> None:
-        """Write what ``state`` returns if it is time to."""
-        started = time.monotonic()
-        if self.path is None or (started < self._next and not now):
-            return
-        write_whole(self.path, json.dumps({"format": _FORMAT, "about": self.about, "state": state()}))
-        ended = time.monotonic()
-        self._next = ended + max(PAUSE, RATIO * (ended - started))
-
-    def remove(self) -> None:
-        """Delete the file."""
-        if self.path is not None:
-            self.path.unlink(missing_ok=True)
-
-
+@guided("replay")
 def replay(
     log: str | Path,
     *,
@@ -296,8 +273,8 @@ def replay(
     share = None if build_databases is None else train_share
     options = {"tokenizer": found.name, "databases": str(databases or build_databases or ""), "train_share": share}
     about = {"log": identity(log), "settings": asdict(chosen) | options}
-    state = ReplayState(None if state_file is None else Path(state_file), about)
-    stored = None if restart else state.load()
+    journal = Journal(None if state_file is None else Path(state_file), about, restart)
+    stored = journal.entries[-1] if journal.entries else None
     costs = CostCurve(tuple(stored["costs"])) if stored else parse_cost(verify_cost)
     first = 0
     if build_databases is not None:
@@ -308,16 +285,19 @@ def replay(
     work = LogReplay(chosen, found, open_databases(found, databases), costs, first)
     if stored:
         work.restore(stored)
-    complete = True
+    complete, due = True, time.monotonic() + PAUSE
     try:
         for _ in work.run(log, progress):
             if cancelled():
                 raise KeyboardInterrupt
-            state.save(work.to_dict)
-        state.remove()
+            if journal.path is not None and (started := time.monotonic()) >= due:
+                journal.replace(work.to_dict())
+                ended = time.monotonic()
+                due = ended + max(PAUSE, RATIO * (ended - started))
+        journal.remove()
     except KeyboardInterrupt:
         complete = False
-        state.save(work.to_dict, now=True)
+        journal.replace(work.to_dict())
     return _report(work, log, about["settings"], complete)
 
 

@@ -17,7 +17,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-from hsd_viz.engine import DEFAULT_RULE
+from hsd_viz.engine import DEFAULTS
 from hsd_viz.serve.queue import FairQueue, QueueFullError, Ticket
 from hsd_viz.serve.worker import Decoders, error
 from hsd_viz.stack import StackError, parse
@@ -58,7 +58,7 @@ class DecodeRequest(BaseModel):
     top_k: int = Field(0, ge=0)
     top_p: float = Field(1.0, gt=0, le=1)
     seed: int = Field(0, ge=0, lt=2**63)
-    rule: str | dict[str, str] = DEFAULT_RULE
+    rule: str | dict[str, str] = DEFAULTS["rule"]
     record: bool = True
     chat: bool = False
 
@@ -172,7 +172,7 @@ class Stream(StreamingResponse):
                     if silent:
                         figures.first.observe(time.monotonic() - begun)
                     silent = False
-                    figures.tokens.inc(len(record["tokens"]))
+                    figures.tokens.inc(len(record["tokens"]["token_id"]))
                 elif record["event"] in ("finished", "error"):
                     self.outcome = record["event"]
             yield b"".join(map(_line, batch))

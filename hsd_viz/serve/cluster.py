@@ -18,7 +18,7 @@ from ray.serve.handle import DeploymentHandle
 from hsd_viz.cluster import LOCAL, start
 from hsd_viz.listen import url
 from hsd_viz.serve.app import Settings, create_app
-from hsd_viz.serve.worker import Worker, error
+from hsd_viz.serve.worker import error, load_worker
 
 #: Connections that the ingress holds open at a time, refused ones among them.
 CONNECTIONS = 2048
@@ -32,12 +32,7 @@ class Replica:
     """An engine in a process of its own; decodes one request at a time."""
 
     def __init__(self, options: dict[str, Any]) -> None:
-        from hsd_viz.engine.local import load_engine
-
-        engine = load_engine(**options, allow_models=False)
-        engine.run("def", max_new_tokens=1)
-        engine.wait_ready()
-        self._worker = Worker(engine)
+        self._worker = load_worker(options)
 
     async def decode(self, request: dict[str, Any]) -> AsyncIterator[list[dict[str, Any]]]:
         """Yield the events of a request in batches of records."""
@@ -108,10 +103,15 @@ def run(host: str, port: int, arguments: dict[str, Any], address: str | None = N
     stopped = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stopped.set())
+    # Ray's processes inherit the mask: Ctrl-C in the terminal reaches only this process, which then ends them.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    if address is not None:
+        print(f"Ray at {address}: who reaches its ports can run code there; its operator protects it", file=sys.stderr)
     ray = start(address or LOCAL, math.ceil(arguments["replicas"] * arguments["cpus"]))
     try:
         serve.start(http_options={"host": host, "port": port})
         serve.run(build(arguments), name=APPLICATION, logging_config={"enable_access_log": False})
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         print("loading the models", file=sys.stderr, flush=True)
         if _ready(stopped):
             print(f"engine: {url(host, port)} (Ctrl-C to stop)", flush=True)

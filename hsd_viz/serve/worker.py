@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from hsd_viz.engine import Engine
 from hsd_viz.trace import Event, Step
-from hsd_viz.trace.wire import to_record
+from hsd_viz.trace.events import to_record
 
 #: Seconds between batches, and the longest wait of the decode for the interpreter lock.
 FLUSH, SWITCH = 0.04, 0.0005
@@ -53,6 +53,16 @@ class Worker:
                     break
         finally:
             run.cancel()
+
+
+def load_worker(options: dict[str, Any]) -> Worker:
+    """Load an engine (arguments of :func:`hsd_viz.engine.local.load_engine`) that is ready for its first request."""
+    from hsd_viz.engine.local import load_engine
+
+    engine = load_engine(**options, allow_models=False)
+    engine.run("def", max_new_tokens=1)
+    engine.wait_ready()
+    return Worker(engine)
 
 
 class _Run:

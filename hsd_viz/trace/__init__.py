@@ -1,6 +1,8 @@
-"""Recorded decodes: rows, the :class:`Trace`, its metrics and exports. Pure: no torch."""
+"""Recorded decodes: tables, the :class:`Trace`, its metrics and exports. Pure: no torch."""
 
-from hsd_viz.trace.records import CallRow, DraftRow, Event, Finished, RoundRow, Stage, Started, Step, TokenRow
+from hsd_viz.trace.events import Event, Finished, Stage, Started
+from hsd_viz.trace.rows import Step
+from hsd_viz.trace.tables import CallRow, DraftRow, RoundRow, TokenRow
 from hsd_viz.trace.trace import SCHEMA_VERSION, Trace, TraceError
 
 __all__ = [

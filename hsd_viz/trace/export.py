@@ -15,8 +15,8 @@ from typing import Any
 
 from hsd_viz.disk import replacing
 from hsd_viz.trace.metrics import target_round_of
-from hsd_viz.trace.records import CallRow, RoundRow
-from hsd_viz.trace.trace import TABLES, Trace
+from hsd_viz.trace.tables import TABLES, CallRow, RoundRow
+from hsd_viz.trace.trace import Trace
 
 _PROCESS = 1
 _ROUNDS = 1
@@ -29,7 +29,7 @@ _META = (
 
 def csv_tables(trace: Trace) -> dict[str, str]:
     """Return the contents of ``tokens.csv``, ``drafts.csv``, ``rounds.csv`` and ``calls.csv`` by file name. The columns
-    are the fields of the rows in :mod:`hsd_viz.trace.records`; lists are JSON text, absent values empty.
+    are the fields of the rows in :mod:`hsd_viz.trace.tables`; lists are JSON text, absent values empty.
     """
     tables = {}
     for table in TABLES:

@@ -4,17 +4,22 @@ Acceptance rate = accepted / drafted. Conditional acceptance = accepted / examin
 tokens per target forward pass, bonus included (plain decoding: 1.00). Drafting latency = seconds per target round spent
 on look-ups and database updates, model forward passes excluded. Speed counts from the end of prefill.
 
-A trace imported from another engine (:mod:`hsd_viz.logs.engines`) has counts in its meta; what they do not determine is
-*not observed*: ``None``.
+A trace imported from another engine (:mod:`hsd_viz.adapters.read`) has counts in its meta; what they do not determine
+is *not observed*: ``None``.
 """
+
+from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from hsd_viz.trace.records import RoundRow, Rows
+from hsd_viz.trace.rows import Run
+from hsd_viz.trace.tables import Columns, RoundRow
 
 NGRAM = 8
+#: More accepted tokens in a round are those of a damaged record.
+MOST_ACCEPTED = 1024
 
 
 def repetition_share(token_ids: Sequence[int]) -> float:
@@ -28,7 +33,7 @@ def repetition_share(token_ids: Sequence[int]) -> float:
     return repeated / len(token_ids) if token_ids else 0.0
 
 
-def metrics(trace: Rows) -> dict[str, Any]:
+def metrics(trace: Run) -> dict[str, Any]:
     """Return all metrics of one trace; rates are ``None`` where the denominator is zero. Times in seconds. ``levels``
     has one entry per verifying level, bottom first, with the histogram of accepted counts (index = accepted);
     ``calls_by_level`` one per (level, name, kind).
@@ -36,41 +41,47 @@ def metrics(trace: Rows) -> dict[str, Any]:
     meta = trace.meta
     if "counts" in meta:
         return _imported(trace)
-    target = max((r.level for r in trace.round_rows), default=0)
-    top = [r for r in trace.round_rows if r.level == target]
-    tokens = len(trace.token_rows)
+    tokens, drafts, rounds, calls = (trace.columns[name] for name in ("tokens", "drafts", "rounds", "calls"))
+    target = max(rounds["level"], default=0)
+    target_rounds = {number for number, level in zip(rounds["id"], rounds["level"], strict=True) if level == target}
     seconds = (meta.get("wall_ns", 0) - meta.get("prefill_ns", 0)) / 1e9
-    finding = sum(c.duration_ns for c in trace.call_rows if c.kind in ("lookup", "update")) / 1e9
-    forwards = sum(c.kind == "verify" and c.level == target for c in trace.call_rows)
-    target_rounds = {r.id for r in top}
-    counts = _counts(top)
+    spent = zip(calls["kind"], calls["duration_ns"], strict=True)
+    finding = sum(ns for kind, ns in spent if kind in ("lookup", "update")) / 1e9
+    forwards = Counter(zip(calls["kind"], calls["level"], strict=True))["verify", target]
+    counts = _counts(rounds, target)
+    pairs = Counter(zip(tokens["source"], tokens["kind"], strict=True))
+    emitted: Counter[str] = Counter()
+    for (source, _), n in pairs.items():
+        emitted[source] += n
+    proposed = zip(drafts["source"], drafts["round"], strict=True)
     return {
-        "tokens": tokens,
-        "rounds": len(top),
+        "tokens": len(trace),
+        "rounds": len(target_rounds),
         **{key: counts[key] for key in ("drafted", "accepted", "acceptance_rate", "conditional_acceptance")},
-        "mean_acceptance_length": _ratio(tokens, forwards),
-        "tokens_per_second": _ratio(tokens, seconds),
+        "mean_acceptance_length": _ratio(len(trace), forwards),
+        "tokens_per_second": _ratio(len(trace), seconds),
         "seconds": seconds,
         "prefill_seconds": meta.get("prefill_ns", 0) / 1e9,
-        "draft_seconds_per_round": _ratio(finding, len(top)),
+        "draft_seconds_per_round": _ratio(finding, len(target_rounds)),
         "target_forwards": forwards,
-        "repetition_share": repetition_share(trace.token_ids),
-        "drafted_by_source": dict(Counter(d.source for d in trace.draft_rows if d.round in target_rounds)),
-        "accepted_by_source": dict(Counter(t.source for t in trace.token_rows if t.kind == "accepted")),
-        "emitted_by_source": dict(Counter(t.source for t in trace.token_rows)),
-        "levels": _levels(trace),
-        "calls_by_level": _calls(trace),
+        "repetition_share": repetition_share(tokens["token_id"]),
+        "drafted_by_source": dict(Counter(source for source, number in proposed if number in target_rounds)),
+        "accepted_by_source": {source: n for (source, kind), n in pairs.items() if kind == "accepted"},
+        "emitted_by_source": dict(emitted),
+        "levels": _levels(rounds),
+        "calls_by_level": _calls(calls),
     }
 
 
-def _imported(trace: Rows) -> dict[str, Any]:
+def _imported(trace: Run) -> dict[str, Any]:
     """The metrics of an imported trace."""
     meta, counts = trace.meta, trace.meta["counts"]
     seconds = None if meta.get("decode_ns") is None else meta["decode_ns"] / 1e9
     prefill = None if meta.get("prefill_ns") is None else meta["prefill_ns"] / 1e9
     tokens = counts.get("tokens")
     unknown = ("draft_seconds_per_round", "repetition_share", "drafted_by_source", "accepted_by_source")
-    observed = _counts(trace.round_rows)["conditional_acceptance"] if trace.round_rows else None
+    rounds = trace.columns["rounds"]
+    observed = _counts(rounds)["conditional_acceptance"] if rounds["id"] else None
     return {
         "tokens": tokens,
         "rounds": counts.get("forwards"),
@@ -83,7 +94,7 @@ def _imported(trace: Rows) -> dict[str, Any]:
         "prefill_seconds": prefill,
         "target_forwards": counts.get("forwards"),
         **dict.fromkeys((*unknown, "emitted_by_source")),
-        "levels": _levels(trace),
+        "levels": _levels(rounds),
         "calls_by_level": [],
     }
 
@@ -92,10 +103,11 @@ def _ratio(numerator: float, denominator: float) -> float | None:
     return numerator / denominator if denominator else None
 
 
-def _counts(rounds: Sequence[RoundRow]) -> dict[str, Any]:
-    """Draft tokens of these rounds, and the acceptance rates."""
+def _counts(rounds: Columns, level: int | None = None) -> dict[str, Any]:
+    """Draft tokens of the rounds (of a level), and the acceptance rates."""
     drafted, examined, accepted = (
-        sum(getattr(r, name) for r in rounds) for name in ("drafted", "examined", "accepted")
+        sum(n for n, at in zip(rounds[name], rounds["level"], strict=True) if level in (None, at))
+        for name in ("drafted", "examined", "accepted")
     )
     return {
         "drafted": drafted,
@@ -106,21 +118,24 @@ def _counts(rounds: Sequence[RoundRow]) -> dict[str, Any]:
     }
 
 
-def _levels(trace: Rows) -> list[dict[str, Any]]:
+def _levels(rounds: Columns) -> list[dict[str, Any]]:
     levels = []
-    for level in sorted({r.level for r in trace.round_rows}):
-        rounds = [r for r in trace.round_rows if r.level == level]
-        counts = Counter(r.accepted for r in rounds)
+    for level in sorted(set(rounds["level"])):
+        counts = Counter(n for n, at in zip(rounds["accepted"], rounds["level"], strict=True) if at == level)
+        if max(counts) > MOST_ACCEPTED:
+            raise ValueError(f"a round accepted {max(counts)} tokens: the maximum is {MOST_ACCEPTED}")
         histogram = [counts[k] for k in range(max(counts) + 1)]
-        levels.append({"level": level, "rounds": len(rounds), **_counts(rounds), "accepted_histogram": histogram})
+        about = {"level": level, "rounds": counts.total(), **_counts(rounds, level)}
+        levels.append({**about, "accepted_histogram": histogram})
     return levels
 
 
-def _calls(trace: Rows) -> list[dict[str, Any]]:
+def _calls(calls: Columns) -> list[dict[str, Any]]:
     sums: dict[tuple[int, str, str], list[int]] = {}
-    for c in trace.call_rows:
-        row = sums.setdefault((c.level, c.name, c.kind), [0, 0, 0, 0])
-        for k, value in enumerate((1, c.steps, c.fed, c.duration_ns)):
+    kinds = zip(calls["level"], calls["name"], calls["kind"], strict=True)
+    for key, *values in zip(kinds, calls["steps"], calls["fed"], calls["duration_ns"], strict=True):
+        row = sums.setdefault(key, [0, 0, 0, 0])
+        for k, value in enumerate((1, *values)):
             row[k] += value
     return [
         {"level": level, "name": name, "kind": kind, "calls": n, "steps": steps, "fed": fed, "seconds": ns / 1e9}
@@ -140,7 +155,7 @@ def target_round_of(rounds: Sequence[RoundRow]) -> dict[int, int]:
     return target_rounds
 
 
-def check(trace: Rows) -> None:
+def check(trace: Run) -> None:
     """Check the identities of a complete trace. Raises: ValueError: if one is violated; the message names the first."""
     rounds = {r.id: r for r in trace.round_rows}
     target = max((r.level for r in trace.round_rows), default=0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import json
 import os
@@ -9,40 +10,30 @@ import zlib
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_type_hints
+from threading import RLock
+from typing import TYPE_CHECKING, Any
 
 from hsd_viz.card import card, line, table
-from hsd_viz.disk import write_whole
+from hsd_viz.disk import most_unpacked, regular_target, write_whole
 from hsd_viz.trace import metrics
-from hsd_viz.trace.records import CallRow, DraftRow, RoundRow, Rows, TokenRow, Top
-from hsd_viz.words import counted
+from hsd_viz.trace.rows import Run, Step, extend
+from hsd_viz.trace.tables import TABLES
+from hsd_viz.words import counted, guess
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SCHEMA_VERSION = 1
+#: Files of schema 1 have plain columns, which are still read.
+SCHEMA_VERSION = 2
 #: The largest file that is read, in bytes of JSON: about 500 000 tokens.
 MOST_BYTES = 2_000_000_000
-TABLES: dict[str, Any] = {"tokens": TokenRow, "drafts": DraftRow, "rounds": RoundRow, "calls": CallRow}
 _FORMAT = "hsd_viz trace"
 #: Found by name when a trace is shown, as pandas finds its plotting backend: this package stays pure.
 _VIEWS = "hsd_viz.views"
 #: The required keys of a trace's meta; the rest depends on the engine.
 _META = ("stack", "prompt", "prompt_ids", "prefill_ns", "wall_ns")
-#: Columns that older traces lack.
-_ADDED = frozenset({"residual_sum", "h", "rule", "recut"})
-#: The JSON types allowed in a column, by the type of its field.
-_KINDS: dict[Any, tuple[type, ...]] = {
-    int: (int,),
-    str: (str,),
-    float: (int, float),
-    int | None: (int, type(None)),
-    str | None: (str, type(None)),
-    float | None: (int, float, type(None)),
-    tuple[int, ...]: (list, tuple),
-    tuple[str, ...] | None: (list, tuple, type(None)),
-    Top | None: (list, tuple, type(None)),
-}
+#: Steps may arrive in one thread and be read in another.
+_APPENDING = RLock()
 
 #: Characters of the prompt and of the text in the form for notebooks.
 _SHOWN = 240
@@ -62,22 +53,35 @@ class TraceError(ValueError):
     """A trace file that cannot be read; the message is one line for the user."""
 
 
-class Trace(Rows):
-    """One decode: the rows (:class:`~hsd_viz.trace.records.Rows`) with tables, metrics and files. ``tokens``,
-    ``drafts``, ``rounds`` and ``calls`` are the rows as pandas DataFrames. ``len(trace)`` is the number of emitted
-    tokens.
+class Trace(Run):
+    """One decode: its tables (:class:`~hsd_viz.trace.rows.Record`) with metrics and files. ``meta`` describes the
+    run; ``tokens``, ``drafts``, ``rounds`` and ``calls`` are the tables as pandas DataFrames.
     """
 
     def __init__(self, meta: dict[str, Any]) -> None:
         super().__init__(meta)
-        #: The tables made so far, with their number of rows.
-        self._tables: dict[str, tuple[int, pd.DataFrame]] = {}
+        self._steps: list[Step] = []
+        #: The frames made so far, with the rows they were made of.
+        self._frames: dict[str, tuple[tuple, pd.DataFrame]] = {}
 
-    def __len__(self) -> int:
-        return len(self.token_rows)
+    def append(self, step: Step) -> None:
+        """Add the rows of a step; they are made when one of them is first read."""
+        with _APPENDING:
+            self._steps.append(step)
 
-    def __bool__(self) -> bool:
-        return True
+    def _complete(self) -> None:
+        with _APPENDING:
+            if self._steps:
+                steps, self._steps = self._steps, []
+                for step in steps:
+                    for name, columns in step.columns.items():
+                        extend(self._columns[name], columns)
+                    self._pieces.update(step.pieces)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            raise AttributeError(f"a trace has no attribute '{name}'{guess('trace', name, dir(type(self)))}")
 
     def __repr__(self) -> str:
         """Return one line: the stack, the number of tokens, the speed and the acceptance rate."""
@@ -126,65 +130,67 @@ class Trace(Rows):
         return card("Trace", self.stack or "?", about, table((), rows), table((), texts))
 
     def frame(self, table: str) -> pd.DataFrame:
-        """Return one table as a DataFrame, one column per field of its row class."""
+        """Return one table as a DataFrame with its declared columns."""
         import pandas as pd
 
-        types = get_type_hints(TABLES[table])
-        frame = pd.DataFrame(_columns(TABLES[table], self.rows(table)), columns=list(types))
+        declared, columns = TABLES[table], self.columns[table]
+        frame = pd.DataFrame({name: declared.cells(columns, name) for name in declared.columns})
         # Integers stay integers where some rows have none.
-        kinds = {int | None: "Int64", float | None: "float64"}
-        return frame.astype({name: kinds[kind] for name, kind in types.items() if kind in kinds})
+        kinds = {"int": "Int64", "float": "float64"}
+        return frame.astype({c.name: kinds[c.kind] for c in declared.columns.values() if c.null and c.kind in kinds})
 
     @property
     def tokens(self) -> pd.DataFrame:
-        """One row per emitted token (:class:`~hsd_viz.trace.records.TokenRow`)."""
+        """One row per emitted token (:class:`~hsd_viz.trace.tables.TokenRow`)."""
         return self._table("tokens")
 
     @property
     def drafts(self) -> pd.DataFrame:
-        """One row per token submitted to a verifier (:class:`~hsd_viz.trace.records.DraftRow`)."""
+        """One row per token submitted to a verifier (:class:`~hsd_viz.trace.tables.DraftRow`)."""
         return self._table("drafts")
 
     @property
     def rounds(self) -> pd.DataFrame:
-        """One row per verification (:class:`~hsd_viz.trace.records.RoundRow`); ``round``, as in other tables, is its
+        """One row per verification (:class:`~hsd_viz.trace.tables.RoundRow`); ``round``, as in other tables, is its
         ``id``.
         """
         return self._table("rounds")
 
     @property
     def calls(self) -> pd.DataFrame:
-        """One row per forward pass or look-up (:class:`~hsd_viz.trace.records.CallRow`)."""
+        """One row per forward pass or look-up (:class:`~hsd_viz.trace.tables.CallRow`)."""
         return self._table("calls")
 
     def _table(self, table: str) -> pd.DataFrame:
         """Return a copy of a table, which is built once for its rows."""
-        count, frame = self._tables.get(table, (-1, None))
-        if count != len(self.rows(table)):
+        rows = self.rows(table)
+        made_of, frame = self._frames.get(table, (None, None))
+        if made_of is not rows:
             frame = self.frame(table)
             if table == "rounds":
                 frame.insert(0, "round", frame["id"])
-            self._tables[table] = len(frame), frame
+            self._frames[table] = rows, frame
         return frame.copy()
 
     @property
     def text(self) -> str:
         """The emitted text; bytes that form no character become U+FFFD."""
-        return b"".join(t.bytes for t in self.token_rows).decode("utf-8", errors="replace")
+        return self.text_bytes.decode("utf-8", errors="replace")
 
     def metrics(self) -> dict[str, Any]:
         """Return rounds, acceptance, speed and sources of the run: see :func:`hsd_viz.trace.metrics.metrics`."""
         return metrics.metrics(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the trace as plain JSON data, one list per column."""
-        tables = {name: _columns(row, self.rows(name)) for name, row in TABLES.items()}
+        """Return the trace as plain JSON data, one list per column: the content of a file with its columns unpacked."""
         pieces = {str(k): v for k, v in self.pieces.items()}
-        return {"format": _FORMAT, "schema": SCHEMA_VERSION, "meta": self.meta, "pieces": pieces, **tables}
+        return {"format": _FORMAT, "schema": SCHEMA_VERSION, "meta": self.meta, "pieces": pieces, **self.columns}
 
     @classmethod
     def from_dict(cls, data: Any) -> Trace:
-        """Return the inverse of :meth:`to_dict`. Raises: TraceError: if ``data`` is not a complete trace."""
+        """Return the trace of :meth:`to_dict` or of a file. Raises: TraceError: if ``data`` is not a complete trace."""
+        from hsd_viz.trace.packed import unpack
+
         if not isinstance(data, dict) or data.get("format") != _FORMAT:
             raise TraceError(f"this is not an hsd_viz trace: {_describe_other(data)}")
         schema = data.get("schema")
@@ -198,29 +204,33 @@ class Trace(Rows):
             )
         try:
             trace = cls(dict(data["meta"]))
-            trace.pieces = {int(k): str(v) for k, v in data["pieces"].items()}
-            for name, row in TABLES.items():
-                columns = {field: _column(data[name], row, field) for field in row._fields}
-                _check_columns(name, row, columns)
-                trace.rows(name).extend(row(*map(tuples, values)) for values in zip(*columns.values(), strict=True))
-            missing = [key for key in _META if key not in trace.meta]
+            trace._pieces = {int(k): str(v) for k, v in data["pieces"].items()}
         except KeyError as error:
             raise TraceError(f"the trace is not valid: {error} is missing") from None
         except (TypeError, ValueError, AttributeError):
             raise TraceError("the trace is not valid: its parts do not have the structure of a trace") from None
-        if missing:
+        try:
+            trace._columns = {name: table.checked(data.get(name), unpack) for name, table in TABLES.items()}
+        except ValueError as error:
+            raise TraceError(f"the trace is not valid: {error}") from None
+        if missing := [key for key in _META if key not in trace.meta]:
             raise TraceError(f"the trace is not valid: its meta lacks {', '.join(missing)}")
         return trace
 
     def to_bytes(self, packed: bool = True) -> bytes:
-        """Return the content of its file: JSON, gzipped if ``packed``."""
-        text = json.dumps(self.to_dict(), ensure_ascii=True, separators=(",", ":")).encode()
+        """Return the content of its file: JSON (:mod:`hsd_viz.trace.packed`), gzipped if ``packed``."""
+        from hsd_viz.trace.packed import packed_tables
+
+        data = self.to_dict() | packed_tables(self.columns)
+        text = json.dumps(data, ensure_ascii=True, separators=(",", ":")).encode()
         # mtime=0: the same trace gives the same bytes.
         return gzip.compress(text, mtime=0) if packed else text
 
     def save(self, path: str | os.PathLike) -> Path:
-        """Write the trace as JSON, gzipped when the name ends in ``.gz``; the file appears whole or not at all."""
-        path = Path(path)
+        """Write the trace as JSON, gzipped when the name ends in ``.gz``; the file appears whole or not at all. Raises:
+        ValueError: for a name that ends in neither ``.json`` nor ``.json.gz``.
+        """
+        path = checked_name(Path(path))
         write_whole(path, self.to_bytes(packed=path.name.endswith(".gz")))
         return path
 
@@ -238,25 +248,35 @@ class Trace(Rows):
     def from_bytes(cls, payload: bytes, name: str = "trace", most: int = MOST_BYTES) -> Trace:
         """Read a trace from the content of its file (gzipped or not), of at most ``most`` bytes unpacked."""
         payload = _unpacked(payload, name, most)
+        collecting = gc.isenabled()
+        gc.disable()  # hundreds of thousands of lists are made and none is dropped: collections would double the time
         try:
-            data = json.loads(payload)
-        except (ValueError, RecursionError):
-            raise TraceError(f"{name} is not a valid trace: the JSON is incomplete") from None
-        try:
-            return cls.from_dict(data)
+            return cls.from_dict(json.loads(payload))
         except TraceError as error:
             raise TraceError(f"{name}: {error}") from None
+        except (ValueError, RecursionError):
+            raise TraceError(f"{name} is not a valid trace: the JSON is incomplete") from None
+        finally:
+            if collecting:
+                gc.enable()
+
+
+def checked_name(path: Path) -> Path:
+    """Return the path of a trace to write. Raises: ValueError: if the name of a file has another ending."""
+    if regular_target(path) is not None and not path.name.endswith((".json", ".json.gz")):
+        raise ValueError(f"cannot save a trace as {path.name}: the name must end in .json or .json.gz")
+    return path
 
 
 def _unpacked(content: bytes, name: str, most: int) -> bytes:
     """Unpack at most ``most`` bytes: a small file can unpack to any size."""
     if content[:2] != b"\x1f\x8b":
         return content
-    unpacking = zlib.decompressobj(wbits=31)
+    unpacking, most = zlib.decompressobj(wbits=31), min(most, most_unpacked(len(content)))
     try:
         text = unpacking.decompress(content, most)
         if unpacking.unconsumed_tail:
-            raise TraceError(f"{name} is too large: the maximum is {most / 1e6:.0f} MB unpacked")
+            raise TraceError(f"{name} is too large: the maximum for a file of its size is {most / 1e6:.0f} MB unpacked")
         if not unpacking.eof:
             raise zlib.error
     except zlib.error:
@@ -276,34 +296,3 @@ def _describe_other(data: Any) -> str:
     if isinstance(data, dict) and isinstance(data.get("format"), str):
         return f"its format is '{data['format'][:60]}'"
     return "its data was not written by hsd_viz for a run"
-
-
-def _columns(row: Any, rows: list) -> dict[str, list]:
-    """Return the rows of one table as one list per column."""
-    columns = map(list, zip(*rows, strict=True)) if rows else ([] for _ in row._fields)
-    return dict(zip(row._fields, columns, strict=True))
-
-
-def _column(table: dict[str, Any], row: Any, field: str) -> Any:
-    """Return a column of a table; one that an older trace lacks has its default in every row."""
-    if field in _ADDED and field not in table:
-        return [row._field_defaults[field]] * len(table[row._fields[0]])
-    return table[field]
-
-
-def _check_columns(table: str, row: Any, columns: dict[str, list]) -> None:
-    """Raise :class:`TraceError` unless all columns are lists of one length with values of the row's types."""
-    lengths = {len(column) for column in columns.values() if isinstance(column, list)}
-    if len(lengths) != 1 or not all(isinstance(column, list) for column in columns.values()):
-        raise TraceError(f"the trace is not valid: the columns of its table '{table}' are not lists of one length")
-    for field, kind in get_type_hints(row).items():
-        allowed = _KINDS[kind]
-        if not all(type(v) in allowed and (type(v) is not int or abs(v) < 2**63) for v in columns[field]):
-            raise TraceError(
-                f"the trace is not valid: column '{field}' of its table '{table}' has values of a wrong type"
-            )
-
-
-def tuples(value: Any) -> Any:
-    """Return the lists in a JSON value as tuples."""
-    return tuple(tuples(v) for v in value) if isinstance(value, list) else value

@@ -1,21 +1,20 @@
 """Widgets and figures over traces and over the latency law. Never imports torch.
 
-``TokenStream(trace)`` is a widget, as are ``RoundInspector``, ``Rounds``, ``Timeline`` and ``Access``; views of one run
-joined by :func:`link` follow one cursor. ``StackBlocks(text)`` edits a stack. ``Versus(traces)`` compares two or three
-runs of one prompt side by side. ``Chart(figures.ranking(plan))`` shows a figure of :mod:`hsd_viz.figures` in the page's
-theme; its shorter names (:class:`Ranking`, :class:`LatencySurface`, :class:`DatabaseAblation`, …) take the same
-arguments. :class:`HierarchyGraph` and the sliders of :class:`OneDraftWhatIf` and :class:`SecondDraftWhatIf` take a
-calibration, or what :func:`recorded` estimates from the bundled recordings; :class:`LocalityMap` takes a trace.
-:class:`RuleLab` compares verification rules on one draft.
+``TokenStream(trace)`` is a widget, as are ``RoundInspector``, ``Drafter``, ``Rounds``, ``Timeline`` and ``Access``;
+views of one run joined by :func:`link` follow one cursor. ``StackBlocks(text)`` edits a stack. ``Versus(traces)``
+compares two or three runs of one prompt side by side. ``Chart(figures.ranking(plan))`` shows a figure of
+:mod:`hsd_viz.figures` in the page's theme; its shorter names (:class:`Ranking`, :class:`LatencySurface`,
+:class:`DatabaseAblation`, …) take the same arguments. :class:`HierarchyGraph` and the sliders of
+:class:`OneDraftWhatIf` take a calibration, or what :func:`recorded` estimates from the bundled recordings;
+:class:`LocalityMap` takes a trace. :class:`RuleLab` compares verification rules on one draft.
 
-Every view has ``save("x.html")``, ``save("x.svg")``, ``save("x.png")`` and ``to_html()``, takes a trace or the path of
-its file, and rejects unknown options. :func:`compose` arranges views and figures in a grid; :func:`register` adds a tab
-to the dashboard, as does an entry point of the group ``hsd_viz.views``.
+Every view has ``save("x.html")``, ``save("x.png")`` (charts also ``save("x.svg")``) and ``to_html()``, takes a trace
+or the path of its file, and rejects unknown options. :func:`compose` arranges views and figures in a grid;
+:func:`register` adds a tab to the dashboard, as does an entry point of the group ``hsd_viz.views``.
 
 Names load when they are first used, so that the Voilà server can import :mod:`hsd_viz.views.app` without the widgets.
 """
 
-import warnings
 from importlib import import_module
 from typing import Any
 
@@ -25,12 +24,12 @@ _NAMES = {
     "composition": ("compose", "overview"),
     "hierarchy": ("HierarchyGraph",),
     "hsd_viz.figures.latency_sources": ("Basis", "Measured", "basis_of", "measured", "recorded"),
-    "latency_whatif": ("OneDraftWhatIf", "SecondDraftWhatIf"),
+    "latency_whatif": ("OneDraftWhatIf",),
     "linked": ("LinkedView", "link"),
     "locality_map": ("LocalityMap",),
     "registry": ("register", "unregister"),
     "rule_lab": ("RuleLab",),
-    "run_views": ("Access", "Player", "RoundInspector", "Rounds", "Timeline"),
+    "run_views": ("Access", "Drafter", "RoundInspector", "Rounds", "Staircase", "Timeline"),
     "standalone": ("run_page",),
     "stream": ("TokenStream",),
     "versus": ("Versus",),
@@ -40,22 +39,15 @@ _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 _CHARTS = {
     "CategoryBars": "by_category",
     "DatabaseAblation": "database_ablation",
-    "LatencyAcceptance": "drafting_plane",
     "LatencySurface": "latency_surface",
     "Levels": "levels",
-    "OrderAblation": "database_orders",
     "Ranking": "ranking",
-    "SpeedPlane": "speed_plane",
     "TemperatureCurves": "temperature_curves",
 }
 __all__ = sorted({*_MODULES, *_CHARTS})
 
 
 def __getattr__(name: str) -> Any:
-    if name == "charts":
-        words = "hsd_viz.views.charts is deprecated: use hsd_viz.figures"
-        warnings.warn(words, DeprecationWarning, stacklevel=2)
-        return import_module("hsd_viz.figures")
     if name in _CHARTS:
         from hsd_viz import figures
         from hsd_viz.views.chart import Chart

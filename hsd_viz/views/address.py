@@ -14,10 +14,10 @@ from urllib.parse import parse_qs
 import traitlets
 
 from hsd_viz.views.linked import LinkedView
-from hsd_viz.views.scripts import STATIC
-from hsd_viz.views.session import KEPT
 
 THEMES = ("light", "dark")
+#: The name of the run decoded on the page.
+HERE = "here"
 #: Maximum characters read from a query, and shown from an invalid value.
 MOST_QUERY, MOST_SHOWN = 8_000, 40
 #: Maximum characters of a prompt in an address; a longer one is only stored in the browser.
@@ -56,11 +56,7 @@ def read(query: str, names: Collection[str], tabs: Collection[str] = ()) -> Aske
     if "trace" in fields:
         trace = fields["trace"][-1]
         if trace not in names:
-            ignored.append(
-                "the run is no longer stored in this browser"
-                if trace.startswith(KEPT)
-                else f"no recording is named {_short(trace)}"
-            )
+            ignored.append(f"no recording is named {_short(trace)}")
             trace = None
     if "step" in fields:
         number = fields["step"][-1]
@@ -121,8 +117,7 @@ class Address(LinkedView):
     history.
     """
 
-    _esm = STATIC / "address.js"
-    _css = STATIC / "address.css"
+    view = traitlets.Unicode("address").tag(sync=True)
 
     name = traitlets.Unicode().tag(sync=True)
     #: {run, step}: cursor target, applied once that run is shown.

@@ -16,11 +16,9 @@ from hsd_viz.stack import (
     Stack,
     StackError,
     parse,
-    split_variant,
 )
 from hsd_viz.views.doors import View
 from hsd_viz.views.linked import page_palette
-from hsd_viz.views.scripts import STATIC
 
 #: Description of each draft source.
 BOTTOM_WORDS = {
@@ -32,11 +30,10 @@ BOTTOM_WORDS = {
     "recycling": "baseline: Token Recycling",
     "retrieval": "baseline: REST (retrieval from a corpus)",
     "ngram-cache": "baseline: llama.cpp n-gram cache",
-    "ngram-mod": "baseline: llama.cpp n-gram hash table",
     "auto": "the fastest stack for this machine",
 }
 #: Items in brackets that are switches, not databases.
-OPTION_WORDS = {"window": "Lookahead window", "original": "first published version", "short": "short n-grams"}
+OPTION_WORDS = {"original": "first published version"}
 #: Limits on messages from the browser, which are not trusted.
 MOST_PARTS, MOST_NAME = 16, 400
 #: How the page allows what it refuses.
@@ -51,8 +48,7 @@ class StackBlocks(View):
     ``offered`` lists the available ones.
     """
 
-    _esm = STATIC / "blocks.js"
-    _css = STATIC / "blocks.css"
+    view = traitlets.Unicode("blocks").tag(sync=True)
 
     text = traitlets.Unicode("target").tag(sync=True)
     shown = traitlets.Unicode().tag(sync=True)
@@ -119,7 +115,7 @@ def allowed(stack: Stack, names: Sequence[str] | None) -> Stack:
     """Return the stack. Raises: StackError: if it names a model not in ``names`` (``None``: any)."""
     options = stack.bottom.items if stack.bottom is not None and stack.bottom.name == "auto" else ()
     for name in (*(m.name for m in stack.models), *(item for item in options if item not in DRAFT_SOURCES["auto"])):
-        if names is not None and split_variant(name)[0] not in names:
+        if names is not None and name not in names:
             use = f"use {', '.join(names)}; other models {OTHER_MODELS}"
             raise StackError(f"'{name}' is not allowed on this page: {use}")
     return stack

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-from contextlib import suppress
 from functools import reduce
 from operator import getitem
 from pathlib import Path
@@ -15,13 +14,12 @@ import traitlets
 from hsd_viz.figures.pictures import CONFIG, checked_ending, library_of, packed
 from hsd_viz.figures.pictures import save as save_figure
 from hsd_viz.figures.style import darkened, template
-from hsd_viz.figures.svg import COLOURS, svg
 from hsd_viz.views.doors import WIDTH, View
-from hsd_viz.views.scripts import STATIC
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
+COLOURS = ("#2f81f7", "#db6d28", "#2da44e", "#a371f7", "#8b949e")
 PLOTLY_MIME = "application/vnd.plotly.v1+json"
 
 
@@ -32,8 +30,7 @@ class Chart(View):
     ``chosen`` is the point (x, y) selected by click or Enter in figures for which this means something.
     """
 
-    _esm = STATIC / "plot.js"
-    _css = STATIC / "plot.css"
+    view = traitlets.Unicode("plot").tag(sync=True)
 
     #: The figure for a light page, and how a dark one differs: (path, value).
     drawn = traitlets.Dict().tag(sync=True)
@@ -79,7 +76,7 @@ class Chart(View):
 
 
 def show(figure: go.Figure) -> None:
-    """Display a figure in a notebook cell through plotly's JupyterLab extension; as SVG where scripts do not run.
+    """Display a figure in a notebook cell through plotly's JupyterLab extension.
 
     A figure in plotly's default template gets the one of :mod:`hsd_viz.figures`.
     """
@@ -91,8 +88,6 @@ def show(figure: go.Figure) -> None:
         figure = go.Figure(figure).update_layout(template=template(), colorway=COLOURS)
     content = _plain(figure)
     data = {PLOTLY_MIME: {**content, "config": CONFIG}, "text/plain": str(content["layout"]["title"]["text"])}
-    with suppress(ValueError):
-        data["image/svg+xml"] = svg(figure)
     display(data, raw=True)
 
 

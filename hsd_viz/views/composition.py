@@ -9,7 +9,7 @@ import ipywidgets as widgets
 
 from hsd_viz.views.chart import Chart
 from hsd_viz.views.doors import Doors, Given
-from hsd_viz.views.run_views import Player, RoundInspector, Timeline
+from hsd_viz.views.run_views import RoundInspector, Staircase, Timeline
 from hsd_viz.views.stream import TokenStream
 
 
@@ -36,9 +36,9 @@ def compose(parts: Iterable[Any], cols: int = 2) -> Composition:
 
 
 def overview(trace: Given) -> Composition:
-    """Return the text, player, rounds and timeline of a run, or of the path of its file, with one cursor."""
+    """Return the text, staircase, rounds and timeline of a run, or of the path of its file, with one cursor."""
     stream = TokenStream(trace)
-    return compose([stream, *(view(group=stream.group) for view in (Player, RoundInspector, Timeline))], cols=1)
+    return compose([stream, *(view(group=stream.group) for view in (Staircase, RoundInspector, Timeline))], cols=1)
 
 
 def as_widget(part: Any) -> widgets.Widget:

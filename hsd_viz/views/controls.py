@@ -11,7 +11,7 @@ import ipywidgets as widgets
 import traitlets
 
 from hsd_viz.stack import parse
-from hsd_viz.trace.records import DEFAULT_RULE, RULES
+from hsd_viz.trace.tables import DEFAULT_RULE, RULES
 from hsd_viz.views.blocks import StackBlocks, allowed
 from hsd_viz.views.more import USUAL, Machine, More
 from hsd_viz.views.number_field import NumberField, written
@@ -129,7 +129,7 @@ class Controls(widgets.VBox):
         buttons = [self.replay] if live else [self.replay, self.cancel]
         row = _classes(widgets.Box([self.recording, *buttons]), "hsd-recordings", "hsd-form")
         missing = (
-            "PyTorch is not installed: this page replays recordings. For live runs: pip install 'hsd-viz[models]'."
+            "The package tokenizers is not installed: this page replays recordings. For live runs: pip install hsd-viz."
         )
         return [row] if live else [Prose(missing), row]
 

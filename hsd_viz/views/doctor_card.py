@@ -5,14 +5,13 @@ from __future__ import annotations
 import threading
 from typing import Any, Protocol
 
-import anywidget
 import traitlets
 
 from hsd_viz.figures.palette import HUES
 from hsd_viz.trace import Trace
 from hsd_viz.views.notice import Notice
 from hsd_viz.views.readout import Readout
-from hsd_viz.views.scripts import STATIC
+from hsd_viz.views.scripts import Part
 
 #: Cause -> its colour, by key of the palette.
 COLOURS = {
@@ -21,6 +20,7 @@ COLOURS = {
     "verification": "statistics",
     "batch": "model",
     "overhead": "baseline",
+    "round": "baseline",
 }
 
 
@@ -32,11 +32,10 @@ class RunPage(Protocol):
     readout: Readout
 
 
-class DoctorCard(anywidget.AnyWidget):
+class DoctorCard(Part):
     """The diagnosis of the run on a page, updated with its readout; hidden during a run and for plain decoding."""
 
-    _esm = STATIC / "doctor.js"
-    _css = STATIC / "doctor.css"
+    view = traitlets.Unicode("doctor").tag(sync=True)
 
     spec = traitlets.Dict().tag(sync=True)
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import anywidget
-
 from hsd_viz.disk import write_whole
 from hsd_viz.figures.pictures import checked_ending, chromium, result, screenshot
 from hsd_viz.figures.style import Given, trace_of
 from hsd_viz.views.page import page_of
 from hsd_viz.views.rerun import displayed
+from hsd_viz.views.scripts import Part
 from hsd_viz.views.still import still
 from hsd_viz.words import did_you_mean
 
 __all__ = ["Doors", "Given", "View", "check_options", "trace_of"]
 
+#: Traits that are not options.
+_INTERNAL = {"bundle", "data", "palette", "spec", "view"}
 #: Width of a picture in CSS pixels.
 WIDTH = 960
 
@@ -32,23 +33,24 @@ class Doors:
         return page_of(self, dark=dark)
 
     def save(self, path: str | Path, *, dark: bool | None = None, width: int = WIDTH, scale: float = 2.0) -> Path:
-        """Write the view as ``.html`` (interactive), ``.svg`` or ``.png``, and return the path.
+        """Write the view as ``.html`` (interactive) or ``.png``, and return the path; charts also as ``.svg``.
 
-        SVG and PNG need Chromium or Chrome (``$BROWSER_PATH`` names another one); the SVG contains HTML, which browsers
-        draw. ``width`` is in CSS pixels, ``scale`` the pixels of a PNG per CSS pixel. Raises: ValueError: for another
-        ending. RuntimeError: without a browser.
+        PNG needs Chromium or Chrome (``$BROWSER_PATH`` names another one). ``width`` is in CSS pixels, ``scale`` the
+        pixels of a PNG per CSS pixel. Raises: ValueError: for another ending. RuntimeError: without a browser.
         """
         path = Path(path).expanduser()
         ending = checked_ending(path)
         if ending == ".html":
             write_whole(path, self.to_html(dark=dark))
             return path
-        chromium()
         if ending == ".svg":
-            write_whole(path, result(page_of(self, dark=bool(dark), then="svg"), width))
-        else:
-            page = page_of(self, dark=bool(dark), then="height")
-            write_whole(path, screenshot(page, width, int(result(page, width)), scale))
+            raise ValueError(
+                f"{type(self).__name__} is drawn with HTML and has no vectors: save it as .png "
+                f"(scale={2 * scale:g} for print) or .html; charts (hsd.figures) are saved as .svg"
+            )
+        chromium()
+        page = page_of(self, dark=bool(dark), then="height")
+        write_whole(path, screenshot(page, width, int(result(page, width)), scale))
         return path
 
     def retire(self) -> None:
@@ -69,8 +71,8 @@ class Doors:
         return {**data, "text/html": still(self)}, metadata
 
 
-class View(Doors, anywidget.AnyWidget):
-    """A widget with one script. Options that it does not have are errors."""
+class View(Doors, Part):
+    """A public view. Options that it does not have are errors."""
 
     def __init__(self, **options: Any) -> None:
         check_options(type(self), options)
@@ -83,6 +85,6 @@ def check_options(view: type, options: dict[str, Any]) -> None:
     known = {name for name in view.class_trait_names() if not name.startswith("_")}
     for name in options:
         if name not in known:
-            allowed = ", ".join(sorted({n for n in own if n in known} - {"data", "palette", "spec"})) or "none"
+            allowed = ", ".join(sorted({n for n in own if n in known} - _INTERNAL)) or "none"
             close = did_you_mean(name, known)
             raise TypeError(f"{view.__name__} has no option '{name}': its options are {allowed}{close}")

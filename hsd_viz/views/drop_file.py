@@ -8,22 +8,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import anywidget
 import traitlets
 
-from hsd_viz.views.scripts import STATIC
+from hsd_viz.views.scripts import Part
 
 #: Bytes of a part: the web server refuses messages of 10 MiB.
 PART = 4_000_000
 
 
-class DropFile(anywidget.AnyWidget):
+class DropFile(Part):
     """A field with a button; ``stored(path)`` is called with the file's copy, ``refused(error)`` for a file that is
     larger than ``most`` bytes or cannot be read. The copy is deleted when another file is opened, or with the page.
     """
 
-    _esm = STATIC / "drop_file.js"
-    _css = STATIC / "drop_file.css"
+    view = traitlets.Unicode("drop_file").tag(sync=True)
 
     label = traitlets.Unicode().tag(sync=True)
     hint = traitlets.Unicode().tag(sync=True)

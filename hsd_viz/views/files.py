@@ -38,7 +38,7 @@ class Files:
 
     def _make(self, form: str) -> SavedFile:
         trace = self._run()
-        if trace is None or not trace.token_rows:
+        if trace is None or not len(trace):
             raise ValueError("no run to save")
         return saved(trace, form)
 

@@ -8,12 +8,11 @@ from functools import partial
 from typing import Any, Protocol
 
 from hsd_viz.trace import Trace
-from hsd_viz.views.address import Address, ignored_words, parameters, query_at_start, read, slug
-from hsd_viz.views.controls import Controls
+from hsd_viz.views.address import HERE, Address, ignored_words, parameters, query_at_start, read, slug
+from hsd_viz.views.controls import LIVE, Controls
 from hsd_viz.views.events import events_of
-from hsd_viz.views.history import History
 from hsd_viz.views.notice import Notice
-from hsd_viz.views.session import KEPT, Session
+from hsd_viz.views.session import Session
 from hsd_viz.views.stream import TokenStream
 from hsd_viz.views.tabs import Tabs
 from hsd_viz.views.tour import Tour
@@ -28,14 +27,17 @@ class GuidePage(Protocol):
     controls: Controls
     stream: TokenStream
     tabs: Tabs
-    history: History
+    #: The run decoded here.
+    last: Trace | None
 
     @property
     def busy(self) -> bool: ...
 
+    def offer_last(self, trace: Trace | None) -> None: ...
+
 
 class Guide:
-    """Navigate the page by ``address`` or ``tour``; keep its form and runs in the browser (``session``)."""
+    """Navigate the page by ``address`` or ``tour``; keep its form and run in the browser (``session``)."""
 
     def __init__(self, page: GuidePage, names: Sequence[str]) -> None:
         self._page, self._names = page, list(names)
@@ -46,15 +48,12 @@ class Guide:
         self._toured = ""
         #: The address so far, if it has to wait for what the browser stored; whether it is being followed.
         self._query, self._depth = "", 0
-        #: What the browser stored, until the address is known; the form of a run still to be read, with its menu value.
-        self._stored: dict[str, Any] | None = None
-        self._form: tuple[str, dict[str, Any]] | None = None
+        #: The form and the run that the browser stored, until the address is known.
+        self._stored: tuple[dict[str, Any], Trace | None] | None = None
         guard = page.notice.guard
-        self.session = Session(guard(self._arrived), page.history.list, guard(page.history.opened))
+        self.session = Session(guard(self._arrived))
         self.address = Address(page.stream.group, guard(self._asked), guard(partial(self.follow, back=True)))
-        self.tour = Tour(
-            self, page.stream.group, self._names, guard=partial(guard, expected_title="The tour cannot start")
-        )
+        self.tour = Tour(self, page.stream.group, guard=partial(guard, expected_title="The tour cannot start"))
         self._watch()
 
     def _watch(self) -> None:
@@ -62,16 +61,10 @@ class Guide:
         controls = self._page.controls
         more, menus = controls.more, (controls.rule, controls.device, controls.dtype, controls.beside)
         for field in (controls.prompt, controls.stack, *menus, more.chat, more.target, more.databases):
-            field.observe(lambda _change: self._edited(), "value")
+            field.observe(lambda _change: self.changed(), "value")
         for field in controls.numbers:
-            field.observe(lambda _change: self._edited(), "text")
+            field.observe(lambda _change: self.changed(), "text")
         self._page.tabs.strip.observe(lambda _change: self.changed(), "selected")
-
-    def _edited(self) -> None:
-        if self._form is not None and not self._depth:
-            # An edit made while a run is read stays, too.
-            self._form = (self._form[0], self._page.controls.state())
-        self.changed()
 
     def changed(self) -> None:
         """Store the form, and write the address of the page as it is."""
@@ -81,15 +74,14 @@ class Guide:
         if self.session.ready and self._stored is None:
             self.session.form = {"form": controls.state(), "own": controls.own}
         state = parameters(controls.changed()) if self.fills else {}
-        shown = self._page.history.name_of(controls.recording.value)
-        if shown in [*self._names[1:], *self._kept()]:
+        shown = controls.recording.value
+        if shown == LIVE:
+            state = {**parameters(controls.state()), "trace": HERE}
+        elif shown in self._names[1:]:
             state["trace"] = shown
         if self._page.tabs.strip.selected:
             state["tab"] = slug(self._page.tabs.shown.title)
         self.address.state = state
-
-    def _kept(self) -> list[str]:
-        return [f"{KEPT}{name}" for name in self.session.runs]
 
     @contextmanager
     def followed(self) -> Iterator[None]:
@@ -105,9 +97,9 @@ class Guide:
         """Show the run named by the address, else the first recording."""
         self.follow(query_at_start() or "")
 
-    def _arrived(self, stored: dict[str, Any] | None) -> None:
+    def _arrived(self, form: dict[str, Any] | None, trace: Trace | None) -> None:
         """Take what the browser stored, once the address is known."""
-        self._stored = stored or {}
+        self._stored = (form or {}, trace)
         if not self.address.waits:
             self._take_stored()
 
@@ -118,55 +110,46 @@ class Guide:
             self._take_stored()
 
     def _take_stored(self) -> None:
-        """Show a kept run that the address names; restore the stored form unless the address has one."""
-        stored, self._stored = self._stored or {}, None
+        """Show the stored run if the address names it; restore the stored form unless the address has one."""
+        (stored, trace), self._stored = self._stored or ({}, None), None
         controls = self._page.controls
         form, own = stored.get("form"), stored.get("own")
-        asked = read(self._query, [*self._names, *self._kept()])
+        asked = read(self._query, [*self._names, HERE])
         with self.followed():
-            if KEPT.replace(":", "%3A") in self._query or KEPT in self._query:
+            if trace is not None and self._page.last is None and not self._page.busy:
+                self._page.offer_last(trace)
+            if asked.trace == HERE:
                 self.follow(self._query)
-            if isinstance(form, dict) and asked.form:
+            if isinstance(form, dict) and asked.form and (trace is None or asked.trace != HERE):
                 controls.remember({}, form)
             elif isinstance(form, dict):
                 controls.remember(form, own if isinstance(own, dict) else None)
-                self._await(form)
 
-    def _await(self, form: dict[str, Any]) -> None:
-        """Have ``form`` stay over the run that is shown, if that has still to be read from the browser."""
-        value = self._page.controls.recording.value
-        self._form = (value, form) if self._page.history.reads(value) else None
-
-    def fill(self, value: str, meta: dict[str, Any]) -> None:
-        """Fill the form from the run of a menu value; fields of an address or a stored form stay over it."""
-        controls, waited = self._page.controls, self._form
-        self._form = None
-        if not self.fills:
-            return
-        own = controls.own
-        controls.fill(meta)
-        if waited is not None and waited[0] == value:
-            controls.remember(waited[1], own)
+    def fill(self, meta: dict[str, Any]) -> None:
+        """Fill the form from the run shown."""
+        if self.fills:
+            self._page.controls.fill(meta)
 
     def follow(self, query: str, *, back: bool = False) -> None:
         """Apply a query string; report ignored parameters. ``back``: what it does not name is as on a new page."""
         page = self._page
         self._query = query
-        # Kept runs are known once the browser has reported them.
-        waits = not self.session.ready
         with self.followed():
-            asked = read(query, [*self._names, *self._kept()], page.tabs.strip.titles)
-            ignored = [words for words in asked.ignored if not (waits and "stored in this browser" in words)]
+            asked = read(query, [*self._names, HERE], page.tabs.strip.titles)
+            ignored = list(asked.ignored)
             recording = page.controls.recording
             if page.busy:
                 raise ValueError("a run is in progress: cancel it or wait for its end")
-            if asked.trace:
-                recording.value = page.history.value_of(asked.trace)
+            # The stored run is known once the browser has reported it.
+            missing = asked.trace == HERE and page.last is None
+            if missing and self.session.ready:
+                ignored.append("the run is no longer stored in this browser: press Run to decode it again")
+            if asked.trace and not missing:
+                recording.value = LIVE if asked.trace == HERE else asked.trace
             elif self._names and (back or not recording.value):
                 recording.value = self._names[0]
             if asked.form:
                 page.controls.remember(asked.form, page.controls.own)
-            self._await(asked.form)
             if asked.tab or back:
                 page.tabs.strip.selected = page.tabs.strip.titles.index(asked.tab) if asked.tab else 0
         trace = page.trace

@@ -13,13 +13,11 @@ import traitlets
 
 from hsd_viz.figures.latency_sources import USUAL, Basis, basis_of, rate, tier_rate, unseen
 from hsd_viz.figures.palette import HUES, family
-from hsd_viz.latency.affine import MOST
 from hsd_viz.latency.inputs import Calibration, LevelCost
-from hsd_viz.latency.mixture import choose
-from hsd_viz.latency.select import Choice
+from hsd_viz.latency.law import MOST
+from hsd_viz.latency.select import Choice, select
 from hsd_viz.stack import DATABASES, parse
 from hsd_viz.views.doors import View
-from hsd_viz.views.scripts import STATIC
 
 KINDS = {
     "plain": "No draft pays off: plain decoding is fastest.",
@@ -37,8 +35,7 @@ class HierarchyGraph(View):
     of removed draft models and databases, toggled by click or Enter. Raises: ValueError: if a name cannot be removed.
     """
 
-    _esm = STATIC / "hierarchy.js"
-    _css = STATIC / "hierarchy.css"
+    view = traitlets.Unicode("hierarchy").tag(sync=True)
 
     graph = traitlets.Dict().tag(sync=True)
     picked = traitlets.Dict().tag(sync=True)
@@ -46,7 +43,7 @@ class HierarchyGraph(View):
 
     def __init__(self, basis: Any, *, out: Collection[str] = (), most: int = MOST, source: str = "") -> None:
         basis = basis_of(basis, source)
-        self._mixture, self._most, self._unseen = basis.mixture, most, unseen(basis.calibration)
+        self._calibration, self._most, self._unseen = basis.calibration, most, unseen(basis.calibration)
         self._choices: dict[frozenset[str], dict[str, Any]] = {}
         free = {*basis.calibration.models[:-1], *basis.calibration.databases}
         for name in out:
@@ -63,8 +60,8 @@ class HierarchyGraph(View):
         if key not in self._choices:
             # Voilà hides errors of callbacks, so they are shown on the page.
             try:
-                left = self._mixture.each(lambda calibration: without(calibration, key))
-                self._choices[key] = picked(choose(left, most=self._most), self._missed(key)) | {"error": ""}
+                choice = select(without(self._calibration, key), most=self._most)
+                self._choices[key] = picked(choice, self._missed(key)) | {"error": ""}
             except Exception as error:
                 self._choices[key] = {"error": str(error) or type(error).__name__}
         return self._choices[key] | {"out": sorted(key)}
@@ -133,7 +130,7 @@ def token_cost(cost: LevelCost, target: bool) -> tuple[float, str]:
         if 1 < fewest < len(cost.forward)
         else ""
     )
-    return float(cost.verifying(1)[1]), several or "a forward pass over one token"
+    return cost.verifying(1), several or "a forward pass over one token"
 
 
 def picked(choice: Choice, missed: Sequence[str] = ()) -> dict[str, Any]:

@@ -8,7 +8,8 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from hsd_viz.engine import Engine, decode_beside_plain, prepare
+from hsd_viz.engine import Engine, prepare
+from hsd_viz.engine.beside import decode_beside_plain
 from hsd_viz.trace import Event, Stage
 from hsd_viz.views.controls import Request
 from hsd_viz.views.more import USUAL, Machine
@@ -48,7 +49,7 @@ class Lender:
     def decode(self, request: Request) -> Iterator[Event]:
         """Yield the events of a request, model loading first. Raises as :meth:`hsd_viz.engine.base.Engine.decode`."""
         if not self._fits(request.machine):
-            yield Stage("loading PyTorch")
+            yield Stage("loading the models")
             self._load(request.machine)
         decode = partial(decode_beside_plain, self.engine) if request.beside_plain else self.engine.decode
         yield from decode(request.prompt, request.stack, **request.options)
@@ -75,8 +76,8 @@ class Lender:
 
 
 def can_decode() -> bool:
-    """Whether the model dependencies are installed, without importing them."""
-    return all(importlib.util.find_spec(name) is not None for name in ("torch", "transformers"))
+    """Whether what decodes the shipped models is installed, without importing it."""
+    return importlib.util.find_spec("tokenizers") is not None
 
 
 def _threads() -> int:

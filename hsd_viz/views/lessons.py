@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from hsd_viz.card import escape
@@ -16,7 +17,8 @@ from hsd_viz.disk import write_whole
 from hsd_viz.exercises import Result, editions
 from hsd_viz.exercises.editions import Step, steps_of
 from hsd_viz.exercises.forms import Guess, Quiz
-from hsd_viz.figures.svg import svg
+from hsd_viz.figures import save
+from hsd_viz.views.chart import Chart
 from hsd_viz.views.doors import Doors
 from hsd_viz.views.page import document, parts_of
 from hsd_viz.views.scripts import STATIC
@@ -47,7 +49,7 @@ class Writer:
         if isinstance(value, Doors):
             return "".join(map(self._part, parts_of(value)))
         if hasattr(value, "to_plotly_json"):
-            return f"<figure>{svg(value, ink='currentColor', paper='none')}</figure>"
+            return f"<figure>{self._part(Chart(value))}</figure>"
         if hasattr(value, "_repr_html_"):
             return f'<div class="table">{value._repr_html_()}</div>'
         return f"<pre>{escape(value)}</pre>"
@@ -94,11 +96,15 @@ def title_of(path: Path) -> str:
 
 
 def add_figures(notebook: Path, master: Path) -> None:
-    """Store each figure of a student notebook as SVG in its output, for pages that run nothing, as GitHub's."""
+    """Store each figure of a student notebook as SVG in its output, for pages that run nothing, as GitHub's. Needs
+    kaleido and a browser (:func:`hsd_viz.figures.save`).
+    """
     content = json.loads(notebook.read_text(encoding="utf-8"))
     for cell, step in zip(content["cells"], steps_of(master), strict=True):
         if hasattr(step.value, "to_plotly_json"):
-            data = {"image/svg+xml": [svg(step.value)], "text/plain": [str(step.value.layout.title.text)]}
+            with TemporaryDirectory() as folder:
+                picture = save(step.value, Path(folder) / "figure.svg").read_text(encoding="utf-8")
+            data = {"image/svg+xml": [picture], "text/plain": [str(step.value.layout.title.text)]}
             cell["outputs"] = [{"output_type": "display_data", "data": data, "metadata": {}}]
     write_whole(notebook, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 

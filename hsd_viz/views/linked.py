@@ -4,9 +4,9 @@ A *group* is one run and one cursor. Views with the same ``group`` trait belong 
 
     stream, inspector = TokenStream(trace), RoundInspector()
     link(stream, inspector)          # one group; the first view with a trace publishes it
-    Player(group=stream.group)       # equivalent
+    Staircase(group=stream.group)    # equivalent
 
-    **Data.** ``data`` is :func:`hsd_viz.views.payload.snapshot` of a trace, with its ``run`` (an identifier) and
+    **Data.** ``data`` is :func:`hsd_viz.views.run_data.snapshot` of a trace, with its ``run`` (an identifier) and
     ``seq`` (number of steps). A view with empty ``data`` shows the run published in its group; without a run it draws
     itself empty and waits for the store's ``reset``.
 
@@ -15,8 +15,9 @@ A *group* is one run and one cursor. Views with the same ``group`` trait belong 
     draft token gets its verdict; the round's own token is drawn. A target round has its trace id; ``token`` indexes
     ``trace.token_rows``.
 
-    **Adding a view.** A subclass sets ``_esm = STATIC / "name.js"`` and ``_css = STATIC / "name.css"``, which
-    ``npm run build`` makes from ``js/name/``. Its ``index.ts`` ends in ``export default linkedWidget(({ model, root,
+    **Adding a view.** A subclass sets the trait ``view`` to the name of a view of ``js/hsd-viz.ts``, whose folder
+    ``js/name/`` has its script and style; ``npm run build`` makes the one module. Its
+    ``index.ts`` ends in ``export default linkedWidget(({ model, root,
     group, store, palette }) => { …; return cleanup; })``. It draws into ``root``, listens to ``store.listeners``
     (``(what, from)``: ``"reset"``, ``"append"``) and ``group.listeners`` (``(cursor, before)``), moves the cursor only
     with ``group.hover``, ``group.pin`` and ``group.go``, and removes its listeners in ``cleanup``. Key events of
@@ -34,7 +35,7 @@ import traitlets
 
 from hsd_viz.figures.palette import BASELINES, DATABASES, HUES
 from hsd_viz.trace import Trace
-from hsd_viz.views import payload
+from hsd_viz.views import run_data
 from hsd_viz.views.doors import Given, View, trace_of
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class LinkedView(View):
         """The trace shown: the view's own, or that of its group; ``None`` without one."""
         group = [self, *(view for view in list(_VIEWS) if view is not self and view.group == self.group)]
         # During a live run the stream's data are those of its start.
-        published = lambda view: view.data.get("tokens") or getattr(view, "live", False)
+        published = lambda view: run_data.has_tokens(view.data) or getattr(view, "live", False)
         return next((view._shown for view in group if view._shown is not None and published(view)), None)
 
     @property
@@ -111,13 +112,13 @@ class LinkedView(View):
     def shown_data(self) -> dict[str, Any]:
         """Return the data of the group's run, for a page of this view alone."""
         trace = self.trace
-        return {} if trace is None else {"run": uuid.uuid4().hex, "seq": 1, **payload.snapshot(trace)}
+        return {} if trace is None else {"run": uuid.uuid4().hex, "seq": 1, **run_data.snapshot(trace)}
 
     def show(self, trace: Given) -> None:
         """Show a whole trace in all views of the group."""
         self._shown = trace = trace_of(trace)
         self.cursor, self.selected = {}, []
-        self.data = {"run": uuid.uuid4().hex, "seq": 1, **payload.snapshot(trace)}
+        self.data = {"run": uuid.uuid4().hex, "seq": 1, **run_data.snapshot(trace)}
 
 
 def link(*views: LinkedView, group: str | None = None) -> str:
@@ -132,6 +133,6 @@ def link(*views: LinkedView, group: str | None = None) -> str:
     for view in views:
         if published and view.data:
             view.data = {}
-        published = published or bool(view.data.get("tokens"))
+        published = published or run_data.has_tokens(view.data)
         view.group = name
     return name

@@ -11,7 +11,6 @@ from hsd_viz.figures.latency_sources import machine_words
 from hsd_viz.figures.palette import in_order, key_of
 from hsd_viz.trace import Trace
 from hsd_viz.views.doors import Given, View, trace_of
-from hsd_viz.views.scripts import STATIC
 from hsd_viz.words import counted
 
 #: Maximum repeat length.
@@ -26,15 +25,14 @@ class LocalityMap(View):
     without being copied. The row below the map has the source of every token.
     """
 
-    _esm = STATIC / "locality_map.js"
-    _css = STATIC / "locality_map.css"
+    view = traitlets.Unicode("locality_map").tag(sync=True)
 
     spec = traitlets.Dict().tag(sync=True)
     least = traitlets.Int(4).tag(sync=True)
 
     def __init__(self, trace: Given, *, least: int = 4) -> None:
         trace = trace_of(trace)
-        if not trace.token_rows:
+        if not len(trace):
             raise ValueError("the trace has no emitted tokens")
         if not 1 <= least <= LONGEST:
             raise ValueError(f"least={least} is out of range: use a whole number from 1 to {LONGEST}")

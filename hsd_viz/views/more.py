@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import ipywidgets as widgets
@@ -44,7 +45,12 @@ class More(widgets.VBox):
             field.add_class("hsd-code")
         self.fold = widgets.ToggleButton(False, description="More settings", tooltip="Chat template, target, databases")
         self.fold.add_class("hsd-quiet")
-        self.fields = widgets.VBox([self.chat, *((self.target, self.databases) if loads else ())])
+        fields = [self.chat, *((self.target, self.databases) if loads else ())]
+        if loads and find_spec("torch") is None:
+            fields.append(
+                widgets.Label("Hugging Face models: run make dashboard MODELS=1, or pip install 'hsd-viz[models]'.")
+            )
+        self.fields = widgets.VBox(fields)
         self.fields.add_class("hsd-more")
         super().__init__([self.fold, self.fields])
         self.fold.observe(lambda _change: self._show(), "value")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import anywidget
+import traitlets
 
-from hsd_viz.views.scripts import STATIC
+from hsd_viz.views.scripts import Part
 
 
-class Names(anywidget.AnyWidget):
+class Names(Part):
     """An invisible widget that labels the sliders of its box."""
 
-    _esm = STATIC / "names.js"
+    view = traitlets.Unicode("names").tag(sync=True)

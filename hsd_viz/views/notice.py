@@ -7,17 +7,15 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-import anywidget
 import traitlets
 
-from hsd_viz.views.scripts import STATIC
+from hsd_viz.views.scripts import Part
 
 
-class Notice(anywidget.AnyWidget):
+class Notice(Part):
     """An error card; unexpected errors have their traceback behind a toggle. Hidden while empty."""
 
-    _esm = STATIC / "notice.js"
-    _css = STATIC / "notice.css"
+    view = traitlets.Unicode("notice").tag(sync=True)
 
     title = traitlets.Unicode("").tag(sync=True)
     message = traitlets.Unicode("").tag(sync=True)

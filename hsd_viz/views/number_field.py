@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import anywidget
 import traitlets
 
-from hsd_viz.views.scripts import STATIC
+from hsd_viz.views.scripts import Part
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,15}")
 _DECIMAL = re.compile(r"[+-]?([0-9]{1,15}([.,][0-9]{0,15})?|[.,][0-9]{1,15})([eE][+-]?[0-9]{1,3})?")
@@ -16,13 +15,13 @@ _DECIMAL = re.compile(r"[+-]?([0-9]{1,15}([.,][0-9]{0,15})?|[.,][0-9]{1,15})([eE
 MOST_SHOWN = 20
 
 
-class NumberField(anywidget.AnyWidget):
+class NumberField(Part):
     """A number from ``low`` to ``high``, as in ``0.5``, ``0,5`` or ``1e-9``; ``whole``: an integer.
 
     ``text`` is the field's text. ``problem``, shown below the field and raised by :attr:`value`, is the error, or "".
     """
 
-    _esm = STATIC / "number_field.js"
+    view = traitlets.Unicode("number_field").tag(sync=True)
 
     label = traitlets.Unicode().tag(sync=True)
     text = traitlets.Unicode().tag(sync=True)

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import anywidget
 import traitlets
 
-from hsd_viz.views.scripts import STATIC
+from hsd_viz.views.scripts import Part
 
 
-class OpenFile(anywidget.AnyWidget):
+class OpenFile(Part):
     """A button; ``opened(content, name)`` receives the file's bytes, ``refused(error)`` is called for more than
     ``most`` bytes. ``drops``: also a file dropped on the page.
     """
 
-    _esm = STATIC / "open_file.js"
+    view = traitlets.Unicode("open_file").tag(sync=True)
 
     label = traitlets.Unicode().tag(sync=True)
     accept = traitlets.Unicode().tag(sync=True)

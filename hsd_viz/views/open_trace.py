@@ -8,7 +8,7 @@ import math
 from hsd_viz.trace import Trace
 from hsd_viz.trace.metrics import check
 from hsd_viz.trace.trace import TraceError
-from hsd_viz.views import payload
+from hsd_viz.views import run_data
 
 #: Maximum unpacked size in bytes: twenty times the page's longest run.
 MAX_UNPACKED = 64_000_000
@@ -34,13 +34,13 @@ def read_trace(content: bytes, name: str) -> Trace:
         _check_meta(trace)
         check(trace)
         # Lone surrogates and NaN cannot be sent to a browser.
-        json.dumps(payload.snapshot(trace), ensure_ascii=False, allow_nan=False).encode("utf-8")
+        json.dumps(run_data.snapshot(trace), ensure_ascii=False, allow_nan=False).encode("utf-8")
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError, RecursionError):
         raise TraceError(f"{name} is not a valid trace: its parts are inconsistent") from None
-    tokens = len(trace.meta["prompt_ids"]) + len(trace.token_rows)
+    tokens = len(trace.meta["prompt_ids"]) + len(trace)
     if tokens > MOST_TOKENS:
         raise TraceError(f"{name} has {tokens} tokens, prompt included; the maximum is {MOST_TOKENS}")
-    if not trace.token_rows:
+    if not len(trace):
         raise TraceError(f"{name} has no emitted tokens")
     return trace
 

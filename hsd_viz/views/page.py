@@ -12,6 +12,7 @@ import ipywidgets as widgets
 
 from hsd_viz.card import escape
 from hsd_viz.figures.pictures import CARTESIAN, WHOLE, script
+from hsd_viz.views.scripts import BUNDLE
 
 _POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' blob:; style-src 'unsafe-inline'; img-src data:; font-src data:; "
@@ -49,11 +50,11 @@ const standIn = (state) => {
 const moduleOf = (text) => import(URL.createObjectURL(new Blob([text], { type: "text/javascript" })));
 const found = scripts.map(moduleOf);
 const ready = library && moduleOf(library.text).then((plotly) => plotly.default);
-const loaders = (library?.names || []).map((name) => [name, { ready, waiting: new Set() }]);
-globalThis[Symbol.for("hsd_viz.plotly")] = Object.fromEntries(loaders);
+for (const name of library?.names || []) for (const module of found) (await module).provide?.(name, ready);
 for (const [k, view] of views.entries()) {
   const el = document.getElementById(`view-${k}`);
-  const made = (await found[view.script]).default;
+  const module = await found[view.script];
+  const made = module.widgetOf ? module.widgetOf(view.state.view) : module.default;
   const widget = typeof made === "function" ? await made() : made;
   const model = standIn(view.state);
   await widget.initialize?.({ model });
@@ -66,29 +67,7 @@ if (then) {
   await document.fonts.ready;
   await wait(600);
   const main = document.querySelector(".still");
-  const { width, height } = main.getBoundingClientRect();
-  if (then === "height") out.textContent = String(Math.ceil(height));
-  else {
-    const copy = main.cloneNode(true);
-    const drawn = [...main.querySelectorAll("canvas")];
-    copy.querySelectorAll("canvas").forEach((node, k) => {
-      const image = document.createElement("img");
-      image.src = drawn[k].toDataURL();
-      image.style.cssText = `width:${drawn[k].clientWidth}px;height:${drawn[k].clientHeight}px`;
-      node.replaceWith(image);
-    });
-    const inputs = [...main.querySelectorAll("input")];
-    copy.querySelectorAll("input").forEach((node, k) => node.toggleAttribute("checked", inputs[k].checked));
-    const style = document.createElement("style");
-    style.textContent = [...document.styleSheets].flatMap((s) => [...s.cssRules].map((r) => r.cssText)).join("\\n");
-    copy.prepend(style);
-    const body = getComputedStyle(document.body);
-    copy.style.cssText += `;background:${body.backgroundColor};color:${body.color};font:${body.font}`;
-    const xml = new XMLSerializer().serializeToString(copy);
-    const box = `width="${width}" height="${height}"`;
-    out.textContent = `<svg xmlns="http://www.w3.org/2000/svg" ${box} viewBox="0 0 ${width} ${height}">`
-      + `<foreignObject ${box}>${xml}</foreignObject></svg>`;
-  }
+  out.textContent = String(Math.ceil(main.getBoundingClientRect().height));
 }
 """
 
@@ -96,8 +75,7 @@ if (then) {
 def page_of(view: Any, *, dark: bool | None = None, then: str = "") -> str:
     """Return a view, or a box of views and figures, as a page.
 
-    ``dark`` fixes the theme. For a picture, ``then`` puts the page's ``height`` or its ``svg`` into
-    ``<pre id="result">``.
+    ``dark`` fixes the theme. For a picture, ``then`` puts the page's ``height`` into ``<pre id="result">``.
     """
     parts = list(parts_of(view))
     if not parts:
@@ -115,7 +93,8 @@ def document(
     scripts: list[str] = []
     shown, styles = [], [_STYLE, style]
     for part in parts:
-        script, style = str(part._esm), str(getattr(part, "_css", ""))
+        # A view of another package has a script and a style of its own.
+        script, style = (BUNDLE, "") if getattr(part, "view", "") else (str(part._esm), str(getattr(part, "_css", "")))
         if script not in scripts:
             scripts.append(script)
             styles.append(style)
@@ -159,6 +138,7 @@ def parts_of(view: Any) -> list[Any]:
 
 def _state(part: anywidget.AnyWidget) -> dict[str, Any]:
     state = {k: v for k, v in part.get_state().items() if not k.startswith("_") and k not in _SKIPPED}
+    state.pop("bundle", None)
     if "data" in state and not state["data"]:
         state["data"] = getattr(part, "shown_data", lambda: {})()
     return state

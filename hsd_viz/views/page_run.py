@@ -93,7 +93,7 @@ class PageRun:
             # A replay shows the recording's final metrics from the start.
             self._page.readout.show(trace, self._kind, running=True)
         if not self._cancelled:
-            done, total = len(trace.token_rows), trace.meta.get("max_new_tokens") or 0
+            done, total = len(trace), trace.meta.get("max_new_tokens") or 0
             slow = "" if self._pace == 1 else f" at 1/{1 / self._pace:.0f} of the recorded speed,"
             verb = "decoding" if self._kind == "live" else f"replaying{slow}"
             self._page.readout.busy(Stage(f"{verb} {done}/{total}" if total else f"{verb} {done}", done, total or None))
@@ -101,7 +101,7 @@ class PageRun:
     def on_end(self, trace: Trace | None, error: BaseException | None) -> None:
         page = self._page
         try:
-            if trace is not None and trace.token_rows:
+            if trace is not None and len(trace):
                 page.trace = trace
                 page.stream.end(trace)
                 page.readout.show(trace, "live" if self._kind == "live" else "recording")

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-import anywidget
 import traitlets
 
 from hsd_viz.figures.panels import LATENCY, LENGTH, RATE, SPEED, SPEEDUP
 from hsd_viz.stack import Stack, StackError, parse
 from hsd_viz.trace import Stage, Trace
 from hsd_viz.views.run_verdict import speedup, verdict
-from hsd_viz.views.scripts import STATIC
+from hsd_viz.views.scripts import Part
 from hsd_viz.words import counted
 
 
-class Readout(anywidget.AnyWidget):
+class Readout(Part):
     """The run's badge and facts, a stage line with its progress, and the metric tiles."""
 
-    _esm = STATIC / "readout.js"
+    view = traitlets.Unicode("readout").tag(sync=True)
 
     origin = traitlets.Dict().tag(sync=True)
     tiles = traitlets.List().tag(sync=True)

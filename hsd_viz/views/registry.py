@@ -54,6 +54,7 @@ class RegisteredSection(Section):
     def __init__(self, page: Page, title: str, load: Callable[[], Maker]) -> None:
         self.title = title  # type: ignore[misc]
         super().__init__(page)
+        self.widget.add_class("hsd-part")
         self._load = load
         self._maker: Maker | None = None
         self.box = widgets.VBox()

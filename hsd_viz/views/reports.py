@@ -8,17 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-import anywidget
 import traitlets
 
 from hsd_viz.figures.drafting_data import study_of
 from hsd_viz.stack import Stack, parse_bench
-from hsd_viz.views.scripts import STATIC
+from hsd_viz.views.scripts import Part
 from hsd_viz.words import counted
 
 if TYPE_CHECKING:
     from hsd_viz.bench.report import Report
-    from hsd_viz.bench.tables import Table
+    from hsd_viz.tables import Table
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 #: Folders of the project's measurements: in an installed package, or in a checkout.
@@ -36,11 +35,6 @@ class Saved:
     title: str
     path: Path
     purpose: str = ""
-
-
-def measured_file(name: str) -> Path | None:
-    """Return the path of one of the project's measurements, if installed."""
-    return next((folder / name for folder in FOLDERS if (folder / name).is_file()), None)
 
 
 def saved_reports() -> list[Saved]:
@@ -112,11 +106,10 @@ def title_of(report: Report | dict[str, Any]) -> str:
     return f"{suite.name}{target}, {how}, {where}: {stacks} on {counted(suite.prompts, 'prompt')}"
 
 
-class ReportTables(anywidget.AnyWidget):
+class ReportTables(Part):
     """A bench report: its ``summary`` with warnings, or the ``tables`` of the terminal output; by default both."""
 
-    _esm = STATIC / "tables.js"
-    _css = STATIC / "tables.css"
+    view = traitlets.Unicode("tables").tag(sync=True)
 
     spec = traitlets.Dict().tag(sync=True)
 
@@ -139,8 +132,9 @@ class ReportTables(anywidget.AnyWidget):
 
 def table_spec(table: Table) -> dict[str, Any]:
     """Return a table for the browser: cells are (value, note below), rows of stacks have their kind and mark."""
-    from hsd_viz.bench.tables import HEAD, same_for_all, split
+    from hsd_viz.bench.tables import HEAD, same_for_all
     from hsd_viz.bench.verdict import MARKS
+    from hsd_viz.tables import split
 
     shown, said = same_for_all(table)
     return {

@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import anywidget
 import traitlets
 
 from hsd_viz.views.save_forms import Form, SavedFile
-from hsd_viz.views.scripts import STATIC
+from hsd_viz.views.scripts import Part
 
 
-class Save(anywidget.AnyWidget):
+class Save(Part):
     """A menu of ``forms`` by name (none for a single form); ``make(name)`` returns the selected form's file.
 
     The bytes are sent as a message to the script, which starts a download: no file on the server, no request. Errors of
     ``make`` go to ``refused``.
     """
 
-    _esm = STATIC / "save.js"
-    _css = STATIC / "save.css"
+    view = traitlets.Unicode("save").tag(sync=True)
 
     label = traitlets.Unicode("Save").tag(sync=True)
     forms = traitlets.List().tag(sync=True)

@@ -37,10 +37,9 @@ class Section:
 
     def __init__(self, page: Page) -> None:
         self.page = page
-        self.widget = widgets.VBox([Prose(self.words)])
-        if not self.follows:
-            self.widget.add_class("hsd-apart")
-        self.widget.children[0].add_class("hsd-lede")
+        lede = Prose(self.words)
+        lede.add_class("hsd-lede")
+        self.widget = widgets.VBox([lede])
         #: Widgets that show the previous run while another is in progress.
         self.of_run: list[widgets.DOMWidget] = []
         self._built, self._filled, self._stale = False, (), False
@@ -84,15 +83,6 @@ def titled(text: str, *below: widgets.Widget) -> widgets.VBox:
     box = widgets.VBox([head, *below])
     box.add_class("hsd-titled")
     return box
-
-
-def toggled(row: widgets.Box, label: str, tooltip: str, form: widgets.Widget) -> None:
-    """Add a button to ``row`` that shows and hides ``form``, hidden at first."""
-    form.layout.display = "none"
-    toggle = widgets.ToggleButton(False, description=label, tooltip=tooltip)
-    toggle.observe(lambda change: setattr(form.layout, "display", None if change["new"] else "none"), "value")
-    row.add_class("hsd-reports")
-    row.children = (*row.children, toggle)
 
 
 def menu(label: str, options: Sequence[tuple[str, Any]], value: Any) -> tuple[widgets.Dropdown, widgets.Box]:

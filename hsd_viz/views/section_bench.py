@@ -1,4 +1,4 @@
-"""The Benchmark tab: a saved report of ``hsd-viz bench``, bundled, opened or measured here."""
+"""The reports of the Compare tab: a saved report of ``hsd-viz bench``, bundled or opened."""
 
 from __future__ import annotations
 
@@ -9,31 +9,27 @@ import ipywidgets as widgets
 from hsd_viz import figures
 from hsd_viz.bench.verdict import FASTEST_OF_KIND, fastest_of_kind
 from hsd_viz.intervals import LEAST
-from hsd_viz.views.bench_run import BenchRun
 from hsd_viz.views.blocks import spelled_out
 from hsd_viz.views.chart import Chart
 from hsd_viz.views.controls import Prose
 from hsd_viz.views.notice import Notice
 from hsd_viz.views.open_file import OpenFile
-from hsd_viz.views.reports import MAX_BYTES, ReportTables, is_ablation, report_of, saved_reports, stacks_of, title_of
+from hsd_viz.views.reports import MAX_BYTES, ReportTables, is_ablation, report_of, saved_reports, stacks_of
 from hsd_viz.views.save import Save
 from hsd_viz.views.save_forms import REPORT_FORMS, SavedFile, saved_report
-from hsd_viz.views.section import Page, Section, menu, refill, titled, toggled, tried
+from hsd_viz.views.section import Page, Section, menu, refill, tried
 
 if TYPE_CHECKING:
     from hsd_viz.bench.report import Report
 
-#: Menu value of the report measured on this page.
-HERE = "here"
 #: Maximum stacks of an ablation shown per kind of text.
 SHOWN = 8
 
 
 class BenchmarkSection(Section):
-    title = "Benchmark"
     follows = False
     words = (
-        "Stacks compared over a suite of prompts: a report of hsd-viz bench --json, or a small bench measured here. "
+        "Stacks compared over a suite of prompts: reports of hsd-viz bench --json. "
         f"Values of {LEAST} or more prompts have 95\u00a0% intervals, and all include the repetition of the texts."
     )
 
@@ -41,7 +37,6 @@ class BenchmarkSection(Section):
         super().__init__(page)
         self.notice, self.report = Notice(), widgets.VBox()
         self.shown: Report | dict[str, Any] | None = None
-        self._here: Report | None = None
         self.report.add_class("hsd-views")
 
     def build(self) -> None:
@@ -56,13 +51,7 @@ class BenchmarkSection(Section):
         self.save = Save(REPORT_FORMS, self._make, lambda error: self.notice.error(error, "Save failed"), "Save report")
         box.children = (*box.children, self.file, self.save)
         self.choice.observe(self.notice.guard(self._on_choice), "value")
-        if getattr(self.page, "can_measure", False):
-            self.bench = BenchRun(self.page, self.notice.guard(self._on_measured))
-            form = titled("New measurement", self.bench)
-            toggled(box, "Measure here", "Show the form for a small bench", form)
-            self.add(box, self.purpose, form, self.notice, self.report)
-        else:
-            self.add(box, self.purpose, self.notice, self.report)
+        self.add(box, self.purpose, self.notice, self.report)
         self._on_choice(None)
 
     def depends_on(self) -> tuple:
@@ -70,10 +59,6 @@ class BenchmarkSection(Section):
 
     def _on_choice(self, _change: Any) -> None:
         self.purpose.value = next((s.purpose for s in self._saved if str(s.path) == self.choice.value), "")
-        if self.choice.value == HERE and self._here is not None:
-            self.notice.clear()
-            self.show(self._here)
-            return
         saved = next((s for s in self._saved if str(s.path) == self.choice.value), None)
         if saved is not None:
             self.notice.clear()
@@ -89,12 +74,6 @@ class BenchmarkSection(Section):
         self.choice.value = ""
         self.show(report)
 
-    def _on_measured(self, report: Report) -> None:
-        self._here = report
-        others = [option for option in self.choice.options if option[1] != HERE]
-        self.choice.options = [*others, (f"Measured here: {title_of(report)}", HERE)]
-        self.choice.value = HERE
-
     def _make(self, form: str) -> SavedFile:
         if self.shown is None or is_ablation(self.shown):
             raise ValueError("no bench report is shown: choose one to save")
@@ -109,20 +88,13 @@ class BenchmarkSection(Section):
         chart = lambda make, **options: tried(lambda: Chart(make(report, **options)))
         if is_ablation(report):
             best = f"the {SHOWN} with most tokens per forward pass"
-            made = [
-                chart(figures.drafting_plane),
-                chart(figures.speed_plane),
-                chart(figures.by_category, first=SHOWN, rule=best),
-            ]
+            made = [chart(figures.by_category, first=SHOWN, rule=best)]
         else:
-            # Only an ablation has the share of tokens from multi-token rounds.
             made = [
                 ReportTables(report, "summary"),
                 chart(figures.speedup),
                 ReportTables(report, "tables"),
                 Prose(spelled_out(stacks_of(report))),
-                chart(figures.small_multiples),
                 chart(figures.by_category, first=fastest_of_kind(report), rule=FASTEST_OF_KIND),
-                chart(figures.speed_plane),
             ]
         refill(self.report, made)

@@ -38,7 +38,6 @@ class CompareHost(Host, Protocol):
 
 
 class CompareSection(Section):
-    title = "Compare"
     follows = False
     words = (
         "Runs of one prompt and seed, aligned by output position, with their recorded times: a faster stack needs "

@@ -1,4 +1,4 @@
-"""The Databases tab: temporal locality of the text, and the effect of databases over a suite."""
+"""The Databases tab: temporal locality of the text."""
 
 from __future__ import annotations
 
@@ -6,31 +6,23 @@ import ipywidgets as widgets
 
 from hsd_viz import figures
 from hsd_viz.bench.replay import BUDGETS
-from hsd_viz.figures.drafting_data import study_of
-from hsd_viz.figures.latency_sources import temperature_words
 from hsd_viz.trace import Trace
 from hsd_viz.views.chart import Chart
-from hsd_viz.views.controls import Prose
 from hsd_viz.views.locality_map import LocalityMap
-from hsd_viz.views.reports import measured_file
 from hsd_viz.views.run_views import Access
-from hsd_viz.views.section import Page, Section, menu, refill, titled, tried
-
-ABLATION = "ablation.json"
-TITLE = "Database ablation and order"
+from hsd_viz.views.section import Page, Section, menu, refill, tried
 
 
 class DatabasesSection(Section):
-    title = "Databases"
     words = (
         "Temporal locality of the text and drafts from databases. Results of this run are counted in its trace or "
-        "replayed from its tokens; suite results name their machine, and published results are separate."
+        "replayed from its tokens."
     )
 
     def __init__(self, page: Page) -> None:
         super().__init__(page)
-        self.run, self.views, self.study = widgets.VBox(), widgets.VBox(), widgets.VBox()
-        for box in (self.run, self.views, self.study):
+        self.run, self.views = widgets.VBox(), widgets.VBox()
+        for box in (self.run, self.views):
             box.add_class("hsd-views")
 
     def build(self) -> None:
@@ -42,34 +34,13 @@ class DatabasesSection(Section):
         self.run.children = (self.keys, widgets.VBox([budget, self.saved]), self.views)
         self.of_run.append(self.run)
         self.add(self.run)
-        path = measured_file(ABLATION)
-        if path is None:
-            missing = "No ablation is installed. Measure one with: python -m benchmarks.ablation --json FILE"
-            self.add(titled(TITLE, Prose(missing)))
-            return
-        study = study_of(path)
-        options = [(temperature_words(t), t) for t in study.temperatures]
-        choice, box = menu("Measured at", options, options[0][1])
-
-        def draw(_change: object = None) -> None:
-            at = choice.value
-            options = {"temperature": at, "beside": at == 0}
-            made = [
-                tried(lambda: Chart(figures.database_ablation(path, **options))),
-                tried(lambda: Chart(figures.database_orders(path, **options))),
-            ]
-            refill(self.study, [*made, tried(lambda: Chart(figures.temperature_curves(path)))])
-
-        choice.observe(draw, "value")
-        draw()
-        self.add(titled(TITLE, box), self.study)
 
     def _replay(self, trace: Trace | None) -> None:
-        if trace is not None and trace.token_rows:
+        if trace is not None and len(trace):
             self.saved.show(figures.drafters_alone(trace, budget=self.budget.value))
 
     def fill(self, trace: Trace) -> None:
         self.keys.show(figures.matched_keys(trace))
         self._replay(trace)
-        ablation = lambda: Chart(figures.database_ablation([trace], beside=False))
+        ablation = lambda: Chart(figures.database_ablation([trace]))
         refill(self.views, [tried(lambda: LocalityMap(trace)), tried(ablation)])

@@ -1,4 +1,4 @@
-"""The Hierarchy tab: the stack selected by the latency law, its calibration, and what-if sliders."""
+"""The law of the Time tab: the stack selected by the latency law, its calibration, and what-if sliders."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 import ipywidgets as widgets
 
 from hsd_viz import figures
+from hsd_viz.calibration.store import identity
 from hsd_viz.figures.latency_sources import Basis, basis_of, of_run, recorded, temperature_words
 from hsd_viz.latency.inputs import Calibration
 from hsd_viz.machine import cpu_model
@@ -19,25 +20,18 @@ from hsd_viz.trace import Trace
 from hsd_viz.views.chart import Chart
 from hsd_viz.views.controls import Prose
 from hsd_viz.views.hierarchy import HierarchyGraph
-from hsd_viz.views.latency_whatif import OneDraftWhatIf, SecondDraftWhatIf
-from hsd_viz.views.notice import Notice
-from hsd_viz.views.plan_run import PlanRun
+from hsd_viz.views.latency_whatif import OneDraftWhatIf
 from hsd_viz.views.presets import TEMPERATURE
-from hsd_viz.views.section import Page, Section, menu, refill, sentence, titled, toggled, tried
+from hsd_viz.views.section import Page, Section, menu, refill, sentence, titled, tried
 from hsd_viz.words import counted
 
-RECORDED, RUN, HERE = "recorded", "run", "here"
+RECORDED, RUN = "recorded", "run"
 RECORDED_WORDS = f"bundled recordings ({temperature_words(TEMPERATURE)})"
-STACKING = (
-    "When stacking pays: the second draft model is much cheaper than the one above it, which accepts most of its "
-    "tokens. When it loses: verifying its drafts costs more time than the accepted tokens save."
-)
 #: Maximum number of stored calibrations offered, newest first.
 MOST_STORED = 6
 
 
 class HierarchySection(Section):
-    title = "Hierarchy"
     words = (
         "The fastest stack of models and databases by this project's latency law, predicted from the calibration "
         "named below each figure and compared with measurements. No model runs here."
@@ -46,31 +40,19 @@ class HierarchySection(Section):
     def __init__(self, page: Page) -> None:
         super().__init__(page)
         self._basis: Basis | None = None
-        self._planned: Basis | None = None
         self.law, self.level, self.plot, self.what_if = (widgets.VBox() for _ in range(4))
         for box in (self.law, self.level, self.plot, self.what_if):
             box.add_class("hsd-views")
 
     def build(self) -> None:
-        self._stored = stored_calibrations()
-        options = [
-            (RECORDED_WORDS, RECORDED),
-            ("the run shown", RUN),
-            *((words, path) for words, path, _ in self._stored),
-        ]
+        self._stored = stored_calibrations(self.page.trace)
         self._fitted = self._fitting()
-        self.source, source = menu("Costs and acceptance from", options, self._fitted)
+        self.source, source = menu("Costs and acceptance from", self._options(), self._fitted)
         self.fit = Prose("")
         self.chain, chain = menu("Draft models", [], None)
         self.surface = titled("Lookahead of each draft model", chain, self.plot)
         self.of_run.append(self.level)
-        self.notice, shown = Notice(), [source, self.fit]
-        if getattr(self.page, "can_measure", False):
-            self.plan = PlanRun(self.page, self.notice.guard(self._on_plan))  # type: ignore[arg-type]
-            form = titled("New calibration", self.plan)
-            toggled(source, "Calibrate here", "Show the form for a calibration", form)
-            shown.insert(1, form)
-        self.add(*shown, self.notice, self.law, self.level, self.surface, self.what_if)
+        self.add(source, self.fit, self.law, self.level, self.surface, self.what_if)
         self._draw()
         self.source.observe(lambda _change: self._draw(), "value")
         self.chain.observe(lambda _change: self._draw_surface(), "value")
@@ -79,11 +61,9 @@ class HierarchySection(Section):
         super().open()
         self._say_fit()
 
-    def _on_plan(self, found: Basis) -> None:
-        self._planned = found
-        others = [option for option in self.source.options if option[1] != HERE]
-        self.source.options = [*others, ("calibrated here", HERE)]
-        self.source.value = HERE
+    def _options(self) -> list[tuple[str, str]]:
+        stored = [(words, path) for words, path, _ in self._stored]
+        return [(RECORDED_WORDS, RECORDED), ("the run shown", RUN), *stored]
 
     def _wanted(self) -> float:
         """Return the form's temperature, else that of the run shown."""
@@ -105,7 +85,7 @@ class HierarchySection(Section):
                 return path
         trace = self.page.trace
         same = trace is not None and float((trace.meta.get("sampling") or {}).get("temperature") or 0.0) == wanted
-        if trace is None or not same or not trace.token_rows:
+        if trace is None or not same or not len(trace):
             return RECORDED
         drafted = getattr(self.page, "shows_own_run", False) and parse(trace.stack).drafts
         return RUN if wanted != TEMPERATURE or drafted else RECORDED
@@ -127,6 +107,10 @@ class HierarchySection(Section):
     def fill(self, trace: Trace) -> None:
         refill(self.level, [tried(lambda: Chart(figures.levels(trace)))])
         before = self.source.value
+        self._stored = stored_calibrations(trace)
+        if (options := self._options()) != [*self.source.options]:
+            self.source.options = options
+            self.source.value = before if before in dict(map(reversed, options)) else self._fitting()
         if before == self._fitted:
             # The reader has not chosen another source.
             self._fitted = self._fitting()
@@ -136,8 +120,7 @@ class HierarchySection(Section):
 
     def _draw(self) -> None:
         try:
-            planned = self._planned if self.source.value == HERE else None
-            found = self._basis = planned or basis(self.source.value, self.page.trace)
+            found = self._basis = basis(self.source.value, self.page.trace)
         except ValueError as error:
             self._basis = None
             self._say_fit()
@@ -154,10 +137,7 @@ class HierarchySection(Section):
         self._draw_surface()
         refill(
             self.what_if,
-            [
-                titled("What-if: one draft model", tried(lambda: OneDraftWhatIf(found))),
-                titled("What-if: a second draft model", Prose(STACKING), tried(lambda: SecondDraftWhatIf(found))),
-            ],
+            [titled("What-if: one draft model", tried(lambda: OneDraftWhatIf(found)))],
         )
 
     def _draw_surface(self) -> None:
@@ -175,7 +155,7 @@ def basis(source: str | Path, trace: Trace | None) -> Basis:
         return recorded()
     if source != RUN:
         return basis_of(source)
-    if trace is None or not trace.token_rows:
+    if trace is None or not len(trace):
         raise ValueError("no run to estimate costs and acceptance from")
     return of_run(trace)
 
@@ -193,8 +173,10 @@ def chains_of(calibration: Calibration) -> list[str]:
     return found
 
 
-def stored_calibrations() -> list[tuple[str, str, Basis]]:
-    """Return the stored calibrations of this machine, newest of each kind first: (label, path, basis)."""
+def stored_calibrations(trace: Trace | None) -> list[tuple[str, str, Basis]]:
+    """Return the stored calibrations of this machine and of the models of ``trace``, newest of each kind first:
+    (label, path, basis).
+    """
     from hsd_viz.calibration.store import folder
 
     found: dict[str, tuple[str, str, Basis]] = {}
@@ -207,13 +189,28 @@ def stored_calibrations() -> list[tuple[str, str, Basis]]:
             data = json.loads(path.read_text(encoding="utf-8"))
             who = data.get("identity") or {}
             # The cache may be from another machine.
-            if who.get("device") != "cpu" or who.get("device_name") == cpu_model():
+            here = who.get("device") != "cpu" or who.get("device_name") == cpu_model()
+            if here and same_models(who, trace):
                 found.setdefault(plan_words(data), (plan_words(data), str(path), basis_of(data)))
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             continue
         if len(found) == MOST_STORED:
             break
     return list(found.values())
+
+
+def same_models(who: dict[str, Any], trace: Trace | None) -> bool:
+    """Return whether a calibration of identity ``who`` is of the target and number type of ``trace``, and of the same
+    weights wherever both have a model.
+    """
+    try:
+        shown = identity(trace.meta if trace is not None else {})
+    except (KeyError, IndexError, TypeError):
+        return False  # an imported trace does not name its weights
+    there, target = who.get("models") or {}, shown["target"]
+    common = [name for name in shown["models"] if name in there]
+    same = all(there[name][0] == shown["models"][name][0] is not None for name in common)
+    return same and target in common and (who.get("target"), who.get("dtype")) == (target, shown["dtype"])
 
 
 def plan_words(stored: dict[str, Any]) -> str:
@@ -223,4 +220,4 @@ def plan_words(stored: dict[str, Any]) -> str:
     day = None if stored.get("created") is None else datetime.fromtimestamp(stored["created"], UTC).date().isoformat()
     prompts = f"{texts['suite']}, {counted(texts['prompts'], 'prompt')}" if {"suite", "prompts"} <= set(texts) else None
     facts = (prompts, None if temperature is None else temperature_words(temperature), who.get("device_name"), day)
-    return f"hsd-viz plan: {', '.join(str(f) for f in facts if f)}"
+    return f"hsd-viz plan of {who.get('target')}: {', '.join(str(f) for f in facts if f)}"

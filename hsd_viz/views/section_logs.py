@@ -1,4 +1,4 @@
-"""The tab Your logs: a log of another server, replayed with any drafter. No model runs, and nothing leaves the page."""
+"""The tab Your traffic: a log of another server, replayed with any drafter. No model runs."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import anywidget
 import ipywidgets as widgets
 import traitlets
 
 from hsd_viz.figures.speeds import replayed
 from hsd_viz.stack import parse
+from hsd_viz.tables import sentence
 from hsd_viz.views.blocks import spelled_out
 from hsd_viz.views.chart import Chart
 from hsd_viz.views.controls import Prose
@@ -24,7 +24,7 @@ from hsd_viz.views.notice import Notice
 from hsd_viz.views.reports import table_spec
 from hsd_viz.views.save import Save
 from hsd_viz.views.save_forms import Form, SavedFile
-from hsd_viz.views.scripts import STATIC
+from hsd_viz.views.scripts import Part
 from hsd_viz.views.section import Page, Section
 from hsd_viz.views.work_form import Host, WorkForm
 
@@ -127,38 +127,31 @@ class ReplayForm(WorkForm):
         self.bar.value = 0
 
 
-class ReplayTables(anywidget.AnyWidget):
+class ReplayTables(Part):
     """The result of a replay: summary, notes and tables. All text of the log's origin is set as text."""
 
-    _esm = STATIC / "tables.js"
-    _css = STATIC / "tables.css"
+    view = traitlets.Unicode("tables").tag(sync=True)
 
     spec = traitlets.Dict().tag(sync=True)
 
     def __init__(self, report: ReplayReport) -> None:
         # On a narrow page the first table keeps its first columns, ordered by importance.
-        tables = [table_spec(replace(table, note=_sentence(table.note))) for table in report.tables()]
+        tables = [table_spec(replace(table, note=sentence(table.note))) for table in report.tables()]
         tables = [{**table, "folds": not k} for k, table in enumerate(tables)]
         super().__init__(
             spec={
                 "answer": [list(part) for part in report.answer()],
-                "warnings": [_sentence(line) for line in report.notes()],
+                "warnings": [sentence(line) for line in report.notes()],
                 "intro": [f"Log {next(report.introduction())}."],
                 "tables": tables,
             }
         )
 
 
-def _sentence(text: str) -> str:
-    """Return a line of the terminal output as a sentence."""
-    text = text.rstrip(":")
-    return f"{text[:1].upper()}{text[1:]}{'' if not text or text.endswith(('.', '?')) else '.'}"
-
-
 def _page(report: ReplayReport) -> bytes:
-    from hsd_viz.bench.page import tables_page
+    from hsd_viz.tables import page
 
-    return tables_page(f"Replay of {report.log['name']}", report.introduction(), report.tables()).encode("utf-8")
+    return page(f"Replay of {report.log['name']}", report.introduction(), report.tables()).encode("utf-8")
 
 
 def _json(report: ReplayReport) -> bytes:
@@ -172,7 +165,6 @@ FORMS = {
 
 
 class LogsSection(Section):
-    title = "Your logs"
     follows = False
     words = (
         "What drafters would have brought on your own traffic. Drafts never change a text, so a log of prompts and "

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import anywidget
 import traitlets
 
-from hsd_viz.views.scripts import STATIC
+from hsd_viz.views.scripts import Part
 
 
-class Header(anywidget.AnyWidget):
+class Header(Part):
     """Name, introduction, keys and lecture mode of a page whose run is in ``group``.
 
     Loads the style sheets of the dashboard, of print and of forced colours.
     """
 
-    _esm = STATIC / "app.js"
-    _css = STATIC / "app.css"
+    view = traitlets.Unicode("app").tag(sync=True)
 
     group = traitlets.Unicode().tag(sync=True)
-
-
-def header(group: str = "") -> Header:
-    """Return the dashboard's header."""
-    return Header(group=group)
+    #: Whether the page has a form, and whether a run is in progress.
+    form = traitlets.Bool(False).tag(sync=True)
+    busy = traitlets.Bool(False).tag(sync=True)

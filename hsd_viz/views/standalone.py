@@ -6,20 +6,20 @@ import html
 from typing import Any
 
 from hsd_viz.trace import Trace
-from hsd_viz.views import payload
+from hsd_viz.views import run_data
 from hsd_viz.views.doors import Given, trace_of
 from hsd_viz.views.linked import LinkedView
 from hsd_viz.views.run_verdict import speedup, verdict
-from hsd_viz.views.run_views import Player, RoundInspector, Timeline
+from hsd_viz.views.run_views import RoundInspector, Staircase, Timeline
 from hsd_viz.views.standalone_page import escaped, whole
-from hsd_viz.views.stream import TokenStream, notes_of
+from hsd_viz.views.stream import TokenStream
 from hsd_viz.words import counted
 
 #: The page's views, top to bottom: name, widget, and heading. ``js/page/run.ts`` starts them.
 _VIEWS: tuple[tuple[str, type[LinkedView], str], ...] = (
-    ("player", Player, ""),
+    ("staircase", Staircase, ""),
     ("stream", TokenStream, "Tokens"),
-    ("inspector", RoundInspector, "Round"),
+    ("scene", RoundInspector, "Round"),
     ("timeline", Timeline, "Timeline"),
 )
 _HOW = """<p><b>Draft, verify, accept, correct.</b> Forward passes of the large target model are slow. Draft models or
@@ -32,13 +32,13 @@ accepted. Struck through: rejected or not examined. Dashed frame: correction. Do
 draft.</p>
 <p><b>Figures.</b> p is the verifier’s probability of a token, q the drafter’s, both as sampled; “p at T = 1” is the
 target’s before temperature. Mean acceptance length: tokens per target forward pass (1 without drafts).</p>
-<p><b>Keys.</b> ← → move by event, with Shift by round; Space plays; Enter pins, Esc unpins; / finds text. Arrow keys
-move between the nodes of a round’s tree; + and − zoom the timeline.</p>"""
+<p><b>Keys.</b> ← → move by event, with Shift by round; Space plays; Enter pins, Esc unpins. Arrow keys
+move between the tokens of a round; + and − zoom the timeline.</p>"""
 
 
 def page(trace: Trace) -> str:
     """Return the page of ``trace`` as HTML; see :func:`hsd_viz.views.standalone_page.whole`."""
-    run = {"run": "page", "seq": 1, **payload.snapshot(trace)}
+    run = {"run": "page", "seq": 1, **run_data.snapshot(trace)}
     body = "\n".join(
         (f"<section><h2>{html.escape(words)}</h2>" if words else "<section>")
         + f'<div data-view="{name}"></div></section>'
@@ -53,11 +53,7 @@ def page(trace: Trace) -> str:
         "This page makes no "
         "network requests.",
         data=run,
-        bundle="page_run",
-        states={
-            name: _state(widget) | ({"notes": notes_of(trace)} if name == "stream" else {})
-            for name, widget, _ in _VIEWS
-        },
+        states={name: _state(widget) for name, widget, _ in _VIEWS},
     )
 
 

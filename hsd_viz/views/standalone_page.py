@@ -11,7 +11,7 @@ import re
 from typing import Any
 
 from hsd_viz.views.linked import page_palette
-from hsd_viz.views.scripts import STATIC
+from hsd_viz.views.scripts import BUNDLE, STATIC
 
 
 def whole(
@@ -22,19 +22,17 @@ def whole(
     body: str,
     footer: str,
     data: dict[str, Any],
-    bundle: str,
     states: dict[str, dict[str, Any]],
 ) -> str:
     """Return a page as HTML. ``title`` and ``footer`` are text; ``header``, ``how`` (help) and ``body`` are HTML.
 
-    ``bundle`` is the name of the page's built script and style in ``static/``, ``states`` the traits of its views by
-    name (``data-view``). The first view gets ``data``, packed by gzip and base64 so that no text can close its element. The content security
+    ``states`` are the traits of the page's views by name (``data-view``). The first view gets ``data``, packed by gzip and base64 so that no text can close its element. The content security
     policy allows only the page's own script and style, by hash, and no connections.
     """
     content = {"data": data, "palette": page_palette(), "states": states}
     text = json.dumps(content, ensure_ascii=True, separators=(",", ":"))
     packed = base64.b64encode(gzip.compress(text.encode("ascii"), mtime=0)).decode("ascii")
-    script, style = ((STATIC / f"{bundle}.{kind}").read_text(encoding="utf-8") for kind in ("js", "css"))
+    script, style = BUNDLE, (STATIC / "page.css").read_text(encoding="utf-8")
     # Only these sequences could close the script or style element early or keep it open.
     assert not re.search(r"<(/script|script|!--|/style)", script + style, re.IGNORECASE)
     policy = (
@@ -64,7 +62,7 @@ def whole(
 <footer>{escaped(footer)}</footer>
 </main>
 <script type="text/plain" id="run">{packed}</script>
-<script>{script}</script>
+<script type="module">{script}</script>
 </body>
 </html>
 """

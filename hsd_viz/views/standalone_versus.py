@@ -47,6 +47,5 @@ def page_of(data: dict[str, Any]) -> str:
         "This page makes no "
         "network requests.",
         data=data,
-        bundle="page_versus",
         states={"versus": {"refusal": "", "choices": [], "chosen": [], "pinned": -1, "link": "page"}},
     )

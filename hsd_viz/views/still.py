@@ -70,7 +70,7 @@ def _tokens(trace: Trace) -> str:
         f'<span style="{_VERDICTS.get(t.kind, "")}" title="{about(t)}">{escape(t.text)}</span>'
         for t in trace.token_rows[:TOKENS]
     ]
-    more = f" … {len(trace.token_rows) - TOKENS} more tokens" if len(trace.token_rows) > TOKENS else ""
+    more = f" … {len(trace) - TOKENS} more tokens" if len(trace) > TOKENS else ""
     key = "Underlined: accepted. Dashed frame: correction. Dotted: bonus. Plain: no draft."
     stack = trace.stack or "?"
     pre = f'<pre style="white-space:pre-wrap">{"".join(spans)}{escape(more)}</pre>'

@@ -10,25 +10,9 @@ from typing import Any
 import traitlets
 
 from hsd_viz.trace import Step, Trace
-from hsd_viz.views import payload
+from hsd_viz.views import run_data
 from hsd_viz.views.doors import Given, trace_of
 from hsd_viz.views.linked import LinkedView
-from hsd_viz.views.scripts import STATIC
-
-#: Maximum characters of a note, and maximum number of notes.
-MOST_NOTE, MOST_NOTES = 1000, 500
-
-
-def clean_notes(notes: Any) -> dict[str, str]:
-    """Return the valid notes of a mapping: token index as text → text."""
-    found = notes.items() if isinstance(notes, dict) else ()
-    good = [(k, v) for k, v in found if isinstance(k, str) and k.isascii() and k.isdigit() and isinstance(v, str) and v]
-    return {k: v[:MOST_NOTE].encode("utf-8", "replace").decode("utf-8") for k, v in good[:MOST_NOTES]}
-
-
-def notes_of(trace: Trace) -> dict[str, str]:
-    """Return the notes of a trace."""
-    return clean_notes(trace.meta.get("notes"))
 
 
 class TokenStream(LinkedView):
@@ -40,12 +24,10 @@ class TokenStream(LinkedView):
 
     ``pinned`` is the index of the pinned token (-1: none), ``dark`` the page's theme; ``ghosts`` and ``boundaries``
     show rejected drafts and round marks; ``whitespace`` shows glyphs for spaces, tabs and invisible characters and
-    marks trailing blanks. ``/`` searches the text. ``notes`` are texts pinned to tokens by their index (as text); they
-    are part of the trace's meta, and are saved with it.
+    marks trailing blanks.
     """
 
-    _esm = STATIC / "stream.js"
-    _css = STATIC / "stream.css"
+    view = traitlets.Unicode("stream").tag(sync=True)
 
     pinned = traitlets.Int(-1).tag(sync=True)
     live = traitlets.Bool(False).tag(sync=True)
@@ -53,7 +35,6 @@ class TokenStream(LinkedView):
     boundaries = traitlets.Bool(True).tag(sync=True)
     whitespace = traitlets.Bool(False).tag(sync=True)
     dark = traitlets.Bool(False).tag(sync=True)
-    notes = traitlets.Dict().tag(sync=True)
 
     def __init__(self, trace: Given | None = None, group: str | None = None, **options: Any) -> None:
         # Steps come from a worker thread, requests of the page from the kernel's.
@@ -61,7 +42,6 @@ class TokenStream(LinkedView):
         self._trace: Trace | None = None
         super().__init__(Trace({}) if trace is None else trace, group, **options)
         self.on_msg(self._on_message)
-        self.observe(lambda _change: self._on_notes(), "notes")
 
     def show(self, trace: Given) -> None:
         """Show a whole trace."""
@@ -71,7 +51,6 @@ class TokenStream(LinkedView):
             self._seq = 1
             self._publish()
             self.pinned, self.live, self.selected, self.cursor = -1, False, [], {}
-            self.notes = notes_of(trace)
 
     def retire(self) -> None:
         """See :meth:`hsd_viz.views.doors.Doors.retire`."""
@@ -85,7 +64,7 @@ class TokenStream(LinkedView):
         trace.pieces.update(pieces or {})
         with self._lock:
             self._begin(trace)
-            self.pinned, self.selected, self.cursor, self.notes = -1, [], {}, {}
+            self.pinned, self.selected, self.cursor = -1, [], {}
             self._publish()
             self.live = True
 
@@ -99,15 +78,7 @@ class TokenStream(LinkedView):
                 self._trace.append(step)
             first = self._seq + 1
             self._seq += len(steps)
-            self.send(
-                {
-                    "kind": "append",
-                    "run": self._run,
-                    "first": first,
-                    "seq": self._seq,
-                    "steps": [payload.step(s) for s in steps],
-                }
-            )
+            self.send(run_data.append(self._run, first, steps))
 
     def end(self, trace: Trace | None = None) -> None:
         """End the live run and store it in ``data`` for reloaded pages."""
@@ -119,23 +90,17 @@ class TokenStream(LinkedView):
 
     @property
     def _shown(self) -> Trace | None:
-        return self._trace if self._trace is not None and self._trace.token_rows else None
+        return self._trace if self._trace is not None and len(self._trace) else None
 
     @_shown.setter
     def _shown(self, _trace: Trace | None) -> None:
         """The stream keeps its own trace, which a live run extends."""
 
-    def _on_notes(self) -> None:
-        """Write notes of the page into the trace, which is saved with them."""
-        trace, notes = self._trace, clean_notes(self.notes)
-        if trace is not None and (notes or "notes" in trace.meta):
-            trace.meta["notes"] = notes
-
     def _begin(self, trace: Trace) -> None:
         self._trace, self._run, self._seq = trace, uuid.uuid4().hex, 0
 
     def _publish(self) -> None:
-        self.data = {"run": self._run, "seq": self._seq, **payload.snapshot(self._trace)}
+        self.data = {"run": self._run, "seq": self._seq, **run_data.snapshot(self._trace)}
 
     def _on_message(self, _widget: Any, content: Any, _buffers: Any) -> None:
         if isinstance(content, dict) and content.get("kind") == "sync":

@@ -6,27 +6,29 @@ import threading
 from collections.abc import Sequence
 from typing import Protocol
 
-import anywidget
 import ipywidgets as widgets
 import traitlets
 
 from hsd_viz.views.notice import Notice
-from hsd_viz.views.scripts import STATIC
+from hsd_viz.views.scripts import Part
 
 
 class Panel(Protocol):
     """A tab: ``title``, the ``widget`` of its panel, and :meth:`open`, called when it is selected."""
 
-    title: str
-    widget: widgets.Widget
+    @property
+    def title(self) -> str: ...
+
+    @property
+    def widget(self) -> widgets.Widget: ...
 
     def open(self) -> None: ...
 
 
-class Strip(anywidget.AnyWidget):
+class Strip(Part):
     """The tab strip; the browser switches panels without waiting for Python."""
 
-    _esm = STATIC / "tabs.js"
+    view = traitlets.Unicode("tabs").tag(sync=True)
 
     label = traitlets.Unicode().tag(sync=True)
     titles = traitlets.List(traitlets.Unicode()).tag(sync=True)
@@ -34,9 +36,11 @@ class Strip(anywidget.AnyWidget):
 
 
 class Tabs(widgets.VBox):
-    """``panels`` below a tab strip named ``label``. Errors of a panel's ``open`` are shown as a card."""
+    """``panels`` below a tab strip named ``label`` and the widgets ``above`` all of
+    them. Errors of a panel's ``open`` are shown as a card.
+    """
 
-    def __init__(self, panels: Sequence[Panel], label: str) -> None:
+    def __init__(self, panels: Sequence[Panel], label: str, *above: widgets.Widget) -> None:
         self.panels = list(panels)
         # Runs end in their own thread, tabs are selected in the kernel's.
         self._lock = threading.RLock()
@@ -46,7 +50,7 @@ class Tabs(widgets.VBox):
             panel.widget.add_class("hsd-panel")
             panel.widget.add_class(f"hsd-panel-{place}")
         self.strip.observe(self.notice.guard(lambda _change: self.refresh()), "selected")
-        super().__init__([self.strip, self.notice, *(p.widget for p in self.panels)])
+        super().__init__([self.strip, self.notice, *above, *(p.widget for p in self.panels)])
         self.add_class("hsd-explorer")
 
     @property

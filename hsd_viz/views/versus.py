@@ -18,7 +18,6 @@ from hsd_viz.views import presets
 from hsd_viz.views.doors import Given, View, trace_of
 from hsd_viz.views.linked import page_palette
 from hsd_viz.views.readout import sampling_words
-from hsd_viz.views.scripts import STATIC
 from hsd_viz.views.versus_data import (
     LETTERS,
     MOST,
@@ -119,8 +118,7 @@ class Versus(View):
     position from 0 (-1: none), ``time`` the time of the race shown first, in milliseconds (-1: its end).
     """
 
-    _esm = STATIC / "versus.js"
-    _css = STATIC / "versus.css"
+    view = traitlets.Unicode("versus").tag(sync=True)
 
     data = traitlets.Dict().tag(sync=True)
     refusal = traitlets.Unicode("").tag(sync=True)

@@ -8,9 +8,9 @@ from typing import Any
 
 from hsd_viz.stack import StackError, parse
 from hsd_viz.trace import Trace
-from hsd_viz.views import payload
-from hsd_viz.views.payload import number
+from hsd_viz.views import run_data
 from hsd_viz.views.readout import fastest_words, sampling_words
+from hsd_viz.views.run_data import number
 from hsd_viz.words import counted
 
 MOST = 3
@@ -27,7 +27,7 @@ def refusal(traces: Sequence[Trace]) -> str | None:
     if not 2 <= len(traces) <= MOST:
         return count_refusal(len(traces))
     for letter, trace in zip(LETTERS, traces, strict=False):
-        if not trace.token_rows or not any(r.parent is None for r in trace.round_rows):
+        if not len(trace) or not any(r.parent is None for r in trace.round_rows):
             return f"Run {letter} ({stack_of(trace)}) has no rounds: it ended before its first token."
     prompts = [
         (t.meta.get("prompt"), bool(t.meta.get("chat", False)), tuple(t.meta.get("prompt_ids") or ())) for t in traces
@@ -135,8 +135,8 @@ def _agreement_words(one: Trace, other: Trace, a: str, b: str, at: int | None, m
     greedy = not (one.meta.get("sampling") or {}).get("temperature")
     if at is None:
         far = "token for token"
-        if len(one.token_rows) != len(other.token_rows):
-            far = f"token for token over the common length ({min(len(one.token_rows), len(other.token_rows))} tokens)"
+        if len(one) != len(other):
+            far = f"token for token over the common length ({min(len(one), len(other))} tokens)"
         if not must:
             return f"{b} has the same text as {a}, {far}.", "With draft models only the distribution must agree."
         why = (
@@ -159,7 +159,7 @@ def _agreement_words(one: Trace, other: Trace, a: str, b: str, at: int | None, m
 
 
 def _said(trace: Trace, at: int) -> str:
-    return f"has “{_glyphs(trace.token_rows[at].text)}”" if at < len(trace.token_rows) else "has ended"
+    return f"has “{_glyphs(trace.token_rows[at].text)}”" if at < len(trace) else "has ended"
 
 
 def _glyphs(text: str) -> str:
@@ -168,7 +168,7 @@ def _glyphs(text: str) -> str:
 
 def _cause(one: Trace, other: Trace, at: int) -> str:
     """Return a possible cause of a difference that is not allowed."""
-    row = one.token_rows[at] if at < len(one.token_rows) else other.token_rows[at]
+    row = one.token_rows[at] if at < len(one) else other.token_rows[at]
     top = row.top or ()
     if len(top) > 1 and top[0][1] > 0 and top[1][1] > 0 and (gap := math.log(top[0][1] / top[1][1])) < NEAR_TIE:
         return f"The target’s top-2 logit gap there is {gap:.0e}: a near-tie, decided by rounding."
@@ -193,7 +193,7 @@ def facts(trace: Trace) -> list[str]:
     meta = trace.meta
     threads = meta.get("threads") if meta.get("device") == "cpu" else None
     found = [
-        f"one prompt, {counted(len(trace.token_rows), 'token')}",
+        f"one prompt, {counted(len(trace), 'token')}",
         sampling_words(meta.get("sampling") or {}),
         meta.get("device_name") or meta.get("device"),
         meta.get("dtype"),
@@ -211,5 +211,5 @@ def run_of(trace: Trace, letter: str, title: str) -> dict[str, Any]:
         "title": title,
         "stack": stack_of(trace),
         "tokens_per_second": number(trace.metrics()["tokens_per_second"]),
-        "run": {"run": letter, "seq": 1, **payload.snapshot(trace)},
+        "run": {"run": letter, "seq": 1, **run_data.snapshot(trace)},
     }

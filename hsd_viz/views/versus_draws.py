@@ -10,12 +10,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from hsd_viz.figures.compare import LONGEST, rounds_by_tokens
 from hsd_viz.trace import Trace
-from hsd_viz.views.payload import number
+from hsd_viz.views.run_data import number
 from hsd_viz.views.versus_data import LETTERS, agreement
 from hsd_viz.words import counted
 
+#: Tokens of the last, open class of tokens per forward pass.
+LONGEST = 12
 #: Bins of the target's probability.
 BINS = 10
 #: Bars with fewer samples are drawn pale.
@@ -25,6 +26,12 @@ STRETCH, STRETCHES = 16, 16
 
 #: The classes of one run: (bar height, sample size, text); ``None``: no bar.
 _Bar = tuple[float | None, int, str]
+
+
+def rounds_by_tokens(trace: Trace) -> Counter[int]:
+    """Return the number of target rounds by emitted tokens; :data:`LONGEST` counts all longer ones."""
+    emitted = Counter(token.round for token in trace.token_rows)
+    return Counter(min(emitted[r.id], LONGEST) for r in trace.round_rows if r.parent is None)
 
 
 def draws(traces: Sequence[Trace]) -> dict[str, Any]:
@@ -53,7 +60,7 @@ def _words(traces: Sequence[Trace], states: set[str]) -> str:
         return "The texts differ although they must agree (see above), so the distributions below are not comparable."
     if "apart" not in states:
         return f"The texts agree. {own}"
-    least = min(len(t.token_rows) for t in traces)
+    least = min(len(t) for t in traces)
     return (
         "The texts differ, which is allowed for draft models above temperature 0: only distributions must agree. One "
         f"text of each run, at least {counted(least, 'token')} long, can reveal a gross fault but not show that "
@@ -153,7 +160,7 @@ def _probabilities(traces: Sequence[Trace]) -> dict[str, Any]:
 
 
 def _stretches(traces: Sequence[Trace]) -> dict[str, Any]:
-    longest, stretch = max(len(t.token_rows) for t in traces), STRETCH
+    longest, stretch = max(len(t) for t in traces), STRETCH
     while longest > stretch * STRETCHES:
         stretch *= 2
     firsts = range(0, longest, stretch)
@@ -165,7 +172,7 @@ def _stretches(traces: Sequence[Trace]) -> dict[str, Any]:
             mean = sum(values) / len(values) if values else None
             words = "no token" if mean is None else f"{mean:.2f} nats, {counted(len(values), 'token')}"
             bars.append((None if mean is None else number(mean), len(values), words))
-        runs.append((len(trace.token_rows), bars))
+        runs.append((len(trace), bars))
     words = f"Mean −ln p over stretches of {stretch} output positions, p the target’s probability at temperature 1."
     return _chart(
         "Surprisal along the text",

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import ipywidgets as widgets
 
-from hsd_viz.engine.remote import RemoteEngine
 from hsd_viz.views.controls import Prose
 from hsd_viz.views.notice import Notice
-
-#: Seconds between progress updates.
-EVERY = 0.2
 
 
 class Host(Protocol):
@@ -114,36 +109,3 @@ class WorkForm(widgets.VBox):
             self.said.value = said
             self.going(False)
             self._host.release()
-
-
-class MeasureForm(WorkForm):
-    """A form whose work decodes prompts with several stacks and reports its progress to :meth:`tell`."""
-
-    def __init__(self, host: Host, stacks: Sequence[str], label: str, rows: int) -> None:
-        super().__init__(host, stacks, label, rows)
-        self._told = 0.0
-        self.bar = widgets.IntProgress(0, 0, 1)
-        self.bar.add_class("hsd-progress")
-
-    def tell(self, progress: Any) -> None:
-        """Show a :class:`hsd_viz.terminal.Progress`."""
-        now = time.monotonic()
-        if self.cancelled() or now - self._told < EVERY:
-            return
-        self._told = now
-        self.bar.max, self.bar.value = max(1, progress.total), progress.done
-        doing = progress.note or (
-            f"{progress.stack} on {progress.prompt}" if progress.prompt else f"{progress.stack}, warming up"
-        )
-        self.said.value = f"{progress.done} of {progress.total} decodes: {doing}" if progress.total else doing
-
-    def going(self, going: bool) -> None:
-        super().going(going)
-        self.bar.layout.display = None if going else "none"
-        self.bar.value = 0
-
-
-def refuse_remote(engine: Any, command: str) -> None:
-    """Raises: ValueError: if the engine is that of a server, where a measurement would be disturbed by others."""
-    if isinstance(engine, RemoteEngine):
-        raise ValueError(f"this page decodes on a server that others use as well: measure there with `{command}`")

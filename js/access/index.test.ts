@@ -57,12 +57,13 @@ test("the recorded runs: every database draft and every token is counted", {
   const runs = RECORDED;
   for (const [name, run] of Object.entries(runs)) {
     const found = of(run);
-    const rows = run.drafts.filter((d: any[]) => known(d[2]) && d[1] === found.level);
+    const { level, source, verdict } = run.drafts;
+    const rows = verdict.filter((_: string, k: number) => known(source[k]) && level[k] === found.level);
     const sum = (what: "drafted" | "accepted") =>
       found.rounds.reduce((n, r) => n + [...r[what].values()].reduce((a, b) => a + b, 0), 0);
     assert.equal(sum("drafted"), rows.length, name);
-    assert.equal(sum("accepted"), rows.filter((d: any[]) => d[11] === "accepted").length, name);
-    assert.equal(found.rounds.at(-1)?.tokens, run.prompt_ids.length + run.tokens.length, name);
+    assert.equal(sum("accepted"), rows.filter((d: string) => d === "accepted").length, name);
+    assert.equal(found.rounds.at(-1)?.tokens, run.prompt_ids.length + run.tokens.token_id.length, name);
     assert.equal(found.sources.length > 0, /^db/.test(run.meta.stack), name);
   }
 });

@@ -20,7 +20,7 @@ export function accesses(store: Store, isDatabase: (source: string) => boolean, 
     id,
     drafted: new Map<string, number>(),
     accepted: new Map<string, number>(),
-    why: store.rounds.get(id)?.why ?? null,
+    why: store.rounds.get(id)?.why_no_draft ?? null,
     tokens: 0,
   }));
   const place = new Map(rounds.map((r, k) => [r.id, k]));

@@ -7,43 +7,30 @@ import { kernelOf, watchKernel } from "./kernel";
 import { keySheet, typed } from "./keys";
 import { lectureMode } from "./lecture";
 
-/**
- * Keep the focus when a button disables itself: from a start button to Cancel, and back after the run. Returns a stop function.
- */
-function keepFocus(app: Element) {
-  let last: EventTarget | null = null; // last focused element; browsers may silently remove focus from a disabled button
-  let lost: HTMLButtonElement | null = null;
-  let starter: HTMLButtonElement | null = null;
-  const watch = new MutationObserver((changes) => {
-    for (const { target } of changes) {
-      if (!(target instanceof HTMLButtonElement) || !target.disabled || target !== last) continue;
-      lost = target;
-      if (!target.matches(".hsd-cancel")) starter = target;
-    }
-    if (!lost) return;
-    if (document.activeElement !== lost && document.activeElement !== document.body) {
-      lost = null;
-      return;
-    }
-    const other = lost.matches(".hsd-cancel")
-      ? starter || app.querySelector(".hsd-primary")
-      : app.querySelector(".hsd-cancel");
-    const next = [other, lost].find((b) => b instanceof HTMLButtonElement && !b.disabled) as
-      | HTMLButtonElement
-      | undefined;
-    if (!next) return;
-    lost = null;
-    next.focus({ preventScroll: true });
-  });
-  watch.observe(app, { subtree: true, attributes: true, attributeFilter: ["disabled"] });
+/** After a run starts or ends: keep the focus when its button disables itself. Returns a function that forgets the button. */
+function keepFocus(app: Element, busy: () => boolean) {
+  let last: Element | null = null; // browsers may silently remove focus from a disabled button
   const focused = (e: Event) => {
-    last = e.target;
+    last = e.target as Element;
   };
   app.addEventListener("focusin", focused);
-  return () => {
-    watch.disconnect();
-    app.removeEventListener("focusin", focused);
-  };
+  const change = () =>
+    // The buttons change with the same message.
+    setTimeout(() => {
+      const [run, cancel] = [".hsd-controls .hsd-primary", ".hsd-cancel"].map((s) =>
+        app.querySelector<HTMLButtonElement>(s),
+      );
+      const [from, to] = busy() ? [run, cancel] : [cancel, run];
+      if (
+        from &&
+        to &&
+        !to.disabled &&
+        last === from &&
+        [from, document.body].includes(document.activeElement as HTMLElement)
+      )
+        to.focus({ preventScroll: true });
+    }, 50);
+  return { change, end: () => app.removeEventListener("focusin", focused) };
 }
 
 /** Ctrl+Enter (⌘ Enter) presses the start button of the form that has the focus, else Run. Returns a stop function. */
@@ -84,41 +71,29 @@ function themeSwitch(themes: Themes) {
   return menu;
 }
 
-/**
- * On a narrow page the form is closed, above the run: a button of the header opens it, and cancels a run in progress. Returns the
- * button and a function that stops following the form's buttons.
- */
-function formSwitch(app: HTMLElement, button: HTMLButtonElement) {
-  const cancel = app.querySelector<HTMLButtonElement>(".hsd-cancel");
-  const run = app.querySelector<HTMLButtonElement>(".hsd-controls .hsd-primary");
-  if (!cancel || !run) return () => {};
+/** The form is a drawer: a button of the header opens it, and cancels a run in progress. Returns what to call when a run starts or ends. */
+function formSwitch(app: HTMLElement, button: HTMLButtonElement, busy: () => boolean) {
   const show = (open: boolean) => {
     app.classList.toggle("hsd-form-open", open);
     button.setAttribute("aria-expanded", String(open));
-    button.textContent = cancel.disabled ? (open ? "Close form" : "New run") : "Cancel run";
+    button.textContent = busy() ? "Cancel run" : open ? "Close form" : "New run";
   };
-  const pressed = () => {
-    if (!cancel.disabled) cancel.click();
-    else show(button.getAttribute("aria-expanded") !== "true");
-  };
-  let busy = run.disabled;
-  const watch = new MutationObserver(() => {
-    const started = run.disabled && !busy;
-    busy = run.disabled;
-    if (started && button.getClientRects().length) {
-      // The run appears above the form.
-      const focused = app.querySelector(".hsd-controls")?.contains(document.activeElement);
-      show(false);
-      if (focused) button.focus({ preventScroll: true });
-      app.querySelector(".hsd-readout")?.scrollIntoView({ block: "nearest" });
-    } else show(button.getAttribute("aria-expanded") === "true");
+  const isOpen = () => button.getAttribute("aria-expanded") === "true";
+  button.addEventListener("click", () => {
+    if (busy()) app.querySelector<HTMLButtonElement>(".hsd-cancel")?.click();
+    else show(!isOpen());
+    if (isOpen()) app.querySelector<HTMLElement>(".hsd-controls :is(select, textarea)")?.focus({ preventScroll: true });
   });
-  for (const node of [cancel, run]) watch.observe(node, { attributes: true, attributeFilter: ["disabled"] });
-  button.addEventListener("click", pressed);
   show(false);
   return () => {
-    watch.disconnect();
-    button.removeEventListener("click", pressed);
+    // On a narrow page the form covers the run.
+    const form = app.querySelector<HTMLElement>(".hsd-controls");
+    const covers = busy() && form !== null && form.offsetWidth > 0.6 * app.offsetWidth;
+    const focused = form?.contains(document.activeElement);
+    show(isOpen() && !covers);
+    if (!covers) return;
+    if (focused) button.focus({ preventScroll: true });
+    app.querySelector(".hsd-transport")?.scrollIntoView({ block: "nearest" });
   };
 }
 
@@ -145,6 +120,9 @@ function lostBanner(app: Element, why: string, served: boolean) {
 interface Traits {
   /** The name of the group of the run shown. */
   group: string;
+  /** Whether the page has a form, and whether a run is in progress. */
+  form: boolean;
+  busy: boolean;
 }
 
 function render({ model, el }: Drawing<Traits>) {
@@ -156,18 +134,9 @@ function render({ model, el }: Drawing<Traits>) {
   const line = document.createElement("p");
   const term = document.createElement("strong");
   term.textContent = "Speculative decoding:";
-  const tour = document.createElement("button");
-  tour.type = "button";
-  tour.textContent = "See it step by step";
-  tour.hidden = true;
-  tour.addEventListener("click", () =>
-    (root.closest(".hsd-app")?.querySelector(".hsd-tour-button") as HTMLElement | null)?.click(),
-  );
   line.append(
     term,
-    " draft models or databases propose several tokens, and the target model verifies them in one forward pass. " +
-      "The output is unchanged but can be faster. Every token below shows its source and verdict. ",
-    tour,
+    " draft models or databases propose several tokens, and the target model verifies them in one forward pass: the same text, faster.",
   );
   const skip = document.createElement("a");
   skip.className = "hsd-skip";
@@ -182,6 +151,7 @@ function render({ model, el }: Drawing<Traits>) {
   root.append(skip, name, line);
   const form = make("button", "hsd-form-switch jupyter-button", "New run");
   form.type = "button";
+  form.hidden = !model.get("form");
   // JupyterLab has its own theme menu.
   const themes = (window as { hsdTheme?: Themes }).hsdTheme;
   if (themes) root.append(themeSwitch(themes));
@@ -209,11 +179,17 @@ function render({ model, el }: Drawing<Traits>) {
     standing.disconnect();
     const kernel = kernelOf(model);
     const group = () => (model.get("group") ? hsdGroup(model.get("group")) : null);
-    const stops = [keepFocus(app), runByKey(app), formSwitch(app, form), lectureMode(app, lecture, group)];
+    const busy = () => Boolean(model.get("busy"));
+    const focus = keepFocus(app, busy);
+    const switched = formSwitch(app, form, busy);
+    const changed = () => {
+      focus.change();
+      switched();
+    };
+    model.on("change:busy", changed);
+    const stops = [focus.end, runByKey(app), lectureMode(app, lecture, group), () => model.off("change:busy", changed)];
     if (kernel) stops.push(watchKernel(kernel, (why) => lostBanner(app, why, Boolean(themes))));
-    form.hidden = !app.querySelector(".hsd-controls .hsd-primary");
     unkeep = () => stops.forEach((stop) => stop());
-    tour.hidden = !app.querySelector(".hsd-tour-button");
     const main = app.querySelector(".hsd-main");
     if (main) main.id = uid;
   });

@@ -12,7 +12,6 @@ const KEYS: [string, [string, string][]][] = [
       ["Enter", "pin the token under the cursor"],
       ["Esc", "unpin, show the whole text"],
       ["Space", "play and pause"],
-      ["/", "find text"],
       ["[ ]", "first and last selected round (Rounds tab)"],
     ],
   ],

@@ -4,7 +4,7 @@ import { html } from "lit-html";
 import { live } from "lit-html/directives/live.js";
 import { repeat } from "lit-html/directives/repeat.js";
 import { when } from "lit-html/directives/when.js";
-import type { PaletteData } from "../lib/contract";
+import type { PaletteData } from "../lib/palette";
 import { paletteOf } from "../lib/palette";
 import { templated } from "../lib/template";
 import { button, check, grip, menu } from "./fields";

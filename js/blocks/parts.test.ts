@@ -9,11 +9,6 @@ const DB = {
   usual: ["context", "model", "statistics"],
   options: {},
 };
-const HD = {
-  databases: ["context", "model", "statistics"],
-  usual: ["context", "model", "statistics"],
-  options: { window: "w" },
-};
 const model = (name, lookahead = null) => ({ kind: "model", name, lookahead });
 const bottom = (name, items = []) => ({ kind: "bottom", name, items });
 
@@ -88,9 +83,8 @@ test("databases keep their order, and the usual ones are not written out", () =>
   assert.deepEqual(b.itemsOf(bottom("db"), DB).databases, DB.usual);
   assert.deepEqual(b.withItems(start, ["context", "statistics"], [], DB)[0].items, ["context", "statistics"]);
   assert.deepEqual(b.withItems(start, DB.usual, [], DB)[0].items, []);
-  const hd = [bottom("hd", ["window"]), model("target")];
-  assert.deepEqual(b.itemsOf(hd[0], HD), { databases: HD.usual, on: ["window"] });
-  assert.deepEqual(b.withItems(hd, ["model"], ["window"], HD)[0].items, ["model", "window"]);
+  const found = [bottom("db", ["logits"]), model("target")];
+  assert.deepEqual(b.withItems(found, ["model"], ["logits"], DB)[0].items, ["model", "logits"]);
 });
 
 test("the second click of a double click removes nothing, keys and single clicks do", () => {

@@ -177,7 +177,7 @@ export default templated<Traits>(
       if (e.per !== null) {
         // From a database to the label of its model.
         d = `M${a.x} ${a.top - 2}C${a.x} ${a.top - 62} ${b.x} ${b.base + 62} ${b.x} ${b.base + 4}`;
-        mid = [a.x + 0.62 * (b.x - a.x), a.top + 0.58 * (b.base - a.top)];
+        mid = [a.x + 0.62 * (b.x - a.x), a.top + 0.58 * (b.base - a.top) - 9];
       } else if (adjacent) {
         d = `M${a.x + a.r + 2} ${y}L${b.x - b.r - 3} ${y}`;
         mid = [(a.x + a.r + b.x - b.r) / 2, y - 12];

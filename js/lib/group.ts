@@ -19,8 +19,9 @@
 //     select(rounds), match(rounds | null)                     keys go by matched rounds
 //     follow(), scrub(step), play(), pause(), pace(speed)      following, the text counts up to the cursor; speed: events/s, or "recorded"
 //     keydown(event) -> whether it was handled: ← → event, with Shift round; , . token; Home End; Enter pins; Esc; Space plays
-import type { Append, Snapshot } from "./contract";
+
 import { listeners } from "./listeners";
+import type { Append, Snapshot } from "./run";
 import { advance, createStore, lasts, type Store } from "./run";
 import type { Model } from "./widget";
 
@@ -377,23 +378,18 @@ export function createGroup() {
   return group;
 }
 
-/** The groups of the page by name: each view's script has this module, so they are found through a symbol. */
-const GROUPS = Symbol.for("hsd_viz.groups.2");
-const groups = (): Map<string, Group> => {
-  const page = globalThis as { [GROUPS]?: Map<string, Group> };
-  page[GROUPS] ??= new Map();
-  return page[GROUPS];
-};
+/** The groups of the page by name. */
+export const groups = new Map<string, Group>();
 
 /** The group of this name (empty: a new group). */
 export function hsdGroup(name: string | undefined): Group {
   if (!name) return createGroup();
-  const found = groups().get(name) ?? createGroup();
-  groups().set(name, found);
+  const found = groups.get(name) ?? createGroup();
+  groups.set(name, found);
   return found;
 }
 
 /** Forget a group that no model follows, with its run. */
 export function release(name: string) {
-  if (groups().get(name)?.used() === false) groups().delete(name);
+  if (groups.get(name)?.used() === false) groups.delete(name);
 }

@@ -4,7 +4,7 @@ import { test } from "vitest";
 import { createGroup, hsdGroup } from "./group";
 import { paletteOf } from "./palette";
 import { advance, createStore } from "./run";
-import { draft, RECORDED, round, small, snapshot, token, WITH_EVENTS } from "./testing";
+import { draft, RECORDED, round, small, snapshot, tables, token, WITH_EVENTS } from "./testing";
 import { duration, eventWords, figure, glyphs, visible } from "./words";
 
 const told = (store) => store.index().events.map((e) => `${e.round} ${e.kind} ${e.token}/${e.shown}`);
@@ -67,7 +67,7 @@ test("steps extend the run once and in order; a gap wants a snapshot; an older s
   const heard = [];
   store.listeners.add((what, from) => heard.push([what, from]));
   store.adopt(small());
-  const step = { rounds: [round(4)], drafts: [], tokens: [token(4, "plain")], calls: [], pieces: {} };
+  const step = tables({ rounds: [round(4)], tokens: [token(4, "plain")] });
   const message = (first, n = 1) => ({
     kind: "append",
     run: "r",
@@ -289,7 +289,7 @@ test("every token of the recorded runs has one event, and what is shown only gro
       rounds.reduce((sum, r) => sum + r.count, 0),
       store.tokens.length,
     );
-    const refused = data.drafts.filter((d) => d[11] === "rejected" && store.order.has(d[0]));
+    const refused = data.drafts.round.filter((id, k) => data.drafts.verdict[k] === "rejected" && store.order.has(id));
     assert.equal(events.filter((e) => e.draft?.verdict === "rejected").length, refused.length, name);
     assert.ok(
       events.every((e) => e.kind !== "verdict" || e.draft),

@@ -5,12 +5,13 @@
 // `root` is attached, with class hsd-linked, colours, theme and keys. `follow(onStore, onCursor)` listens to the run and to the
 // cursor until the view closes. A view that throws shows a card in its place; the others are not affected. Model output is only set
 // by textContent; there are no requests.
-import type { PaletteData, Snapshot } from "./contract";
+
 import { followTheme, make, suppressShortcuts } from "./dom";
 import { type Cursor, type Group, hsdGroup, release } from "./group";
 import { failure } from "./notice";
+import type { PaletteData } from "./palette";
 import { type Palette, paletteOf } from "./palette";
-import type { Change, Store } from "./run";
+import type { Change, Snapshot, Store } from "./run";
 import type { Drawing, Model, Widget } from "./widget";
 
 export interface LinkedTraits {

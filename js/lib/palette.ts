@@ -1,6 +1,17 @@
 // Sources: their colours and words.
-import type { PaletteData } from "./contract";
 
+/** A family of sources: label and colours on a light and a dark page. */
+interface Hue {
+  label: string;
+  light: string;
+  dark: string;
+}
+/** Colours by source family, and the names of baselines and databases. */
+export interface PaletteData {
+  hues: Record<string, Hue>;
+  baselines: string[];
+  databases: string[];
+}
 export type Palette = ReturnType<typeof paletteOf>;
 
 /** Sources in a view's `palette`: family(source) is the colour key (data-family), words and phrase are labels. */

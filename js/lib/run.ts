@@ -1,21 +1,48 @@
 // A run in the browser, and its events. Pure: no document, no widget model.
-import {
-  type Append,
-  CALL,
-  type Call,
-  DRAFT,
-  type Draft,
-  type Event,
-  type Meta,
-  ROUND,
-  type Round,
-  type Snapshot,
-  type Step,
-  TOKEN,
-  type Token,
-} from "./contract";
 import type { Speed } from "./group";
 import { listeners } from "./listeners";
+import type { Call, Columns, Draft, Round, Tables, Token } from "./tables";
+
+/** The stack, the sampling settings, the times (ns) of prefill and of the decode, and the speed of plain decoding measured beside it. */
+export interface Meta {
+  stack: string;
+  sampling: Record<string, number | null>;
+  prefill_ns: number | null;
+  wall_ns: number | null;
+  plain_tokens_per_second: number | null;
+}
+/** The tables of one or more target rounds; `pieces` are token texts by id. */
+export interface Step extends Tables {
+  pieces: Record<string, string>;
+}
+/** A whole run, finished or not: `run` identifies it, `seq` counts its steps so far. */
+export interface Snapshot extends Step {
+  run: string;
+  seq: number;
+  prompt: string;
+  prompt_ids: number[];
+  levels: string[];
+  meta: Meta;
+}
+/** The message with steps `first` to `seq` of a live run. */
+export interface Append {
+  kind: "append";
+  run: string;
+  first: number;
+  seq: number;
+  steps: Step[];
+}
+/**
+ * An event of a target round: its draft is proposed, a draft token gets its verdict, or the round's own token is drawn. `token` indexes
+ * the text's token at that position, `shown` counts the tokens emitted after the event.
+ */
+export interface Event {
+  kind: "draft" | "verdict" | "token";
+  round: number;
+  token: number;
+  shown: number;
+  draft: Draft | null;
+}
 
 export type Store = ReturnType<typeof createStore>;
 /** The rows of a run. */
@@ -53,10 +80,14 @@ export interface Index {
   stepOf: number[];
 }
 
-/** A row as an object; rows arrive as lists in the order of contract.ts. */
-const named = <T>(names: readonly string[], row: readonly unknown[]) =>
-  Object.fromEntries(names.map((n, i) => [n, row[i]])) as T;
-const NO_META: Meta = { stack: "", sampling: {}, prefill_ns: null, wall_ns: null };
+/** The rows of a table, which arrives as columns. */
+function rowsOf<Row>(columns: Columns<Row>): Row[] {
+  const named = Object.entries(columns) as [string, unknown[]][];
+  return (named[0]?.[1] ?? []).map(
+    (_, k) => Object.fromEntries(named.map(([name, values]) => [name, values[k]])) as Row,
+  );
+}
+const NO_META: Meta = { stack: "", sampling: {}, prefill_ns: null, wall_ns: null, plain_tokens_per_second: null };
 
 /**
  * A run so far. `adopt` takes a snapshot (the `data` of a view), `receive` the steps of a live run; listeners get ("reset", 0) for
@@ -90,22 +121,20 @@ export function createStore(letter = "") {
     listeners: listeners<[what: Change, from: number]>(),
     extend(part: Step) {
       index = null;
-      for (const row of part.rounds) {
-        const r = named<Round>(ROUND, row);
+      for (const r of rowsOf<Round>(part.rounds)) {
         store.rounds.set(r.id, r);
         // Displayed numbers count target rounds; ids also include rounds of lower levels.
         if (r.parent === null) store.order.set(r.id, store.order.size + 1);
         else store.children.set(r.parent, [...(store.children.get(r.parent) || []), r.id]);
       }
-      for (const row of part.drafts) {
-        const d = named<Draft>(DRAFT, row);
+      for (const d of rowsOf<Draft>(part.drafts)) {
         const list = store.drafts.get(d.round);
         if (list) list.push(d);
         else store.drafts.set(d.round, [d]);
       }
-      for (const row of part.calls || []) store.calls.push(named<Call>(CALL, row));
+      for (const call of rowsOf<Call>(part.calls)) store.calls.push(call);
       Object.assign(store.pieces, part.pieces);
-      for (const row of part.tokens) store.tokens.push(named<Token>(TOKEN, row));
+      for (const token of rowsOf<Token>(part.tokens)) store.tokens.push(token);
     },
     /** Become a view of another store's run: its rows are shared, not copied. */
     show(other: Rows) {
@@ -180,7 +209,7 @@ export function createStore(letter = "") {
       if (t.kind !== "accepted") return null;
       return (
         (store.drafts.get(t.round) || []).find(
-          (d) => d.verdict === "accepted" && d.depth === t.depth && d.id === t.id,
+          (d) => d.verdict === "accepted" && d.depth === t.depth && d.token_id === t.token_id,
         ) || null
       );
     },
@@ -242,7 +271,7 @@ export function lasts(store: Store, step: number, speed: Speed) {
   if (speed !== "recorded") return 1000 / speed;
   const { events, rounds, placeOf } = store.index();
   const round = rounds[placeOf.get(events[step].round) ?? 0];
-  return (store.rounds.get(round.id)?.ns ?? 0) / 1e6 / (round.end - round.begin);
+  return (store.rounds.get(round.id)?.duration_ns ?? 0) / 1e6 / (round.end - round.begin);
 }
 
 /** Advance from event `step` by `ms`: [event, remaining ms]. Stops at the last event. */

@@ -1,4 +1,4 @@
-// Rows and snapshots for tests, as payload.py writes them.
+// Rows and snapshots for tests, as hsd_viz/views/run_data.py writes them.
 import { readFileSync } from "node:fs";
 
 /** What tests/js/test_scripts.py writes: runs with their events as Python lists them, and the state of each view of the dashboard. */
@@ -45,18 +45,40 @@ export const token = (
   round: number,
   kind: string,
   { text = "x", source = kind === "accepted" ? "nano" : "target", depth = 0, id = 1 } = {},
-) => [id, text, null, round, kind, source, [0], depth, 0.5, 1, null, null, null, null];
+) => ({ token_id: id, text, raw: null, round, kind, source, path: [0], depth, p: 0.5, entropy: 1, ...NO_TOPS });
+const NO_TOPS = { top: null, residual_top: null, q_top: null, residual_sum: null };
 export const draft = (
   round: number,
   node: number,
   depth: number,
   verdict: string,
   { text = "x", source = "nano", id = 1, parent = node - 1, level = 1 } = {},
-) => [round, level, source, node, parent, depth, id, text, 0.5, 0.5, 0.5, verdict, null, null, null, null];
+) => ({
+  ...{ round, level, source, node, parent, depth, token_id: id, text, p: 0.5, q: 0.5, u: 0.5, verdict },
+  ...{ key_length: null, count: null, score: null, position: null },
+});
 export const round = (
   id: number,
-  { parent = null, level = 1, ns = 4_000_000, outcome = "correction", why = null } = {},
-) => [id, parent, level, 0, 0, 0, outcome, why, ns, id * ns];
+  {
+    parent = null as number | null,
+    level = 1,
+    ns = 4_000_000,
+    outcome = "correction",
+    why = null as string | null,
+  } = {},
+) => ({
+  ...{ id, parent, level, drafted: 0, examined: 0, accepted: 0, outcome },
+  ...{ why_no_draft: why, start_ns: id * ns, duration_ns: ns },
+});
+/** Rows as a table travels. */
+export const columns = (rows: any[]): any =>
+  Object.fromEntries(Object.keys(rows[0] ?? {}).map((name) => [name, rows.map((row) => row[name])]));
+/** A step or a part of a snapshot: its tables are given as rows. */
+export const tables = ({ tokens = [], drafts = [], rounds = [], calls = [], ...rest }: any = {}) => ({
+  ...{ tokens: columns(tokens), drafts: columns(drafts), rounds: columns(rounds), calls: columns(calls) },
+  pieces: {},
+  ...rest,
+});
 export const snapshot = (rows: any, run = "r", seq = 1) => ({
   run,
   seq,
@@ -64,23 +86,18 @@ export const snapshot = (rows: any, run = "r", seq = 1) => ({
   prompt_ids: [9],
   levels: ["nano", "target"],
   meta: {},
-  tokens: [],
-  drafts: [],
-  rounds: [],
-  calls: [],
-  pieces: {},
-  ...rows,
+  ...tables(rows),
 });
 
 /** Two rounds: one of a chain of three whose second is refused, served by a round of the level below; one without a draft. */
-export const small = () =>
-  snapshot({
-    rounds: [round(1, { parent: 2, level: 0 }), round(2), round(3, { outcome: "plain", why: "no match" })],
-    drafts: [
-      draft(1, 0, 1, "accepted", { level: 0 }),
-      draft(2, 0, 1, "accepted"),
-      draft(2, 1, 2, "rejected"),
-      draft(2, 2, 3, "unreached"),
-    ],
-    tokens: [token(2, "accepted", { depth: 1 }), token(2, "correction"), token(3, "plain")],
-  });
+export const SMALL = {
+  rounds: [round(1, { parent: 2, level: 0 }), round(2), round(3, { outcome: "plain", why: "no match" })],
+  drafts: [
+    draft(1, 0, 1, "accepted", { level: 0 }),
+    draft(2, 0, 1, "accepted"),
+    draft(2, 1, 2, "rejected"),
+    draft(2, 2, 3, "unreached"),
+  ],
+  tokens: [token(2, "accepted", { depth: 1 }), token(2, "correction"), token(3, "plain")],
+};
+export const small = () => snapshot(SMALL);

@@ -46,11 +46,11 @@ test("each view of the dashboard draws its state, follows changes, and leaves no
   assert.equal(document.querySelector(".hsd-notice:not([hidden])"), null);
   const [stream] = STATES.stream;
   const group = hsdGroup(stream.group);
-  assert.equal(group.store.tokens.length, stream.data.tokens.length);
+  assert.equal(group.store.tokens.length, stream.data.tokens.token_id.length);
   const before = all.map(({ el }) => el.innerHTML);
   group.pin({ token: 5 });
   const moved = all.filter(({ el }, k) => el.innerHTML !== before[k]).map(({ name }) => name);
-  for (const name of ["stream", "player", "inspector", "access"]) assert.ok(moved.includes(name), name);
+  for (const name of ["stream", "staircase", "scene", "access"]) assert.ok(moved.includes(name), name);
   for (const { close } of all) close();
   assert.deepEqual([...new Set(all.filter(({ el }) => el.childNodes.length).map(({ name }) => name))], []);
   for (const { forget } of all) forget();

@@ -9,6 +9,11 @@ export const KIND_WORDS: Record<string, string> = {
   plain: "plain token",
 };
 export const VERDICT_MARKS: Record<string, string> = { accepted: "✓", rejected: "✗", unreached: "·", cut: "✂" };
+export const VERDICT_WORDS: Record<string, string> = {
+  rejected: "rejected",
+  unreached: "not examined: an earlier token was rejected",
+  cut: "cut: the text ended before it",
+};
 /** Reasons for a round without a draft. */
 export const WHY: Record<string, string> = {
   "no match": "no database matched",

@@ -16,16 +16,17 @@ function dropZone(root: HTMLElement, drop: (file: File) => void) {
   const holds = (e: DragEvent) =>
     page()?.contains(e.target as Node) && [...(e.dataTransfer?.types ?? [])].includes("Files");
   const over = (e: DragEvent) => {
-    if (!holds(e)) return;
+    if (e.defaultPrevented || !holds(e)) return page()?.classList.remove("hsd-drop-page");
     e.preventDefault();
-    page()?.classList.add("hsd-drop");
+    page()?.classList.add("hsd-drop-page");
   };
   const leave = (e: DragEvent) => {
-    if (!page()?.contains(e.relatedTarget as Node | null)) page()?.classList.remove("hsd-drop");
+    if (!page()?.contains(e.relatedTarget as Node | null)) page()?.classList.remove("hsd-drop-page");
   };
   const dropped = (e: DragEvent) => {
-    page()?.classList.remove("hsd-drop");
-    if (!holds(e)) return;
+    page()?.classList.remove("hsd-drop-page");
+    // A field of the page may have taken it.
+    if (e.defaultPrevented || !holds(e)) return;
     e.preventDefault();
     const file = e.dataTransfer?.files[0];
     if (file) drop(file);

@@ -1,11 +1,11 @@
 // Start the views of a self-contained page with a stand-in for each widget's model. The elements #run, #start and
-// [data-view] come from hsd_viz/views/standalone_page.py.
+// [data-view] come from hsd_viz/views/standalone_page.py; without them nothing starts.
 import { failure } from "../lib/notice";
 import type { Model, Widget } from "../lib/widget";
 
 type Listener = () => void;
-/** A widget, with traits that only its own data can know. */
-type AnyWidget = Pick<Widget<never>, "initialize" | "render">;
+/** The widget of a view, with traits that only its own data can know. */
+type WidgetOf = (view: string) => Partial<Widget<never>>;
 
 /** A widget model without a kernel. */
 function standIn<T>(state: Record<string, unknown>): Model<T> {
@@ -38,22 +38,23 @@ async function unpack(id: string) {
   return JSON.parse(await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text());
 }
 
-async function start(views: Record<string, AnyWidget>) {
+async function start(widgetOf: WidgetOf) {
   const { data, palette, states } = await unpack("run");
   let first = true;
   for (const el of document.querySelectorAll<HTMLElement>("[data-view]")) {
     const name = el.dataset.view || "";
     const model = standIn<never>({ ...states[name], palette, group: "page", data: first ? data : {} });
     first = false;
-    const widget = views[name];
+    const widget = widgetOf(name);
     widget.initialize?.({ model });
-    widget.render({ model, el });
+    widget.render?.({ model, el });
   }
 }
 
-/** Start the page's views (name → anywidget). */
-export function startAll(views: Record<string, AnyWidget>) {
-  start(views).then(
+/** Start the views of an exported page. */
+export function startAll(widgetOf: WidgetOf) {
+  if (!document.querySelector("main.hsd-page #start")) return;
+  start(widgetOf).then(
     () => document.getElementById("start")?.remove(),
     (error) => {
       const start = document.getElementById("start");

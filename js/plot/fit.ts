@@ -25,6 +25,8 @@ interface Figure {
 const NARROW = 560;
 /** The most of a page's width that labels and values of bars take; beyond it, labels are above. */
 const BESIDE = 0.4;
+/** Pixels above a drawing that plotly's buttons take. */
+const TOOLBAR = 30;
 /** Pixels of a legend's line, and the width that Python makes room for (legend_room). */
 const LINE = 24;
 const USUAL = 680;
@@ -92,10 +94,11 @@ export function fitted<F extends Figure>(figure: F, width: number): F {
     (narrow ? (TALLER - 1) * (height - t - b) : 0) +
     LINE * Math.max(0, legendLines(data, width) - legendLines(data, USUAL));
   layout.width = width;
-  layout.height = Math.round(height - (head ?? 0) + more);
+  const top = head === undefined ? t : Math.max(TOOLBAR, t - head);
+  layout.height = Math.round(height - t + top + more);
   if (head !== undefined) {
     layout.title = undefined;
-    layout.margin = { ...margin, b, t: Math.max(8, t - head) };
+    layout.margin = { ...margin, b, t: top };
   }
   layout.paper_bgcolor = "rgba(0,0,0,0)";
   // A finger scrolls the page.

@@ -27,20 +27,22 @@ interface Loader {
   waiting: Set<Model<Asking>>;
 }
 
-const LOADERS = Symbol.for("hsd_viz.plotly");
-const page = globalThis as unknown as { [LOADERS]?: Record<string, Loader> };
+const loaders: Record<string, Loader> = {};
+
+/** Give the page a library that did not come from the kernel. */
+export function provide(name: string, ready: Promise<Plotly>) {
+  loaders[name] = { ready, load() {}, waiting: new Set() };
+}
 
 function loaderOf(name: string) {
-  page[LOADERS] ??= {};
-  const all = page[LOADERS];
-  if (!all[name]) {
+  if (!loaders[name]) {
     let load = (_text: Blob) => {};
     const ready = new Promise<Plotly>((resolve, reject) => {
       load = (text) => import(URL.createObjectURL(text)).then((found) => resolve(found.default), reject);
     });
-    all[name] = { ready, load, waiting: new Set() };
+    loaders[name] = { ready, load, waiting: new Set() };
   }
-  return all[name];
+  return loaders[name];
 }
 
 const ask = (model: Model<Asking>) => model.send({ kind: "library" });

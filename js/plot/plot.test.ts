@@ -68,7 +68,7 @@ const figure = () => ({
 
 test("the page writes the heading; a wide one leaves the bars as they are", () => {
   const { data, layout } = fitted(figure(), 900);
-  assert.deepEqual([layout.title, layout.width, layout.height, layout.margin?.t], [undefined, 900, 146, 8]);
+  assert.deepEqual([layout.title, layout.width, layout.height, layout.margin?.t], [undefined, 900, 170, 30]);
   assert.equal(data.length, 1);
   const foreign = fitted({ data: [], layout: { title: { text: "mine" }, height: 300, margin: { t: 80 } } }, 500);
   assert.deepEqual([foreign.layout.title, foreign.layout.margin], [{ text: "mine" }, { t: 80 }]);
@@ -78,7 +78,7 @@ test("on a narrow page labels are above their bars, which have more room", () =>
   const { data, layout } = fitted(figure(), 420);
   const label = data[1] as { text: string[]; y: number[] };
   assert.deepEqual(label.text, ["a label that is · long"]);
-  assert.ok(label.y[0] < 0 && (layout.height ?? 0) > 146);
+  assert.ok(label.y[0] < 0 && (layout.height ?? 0) > 170);
 });
 
 test("a dark page has its own colours, and the figure keeps its", () => {

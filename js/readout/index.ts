@@ -1,11 +1,33 @@
 // The run on the page: origin, metrics as tiles, and progress.
 import { html, nothing } from "lit-html";
 import { keyed } from "lit-html/directives/keyed.js";
-import type { Origin, Progress, Tile } from "../lib/contract";
+
 import { templated } from "../lib/template";
 import { term } from "../lib/tip";
 import { unique } from "../lib/widget";
 
+/** Where a run comes from. */
+interface Origin {
+  kind: "recording" | "replay" | "live" | "finished";
+  badge: string;
+  stack: string;
+  facts: string[];
+  note: string;
+}
+/** A metric of a run; `about` defines it. */
+interface Tile {
+  label: string;
+  value: string;
+  unit: string;
+  note: string;
+  about: string;
+}
+/** The current stage of a run and the part done, if known. */
+interface Progress {
+  text: string;
+  done: number | null;
+  total: number | null;
+}
 /** Empty before the first run. */
 interface Traits {
   origin: Partial<Origin>;
@@ -15,12 +37,11 @@ interface Traits {
 }
 const EVENTS = "change:origin change:tiles change:verdict change:stage";
 
-const originOf = ({ kind, badge = "", stack, facts = [], note }: Partial<Origin>) =>
+const originOf = ({ kind, badge = "", stack, note }: Partial<Origin>) =>
   html`<div class="hsd-origin-line">
       <span class="hsd-badge hsd-badge-${kind || "none"}">${badge}</span>
       ${stack ? html`<h2><code class="hsd-origin-stack">${stack}</code></h2>` : nothing}
     </div>
-    <p class="hsd-origin-facts">${facts.join("  ·  ")}</p>
     ${note ? html`<p class="hsd-origin-note">${note}</p>` : nothing}`;
 
 const tileOf = ({ label, about, value, unit, note }: Tile, id: string) =>

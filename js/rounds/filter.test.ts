@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "vitest";
 import { createGroup } from "../lib/group";
 import { createStore } from "../lib/run";
-import { draft, RECORDED, small, snapshot } from "../lib/testing";
+import { draft, RECORDED, SMALL, small, snapshot } from "../lib/testing";
 import { between, EVERY, matching, sumsOf } from "./filter";
 
 const store = createStore();
@@ -25,10 +25,8 @@ test("conditions on the draft token are met by one token together", () => {
   assert.deepEqual(found({ source: "nano", outcome: "plain" }), []);
   assert.deepEqual(found({ source: "small" }), []);
   const mixed = createStore();
-  const rows = small();
-  const unknown = draft(3, 0, 1, "rejected");
-  unknown[8] = null;
-  mixed.adopt(snapshot({ ...rows, drafts: [...rows.drafts, unknown] }));
+  const unknown = { ...draft(3, 0, 1, "rejected"), p: null };
+  mixed.adopt(snapshot({ ...SMALL, drafts: [...SMALL.drafts, unknown] }));
   assert.deepEqual([...matching(mixed, { ...EVERY, verdict: "rejected", p: 0.1 })], [2], "an unknown p meets no bound");
 });
 

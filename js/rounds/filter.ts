@@ -1,6 +1,7 @@
 // Rounds by what happened in them, and their sums. Pure.
-import type { Draft, Round } from "../lib/contract";
+
 import type { Store } from "../lib/run";
+import type { Draft, Round } from "../lib/tables";
 
 /** Conditions on a target round; "" and 0: none. A draft token has to meet the last three together. */
 export interface Filter {
@@ -44,7 +45,7 @@ export function sumsOf(run: Run, ids: ReadonlySet<number> | null): Sums {
     sums.rounds += 1;
     sums.drafted += round.drafted;
     sums.accepted += round.accepted;
-    sums.ns += round.ns;
+    sums.ns += round.duration_ns;
   }
   for (const t of run.tokens) {
     if (ids && !ids.has(t.round)) continue;

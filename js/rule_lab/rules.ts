@@ -1,8 +1,11 @@
-// Four verification rules on one draft, exactly: the law of what each emits, and its verdict on given random numbers.
+// Six verification rules on one draft, exactly: the law of what each emits, and its verdict on given random numbers.
 // The models have no memory: p and q are the same row at every place.
 
-export type Rule = "token" | "block" | "match" | "typical";
-export const RULES: Rule[] = ["token", "block", "match", "typical"];
+export type Rule = "token" | "block" | "branch" | "match" | "typical" | "uncapped";
+export const RULES: Rule[] = ["token", "block", "branch", "match", "typical", "uncapped"];
+/** Rules that judge a draft as a whole, from its end. */
+export const isWhole = (rule: Rule) => rule === "block" || rule === "branch" || rule === "uncapped";
+export const isLossy = (rule: Rule) => rule === "typical" || rule === "uncapped";
 export type Row = readonly number[];
 
 export interface Models {
@@ -55,25 +58,33 @@ export const entropy = (p: Row) => -sum(p.map((x) => (x > 0 ? x * Math.log(x) : 
 export const typicalThreshold = ({ p, epsilon }: Models) =>
   Math.min(epsilon, Math.sqrt(epsilon) * Math.exp(-entropy(p)));
 
-/** w_1, w_2, ... of block verification, after w_0 = 1. */
-function weights({ p, q }: Models, draft: number[]) {
+/** w_0 = 1, w_1, w_2, ...: clipped at 1 in each step by block verification, the joint ratio over its largest so far by branch. */
+function weights(rule: Rule, { p, q }: Models, draft: number[]) {
   const w = [1];
-  for (const d of draft) w.push(Math.min(1, (w[w.length - 1] * p[d]) / q[d]));
+  let ratio = 1;
+  let cap = 1;
+  for (const d of draft) {
+    ratio *= p[d] / q[d];
+    cap = Math.max(cap, ratio);
+    w.push(rule === "block" ? Math.min(1, (w[w.length - 1] * p[d]) / q[d]) : ratio / cap);
+  }
   return w;
 }
-/** h_k of block verification, k = 1 .. n. */
-function thresholds(m: Models, draft: number[]) {
-  const w = weights(m, draft);
+/** h_k, k = 1 .. n, of a rule that judges the draft as a whole. */
+export function thresholds(rule: Rule, m: Models, draft: number[]) {
+  const w = weights(rule, m, draft);
+  const joint = draft.reduce((ratio, d) => (ratio * m.p[d]) / m.q[d], 1);
   return draft.map((_, k) => {
     const s = sum(left(w[k + 1], m));
-    return k + 1 === draft.length ? w[k + 1] : w[k + 1] >= 1 ? 1 : s / (s + 1 - w[k + 1]);
+    if (k + 1 === draft.length) return rule === "uncapped" ? Math.min(1, joint) : w[k + 1];
+    return w[k + 1] >= 1 ? 1 : s / (s + 1 - w[k + 1]);
   });
 }
 /** The chance of accepting exactly k tokens, k = 0 .. n. */
 function chances(rule: Rule, m: Models, draft: number[]) {
   const n = draft.length;
-  if (rule === "block") {
-    const h = thresholds(m, draft);
+  if (isWhole(rule)) {
+    const h = thresholds(rule, m, draft);
     const found = new Array(n + 1).fill(0);
     let open = 1;
     for (let k = n; k > 0; k--) {
@@ -97,7 +108,7 @@ function chances(rule: Rule, m: Models, draft: number[]) {
 function after(rule: Rule, m: Models, draft: number[], k: number): Row {
   if (k === draft.length || rule === "typical") return m.p;
   if (rule === "match") return without(m.p, draft[k]);
-  return orRow(left(rule === "block" ? weights(m, draft)[k] : 1, m), m.p);
+  return orRow(left(isWhole(rule) ? weights(rule, m, draft)[k] : 1, m), m.p);
 }
 
 function* texts(vocabulary: number, n: number): Generator<number[]> {
@@ -159,8 +170,8 @@ export function judge(rule: Rule, m: Models, draft: number[], u: number[], r: nu
   const n = draft.length;
   const steps: Step[] = [];
   let k = 0;
-  if (rule === "block") {
-    const h = thresholds(m, draft);
+  if (isWhole(rule)) {
+    const h = thresholds(rule, m, draft);
     for (k = n; k > 0; k--) {
       const accepted = u[k - 1] < h[k - 1];
       steps.push({ place: k - 1, left: u[k - 1], right: h[k - 1], accepted });

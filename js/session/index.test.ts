@@ -7,14 +7,14 @@ import session from "./index";
 
 test("what is stored is reported once, and not before the page is drawn", async () => {
   localStorage.setItem("hsd_viz.form", JSON.stringify({ form: { prompt: "mine" } }));
-  const model = modelOf({ form: {}, most: 3 });
+  const model = modelOf({ form: {} });
   const widget = session();
   const end = widget.initialize({ model });
   await new Promise((done) => setTimeout(done, 20));
   assert.deepEqual(model.sent, []);
   for (const _ of [1, 2]) widget.render({ model, el: document.createElement("div") } as any);
   await vi.waitFor(() => assert.equal(model.sent.length, 1));
-  assert.deepEqual(model.sent[0], { kind: "stored", form: { form: { prompt: "mine" } }, runs: [] });
+  assert.deepEqual(model.sent[0], { kind: "stored", form: { form: { prompt: "mine" } } });
   model.set("form", { form: { prompt: "new" } });
   assert.match(localStorage.getItem("hsd_viz.form") ?? "", /new/);
   end();

@@ -1,11 +1,10 @@
 // The details card of the stream: the cursor's token and its round.
 import { html, nothing, render } from "lit-html";
-import { live } from "lit-html/directives/live.js";
 import { when } from "lit-html/directives/when.js";
-import type { Draft, Round, Token } from "../lib/contract";
 import type { Group } from "../lib/group";
 import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
+import type { Draft, Round, Token } from "../lib/tables";
 import { eventWords, figure, glyphs, plural, temperatureWords, VERDICT_MARKS, WHY } from "../lib/words";
 import type { Pane } from "./pane";
 import { characterOf } from "./text";
@@ -20,7 +19,6 @@ export function streamCard({
   palette,
   pane,
   out,
-  notes,
 }: {
   card: HTMLElement;
   store: Store;
@@ -28,7 +26,6 @@ export function streamCard({
   palette: Palette;
   pane: Pane;
   out: HTMLElement;
-  notes: { get(i: number): string; set(i: number, text: string): void };
 }) {
   const { family, words: sourceWords, phrase: sourcePhrase } = palette;
   const { place, spans } = pane;
@@ -64,7 +61,7 @@ export function streamCard({
   }
   const hint = () => {
     const words = store.tokens.length
-      ? "Hover over a token to preview it; click or press Enter to pin it. ← → move by event, with Shift by round; / finds text; Esc unpins."
+      ? "Hover over a token to preview it; click or press Enter to pin it. ← → move by event, with Shift by round; Esc unpins."
       : "Tokens appear here as they are decoded.";
     render(
       html`<h3 class="hsd-card-title">Token details</h3><p class="hsd-hint">${words}</p>${when(store.tokens.length, jumps)}`,
@@ -93,7 +90,7 @@ export function streamCard({
     ];
     if (has("u")) columns.push(["u", (d) => figure(d.u)]);
     if (has("h")) columns.push(["h", (d) => figure(d.h)]);
-    if (has("key")) columns.push(["key", (d) => d.key ?? "–"]);
+    if (has("key_length")) columns.push(["key", (d) => d.key_length ?? "–"]);
     if (has("count")) columns.push(["count", (d) => d.count ?? "–"]);
     if (has("score")) columns.push(["score", (d) => figure(d.score)]);
     if (has("recut")) columns.push(["cut from", (d) => d.recut?.map(glyphs).join(" + ") || "–"]);
@@ -155,7 +152,7 @@ export function streamCard({
   function story(t: Token, row: Draft | null) {
     if (t.kind === "accepted" && row) {
       const parts = [`Drafted by ${sourcePhrase(t.source)}`];
-      if (row.key) parts.push(`after ${plural(row.key, "matching token")}`);
+      if (row.key_length) parts.push(`after ${plural(row.key_length, "matching token")}`);
       if (row.recut?.length) parts.push(`cut from its own ${row.recut.map((t) => `“${glyphs(t)}”`).join(" + ")}`);
       if (row.position !== null) parts.push(`copied from position ${row.position}`);
       return `${parts.join(", ")}; accepted by the target at draft position ${t.depth}.`;
@@ -167,7 +164,7 @@ export function streamCard({
       const draft = refused
         ? `The target rejected “${glyphs(refused.text)}” from ${sourcePhrase(refused.source)}`
         : "No draft token was accepted here";
-      return t.residual && t.q
+      return t.residual_top && t.q_top
         ? `${draft} and drew this token from the residual max(0, p − q).`
         : `${draft}; this is the target's own token.`;
     }
@@ -182,14 +179,6 @@ export function streamCard({
     if (!whole || whole.from === whole.to) return `${words}, not completed by adjacent tokens.`;
     return `${words}: tokens ${whole.from + 1} to ${whole.to + 1} form “${glyphs(whole.text)}”.`;
   }
-  /** The note of a token: a field if the token is pinned. */
-  const noteOf = (i: number, pinned: boolean) =>
-    pinned
-      ? html`<label class="hsd-note-field">Note, saved with the trace<textarea
-          rows="2" maxlength="1000" .value=${live(notes.get(i))}
-          @change=${(e: { target: HTMLTextAreaElement }) => notes.set(i, e.target.value.trim())}
-        ></textarea></label>`
-      : html`<p class="hsd-note-text">${notes.get(i)}</p>`;
   function roundOf(t: Token, row: Draft | null) {
     const r = store.rounds.get(t.round);
     const drafts = store.drafts.get(t.round) || [];
@@ -198,7 +187,7 @@ export function streamCard({
       hints.push("Greedy decoding: p is 1 for the target’s most likely token, else 0; q is 1 (point mass).");
     return html`<section class="hsd-round">
       ${r && html`<h4>Round ${store.order.get(t.round)}: ${roundTitle(r)}</h4>`}
-      ${r && r.drafted === 0 && r.why ? html`<p class="hsd-why">No draft: ${r.why} (${WHY[r.why] || r.why}).</p>` : nothing}
+      ${r && r.drafted === 0 && r.why_no_draft ? html`<p class="hsd-why">No draft: ${r.why_no_draft} (${WHY[r.why_no_draft] || r.why_no_draft}).</p>` : nothing}
       ${when(drafts.length, () => table(drafts, row))}
       ${hints.map((words) => words && html`<p class="hsd-hint">${words}</p>`)}
       ${below(t.round)}
@@ -213,7 +202,7 @@ export function streamCard({
       out.focus({ preventScroll: true });
     };
     const pairs = [
-      ["token", `${i + 1} of ${store.tokens.length}`, `id in the vocabulary: ${t.id}`],
+      ["token", `${i + 1} of ${store.tokens.length}`, `id in the vocabulary: ${t.token_id}`],
       ["round", `${store.order.get(t.round)} of ${store.order.size}`, `id in the trace: ${t.round}`],
       ["draft position", t.depth ? String(t.depth) : "–"],
       ["p at T = 1", figure(t.p)],
@@ -223,11 +212,14 @@ export function streamCard({
     if (t.raw !== null) pairs.push(["bytes", t.raw]);
     const { step } = group.cursor;
     const event = store.index().events[step];
-    render(
+    const head = (source: string, text: string) =>
       html`<div class="hsd-card-head">
-          <h3 data-family=${family(t.source)}><code class="hsd-big">${glyphs(t.text) || "∅"}</code></h3>
+          <h3 data-family=${family(source)}><code class="hsd-big">${glyphs(text) || "∅"}</code></h3>
           <button class="hsd-close" ?hidden=${!pinned} @click=${unpin}>Unpin</button>
-        </div>
+        </div>`;
+    if (event?.draft?.verdict === "rejected") return rejected(event.draft, t, step, head, pinned);
+    render(
+      html`${head(t.source, t.text)}
         <p class="hsd-what">
           <span class="hsd-chip" data-family=${family(t.source)}>${sourceWords(t.source)}</span>
           <span class="hsd-tok hsd-kind" data-kind=${t.kind}>${t.kind}</span>
@@ -239,12 +231,41 @@ export function streamCard({
         <p class="hsd-story">${story(t, row)}</p>
         ${when(t.raw !== null, () => html`<p class="hsd-why">${partWords(i)}</p>`)}
         ${facts(pairs)}
-        ${when(pinned || notes.get(i), () => noteOf(i, pinned))}
         ${when(pinned, jumps)}
-        ${t.top && bars("Target's top 5 at temperature 1", t.top, t.id)}
-        ${t.residual && bars(t.q ? "Residual, top 5" : "p without draft tokens, scaled to 1, top 5", t.residual, t.id)}
-        ${t.q && bars("Drafter's q, top 5", t.q, t.id)}
+        ${t.top && bars("Target's top 5 at temperature 1", t.top, t.token_id)}
+        ${t.residual_top && bars(t.q_top ? "Residual, top 5" : "p without draft tokens, scaled to 1, top 5", t.residual_top, t.token_id)}
+        ${t.q_top && bars("Drafter's q, top 5", t.q_top, t.token_id)}
         ${roundOf(t, row)}`,
+      card,
+    );
+  }
+  /** Describe a rejected draft token; `t` is the text's token at its position. */
+  function rejected(
+    d: Draft,
+    t: Token,
+    step: number,
+    head: (source: string, text: string) => unknown,
+    pinned: boolean,
+  ) {
+    const own = t.round === d.round && t.kind !== "accepted";
+    const pairs = [
+      ["round", `${store.order.get(d.round)} of ${store.order.size}`, `id in the trace: ${d.round}`],
+      ["draft position", String(d.depth)],
+      ["p", figure(d.p)],
+      ["q", figure(d.q)],
+      ["u", figure(d.u)],
+    ];
+    render(
+      html`${head(d.source, d.text)}
+        <p class="hsd-what">
+          <span class="hsd-chip" data-family=${family(d.source)}>${sourceWords(d.source)}</span>
+          <span class="hsd-kind">rejected</span>
+        </p>
+        <p class="hsd-event">${eventWords(store, palette, step)}</p>
+        ${own ? html`<p class="hsd-story">${t.kind === "correction" ? "Correction" : "Next token"}: “${glyphs(t.text)}”.</p>` : nothing}
+        ${facts(pairs)}
+        ${when(pinned, jumps)}
+        ${roundOf(t, d)}`,
       card,
     );
   }

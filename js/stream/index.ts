@@ -9,7 +9,6 @@ import { linkedWidget } from "../lib/linked";
 import type { Palette } from "../lib/palette";
 import type { Change, Store } from "../lib/run";
 import { streamCard } from "./card";
-import { findBar } from "./find";
 import { tokenPane } from "./pane";
 
 interface Traits {
@@ -18,8 +17,6 @@ interface Traits {
   ghosts: boolean;
   boundaries: boolean;
   whitespace: boolean;
-  /** Texts pinned to tokens, by index. */
-  notes: Record<string, string>;
 }
 const SWITCHES = [
   ["ghosts", "Rejected drafts", "hsd-ghosts"],
@@ -51,7 +48,10 @@ function legendOf(store: Store, palette: Palette) {
           ><span class="hsd-tok hsd-sample" data-kind=${kind} aria-hidden="true">abc</span><span>${kind}</span
           ><b>${kinds.get(kind) || 0}</b></span>`,
     )}<span class="hsd-key hsd-key-ghost"
-        ><span class="hsd-ghost hsd-sample" aria-hidden="true">abc</span><span>rejected draft</span></span></div>
+        ><span class="hsd-ghost hsd-sample" aria-hidden="true">abc</span><span>rejected draft</span></span
+      ><span class="hsd-key hsd-key-ghost"
+        ><span class="hsd-ghost hsd-sample" data-verdict="unreached" aria-hidden="true">abc</span
+        ><span>not examined</span></span></div>
   </div>`;
 }
 
@@ -68,38 +68,14 @@ function streamView({ model, root, group, store, palette, follow }: View<Traits>
   const out = make("span", "hsd-out");
   focusable(out);
   out.setAttribute("role", "listbox");
-  out.setAttribute("aria-label", "Emitted tokens. Arrow keys move, Enter pins, Escape unpins, slash finds text.");
+  out.setAttribute("aria-label", "Emitted tokens. Arrow keys move, Enter pins, Escape unpins.");
   text.append(prompt, out);
   scroll.append(text);
   const card = focusable(make("aside", "hsd-card")); // focusable, because it scrolls
   card.setAttribute("aria-label", "Token details");
   const pane = tokenPane({ text, prompt, out, store, palette, blanks: () => Boolean(model.get("whitespace")) });
   const { spans, place } = pane;
-  const notes = {
-    get: (i: number) => model.get("notes")?.[i] ?? "",
-    set(i: number, text: string) {
-      const { [i]: _, ...others } = model.get("notes") ?? {};
-      model.set("notes", text ? { ...others, [i]: text } : others);
-      model.save_changes();
-    },
-  };
-  let noted: HTMLElement[] = [];
-  /** Mark the tokens with notes. */
-  function annotate() {
-    for (const node of noted) {
-      node.classList.remove("hsd-noted");
-      node.removeAttribute("title");
-    }
-    noted = Object.entries(model.get("notes") ?? {}).flatMap(([i, text]) =>
-      pane.nodes(Number(i)).map((node) => {
-        node.title = text;
-        node.classList.add("hsd-noted");
-        return node;
-      }),
-    );
-  }
-  const details = streamCard({ card, store, group, palette, pane, out, notes });
-  const find = findBar({ pane, group, store, out, reveal: (node) => into(node) });
+  const details = streamCard({ card, store, group, palette, pane, out });
   const bar = make("div", "hsd-bar");
   function drawBar() {
     for (const [trait, , cls] of SWITCHES) root.classList.toggle(cls, Boolean(model.get(trait)));
@@ -115,7 +91,6 @@ function streamView({ model, root, group, store, palette, follow }: View<Traits>
               html`<label class="hsd-switch"
                 ><input type="checkbox" .checked=${live(model.get(trait))} @change=${turn(trait)}><span>${label}</span></label>`,
           )}</div>
-          ${find.root}
         </div>`,
       bar,
     );
@@ -127,7 +102,6 @@ function streamView({ model, root, group, store, palette, follow }: View<Traits>
       else {
         const top = scroll.scrollTop;
         pane.clear();
-        find.again();
         show();
         scroll.scrollTop = top;
       }
@@ -155,7 +129,6 @@ function streamView({ model, root, group, store, palette, follow }: View<Traits>
     pending = -1;
     pane.draw(from);
     drawBar();
-    find.more(from);
     if (from === 0) show(); // the text may now be visible
     if (stuck && model.get("live")) scroll.scrollTop = scroll.scrollHeight;
   }
@@ -171,11 +144,8 @@ function streamView({ model, root, group, store, palette, follow }: View<Traits>
       marked = [];
       pane.clear();
       drawBar();
-      find.again();
       root.classList.toggle("hsd-empty", !store.tokens.length && !store.prompt);
       scroll.scrollTop = model.get("live") ? scroll.scrollHeight : start();
-      noted = [];
-      annotate();
       show();
       return;
     }
@@ -208,6 +178,9 @@ function streamView({ model, root, group, store, palette, follow }: View<Traits>
     if (hover && hover.token !== i) all(hover.token, "hsd-on");
     if (group.cursor.lit) mark(place(group.cursor.lit.position), "hsd-lit2");
     pane.dim(group.cursor.shown ?? Infinity);
+    mark(hover && hover.step !== step ? pane.ghostOf(hover.step) : null, "hsd-on");
+    const ghost = model.get("ghosts") ? pane.ghostOf(step) : null;
+    mark(ghost, group.cursor.pinned ? "hsd-pinned" : "hsd-on");
     if (i < 0 || !spans[i]) {
       out.removeAttribute("aria-activedescendant");
       const key = `hint:${store.run}:${store.tokens.length}`;
@@ -220,7 +193,7 @@ function streamView({ model, root, group, store, palette, follow }: View<Traits>
     const t = store.tokens[i];
     spans[i].setAttribute("aria-selected", "true");
     out.setAttribute("aria-activedescendant", spans[i].id);
-    all(i, pinned() === i ? "hsd-pinned" : "hsd-on");
+    all(i, pinned() === i && !ghost ? "hsd-pinned" : "hsd-on");
     for (let k = i - 1; k >= 0 && store.tokens[k].round === t.round; k--) all(k, "hsd-mate");
     for (let k = i + 1; k < store.tokens.length && store.tokens[k].round === t.round; k++) all(k, "hsd-mate");
     const row = store.ownDraft(t);
@@ -276,20 +249,18 @@ function streamView({ model, root, group, store, palette, follow }: View<Traits>
   }
 
   const at = (i: number) => (i >= 0 ? { token: i } : null);
-  text.addEventListener("pointerover", (e) => group.hover(at(pane.tokenAt(e))));
+  /** A token, or the event of a rejected draft token. */
+  const under = (e: Event) => {
+    const step = pane.ghostAt(e);
+    return step >= 0 ? { step } : at(pane.tokenAt(e));
+  };
+  text.addEventListener("pointerover", (e) => group.hover(under(e)));
   text.addEventListener("pointerleave", () => group.hover(null));
   text.addEventListener("click", (e) => {
-    const i = pane.tokenAt(e);
-    if (i >= 0) group.pin(pinned() === i ? null : { token: i });
-  });
-  root.addEventListener("keydown", (e) => {
-    const field = (e.target as HTMLElement).closest("input, select, textarea");
-    if (e.key !== "/" || e.ctrlKey || e.metaKey || e.altKey || (field && field.getAttribute("type") !== "checkbox"))
-      return;
-    find.field.focus();
-    find.field.select();
-    e.preventDefault();
-    e.stopPropagation();
+    const where = under(e);
+    if (!where) return;
+    const step = "step" in where ? where.step : store.index().stepOf[where.token];
+    group.pin(group.cursor.pinned && group.cursor.step === step ? null : where);
   });
 
   // --- life
@@ -300,7 +271,6 @@ function streamView({ model, root, group, store, palette, follow }: View<Traits>
   follow(onStore, onCursor);
   model.on("change:pinned", onPinned);
   model.on("change:live", onLive);
-  model.on("change:notes", annotate);
   onPinned();
   onLive();
   onStore("reset", 0);
@@ -319,9 +289,7 @@ function streamView({ model, root, group, store, palette, follow }: View<Traits>
     laidOut.disconnect();
     model.off("change:pinned", onPinned);
     model.off("change:live", onLive);
-    model.off("change:notes", annotate);
     for (const end of switched) end();
-    find.end();
     pane.end();
   };
 }

@@ -1,11 +1,11 @@
 // The tokens of the stream: prompt, emitted tokens, ghosts. Tokens are in chunks that end at line breaks, so that
 // appending does not change the layout of earlier chunks, and hidden ones are not laid out.
 
-import type { Draft } from "../lib/contract";
 import { make } from "../lib/dom";
 import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
-import { brief, glyphs, KIND_WORDS } from "../lib/words";
+import type { Draft } from "../lib/tables";
+import { brief, glyphs, KIND_WORDS, VERDICT_WORDS } from "../lib/words";
 import type { TextPart } from "./text";
 import { cutAt, endsLine, partsOf, promptPieces, RIGHT_TO_LEFT, wholeChars } from "./text";
 
@@ -99,14 +99,29 @@ export function tokenPane({
     while (node && shown < 2) {
       const ghost = make("span", "hsd-ghost", brief(node.text));
       ghost.dataset.family = palette.family(node.source);
+      ghost.dataset.verdict = node.verdict;
+      ghost.dataset.round = String(roundId);
+      ghost.dataset.node = String(node.node);
+      ghost.title = VERDICT_WORDS[node.verdict] ?? node.verdict;
       strip.append(ghost);
       shown += 1;
       const here: number = node.node;
       node = drafts.find((d) => d.parent === here && d.verdict !== "accepted");
     }
     const others = drafts.filter((d) => d.verdict === "rejected" || d.verdict === "unreached").length - shown;
-    if (others > 0) strip.append(make("span", "hsd-more", `+${others}`));
+    if (others > 0) strip.append(make("span", "hsd-ghost-count", `+${others}`));
     return strip;
+  }
+
+  function stepOfGhost(ghost: HTMLElement) {
+    const round = Number(ghost.dataset.round);
+    const drafts = store.drafts.get(round) || [];
+    let draft = drafts.find((d) => d.node === Number(ghost.dataset.node));
+    while (draft && draft.verdict !== "rejected") {
+      const above: number = draft.parent;
+      draft = drafts.find((d) => d.node === above);
+    }
+    return store.index().events.findIndex((e) => e.draft !== null && e.draft === draft);
   }
 
   function drawOne(i: number) {
@@ -265,6 +280,18 @@ export function tokenPane({
       const node = (event.target as Element).closest?.<HTMLElement>(".hsd-tok[data-i], .hsd-rest");
       return node && out.contains(node) ? Number(node.dataset.i) : -1;
     },
+    /** The event of the draft token under the pointer: its rejection, or for an unexamined one the rejection before it; -1: none. */
+    ghostAt(event: Event) {
+      const ghost = (event.target as Element).closest?.<HTMLElement>(".hsd-ghost[data-node]");
+      return ghost && out.contains(ghost) ? stepOfGhost(ghost) : -1;
+    },
+    /** The ghost of an event's rejected draft token, if it is drawn. */
+    ghostOf: (step: number) => {
+      const event = store.index().events[step];
+      if (event?.draft?.verdict !== "rejected") return null;
+      const query = `.hsd-ghost[data-node="${event.draft.node}"]`;
+      return strips[event.token]?.querySelector<HTMLElement>(query) ?? null;
+    },
     /** The node at a text position (0: the first prompt token), or null. */
     place(position: number | null | undefined) {
       if (position === null || position === undefined) return null;
@@ -272,37 +299,6 @@ export function tokenPane({
       if (!n && store.prompt) return null; // the prompt's token count is unknown
       if (position < n) return promptSpans.length === n ? promptSpans[position] : null;
       return spans[position - n] || null;
-    },
-    /** The texts of the drawn prompt. */
-    promptTexts: () => promptTexts,
-    /** The page ranges of [from, to) of a token's or prompt piece's text; null, null: all. */
-    ranges({
-      prompt: k,
-      token,
-      from,
-      to,
-    }: {
-      prompt?: number;
-      token?: number;
-      from: number | null;
-      to: number | null;
-    }): StaticRange[] {
-      const nodes = token === undefined ? [promptSpans[k ?? 0]] : pane.nodes(token);
-      const parts = token === undefined ? partsOf(pane.promptTexts()[k ?? 0], blanks()) : drawn(token);
-      const found: StaticRange[] = [];
-      nodes
-        .flatMap((node) => [...node.childNodes])
-        .forEach((child, n) => {
-          const part = parts[n];
-          if (!part || (from !== null && part.to <= from) || (to !== null && part.from >= to)) return;
-          const node = part.cls ? child.firstChild : child;
-          const [a, b] = !wholeChars(part)
-            ? [0, part.shown.length]
-            : [Math.max(0, (from ?? 0) - part.from), Math.min(part.to, to ?? part.to) - part.from];
-          if (node)
-            found.push(new StaticRange({ startContainer: node, startOffset: a, endContainer: node, endOffset: b }));
-        });
-      return found;
     },
     dim(from: number) {
       const [low, high] = from < dimmed ? [from, dimmed] : [dimmed, from];

@@ -1,7 +1,7 @@
-// The text of a run: what is drawn for its characters, and where in it something is found, over the borders of tokens.
+// The text of a run: what is drawn for its characters.
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { characterOf, createHaystack, cutAt, endsLine, findIn, partsOf, promptPieces, tokensIn } from "./text";
+import { characterOf, cutAt, endsLine, partsOf, promptPieces } from "./text";
 
 const shown = (text, ...more) =>
   partsOf(text, ...more)
@@ -11,11 +11,6 @@ const classes = (text, ...more) =>
   partsOf(text, ...more)
     .filter((p) => p.cls)
     .map((p) => `${p.cls}:${p.glyph}`);
-const of = (...texts) => {
-  const hay = createHaystack();
-  for (const t of texts) hay.add(...(Array.isArray(t) ? t : [t, null]));
-  return hay;
-};
 const STRANGE = [
   "",
   "abc",
@@ -80,61 +75,6 @@ test("trailing blanks are distinguished from those within a line, also where the
   assert.deepEqual(
     tokens.map((_, i) => endsLine(tokens, i)),
     [true, true, false, false, false, false],
-  );
-});
-
-test("text is found over the borders of tokens, without regard to case unless a capital asks for it", () => {
-  const hay = of("de", "f ma", "in(", ")\n", "Main");
-  assert.deepEqual(findIn(hay, "main"), [
-    [4, 8],
-    [11, 15],
-  ]);
-  assert.deepEqual(findIn(hay, "Main"), [[11, 15]]);
-  assert.deepEqual(tokensIn(hay, 4, 8), [
-    { token: 1, from: 2, to: 4 },
-    { token: 2, from: 0, to: 2 },
-  ]);
-  assert.deepEqual(tokensIn(hay, 0, 3), [
-    { token: 0, from: 0, to: 2 },
-    { token: 1, from: 0, to: 1 },
-  ]);
-  assert.deepEqual([findIn(hay, ")↵m").length, findIn(hay, ""), findIn(hay, "zzz")], [1, [], []]);
-  assert.deepEqual(
-    findIn(of("aaaa"), "aa"),
-    [
-      [0, 2],
-      [2, 4],
-    ],
-    "none within another",
-  );
-  assert.deepEqual(findIn(of("aaaa"), "aa", 1), [[1, 3]]);
-});
-
-test("lower case moves no place in the text", () => {
-  const hay = of("İİ", "x");
-  assert.deepEqual(findIn(hay, "x"), [[2, 3]]);
-  assert.deepEqual(tokensIn(hay, 2, 3), [{ token: 1, from: 0, to: 1 }]);
-});
-
-test("a character that was written byte by byte is found, and all the tokens of its bytes with it", () => {
-  const hay = of("a", ["\\xe2\\x9c", "e29c"], ["\\x93", "93"], "b");
-  assert.equal(hay.text, "a✓b");
-  const [[from, to]] = findIn(hay, "✓b");
-  assert.deepEqual(tokensIn(hay, from, to), [
-    { token: 1, from: null, to: null },
-    { token: 2, from: null, to: null },
-    { token: 3, from: 0, to: 1 },
-  ]);
-  assert.deepEqual(tokensIn(hay, 0, 1), [{ token: 0, from: 0, to: 1 }]);
-});
-
-test("tokens without text are in no range", () => {
-  const hay = of("", "ab", "", "c");
-  assert.deepEqual(
-    tokensIn(hay, 0, 3)
-      .map((t) => t.token)
-      .filter((t) => t === 1 || t === 3),
-    [1, 3],
   );
 });
 

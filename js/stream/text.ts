@@ -1,4 +1,4 @@
-// Drawn parts of a token's text, and text search. Pure.
+// Drawn parts of a token's text. Pure.
 import { codePoint, HIDDEN } from "../lib/words";
 
 export interface TextPart {
@@ -8,22 +8,6 @@ export interface TextPart {
   cls: string;
   glyph: string;
 }
-/** Segments of a haystack: start in the text, tokens, whether indivisible, and the bytes of an indivisible one. */
-interface Segment {
-  at: number;
-  first: number;
-  last: number;
-  whole: boolean;
-  raw: string;
-}
-export type Haystack = ReturnType<typeof createHaystack>;
-/** A token found in a text: a range of its text, or null for all of it. */
-export interface Found {
-  token: number;
-  from: number | null;
-  to: number | null;
-}
-
 /** Other blanks, joiners and variation selectors: shown only with visible whitespace. */
 const FAINT = /[\u1680\u2000-\u200a\u200d\u202f\u205f\u2800\u3000\ufe00-\ufe0f]/u;
 /** Text with letters of a script written from right to left. */
@@ -90,78 +74,7 @@ export function endsLine(tokens: { text: string }[], i: number) {
   return false;
 }
 
-/** Lower case by code unit, which keeps all indices. */
-const fold = (s: string) => {
-  const low = s.toLowerCase();
-  return low.length === s.length
-    ? low
-    : [...s].map((c) => (c.toLowerCase().length === c.length ? c.toLowerCase() : c)).join("");
-};
 const bytesOf = (hex: string) => Uint8Array.from(hex.match(/../g) || [], (pair) => parseInt(pair, 16));
-
-/**
- * A searchable text, built token by token. `add(text, raw)`: `raw` has the bytes (hex) of a token that is not valid text; consecutive
- * ones are decoded together.
- */
-export function createHaystack() {
-  const hay = {
-    text: "",
-    folded: "",
-    /** Segments: start in the text, tokens, whether indivisible. */ parts: [] as Segment[],
-    tokens: 0,
-    add(text: string, raw: string | null) {
-      const token = hay.tokens++;
-      let part = { at: hay.text.length, first: token, last: token, whole: Boolean(raw), raw: raw || "" };
-      const before = hay.parts[hay.parts.length - 1];
-      if (raw && before?.whole) {
-        part = { ...before, last: token, raw: before.raw + raw };
-        hay.parts.pop();
-        hay.text = hay.text.slice(0, part.at);
-        hay.folded = hay.folded.slice(0, part.at);
-      }
-      const more = raw ? new TextDecoder().decode(bytesOf(part.raw)) : text;
-      hay.parts.push(part);
-      hay.text += more;
-      hay.folded += fold(more);
-    },
-  };
-  return hay;
-}
-
-/** Disjoint matches of `query` as [from, to) in the haystack's text, from `start` on. A capital letter makes it case-sensitive; ↵ and
- * ⇥ match a line break and a tab. */
-export function findIn(hay: Pick<Haystack, "text" | "folded">, query: string, start = 0) {
-  const wanted = query.replace(/↵/g, "\n").replace(/⇥/g, "\t");
-  const found: [number, number][] = [];
-  if (!wanted) return found;
-  const [text, needle] = fold(wanted) === wanted ? [hay.folded, wanted] : [hay.text, wanted];
-  for (let at = text.indexOf(needle, start); at >= 0; at = text.indexOf(needle, at + needle.length))
-    found.push([at, at + needle.length]);
-  return found;
-}
-
-/** The tokens of [from, to) in the haystack's text: {token, from, to}, range in the token's text, or null for all. */
-export function tokensIn(hay: Haystack, from: number, to: number) {
-  let low = 0;
-  let high = hay.parts.length - 1;
-  while (low < high) {
-    const mid = (low + high + 1) >> 1;
-    if (hay.parts[mid].at <= from) low = mid;
-    else high = mid - 1;
-  }
-  const out: Found[] = [];
-  for (let k = low; k < hay.parts.length && hay.parts[k].at < to; k++) {
-    const { at, first, last, whole } = hay.parts[k];
-    const end = k + 1 < hay.parts.length ? hay.parts[k + 1].at : hay.text.length;
-    if (end <= from) continue;
-    for (let token = first; token <= last; token++) {
-      out.push(
-        whole ? { token, from: null, to: null } : { token, from: Math.max(0, from - at), to: Math.min(end, to) - at },
-      );
-    }
-  }
-  return out;
-}
 
 /** Decode bytes, or null if not whole characters. */
 function decoded(bytes: ArrayLike<number>) {

@@ -1,12 +1,12 @@
 // The timeline of a run: a lane of calls per level, rounds above, idle time below. All times are recorded, in
 // nanoseconds from the start of the decode.
 
-import type { Call, Round } from "../lib/contract";
 import { draw, focusable, make } from "../lib/dom";
 import type { Cursor } from "../lib/group";
 import type { View } from "../lib/linked";
 import { linkedWidget } from "../lib/linked";
 import type { Change } from "../lib/run";
+import type { Call, Round } from "../lib/tables";
 import { duration } from "../lib/words";
 import { zoomOf } from "../lib/zoom";
 import type { Shown } from "./said";
@@ -56,7 +56,7 @@ function createTimeline({ root, group, store, palette, follow }: View<object>) {
   button("→", () => pan(0.5), "Later");
   const one = button("This round", () => {
     const r = store.rounds.get(group.cursor.round ?? NaN);
-    if (r) look(viewWithin(r.start - 0.08 * r.ns, 1.16 * r.ns, end));
+    if (r) look(viewWithin(r.start_ns - 0.08 * r.duration_ns, 1.16 * r.duration_ns, end));
     else readout.textContent = one.title;
   });
   button("Whole run", () => look({ from: 0, to: end }));
@@ -94,13 +94,13 @@ function createTimeline({ root, group, store, palette, follow }: View<object>) {
 
   function gather() {
     const all = [...store.rounds.values()];
-    const byStart = (a: TimeSpan, b: TimeSpan) => a.start - b.start;
+    const byStart = (a: TimeSpan, b: TimeSpan) => a.start_ns - b.start_ns;
     tops = all.filter((r) => r.parent === null).sort(byStart);
     nested = new Map();
     for (const r of all) if (r.parent !== null) nested.set(r.level, [...(nested.get(r.level) || []), r]);
     for (const list of nested.values()) list.sort(byStart);
     inOrder = [...store.calls].sort(byStart);
-    const over = Math.max(1, ...[...inOrder.slice(-1), ...tops.slice(-1)].map((s) => s.start + s.ns));
+    const over = Math.max(1, ...[...inOrder.slice(-1), ...tops.slice(-1)].map((s) => s.start_ns + s.duration_ns));
     const whole = view.from === 0 && view.to === end;
     end = Math.max(over, store.meta.wall_ns ?? 0);
     lanes = lanesOf(inOrder, end);
@@ -128,7 +128,7 @@ function createTimeline({ root, group, store, palette, follow }: View<object>) {
       return box;
     };
     const percent = (x: number) => `${(100 * x).toFixed(x > 0 && x < 0.0995 ? 1 : 0)} %`;
-    const idle = gaps.reduce((sum, g) => sum + g.ns, 0);
+    const idle = gaps.reduce((sum, g) => sum + g.duration_ns, 0);
     names.style.height = `${height()}px`;
     names.replaceChildren(
       cell(AXIS, ROUNDS, "rounds", String(tops.length || ""), ""),
@@ -152,10 +152,10 @@ function createTimeline({ root, group, store, palette, follow }: View<object>) {
     if (of.some((x, k) => x !== drawn[k])) area.replaceChildren(picture(width));
     drawn = of;
     const r = store.rounds.get(group.cursor.round ?? NaN);
-    if (r && r.start < view.to && r.start + r.ns > view.from) {
+    if (r && r.start_ns < view.to && r.start_ns + r.duration_ns > view.from) {
       const place = {
-        x: xOf(r.start) - 1,
-        width: Math.max(3, r.ns * scale() + 2),
+        x: xOf(r.start_ns) - 1,
+        width: Math.max(3, r.duration_ns * scale() + 2),
         height: height() - AXIS - 1,
         class: group.cursor.pinned ? "hsd-tl-here hsd-pinned" : "hsd-tl-here",
       };
@@ -308,7 +308,7 @@ function createTimeline({ root, group, store, palette, follow }: View<object>) {
   /** The middle of the selection if in view, else of the view. */
   const centre = () => {
     const s = looked || store.rounds.get(group.cursor.round ?? NaN);
-    const t = s ? s.start + s.ns / 2 : NaN;
+    const t = s ? s.start_ns + s.duration_ns / 2 : NaN;
     return t >= view.from && t <= view.to ? t : (view.from + view.to) / 2;
   };
 
@@ -395,12 +395,12 @@ function createTimeline({ root, group, store, palette, follow }: View<object>) {
   function walk(by: number) {
     if (!inOrder.length) return;
     const r = store.rounds.get(group.cursor.round ?? NaN);
-    let k = isCall(looked) ? inOrder.indexOf(looked) + by : r ? firstEndingAfter(inOrder, r.start) : 0;
+    let k = isCall(looked) ? inOrder.indexOf(looked) + by : r ? firstEndingAfter(inOrder, r.start_ns) : 0;
     k = Math.max(0, Math.min(inOrder.length - 1, k));
     const call = inOrder[k];
     const id = roundOf(call);
     if (id !== null && id !== group.cursor.round) group.go({ round: id });
-    view = viewWith(view, call.start, call.ns, end);
+    view = viewWith(view, call.start_ns, call.duration_ns, end);
     looked = null;
     lookAt(call, true);
   }
@@ -430,7 +430,7 @@ function createTimeline({ root, group, store, palette, follow }: View<object>) {
     // Hovering in other views must not pan the timeline.
     if (moved && r && !cursor.hover && !area.matches(":hover")) {
       catchUp();
-      view = viewWith(view, r.start, r.ns, end);
+      view = viewWith(view, r.start_ns, r.duration_ns, end);
     }
     soon();
   }

@@ -1,7 +1,7 @@
 // Texts of the timeline for calls, gaps and rounds. Pure.
 
-import type { Call, Round } from "../lib/contract";
 import type { Store } from "../lib/run";
+import type { Call, Round } from "../lib/tables";
 import { duration, plural } from "../lib/words";
 import type { TimeSpan } from "./spans";
 
@@ -42,10 +42,10 @@ export function createTelling(store: Store) {
       const steps = c.steps > 1 ? `, ${plural(c.steps, "forward pass")} in one launch` : "";
       const where = c.round < 0 ? "before the first round" : roundWords(c.round);
       const fed = c.kind === "lookup" ? " found" : c.kind === "update" ? "" : " fed";
-      return `${c.name} ${ACTS[c.kind] || c.kind}: ${plural(c.fed, "token")}${fed}${cached}${steps}; ${duration(c.ns)}, from ${duration(c.start)}; ${where}.`;
+      return `${c.name} ${ACTS[c.kind] || c.kind}: ${plural(c.fed, "token")}${fed}${cached}${steps}; ${duration(c.duration_ns)}, from ${duration(c.start_ns)}; ${where}.`;
     },
-    gapSentence: (gap: TimeSpan) => `Idle for ${duration(gap.ns)}, from ${duration(gap.start)}.`,
+    gapSentence: (gap: TimeSpan) => `Idle for ${duration(gap.duration_ns)}, from ${duration(gap.start_ns)}.`,
     roundSentence: (r: Round) =>
-      `Round ${store.order.get(r.id)}: ${duration(r.ns)}, from ${duration(r.start)}; ${r.drafted ? `${r.drafted} drafted, ${r.accepted} accepted` : "no draft"}, ${r.outcome}.`,
+      `Round ${store.order.get(r.id)}: ${duration(r.duration_ns)}, from ${duration(r.start_ns)}; ${r.drafted ? `${r.drafted} drafted, ${r.accepted} accepted` : "no draft"}, ${r.outcome}.`,
   };
 }

@@ -18,7 +18,7 @@ import {
   zoomView,
 } from "./spans";
 
-const span = (start, ns, more = {}) => ({ start, ns, ...more });
+const span = (start_ns, duration_ns, more = {}) => ({ start_ns, duration_ns, ...more });
 
 for (const [name, data] of Object.entries(RECORDED)) {
   test(`${name}: calls and the time without one fill the run, once`, () => {
@@ -27,7 +27,7 @@ for (const [name, data] of Object.entries(RECORDED)) {
     const wall = store.meta.wall_ns;
     const lanes = lanesOf(store.calls, wall);
     const gaps = gapsOf(store.calls, wall);
-    const sum = (list) => list.reduce((n, s) => n + s.ns, 0);
+    const sum = (list) => list.reduce((n, s) => n + s.duration_ns, 0);
     assert.equal(sum(store.calls) + sum(gaps), wall);
     assert.equal(
       lanes.reduce((n, l) => n + l.ns, 0),
@@ -36,7 +36,7 @@ for (const [name, data] of Object.entries(RECORDED)) {
     assert.ok(Math.abs(lanes.reduce((n, l) => n + l.share, 0) + sum(gaps) / wall - 1) < 1e-9);
     for (const lane of lanes)
       for (let k = 1; k < lane.calls.length; k++)
-        assert.ok(lane.calls[k].start >= lane.calls[k - 1].start + lane.calls[k - 1].ns);
+        assert.ok(lane.calls[k].start_ns >= lane.calls[k - 1].start_ns + lane.calls[k - 1].duration_ns);
     assert.deepEqual(
       lanes.map((l) => l.level),
       [...lanes.map((l) => l.level)].sort((a, b) => b - a),
@@ -55,7 +55,7 @@ for (const [name, data] of Object.entries(RECORDED)) {
         const bars = barsOf(lane.calls, from, to, 400);
         assert.equal(
           bars.reduce((n, b) => n + b.count, 0),
-          lane.calls.filter((c) => c.start + c.ns > from && c.start < to).length,
+          lane.calls.filter((c) => c.start_ns + c.duration_ns > from && c.start_ns < to).length,
         );
         for (let k = 1; k < bars.length; k++) assert.ok(bars[k].x > bars[k - 1].x);
         assert.ok(bars.every((b) => b.x >= 0 && b.x + b.w <= 400.75 && b.busy > 0 && b.busy <= 1));

@@ -1,10 +1,10 @@
 // Timeline geometry: lanes, gaps, visible spans, zooming. All times are nanoseconds. Pure.
-import type { Call } from "../lib/contract";
+import type { Call } from "../lib/tables";
 
 /** Something with a start and a duration. */
 export interface TimeSpan {
-  start: number;
-  ns: number;
+  start_ns: number;
+  duration_ns: number;
 }
 export interface Lane {
   key: string;
@@ -28,10 +28,10 @@ export function lanesOf(calls: Call[], wall: number): Lane[] {
     const lane = lanes.get(key) ?? { key, level: c.level, name: c.name, calls: [], ns: 0, share: 0 };
     lanes.set(key, lane);
     lane.calls.push(c);
-    lane.ns += c.ns;
+    lane.ns += c.duration_ns;
   }
   for (const lane of lanes.values()) {
-    lane.calls.sort((a, b) => a.start - b.start);
+    lane.calls.sort((a, b) => a.start_ns - b.start_ns);
     lane.share = wall ? lane.ns / wall : 0;
   }
   return [...lanes.values()].sort((a, b) => b.level - a.level || (a.name < b.name ? -1 : 1));
@@ -41,11 +41,11 @@ export function lanesOf(calls: Call[], wall: number): Lane[] {
 export function gapsOf(calls: TimeSpan[], end: number) {
   const out = [];
   let over = 0;
-  for (const c of [...calls].sort((a, b) => a.start - b.start)) {
-    if (c.start > over) out.push({ start: over, ns: c.start - over });
-    over = Math.max(over, c.start + c.ns);
+  for (const c of [...calls].sort((a, b) => a.start_ns - b.start_ns)) {
+    if (c.start_ns > over) out.push({ start_ns: over, duration_ns: c.start_ns - over });
+    over = Math.max(over, c.start_ns + c.duration_ns);
   }
-  if (end > over) out.push({ start: over, ns: end - over });
+  if (end > over) out.push({ start_ns: over, duration_ns: end - over });
   return out;
 }
 
@@ -64,16 +64,16 @@ export function barsOf(spans: TimeSpan[], from: number, to: number, width: numbe
   }
   const out: Bar[] = [];
   let bar: Bar | null = null;
-  for (let k = firstEndingAfter(spans, from); k < spans.length && spans[k].start < to; k++) {
+  for (let k = firstEndingAfter(spans, from); k < spans.length && spans[k].start_ns < to; k++) {
     const s = spans[k];
-    const x = (s.start - from) * scale;
-    const end = (s.start + s.ns - from) * scale;
+    const x = (s.start_ns - from) * scale;
+    const end = (s.start_ns + s.duration_ns - from) * scale;
     if (bar && x < bar.end + 0.5 && (end - x < least || bar.end - bar.x < least)) {
       bar.end = Math.max(end, bar.end);
       bar.count += 1;
-      bar.ns += s.ns;
+      bar.ns += s.duration_ns;
     } else {
-      bar = { x, end, first: k, count: 1, ns: s.ns };
+      bar = { x, end, first: k, count: 1, ns: s.duration_ns };
       out.push(bar);
     }
   }
@@ -96,7 +96,7 @@ export function firstEndingAfter(spans: TimeSpan[], t: number) {
   let high = spans.length;
   while (low < high) {
     const mid = (low + high) >> 1;
-    if (spans[mid].start + spans[mid].ns > t) high = mid;
+    if (spans[mid].start_ns + spans[mid].duration_ns > t) high = mid;
     else low = mid + 1;
   }
   return low;
@@ -106,7 +106,7 @@ export function firstEndingAfter(spans: TimeSpan[], t: number) {
 export function spanAt<S extends TimeSpan>(spans: S[], t: number, slack = 0): S | null {
   const k = firstEndingAfter(spans, t);
   const near = [spans[k - 1], spans[k]].filter(Boolean);
-  const away = (s: S) => Math.max(s.start - t, t - s.start - s.ns, 0);
+  const away = (s: S) => Math.max(s.start_ns - t, t - s.start_ns - s.duration_ns, 0);
   near.sort((a, b) => away(a) - away(b));
   return near.length && away(near[0]) <= slack ? near[0] : null;
 }

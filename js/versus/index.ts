@@ -2,15 +2,15 @@
 // sends all data; the cursor and the clock are here.
 import { html, nothing, render } from "lit-html";
 import { keyed } from "lit-html/directives/keyed.js";
-import { createInspector } from "../inspector";
-import type { PaletteData } from "../lib/contract";
 import { followTheme, make } from "../lib/dom";
 import { hsdGroup, release } from "../lib/group";
 import { open as openLinked } from "../lib/linked";
 import { drawNotice, guarded } from "../lib/notice";
+import type { PaletteData } from "../lib/palette";
 import { paletteOf } from "../lib/palette";
 import type { Drawing, Model } from "../lib/widget";
 import { brief } from "../lib/words";
+import { createScene } from "../scene";
 import type { Draws, FigureRow } from "./figures";
 import { drawsOf, tableOf } from "./figures";
 import { raceOf } from "./lanes";
@@ -121,7 +121,9 @@ function draw({ model, el }: Drawing<Traits>) {
       render(nothing, body);
       return;
     }
-    const first = fewest(data.runs.map(({ run }) => ({ rounds: run.rounds.filter(([, parent]) => parent === null) })));
+    const first = fewest(
+      data.runs.map(({ run }) => ({ rounds: run.rounds.parent.filter((parent) => parent === null) })),
+    );
     runs.load(data.runs, first);
     state = createState(
       runs,
@@ -144,7 +146,7 @@ function draw({ model, el }: Drawing<Traits>) {
       ),
       body,
     );
-    closeRound = openLinked({ model: inspected as Model<never>, el: round }, runs, createInspector);
+    closeRound = openLinked({ model: inspected as Model<never>, el: round }, runs, createScene);
     const made = state;
     made.listeners.add((what) => {
       if (what !== "cursor" || model.get("pinned") === made.pin) return;

@@ -1,6 +1,6 @@
 // Compared runs by output position and by time. Times are ns from the end of prefill. Pure.
-import type { Round, Snapshot, Token } from "../lib/contract";
-import type { Store } from "../lib/run";
+import type { Snapshot, Store } from "../lib/run";
+import type { Round, Token } from "../lib/tables";
 import { duration, glyphs, plural } from "../lib/words";
 
 /** A run with its rounds as the race needs them; `round` of a token indexes `rounds`. */
@@ -59,9 +59,9 @@ export function readRun(facts: RunFacts, store: Store): Run {
     const round = store.rounds.get(id) as Round;
     const deepest = (store.drafts.get(id) || []).reduce((most, d) => Math.max(most, d.depth), 0);
     forwards += counts[k].forwards;
-    const start = round.start - prefill;
+    const start = round.start_ns - prefill;
     const { drafted, accepted } = round;
-    const times = { start, end: start + round.ns };
+    const times = { start, end: start + round.duration_ns };
     return { first, count, drafted, deepest, accepted, forwards, ...times, below: counts[k].below };
   });
   const tokens = store.tokens.map((t) => ({ ...t, round: placeOf.get(t.round) ?? 0 }));

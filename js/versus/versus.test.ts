@@ -24,8 +24,19 @@ const rows = (counts, ns, name = "r") => {
   const [rounds, drafts, tokens, calls] = [[], [], [], []];
   counts.forEach((count, k) => {
     const drafted = Math.max(0, count - 1);
-    rounds.push([k, null, 1, drafted, drafted, drafted, "bonus", null, ns - 1, k * ns + 1, "token"]);
-    calls.push([k, 1, "target", "verify", 1, count, 0, k * ns + 1, ns - 1]);
+    const times = { start_ns: k * ns + 1, duration_ns: ns - 1 };
+    const all = { drafted, examined: drafted, accepted: drafted };
+    rounds.push({
+      id: k,
+      parent: null,
+      level: 1,
+      ...all,
+      outcome: "bonus",
+      why_no_draft: null,
+      ...times,
+      rule: "token",
+    });
+    calls.push({ round: k, level: 1, name: "target", kind: "verify", steps: 1, fed: count, cached: 0, ...times });
     for (let i = 0; i < count; i++) {
       const text = `t${tokens.length}`;
       if (i < count - 1) drafts.push(draft(k, i, i + 1, "accepted", { text }));
@@ -166,7 +177,7 @@ test("differences to the first run have a direction", () => {
 test("the cursor is pinned, hovered or keyed, in this order, and the last position counts where it is none of them", () => {
   const group = createGroup();
   const runs = [rows(Array(12).fill(1), 1e6, "a"), rows([4, 4, 4], 2e6, "b")];
-  assert.equal(fewest(runs), 1);
+  assert.equal(fewest(runs.map((run) => ({ rounds: run.rounds.id }))), 1);
   group.load(
     runs.map((run, k) => ({ letter: "AB"[k], run })),
     1,

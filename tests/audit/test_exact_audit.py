@@ -13,7 +13,9 @@ OURS = [
     ("target", "token"),
     ("nano:2 > target", "token"),
     ("nano:2 > target", "block"),
+    ("nano:2 > target", "branch"),
     ("nano:1 > small:2 > target", "block"),
+    ("nano:1 > small:2 > target", "branch"),
     ("db[context] > nano:1 > target", "token"),
 ]
 
@@ -110,3 +112,27 @@ def test_numbers_are_enumerated_with_their_probabilities():
 def test_bad_arguments():
     with pytest.raises(ValueError, match="the vocabulary 9 is out of range"):
         exact(Decoder([1]), vocabulary=9)
+
+
+def test_every_second_instance_has_an_end_token():
+    ends = []
+
+    def plain(task):
+        ends.append(task.eos)
+        text = list(task.prompt)
+        while not task.ended(text):
+            text.append(task.random.choice(task.vocabulary, p=task.row(-1, text)))
+        return text[len(task.prompt) :]
+
+    assert exact(plain, instances=4).lossless
+    assert [bool(end) for k, end in enumerate(ends) if k == 0 or end != ends[k - 1]] in (
+        [True, False] * 2,
+        [False, True] * 2,
+    )
+
+
+def test_numbers_with_a_negative_scale():
+    found = {}
+    for result, weight in outcomes(lambda random: 1 - random.random() < 0.2):
+        found[result] = found.get(result, 0.0) + weight
+    assert found == pytest.approx({True: 0.2, False: 0.8})

@@ -155,6 +155,37 @@ def test_the_command(tmp_path, capsys, endpoint):
     assert main(words) == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("nano:1 > target: lossless") and "not lossless: the law of the first token" in lines[1]
-    assert out.read_text().count("<h2>") == 2
+    assert out.read_text().count("<h2>") == 3  # two decoders and the first wrong conditional
     words = ["audit", "--speculative", endpoint(), "--plain", endpoint(), "--limit", "2", "--samples", "10"]
     assert main(words) == 0 and "no difference found" in capsys.readouterr().out
+
+
+def test_bets_are_made_before_the_pair_is_known():
+    """The first pair, of which nothing is known, wins and loses nothing; a lasting difference then wins."""
+    test = PairTest()
+    assert test.add("x", ("a",), ("b",)) == pytest.approx(1.0)
+    wealth = [test.add("x", ("a",), ("b",)) for _ in range(12)]
+    assert wealth[-1] > 100 and wealth == sorted(wealth)
+
+
+def test_endpoints_have_different_seeds():
+    """With one seed two lossless endpoints could give the same texts, which is not evidence."""
+
+    class Told:
+        def __init__(self):
+            self.seeds = []
+
+        def complete(self, prompt, max_tokens, temperature, seed=None):
+            self.seeds += [seed] if temperature else []
+            return Completion(("a",) * max_tokens, None)
+
+    one, other = Told(), Told()
+    statistical(one, other, ["x", "y"], tokens=2, greedy_tokens=2, samples=4)
+    assert len(one.seeds) == len(other.seeds) > 1
+    assert len({*one.seeds, *other.seeds}) == 2 * len(one.seeds)
+
+
+def test_a_text_that_ended_earlier_is_not_a_near_tie():
+    """Also where the endpoint reports the probability of an empty token, as some do at the end of a text."""
+    likely = ({"a": 0.0}, {"b": -0.7, "": -0.7})
+    assert first_divergence("x", Completion(("a",), None), Completion(("a", "b"), likely)).kind == "unknown"

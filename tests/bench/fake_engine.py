@@ -6,6 +6,7 @@ import random
 import zlib
 from dataclasses import dataclass, field
 
+from hsd_viz.engine import Engine
 from hsd_viz.stack import parse
 from hsd_viz.trace import CallRow, RoundRow, TokenRow, Trace
 
@@ -53,7 +54,7 @@ WORLD = World(
 
 
 @dataclass
-class FakeEngine:
+class FakeEngine(Engine):
     """``asked`` are the (prompt, stack) pairs it was asked for; at the ``stop_at``-th it is interrupted."""
 
     world: World = field(default_factory=lambda: WORLD)
@@ -109,17 +110,16 @@ class _Run:
         while self.text < limit:
             base, kept = self.text, self.verify(top, limit - self.text)
             for _ in range(kept):
-                index = len(self.trace.token_rows)
-                self.trace.token_rows.append(
-                    TokenRow(index, 0, "x", None, self.trace.round_rows[-1].id, "accepted", "x", (0,), 1)
-                )
+                index = len(self.trace)
+                own = self.trace.columns["rounds"]["id"][-1]
+                self.trace.add_rows(tokens=[TokenRow(index, 0, "x", None, own, "accepted", "x", (0,), 1)])
             self.text = base + kept
             self.now += round(self.world.pause * MS)
         self.trace.meta["wall_ns"] = self.now
 
     def spend(self, level: int, kind: str, ms: float, fed: int, steps: int = 1) -> None:
         row = CallRow(self.open[-1], level, self.names[level], kind, steps, fed, 0, self.now, round(ms * MS))
-        self.trace.call_rows.append(row)
+        self.trace.add_rows(calls=[row])
         self.now += round(ms * MS)
 
     def verify(self, level: int, room: int) -> int:
@@ -147,9 +147,8 @@ class _Run:
         outcome = "correction" if accepted < drafted else "bonus" if drafted else "plain"
         why = None if drafted else ("no match" if level and room > 1 else "no room")
         examined = min(accepted + 1, drafted)
-        self.trace.round_rows.append(
-            RoundRow(id, parent, level, drafted, examined, accepted, outcome, why, start, self.now - start)
-        )
+        counts = drafted, examined, accepted
+        self.trace.add_rows(rounds=[RoundRow(id, parent, level, *counts, outcome, why, start, self.now - start)])
         return accepted + 1
 
     def draft(self, level: int, room: int) -> int:

@@ -110,7 +110,7 @@ def measurement(greedy: bool = True, complete: bool = True) -> Measurement:
     return Measurement(suite, Settings(30, Sampling(0.0 if greedy else 0.5), 1), prompts, outputs, complete)
 
 
-BESIDE = {"by_prompt", "state", "runtime", "memory", "profile", "rival_settings"}
+BESIDE = {"by_prompt", "state", "runtime", "profile"}
 BLOCK = {"outputs", *FIGURES, *(f"{name}_ci" for name in FIGURES), "low_repetition"}
 
 
@@ -178,10 +178,13 @@ def test_saved_reports_open_and_are_written_as_they_were(path):
     report, data = read_report(text, path.name), json.loads(text)
     assert Report.from_dict(report.to_dict()) == report and text_table(report) and "<html" in page(report)
     again = json.loads(json.dumps(report.to_dict()))
+    # Fields of earlier versions are read and not written.
+    gone = {"memory", "baseline_settings", "rival_settings", "profile", "drafters", "padding"}
+    still = lambda part: {key: value for key, value in part.items() if key not in gone}
     for block, was in zip(again["stacks"], data["stacks"], strict=True):
-        assert block == {**block, **was}
+        assert block == {**block, **still(was)} and (block["profile"] is None) == (was.get("profile") is None)
     for part in ("machine", "suite", "settings"):
-        assert again[part] == {**again[part], **data[part]}
+        assert again[part] == {**again[part], **still(data[part])}
 
 
 def test_there_are_saved_reports():

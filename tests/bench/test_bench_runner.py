@@ -1,4 +1,3 @@
-import dataclasses
 import itertools
 
 import pytest
@@ -7,6 +6,7 @@ from hsd_viz.bench import Prompt, Settings, Suite, load_suite, read_stacks, run_
 from hsd_viz.bench.output import REMEMBER, Output, draft_seconds, from_trace, median_of, rows_of
 from hsd_viz.drafting import Memory, make_drafter
 from hsd_viz.drafting.tree import DraftTree
+from hsd_viz.engine import Engine
 from hsd_viz.stack import DRAFT_SOURCES, DraftSource, StackError
 from hsd_viz.trace import CallRow, RoundRow, TokenRow, Trace
 
@@ -17,14 +17,14 @@ def trace_of(tokens: int, seconds: float) -> Trace:
     """A plain decode after a second of prefill: one token per round, at equal intervals."""
     trace = Trace({"wall_ns": round((1 + seconds) * 1e9), "prefill_ns": 10**9})
     for k in range(tokens):
-        trace.token_rows.append(TokenRow(k, k, "x", None, k, "plain", "target", (0,), 0))
+        trace.add_rows(tokens=[TokenRow(k, k, "x", None, k, "plain", "target", (0,), 0)])
         end = round((1 + seconds * (k + 1) / tokens) * 1e9)
-        trace.round_rows.append(RoundRow(k, None, 0, 0, 0, 0, "plain", "no match", end, 0))
-        trace.call_rows.append(CallRow(k, 0, "target", "verify", 1, 1, 0, 0, 0))
+        trace.add_rows(rounds=[RoundRow(k, None, 0, 0, 0, 0, "plain", "no match", end, 0)])
+        trace.add_rows(calls=[CallRow(k, 0, "target", "verify", 1, 1, 0, 0, 0)])
     return trace
 
 
-class FakeEngine:
+class FakeEngine(Engine):
     """Decodes nothing: remembers who was asked, in which order, and takes a second longer each time."""
 
     def __init__(self, stop_at: int | None = None) -> None:
@@ -106,12 +106,6 @@ def test_settings_out_of_range():
         Settings(repeats=0)
 
 
-def test_the_old_name_of_a_setting_still_works():
-    with pytest.warns(DeprecationWarning, match="use tune_baselines"):
-        assert Settings(tune_rivals=True).tune_baselines
-    assert not Settings().tune_baselines and "tune_rivals" not in dataclasses.asdict(Settings())
-
-
 def test_an_interrupt_keeps_what_all_stacks_have_done():
     # 2 warm-up decodes, 2 for the first prompt, then the second prompt is interrupted at its second stack.
     measured = run_bench(FakeEngine(stop_at=6), ["db > target", "target"], SUITE, Settings(repeats=2))
@@ -133,18 +127,22 @@ def test_an_interrupt_before_the_first_decode_measures_nothing():
 
 def test_drafting_time_of_nested_rounds_counts_for_their_target_round():
     trace = Trace({"wall_ns": 0, "prefill_ns": 0})
-    trace.round_rows += [
-        RoundRow(1, 0, 1, 2, 1, 1, "bonus", None, 0, 0),
-        RoundRow(0, None, 2, 2, 1, 1, "bonus", None, 0, 0),
-        RoundRow(2, None, 2, 0, 0, 0, "plain", "no match", 0, 0),
-    ]
-    trace.call_rows += [
-        CallRow(-1, 0, "db", "prefill", 1, 3, 0, 0, 9_000),
-        CallRow(1, 0, "db", "lookup", 1, 0, 0, 0, 5_000),
-        CallRow(1, 1, "nano", "verify", 1, 3, 0, 0, 70_000),
-        CallRow(0, 0, "db", "update", 1, 2, 0, 0, 1_000),
-        CallRow(2, 0, "db", "lookup", 1, 0, 0, 0, 3_000),
-    ]
+    trace.add_rows(
+        rounds=[
+            RoundRow(1, 0, 1, 2, 1, 1, "bonus", None, 0, 0),
+            RoundRow(0, None, 2, 2, 1, 1, "bonus", None, 0, 0),
+            RoundRow(2, None, 2, 0, 0, 0, "plain", "no match", 0, 0),
+        ]
+    )
+    trace.add_rows(
+        calls=[
+            CallRow(-1, 0, "db", "prefill", 1, 3, 0, 0, 9_000),
+            CallRow(1, 0, "db", "lookup", 1, 0, 0, 0, 5_000),
+            CallRow(1, 1, "nano", "verify", 1, 3, 0, 0, 70_000),
+            CallRow(0, 0, "db", "update", 1, 2, 0, 0, 1_000),
+            CallRow(2, 0, "db", "lookup", 1, 0, 0, 0, 3_000),
+        ]
+    )
     assert draft_seconds(trace) == pytest.approx((6e-6, 3e-6))
 
 
@@ -200,10 +198,7 @@ def test_only_what_remembers_has_a_row_for_each_state():
 
 @pytest.mark.parametrize("name", sorted(set(DRAFT_SOURCES) - {"auto", "retrieval"}))
 def test_the_drafters_that_remember_are_those_that_a_memory_changes(name):
-    # ngram-mod needs longer matches than the others.
     source, prompt = DraftSource(name), [1, 2]
-    if name == "ngram-mod":
-        source, prompt = DraftSource(name, ("short",)), [1, 2, *[9, 3, 4] * 2]
 
     def drafts(memory: Memory) -> list[int]:
         drafter = make_drafter(source, memory=memory)

@@ -4,8 +4,8 @@ import pytest
 from test_bench_runner import SUITE, FakeEngine
 
 from hsd_viz.bench import Prompt, Settings, Suite, run_bench
-from hsd_viz.bench.checkpoint import Checkpoint, beside, fingerprint
-from hsd_viz.bench.output import Answer, Output, Tuned, joined
+from hsd_viz.bench.checkpoint import Checkpoint, fingerprint
+from hsd_viz.bench.output import Output, joined
 
 ABOUT = {"stacks": ["target"], "settings": {"repeats": 2}, "threads": (1, 2)}
 STACKS = ["target", "suffix > target"]
@@ -17,30 +17,29 @@ def turn(k: int) -> Output:
 
 
 def test_what_was_kept_comes_back_as_it_was(tmp_path):
-    path = beside(tmp_path / "report.json")
-    store = Checkpoint.resume(path, ABOUT)
+    path = tmp_path / "report.json.partial"
+    store = Checkpoint(path, ABOUT)
     plain = Output((1, 2), 1.5, 2, 0.1, 2, 0, 0, None)
-    question = joined([Answer("a", turn(1)), Answer("b", turn(2))])
+    question = joined([turn(1), turn(2)])
     store.add("target", "one", plain)
     store.add("target", "one", question)
     store.leave_out("two", "too long")
-    store.tune("hf-lookup (best)", Tuned({"n": 3}, (({"n": 3}, 1.5),), ("p",)))
-    again = Checkpoint.resume(path, ABOUT)
+    again = Checkpoint(path, ABOUT)
     assert again.done == {("target", "one"): [plain, question]} and len(again) == 2
-    assert again.left_out == {"two": "too long"} and again.tuned == store.tuned
+    assert again.left_out == {"two": "too long"}
     # What comes later joins what was there.
     again.add("target", "three", plain)
-    assert len(Checkpoint.resume(path, ABOUT)) == 3
+    assert len(Checkpoint(path, ABOUT)) == 3
     again.remove()
-    assert not path.exists() and len(Checkpoint.resume(path, ABOUT)) == 0
+    assert not path.exists() and len(Checkpoint(path, ABOUT)) == 0
 
 
 def test_another_bench_and_damage_are_refused_in_one_sentence(tmp_path):
     path = tmp_path / "report.json.partial"
     store = Checkpoint(path, ABOUT)
     store.add("target", "one", turn(1))
-    with pytest.raises(ValueError, match=r"unfinished bench of other settings: .*--restart") as caught:
-        Checkpoint.resume(path, {**ABOUT, "settings": {"repeats": 3}})
+    with pytest.raises(ValueError, match=r"unfinished work of other settings: .*--restart") as caught:
+        Checkpoint(path, {**ABOUT, "settings": {"repeats": 3}})
     assert "\n" not in str(caught.value)
     whole = path.read_text()
     for text in (
@@ -49,11 +48,10 @@ def test_another_bench_and_damage_are_refused_in_one_sentence(tmp_path):
         "",
         "{}\n",
         whole.replace('"seconds"', '"minutes"'),
-        '{"format": "x", "about": {}}\n',
     ):
         path.write_text(text)
         with pytest.raises(ValueError, match="is damaged") as caught:
-            Checkpoint.resume(path, ABOUT)
+            Checkpoint(path, ABOUT)
         assert "\n" not in str(caught.value)
 
 
@@ -62,12 +60,12 @@ def test_a_crash_loses_at_most_the_last_line(tmp_path):
     store = Checkpoint(path, ABOUT)
     for prompt in ("one", "two"):
         store.add("target", prompt, turn(1))
-        assert len(Checkpoint.resume(path, ABOUT)) == len(store)
+        assert len(Checkpoint(path, ABOUT)) == len(store)
     path.write_text(path.read_text()[:-20])
-    again = Checkpoint.resume(path, ABOUT)
+    again = Checkpoint(path, ABOUT)
     assert list(again.done) == [("target", "one")]
     again.add("target", "three", turn(3))
-    assert list(Checkpoint.resume(path, ABOUT).done) == [("target", "one"), ("target", "three")]
+    assert list(Checkpoint(path, ABOUT).done) == [("target", "one"), ("target", "three")]
     assert [p.name for p in tmp_path.iterdir()] == ["store"]
 
 
@@ -76,7 +74,7 @@ def test_a_stopped_bench_goes_on_and_decodes_nothing_twice_but_what_warm_rows_ne
     path = tmp_path / "store"
     first = FakeEngine(stop_at)
     assert not run_bench(first, STACKS, SUITE, SETTINGS, checkpoint=Checkpoint(path, ABOUT)).complete
-    store = Checkpoint.resume(path, ABOUT)
+    store = Checkpoint(path, ABOUT)
     before = {key: list(outputs) for key, outputs in store.done.items()}
     assert len(store) == stop_at - 3
     second = FakeEngine()
@@ -95,13 +93,6 @@ def test_a_stopped_bench_goes_on_and_decodes_nothing_twice_but_what_warm_rows_ne
             passes.setdefault(id(options["memory"]), []).append(prompt)
     finished = sum(len(outputs) for (name, _), outputs in before.items() if "warm" in name) // 2
     assert list(passes.values()) == [["first", "second"]] * (2 - finished)
-
-
-def test_a_file_with_the_old_name_of_a_setting_is_resumed(tmp_path):
-    path = tmp_path / "store"
-    old = Checkpoint(path, {"settings": {"tune_rivals": False}})
-    old.add("target", "one", turn(1))
-    assert len(Checkpoint.resume(path, {"settings": {"tune_baselines": False}})) == 1
 
 
 def test_suites_are_told_apart_by_their_texts():

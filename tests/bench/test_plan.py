@@ -12,10 +12,9 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from fake_engine import WORLD, FakeEngine
 
-from hsd_viz.bench import Prompt, Suite, load_suite, sharded
+from hsd_viz.bench import Prompt, Suite, load_suite
 from hsd_viz.bench.plan import PlanRequest, plan, split
 from hsd_viz.bench.plan_report import plan_table, report
-from hsd_viz.cluster import Part
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.stack import parse
 
@@ -179,13 +178,3 @@ def test_one_prompt_is_too_few_to_measure():
     with pytest.raises(ValueError, match="has one prompt"):
         plan(FakeEngine(), one, request(measured=1))
     assert plan(FakeEngine(), one, request()).complete
-
-
-def test_a_plan_on_a_cluster_measures_the_same(monkeypatch):
-    parts_of = lambda work, parts, address, **_: (Part(k, work(part), "a", None) for k, part in enumerate(parts))
-    monkeypatch.setattr(sharded, "sweep", parts_of)
-    monkeypatch.setattr(sharded, "_engine", lambda options: FakeEngine())
-    here = plan(FakeEngine(), SUITE, request(measured=2))
-    there = plan(FakeEngine(), SUITE, request(measured=2), decoding=sharded.planning({}, "local"))
-    counts = lambda found: {p.stack: m and (m.forwards_per_token, m.acceptance_length) for p, m in found.rows}
-    assert there.complete and counts(there) == counts(here) and any(counts(here).values())

@@ -86,7 +86,7 @@ def test_branches_limits_and_ends_of_text():
 
 
 def test_what_looks_at_the_targets_rows_is_not_replayed(engine):
-    for bottom in ("recycling", "hd[window]", "db[context,logits]"):
+    for bottom in ("recycling", "db[context,logits]"):
         drafter, _ = engine.drafter(f"{bottom} > target")
         assert not can_replay(drafter)
         with pytest.raises(ValueError, match="cannot be replayed"):
@@ -119,3 +119,22 @@ def test_counts_add_up():
     other.examined["context", 1] += 1
     one.add(other)
     assert (one.tokens, one.rounds, one.drafted, one.examined["context", 1]) == (8, 3, 10, 3)
+
+
+def test_an_accepted_end_token_ends_its_round():
+    """No token of the target follows it: where a log goes on, that is another round."""
+
+    class Ends:
+        name = "ends"
+
+        def start(self, prompt):
+            pass
+
+        def extend(self, tokens):
+            pass
+
+        def draft(self, text, budget):
+            return DraftTree.chain([9], "db")
+
+    done = replay(Ends(), Text("", (1,), (9, 5, 6)), 4, frozenset({9}), 3)
+    assert (done.rounds, done.tokens) == (3, 3) and done.accepted.total() == 1

@@ -8,7 +8,7 @@ import pytest
 
 from hsd_viz.bench.page import page
 from hsd_viz.bench.report import Report, read_report
-from hsd_viz.bench.tables import HEAD, same_for_all, split, tables, text_table
+from hsd_viz.bench.tables import HEAD, same_for_all, tables, text_table
 from hsd_viz.bench.verdict import (
     answer,
     fastest_of_kind,
@@ -19,6 +19,7 @@ from hsd_viz.bench.verdict import (
     speed_words,
     warnings,
 )
+from hsd_viz.tables import split
 from hsd_viz.views.reports import ReportTables
 
 SAVED = Path(__file__).resolve().parents[2] / "docs" / "bench"
@@ -60,6 +61,10 @@ def test_a_busy_machine_and_impossible_speed_ups_are_warned_of_everywhere(report
     slow["speedup_over_plain"] = slow["mean_acceptance_length"] * 1.2
     report = Report.from_dict(data)
     busy, wrong = warnings(report)
+    rows = {row[0]: row[1] for row in next(iter(tables(report))).rows}
+    assert rows["lookup > target"] == "-" != rows["db > target"] and f"{slow['speedup_over_plain']:.2f}×" not in str(
+        report._repr_html_()
+    )
     assert "2 cores (load average 3.5" in busy and "lookup > target" in wrong and "db > target" not in wrong
     for shown in (page(report), text_table(report), json.dumps(ReportTables(report).spec, ensure_ascii=False)):
         assert "Not plausible" in shown or "not plausible" in shown

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from time import perf_counter_ns
 
-import torch
+import numpy as np
 
-from hsd_viz.backends.host import HostBackend
 from hsd_viz.decoding.loop import Level, Loop
 from hsd_viz.decoding.record import Recorder, decode
+from hsd_viz.decoding.session import GivesLogits
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.decoding.text import TokenText
 from hsd_viz.drafting import SharedDatabases, make_drafter
@@ -21,24 +21,20 @@ from hsd_viz.trace import Finished, Step
 VOCABULARY = 4096
 
 
-class Free:
+class Free(GivesLogits):
     """The row of each place is made beforehand and gives the text's next token, but for a share ``wrong`` of the
     places.
     """
 
-    can_sample = can_verify = False
-
     def __init__(self, text: list[int], wrong: float, seed: int) -> None:
-        generator = torch.Generator().manual_seed(seed)
-        n = len(text)
-        following = torch.tensor([*text[1:], text[0]])
-        other = torch.randint(0, VOCABULARY, (n,), generator=generator)
-        following = torch.where(torch.rand(n, generator=generator) < wrong, other, following)
-        self.rows = torch.randn(n + 64, VOCABULARY, generator=generator)
-        self.rows[torch.arange(n), following] += 14
+        random, n = np.random.default_rng(seed), len(text)
+        following = np.array([*text[1:], text[0]])
+        following = np.where(random.random(n) < wrong, random.integers(0, VOCABULARY, n), following)
+        self.rows = random.standard_normal((n + 64, VOCABULARY), np.float32)
+        self.rows[np.arange(n), following] += 14
         self.length = 0
 
-    def forward(self, tokens, rows, parents=None, tail=None):
+    def forward(self, tokens, rows, parents=None):
         base, n = self.length, len(tokens)
         self.length += n
         if parents is None:
@@ -51,8 +47,8 @@ class Free:
     def truncate(self, length):
         self.length = min(self.length, length)
 
-    def keep(self, base, places):
-        self.length = base + len(places)
+    def keep(self, base, nodes):
+        self.length = base + len(nodes)
 
 
 class Workshop:
@@ -78,7 +74,7 @@ class Workshop:
         drafter = make_drafter(parsed.bottom, databases=self.shared, eos=0) if parsed.bottom else None
         tokens = len(self.written)
         sampling = Sampling(temperature, seed=3)
-        loop = Loop(levels, drafter, sampling, self.prompt, max_new_tokens=tokens, backend=HostBackend())
+        loop = Loop(levels, drafter, sampling, self.prompt, max_new_tokens=tokens)
         for _ in loop.prefill():
             pass
         return loop

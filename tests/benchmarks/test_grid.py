@@ -7,17 +7,16 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
+import torch
+from transformers import GPT2Config, GPT2LMHeadModel
 
 from benchmarks import grid
 from benchmarks.grid_point import needed
-from hsd_viz.bench.hf import HFDecoder
-from hsd_viz.cli import main as hsd_viz_main
-from hsd_viz.decoding.settings import Sampling
+from benchmarks.padding import check_padding, pad, save_padded
 from hsd_viz.engine import load_engine
+from hsd_viz.ladder.load import load_model
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
 from hsd_viz.latency.select import select
-from hsd_viz.stack import parse_bench
-from hsd_viz.trace import Stage
 
 PROMPT = "def read_lines(path):\n    with open("
 TINY = ["--target", "small", "--drafts", "nano,base", "--pad-layers", "0,2", "--noise", "0.5"]
@@ -35,49 +34,53 @@ TINY += [
 ]
 
 
-def engine(layers=0, noise=0.0, **options):
-    found = load_engine("nano", device="cpu", pad_layers=layers, pad_noise=noise, **options)
-    found.wait_ready()
-    return found
+@pytest.fixture
+def engine(tmp_path):
+    return lambda layers=0, noise=0.0, **options: load_engine(
+        save_padded("nano", layers, noise, tmp_path), device="cpu", dtype="float32", **options
+    )
 
 
-@pytest.fixture(scope="module")
-def plain():
-    return engine().run(PROMPT, "target", max_new_tokens=40)
+def rows(module):
+    with torch.inference_mode():
+        return module(torch.tensor([[5, 99, 7, 300, 42, 11, 8, 20, 64, 3]])).logits[0]
+
+
+def test_padding_adds_cost_and_noise_lowers_agreement():
+    nano = load_model("nano", dtype="float64")
+    before, layers = rows(nano), nano.config.num_hidden_layers
+    padded = pad(nano, 5)
+    assert torch.equal(rows(padded), before) and torch.equal(rows(nano), before)
+    assert nano.config.num_hidden_layers == len(nano.model.layers) == layers
+    assert padded.config.num_hidden_layers == len(padded.model.layers) == layers + 5
+    p = torch.softmax(before, -1)
+    others = [rows(pad(nano, 4, noise, seed=1)) for noise in (0, 0.05, 0.2, 0.8, 3)]
+    alike = [float(torch.minimum(p, torch.softmax(other, -1)).sum(-1).mean()) for other in others]
+    assert alike[0] == pytest.approx(1) and all(a > b for a, b in pairwise(alike)) and alike[-1] < 0.5, alike
+    one, same, other = (rows(pad(nano, 2, 0.3, seed)) for seed in (1, 1, 2))
+    assert torch.equal(one, same) and not torch.equal(one, other)
+
+
+@pytest.mark.parametrize(("layers", "noise"), [(-1, 0), (1, -0.1), (1, 11), (2, float("nan"))])
+def test_paddings_out_of_range(layers, noise):
+    with pytest.raises(ValueError, match="out of range"):
+        check_padding(layers, noise)
+
+
+def test_other_architectures_are_refused():
+    with pytest.raises(ValueError, match="gpt2 cannot be padded"):
+        pad(GPT2LMHeadModel(GPT2Config(vocab_size=20, n_embd=16, n_layer=1, n_head=2)), 1)
 
 
 @pytest.mark.parametrize("runtime", ["auto", "eager"])
-def test_a_padded_target_writes_the_same_at_more_cost_and_says_what_it_is(plain, runtime):
-    padded = engine(3, runtime=runtime)
-    trace = padded.run(PROMPT, "db > target", max_new_tokens=40)
-    assert trace.token_ids == plain.token_ids
-    target, own = trace.meta["models"][-1], plain.meta["models"][-1]
-    assert (target["name"], target["model"], target["weights"]) == ("target", "nano+3", None)
-    assert own["model"] == "nano" and own["weights"] and plain.meta["padding_note"] is None
-    assert (
-        trace.meta["padding_note"]
-        == "nano+3 is nano with 3 residual layers adding nothing: the same model at a higher cost"
-    )
-    layer = sum(p.numel() for p in padded.model("target").model.layers[-1].parameters())
-    assert target["parameters"] == own["parameters"] + 3 * layer
-    if runtime == "auto" and own["runtime"] == "native":
-        assert target["runtime"] == "native" and padded.fast().weight_bytes > engine().fast().weight_bytes
+def test_a_padded_target_writes_the_same_at_more_cost(engine, runtime):
+    padded, plain = engine(3, runtime=runtime), engine(runtime=runtime)
+    trace, other = padded.run(PROMPT, "db > target", max_new_tokens=40), plain.run(PROMPT, max_new_tokens=40)
+    assert trace.token_ids == other.token_ids
+    assert trace.meta["models"][-1]["parameters"] > 1.2 * other.meta["models"][-1]["parameters"]
 
 
-def test_memory_and_rivals_are_those_of_the_padded_model(plain):
-    def needs(one):
-        stages = [e.text for e in one.decode(PROMPT, "target", max_new_tokens=1) if isinstance(e, Stage)]
-        return next(text for text in stages if text.startswith("needs about"))
-
-    padded = engine(200)
-    assert needs(padded) != needs(engine())
-    few = engine(2)
-    output = HFDecoder(few, parse_bench("hf-generate"))(PROMPT, 20, Sampling())
-    assert len(few.model("target").model.layers) == len(engine().model("target").model.layers) + 2
-    assert output.token_ids == tuple(plain.token_ids[:20])
-
-
-def test_noise_lowers_acceptance_and_decoding_stays_lossless():
+def test_noise_lowers_acceptance_and_decoding_stays_lossless(engine):
     rates = []
     for noise in (0.0, 0.5, 3.0):
         one = engine(4, noise)
@@ -85,35 +88,6 @@ def test_noise_lowers_acceptance_and_decoding_stays_lossless():
         assert trace.token_ids == one.run(PROMPT, "target", max_new_tokens=60).token_ids
         rates.append(trace.metrics()["conditional_acceptance"])
     assert rates[0] == 1.0 > rates[1] > rates[2], rates
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"pad_layers": -1}, "-1 layers is out of range"),
-        ({"pad_layers": 2, "pad_noise": float("nan")}, "noise nan is out of range"),
-        ({"pad_noise": 0.1}, "has no layers to be in"),
-        ({"pad_layers": 1, "device": "auto"}, "one place|accelerate"),
-    ],
-)
-def test_impossible_paddings_get_one_line(options, words):
-    with pytest.raises(ValueError, match=words):
-        load_engine("nano", **options)
-
-
-def test_a_stack_with_another_target_is_refused_rather_than_left_unpadded():
-    with pytest.raises(ValueError, match="ends in small, which is not padded"):
-        engine(2).decode(PROMPT, "nano:2 > small")
-
-
-def test_bench_names_the_padded_target(tmp_path, capsys):
-    (tmp_path / "prompts.txt").write_text(PROMPT)
-    out = tmp_path / "report.json"
-    options = ["--target", "nano", "--pad-layers", "2", "--pad-noise", "0.25", "--device", "cpu", "--runtime", "eager"]
-    suite = ["--suite", str(tmp_path / "prompts.txt"), "--max-new-tokens", "4", "--repeats", "1", "--json", str(out)]
-    assert hsd_viz_main(["bench", "--stack", "db > target", *options, *suite]) == 0
-    settings = json.loads(out.read_text())["settings"]
-    assert settings["target"] == "nano+2~0.25" and settings["padding"] in capsys.readouterr().out
 
 
 def test_points_share_their_noise_among_the_layers():
@@ -147,7 +121,7 @@ def test_a_grid_is_consistent(tiny):
     assert report["complete"] and [p["target"] for p in report["points"]] == ["small", "small+2~0.353553"]
     one, two = report["points"]
     # Unpadded, the target has one draft model: there is no hierarchy of models, but one over the databases.
-    assert one["models_over_single_draft"] is None and list(one["cost_ratio"]) == ["nano"] and one["note"] is None
+    assert one["models_over_single_draft"] is None and list(one["cost_ratio"]) == ["nano"]
     assert list(two["cost_ratio"]) == ["nano", "small"] and two["overlap"]["nano"] < two["overlap"]["small"] < 1
     for point in report["points"]:
         rows = {row["stack"]: row for row in point["rows"]}
@@ -174,15 +148,13 @@ def test_a_grid_is_consistent(tiny):
     )
 
 
-def test_the_ladders_own_target_drafts_for_its_padded_copy_by_another_name():
+def test_the_ladders_own_target_drafts_for_its_padded_copy_by_another_name(tmp_path):
     base = grid.drafts_for(["nano", "base"], "target", 3)[1]
     assert grid.drafts_for(["nano", "base"], "target", 0) == ("nano",)
-    one = load_engine("target", device="cpu", pad_layers=1)
-    trace = one.run(PROMPT, f"{base}:4 > target", max_new_tokens=12)
-    assert trace.metrics()["conditional_acceptance"] == 1.0 and [m["model"] for m in trace.meta["models"]] == [
-        base,
-        "target+1",
-    ]
+    path = save_padded("target", 1, 0.0, tmp_path)
+    trace = load_engine(path, device="cpu").run(PROMPT, f"{base}:4 > target", max_new_tokens=12)
+    assert trace.metrics()["conditional_acceptance"] == 1.0
+    assert [m["model"] for m in trace.meta["models"]] == [base, path]
     shown = grid._renamed({f"{base} > target": [f"nano:2 > {base}:4 > target", 1.5, None]})
     assert shown == {"base > target": ["nano:2 > base:4 > target", 1.5, None]}
 

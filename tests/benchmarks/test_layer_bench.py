@@ -7,7 +7,7 @@ import json
 import pytest
 
 from benchmarks import layer
-from hsd_viz.backends import default_build
+from hsd_viz.native.build import default_build
 
 pytestmark = pytest.mark.skipif(not default_build().wait(), reason=f"no native runtime: {default_build().reason}")
 

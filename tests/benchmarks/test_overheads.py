@@ -10,18 +10,19 @@ from __future__ import annotations
 
 import time
 
+import numpy as np
 import pytest
 import torch
 from free import VOCABULARY, Workshop
 
-from hsd_viz.backends.host import HostBackend
+from hsd_viz.decoding.sampling import describe, distribution
+from hsd_viz.decoding.session import Draft, Numbers, Record
 from hsd_viz.decoding.settings import Sampling
-from hsd_viz.decoding.verify import walk
+from hsd_viz.decoding.verify import judge
 from hsd_viz.drafting import make_drafter
 from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.stack import parse
 
-HOST = HostBackend()
 #: Rounds of one stack at one temperature, with its ceiling: Python and recording of a round over one matrix product.
 ROUNDS = [
     ("target", 0.0, 0.13),
@@ -143,23 +144,23 @@ def tree() -> DraftTree:
     return out
 
 
-def scores(rows: int) -> torch.Tensor:
-    return torch.randn(rows, VOCABULARY, generator=torch.Generator().manual_seed(0)) * 3
+def scores(rows: int) -> np.ndarray:
+    return np.random.default_rng(0).standard_normal((rows, VOCABULARY), np.float32) * 3
 
 
 def test_acceptance_greedy(benchmark, matmul):
     logits, drafted = scores(7), tree()
     logits[[0, 1, 2], [5, 9, 3]] += 50
-    verdict = benchmark(lambda: walk(drafted, logits.numpy().argmax(-1).tolist(), None))
+    verdict = benchmark(lambda: judge(logits, Draft(drafted), Sampling(), None, Record()))
     assert verdict.accepted == [0, 1, 3]
     hold_fastest(benchmark, matmul, 0.02)
 
 
 def test_acceptance_of_a_sampled_chain(benchmark, matmul):
     sampling = Sampling(1.0)
-    logits, q = scores(5), HOST.rows(scores(4), sampling)
-    tokens = q.argmax(-1).tolist()
-    verdict = benchmark(lambda: HOST.verify_chain(tokens, q, HOST.rows(logits, sampling), [0.5] * 4, [0.5] * 5))
+    logits, q = scores(5), distribution(scores(4), sampling)
+    draft = Draft(DraftTree.chain(q.argmax(-1).tolist(), "nano"), rows=q)
+    verdict = benchmark(lambda: judge(logits, draft, sampling, Numbers([0.5] * 5, [0.5] * 4), Record()))
     assert verdict.accepted == [0, 1, 2, 3]
     hold_fastest(benchmark, matmul, 0.2)
 
@@ -167,15 +168,16 @@ def test_acceptance_of_a_sampled_chain(benchmark, matmul):
 def test_acceptance_of_a_sampled_tree(benchmark, matmul):
     logits, drafted = scores(7), tree()
     logits[[0, 1, 2], [5, 9, 3]] += 50
-    verdict, rows = benchmark(lambda: HOST.verify_tree(drafted, logits, Sampling(1.0), lambda k: 0.5))
-    assert verdict.accepted[:3] == [0, 1, 3] and len(rows) == len(verdict.accepted) + 1
+    numbers = Numbers([0.5] * 5)
+    verdict = benchmark(lambda: judge(logits, Draft(drafted), Sampling(1.0), numbers, Record(rows=True)))
+    assert verdict.accepted[:3] == [0, 1, 3] and len(verdict.rows) == len(verdict.accepted) + 1
     hold_fastest(benchmark, matmul, 0.31)
 
 
 def test_details_of_four_rows(benchmark, matmul):
     logits = scores(4)
-    found = benchmark(lambda: HOST.describe(logits, [0, 1, 2, 3], [1, 2, 3, 4]))
-    assert len(found) == 4 * 12
+    found = benchmark(lambda: [describe(row, token, 5) for token, row in enumerate(logits)])
+    assert len(found) == 4
     hold_fastest(benchmark, matmul, 0.19)
 
 

@@ -10,9 +10,9 @@ from hsd_viz.bench import load_suite
 from hsd_viz.bench.replay import Text, replay
 from hsd_viz.drafting import DraftTree
 from hsd_viz.ladder.load import model_path, weights_dir
-from hsd_viz.ladder.training.corpus import SourceFile
-from hsd_viz.ladder.training.quality import copied_share
 from hsd_viz.prompts import suites
+from training.corpus import SourceFile
+from training.quality import copied_share
 
 SHIPPED = Path(suites.__file__).parent / "data" / "python.json"
 

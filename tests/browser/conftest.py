@@ -47,6 +47,36 @@ def chromium() -> Iterator:
         browser.close()
 
 
+#: Resolves when nothing changed for so many frames: no node, no place of a scrolled pane, no size, no animation.
+QUIET = """(frames) => new Promise((rest, fail) => {
+  let left = frames;
+  const begun = performance.now(), again = () => { left = frames; };
+  const watch = new MutationObserver(again);
+  watch.observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
+  document.addEventListener("scroll", again, true);
+  window.addEventListener("resize", again);
+  const moves = (a) => a.playState === "running" && a.effect.getComputedTiming().iterations !== Infinity;
+  const end = (over) => {
+    watch.disconnect();
+    document.removeEventListener("scroll", again, true);
+    window.removeEventListener("resize", again);
+    over(new Error("the page does not come to rest"));
+  };
+  const frame = () => {
+    if (document.getAnimations().some(moves)) again();
+    if (left-- <= 0) end(rest);
+    else if (performance.now() - begun > PATIENCE) end(fail);
+    else requestAnimationFrame(frame);
+  };
+  requestAnimationFrame(frame);
+}).then(() => true)""".replace("PATIENCE", str(PATIENCE))
+
+
+def quiet(page, frames: int = 12) -> None:
+    """Wait until the page has drawn what it had to draw, however slow it is."""
+    page.evaluate(QUIET, frames)
+
+
 class Page:
     """A page with its sins written down: errors, and requests that would leave the machine."""
 

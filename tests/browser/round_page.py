@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from hsd_viz.trace import CallRow, DraftRow, RoundRow, Step, TokenRow, Trace
-from hsd_viz.views import payload
+from hsd_viz.views import run_data
 from hsd_viz.views.linked import page_palette
+from hsd_viz.views.scripts import BUNDLE
+
+from .conftest import quiet
 
 #: What anywidget does, for several widgets of one group: a model each, ``initialize`` once, ``render`` for each view.
-HARNESS = """async ([widgets, states]) => {
+HARNESS = """async ([script, widgets, states]) => {
   window.models = [];
-  for (const [k, [script, style]] of widgets.entries()) {
-    document.head.append(Object.assign(document.createElement("style"), { textContent: style }));
+  const module = await import(URL.createObjectURL(new Blob([script], { type: "text/javascript" })));
+  for (const [k, view] of widgets.entries()) {
     const state = states[k], listeners = new Map();
     const model = {
       get: (name) => state[name],
@@ -22,8 +25,7 @@ HARNESS = """async ([widgets, states]) => {
       receive: (m) => (listeners.get("msg:custom") || []).forEach((f) => f(m)),
     };
     window.models.push(model);
-    const module = await import(URL.createObjectURL(new Blob([script], { type: "text/javascript" })));
-    const widget = module.default();
+    const widget = module.widgetOf(view);
     widget.initialize({ model });
     widget.render({ model, el: document.body.appendChild(document.createElement("div")) });
   }
@@ -44,16 +46,11 @@ STRANGE = [
 
 def start(page, trace: Trace, *widgets: type) -> None:
     """Put widgets of one group into a page; the first publishes the trace."""
-    data = {"run": "r", "seq": 1, **payload.snapshot(trace)}
+    data = {"run": "r", "seq": 1, **run_data.snapshot(trace)}
     common = {"palette": page_palette(), "group": "g", "pinned": -1, "live": False, "ghosts": True, "boundaries": True}
     states = [{**common, "data": {} if k else data} for k in range(len(widgets))]
-    page.evaluate(HARNESS, [[[w._esm, w._css] for w in map(sources, widgets)], states])
-    page.wait_for_timeout(200)
-
-
-def sources(widget: type) -> type:
-    """The class with its script and style as text, however it names them."""
-    return type("Sources", (), {name: str(getattr(widget, name)) for name in ("_esm", "_css")})
+    page.evaluate(HARNESS, [BUNDLE, [w.view.default_value for w in widgets], states])
+    quiet(page)
 
 
 def tree_trace(nodes: int) -> Trace:
@@ -78,17 +75,17 @@ def tree_trace(nodes: int) -> Trace:
     ]
     pieces = {**{k: STRANGE[k % len(STRANGE)] for k in range(nodes)}, 99: STRANGE[3], 500: "p"}
     trace = Trace({"stack": "db > target", "prompt": "p", "prompt_ids": [500], "wall_ns": 12_000, "prefill_ns": 1_000})
-    trace.append(Step(tokens, drafts, rounds, calls, pieces))
+    trace.append(Step.of_rows(tokens, drafts, rounds, calls, pieces))
     return trace
 
 
 def nodes(page) -> list[str]:
-    return page.eval_on_selector_all(".hsd-ins-node", "all => all.map(n => n.dataset.key)")
+    return page.eval_on_selector_all(".hsd-sc-chip[data-key]", "all => all.map(n => n.dataset.key)")
 
 
 def selected(page) -> str:
-    return page.get_attribute(".hsd-ins-node[aria-selected=true]", "aria-label")
+    return page.get_attribute(".hsd-sc-chip[aria-selected=true]", "aria-label")
 
 
 def title(page) -> str:
-    return page.text_content(".hsd-ins-title")
+    return page.text_content(".hsd-sc-title")

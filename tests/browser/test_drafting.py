@@ -20,7 +20,7 @@ import hsd_viz as hsd
 from IPython.display import display
 display(hsd.views.LocalityMap(hsd.load_bundled("databases"), least=2))
 display(hsd.views.DatabaseAblation({str(BENCH / "ablation.json")!r}))
-display(hsd.views.SpeedPlane({str(BENCH / "ablation.json")!r}))
+display(hsd.views.TemperatureCurves({str(BENCH / "ablation.json")!r}))
 """
 
 
@@ -89,12 +89,10 @@ def test_map_bars_and_plane_follow_their_reader(open_page, figures):
     values = [float(row.locator("td").first.text_content()) for row in bars.locator("tbody tr").all()[:7]]
     assert [w / ends[0] for w in ends] == pytest.approx([v / values[0] for v in values], rel=0.02)
 
-    plane = page.get_by_role("region", name="Speed by latency and acceptance")
-    plane.get_by_role("group").first.focus()
+    curves = page.get_by_role("region", name="Acceptance length by temperature")
+    curves.get_by_role("group").first.focus()
     page.keyboard.press("ArrowRight")
-    expect(plane.locator(".hsd-heard")).to_contain_text("tokens/s on the curves")
-    plane.get_by_text("Values as a table").click()
-    assert plane.locator("tbody tr").count() == plane.locator(".scatterlayer path.point").count()
+    expect(curves.locator(".hsd-heard")).to_contain_text("at temperature")
     shown.check()
 
 

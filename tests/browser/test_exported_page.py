@@ -8,7 +8,7 @@ from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled
 from hsd_viz.views.standalone import page as standalone
 from hsd_viz.views.standalone_versus import page as standalone_versus
 
-from .conftest import PATIENCE
+from .conftest import PATIENCE, quiet
 from .round_page import title, tree_trace
 
 pytestmark = pytest.mark.browser
@@ -27,10 +27,10 @@ def test_an_exported_page_works_from_the_disk_and_can_reach_nobody(chromium, tmp
         page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
         page.on("request", lambda request: asked.append(request.url))
         page.goto(path.as_uri())
-        page.wait_for_selector(".hsd-ins-node")
+        page.wait_for_selector(".hsd-sc-chip[data-key]")
         page.wait_for_selector(".hsd-tl-call")
         assert page.locator("#start").count() == 0
-        assert page.locator(".hsd-out .hsd-tok").count() == len(trace.token_rows)
+        assert page.locator(".hsd-out .hsd-tok").count() == len(trace)
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         page.locator(".hsd-out .hsd-tok").last.click()
         last = f"Round {len([r for r in trace.round_rows if r.parent is None])} of"
@@ -40,8 +40,7 @@ def test_an_exported_page_works_from_the_disk_and_can_reach_nobody(chromium, tmp
         page.keyboard.press("Home")
         assert title(page).startswith("Round 1 of")
         page.keyboard.press("Escape")
-        page.wait_for_timeout(150)
-        assert page.locator(".hsd-pinned").count() == 0
+        page.wait_for_selector(".hsd-pinned", state="detached")
         assert page.evaluate("window.pwned") is None
         assert errors == []
         # The policy holds: what a script would send is stopped before it leaves.
@@ -68,15 +67,17 @@ def test_runs_side_by_side_race_from_the_disk_and_can_reach_nobody(chromium, tmp
         page.wait_for_selector(".hsd-vs-col")
         assert page.locator("#start").count() == 0
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-        assert page.locator(".hsd-vs-col").count() == max(len(t.token_rows) for t in traces)
+        assert page.locator(".hsd-vs-col").count() == max(len(t) for t in traces)
         counts = "all => all.map(n => n.textContent)"
         over = page.eval_on_selector_all(".hsd-vs-count", counts)
         # The race starts over, runs, and comes to the same end.
         page.get_by_role("button", name="Start the race").click()
-        page.wait_for_timeout(300)
-        assert page.eval_on_selector_all(".hsd-vs-count", counts) != over
+        page.wait_for_function(
+            "over => [...document.querySelectorAll('.hsd-vs-count')].some((n, k) => n.textContent !== over[k])",
+            arg=over,
+        )
         page.eval_on_selector(".hsd-vs-slider", "s => { s.value = 1000; s.dispatchEvent(new Event('input')); }")
-        page.wait_for_timeout(100)
+        quiet(page)
         assert page.eval_on_selector_all(".hsd-vs-count", counts) == over
         # The texts are aligned and the figures compared, each run with its own.
         page.locator(".hsd-vs-col").nth(5).click()

@@ -26,7 +26,7 @@ def test_runs_in_a_cell_and_survives_a_reload(open_page, lab):
     run_all(page)
     page.wait_for_selector(TOKENS)
     expect(page.locator(".hsd-badge")).to_have_text("Recording")
-    page.get_by_role("tab", name="Acceptance", exact=True).click()
+    page.get_by_role("tab", name="Why", exact=True).click()
     page.wait_for_function(FITTED)
     fill(page, "Stack", "db > target")
     fill(page, "New tokens", "24")

@@ -10,6 +10,7 @@ from hsd_viz.views import lessons
 pytestmark = pytest.mark.browser
 
 
+@pytest.mark.slow
 def test_slides_follow_keys_views_keep_theirs_and_results_are_revealed(chromium, tmp_path):
     file = tmp_path / "deck.html"
     file.write_text(lessons.deck(editions.masters()[:3]), encoding="utf-8")

@@ -9,14 +9,15 @@ from playwright.sync_api import expect
 
 from hsd_viz.figures.palette import HUES
 
+from .conftest import quiet
 from .test_explorer import SEEN, open_tab
 from .test_reach import EXPORTED, FAINT, TEXTS, opened
 from .test_voila import TOKENS, fill, idle
 
 pytestmark = pytest.mark.browser
 #: What can be seen and could be pressed, apart from menus and fields, which say what is shown.
-PRESSED = """() => [...document.querySelectorAll(".hsd-app button, .hsd-page button, .hsd-controls *, .hsd-player *")]
-  .filter((e) => e.checkVisibility() && !e.matches("[aria-selected=true], .hsd-ins-chip, .hsd-ins-link, .hsd-vs-term"))
+PRESSED = """() => [...document.querySelectorAll(".hsd-app button, .hsd-page button, .hsd-controls *, .hsd-player button, .hsd-player select")]
+  .filter((e) => e.checkVisibility() && !e.matches("[aria-selected=true], .hsd-sc-link, .hsd-vs-term"))
   .map((e) => `${e.tagName} ${e.className} ${e.textContent}`.slice(0, 60))"""
 #: What reaches beyond the paper, or is cut off by the box it stands in.
 CUT = """() => [...document.querySelectorAll(".hsd-app *, .hsd-page *")]
@@ -31,13 +32,13 @@ def pages(pdf: bytes) -> int:
 
 
 @pytest.mark.parametrize(
-    "title", [pytest.param(t, marks=() if t in ("Round", "Compare") else pytest.mark.slow) for t in SEEN]
+    "title", [pytest.param(t, marks=() if t in ("Why", "Compare") else pytest.mark.slow) for t in SEEN]
 )
 def test_on_paper_a_tab_is_black_on_white_and_whole(open_page, voila, title):
     shown = opened(open_page, voila, 1400, "dark")
     page = shown.page
     open_tab(page, title)
-    page.wait_for_timeout(500)
+    quiet(page)
     # What comes out of the printer, laid out from the dark page as it stands: more than the one window that was on the screen.
     assert pages(page.pdf()) > 1
     expect(page.locator(".hsd-stream.hsd-dark")).to_have_count(1)
@@ -45,7 +46,7 @@ def test_on_paper_a_tab_is_black_on_white_and_whole(open_page, voila, title):
     page.set_viewport_size({"width": 690, "height": 1000})
     # Nothing is under the pointer, which would light up the place that a token was copied from.
     page.mouse.move(0, 0)
-    page.wait_for_timeout(800)
+    quiet(page)
     assert page.evaluate(PRESSED) == []
     assert page.evaluate(CUT) == []
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
@@ -76,13 +77,14 @@ def test_an_exported_page_prints_whole(chromium, tmp_path, what):
     assert pages(page.pdf()) > 1
     page.emulate_media(media="print", color_scheme="dark")
     page.set_viewport_size({"width": 690, "height": 1000})
-    page.wait_for_timeout(500)
+    quiet(page)
     assert page.evaluate(PRESSED) == [] and page.evaluate(CUT) == []
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert page.evaluate(FAINT, f"{TEXTS}, p, td, h1, h3, dt, dd, footer") == []
     page.close()
 
 
+@pytest.mark.slow
 def test_forced_colours_keep_what_is_told_by_shape(open_page, voila):
     shown = opened(open_page, voila, 1400, "dark")
     page = shown.page

@@ -50,12 +50,13 @@ def test_the_page_opens_and_follows_keys_on_a_thousand_tokens(watched, measure, 
     long_trace(measure.STACK, measure.TOKENS).save(file)
     found = measure.walked(shown.page, file, len(measure.KEYS))
     medians = {view: median(values) for view, values in found.items()}
-    assert {"inspector", "timeline", "chart"} <= medians.keys()
+    assert {"scene", "timeline", "chart"} <= medians.keys()
     late = {view: ms for view, ms in medians.items() if ms > SLACK * (CHART if view == "chart" else VIEW)}
     assert late == {}, f"ms from the key to the painted frame: {medians}"
     shown.check()
 
 
+@pytest.mark.slow
 def test_a_live_run_comes_in_many_updates_and_the_page_keeps_up(watched, measure):
     shown, _arrived = watched
     page = shown.page

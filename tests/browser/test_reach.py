@@ -14,6 +14,7 @@ from hsd_viz.trace import Trace
 from hsd_viz.views.standalone import page as standalone
 from hsd_viz.views.standalone_versus import page as race
 
+from .conftest import quiet
 from .test_explorer import SEEN, open_tab, place
 from .test_voila import TOKENS, fill, idle
 
@@ -51,7 +52,7 @@ FAINT = """(selector) => {
   }
   return [...found];
 }"""
-TEXTS = ".hsd-tok, .hsd-ptok, .hsd-ghost, .hsd-more, .hsd-vs-tok, .hsd-vs-round, .hsd-player-words, .hsd-ins-node, .hsd-tile-note"
+TEXTS = ".hsd-tok, .hsd-ptok, .hsd-ghost, .hsd-ghost-count, .hsd-vs-tok, .hsd-vs-round, .hsd-player-words, .hsd-sc-chip, .hsd-tile-note"
 
 
 def violations(page) -> list[str]:
@@ -78,7 +79,7 @@ def opened(open_page, voila: str, width: int, theme: str):
 
 def open_details(page) -> None:
     page.evaluate("document.querySelectorAll('.hsd-app details').forEach((d) => { d.open = true; })")
-    page.wait_for_timeout(200)
+    quiet(page)
 
 
 def test_axe_finds_what_is_wrong(open_page):
@@ -86,10 +87,12 @@ def test_axe_finds_what_is_wrong(open_page):
     page = open_page().page
     page.set_content(
         "<html lang='en'><title>t</title><main><h1>t</h1><img src='data:,'><button></button><input>"
-        "<p class='hsd-more' style='color: #000; opacity: .3'>faint</p><p style='color: #999'>faint</p></main>"
+        "<p class='hsd-ghost-count' style='color: #000; opacity: .3'>faint</p><p style='color: #999'>faint</p></main>"
     )
     found = " ".join(violations(page))
-    assert all(rule in found for rule in ("image-alt", "button-name", "'label'", "color-contrast", "contrast hsd-more"))
+    assert all(
+        rule in found for rule in ("image-alt", "button-name", "'label'", "color-contrast", "contrast hsd-ghost-count")
+    )
 
 
 #: All pairs; those that tell most are of every day.
@@ -117,7 +120,7 @@ def test_axe_is_content_with_every_tab_and_state(open_page, voila, width, theme)
     clear(page, "played")
     page.keyboard.press("Escape")
     page.locator(f'{TOKENS}[data-kind="correction"]').nth(2).click()
-    expect(page.locator(".hsd-player-pinned")).to_have_count(1)
+    expect(page.locator(".hsd-stairs-pinned")).to_have_count(1)
     open_details(page)
     clear(page, "pinned")
     page.get_by_role("button", name="Save", exact=True).click()
@@ -138,7 +141,7 @@ def test_axe_is_content_with_every_tab_and_state(open_page, voila, width, theme)
     page.get_by_role("button", name="Run", exact=True).click()
     expect(page.get_by_role("alert")).to_be_visible()
     clear(page, "error")
-    open_tab(page, "Acceptance")
+    open_tab(page, "Why")
     # Slow enough to be looked at.
     fill(page, "Stack", "target")
     fill(page, "New tokens", "600")
@@ -194,7 +197,7 @@ STOP = """() => {
   const met = [[0.5, 0.5], [0.1, 0.5], [0.9, 0.5], [0.5, 0.1], [0.5, 0.9]]
     .map(([x, y]) => document.elementFromPoint(box.x + box.width * x, box.y + box.height * y));
   // What is longer than its pane has the pane outlined.
-  const pane = e.matches(".hsd-out, .hsd-ins-tree, .hsd-vs-score") && e.closest(".hsd-scroll, .hsd-ins-scroll, .hsd-vs-scroll");
+  const pane = e.matches(".hsd-out, .hsd-sc-stage, .hsd-vs-score") && e.closest(".hsd-scroll, .hsd-sc-scroll, .hsd-vs-scroll");
   const shown = (pane || e).getBoundingClientRect();
   const name = e.getAttribute("aria-label") || [...(e.labels || [])].map((l) => l.textContent).join() || e.textContent.trim();
   return {
@@ -256,6 +259,7 @@ def walk(page, most: int = 150) -> list[str]:
     raise AssertionError("the way has no end")
 
 
+@pytest.mark.slow
 def test_the_keyboard_alone_goes_from_load_to_a_saved_trace(open_page, voila):
     shown = opened(open_page, voila, 1400, "light")
     page = shown.page
@@ -285,7 +289,7 @@ def test_the_keyboard_alone_goes_from_load_to_a_saved_trace(open_page, voila):
     )
     page.keyboard.press("Space")
     expect(run).to_be_focused()
-    expect(page.locator(".hsd-origin-facts")).to_contain_text("cancelled")
+    expect(page.locator(".hsd-foot")).to_contain_text("cancelled")
     kept = page.locator(TOKENS).count()
     assert 12 < kept < 600
 
@@ -350,25 +354,24 @@ def _named(download) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("width", "theme", "titles"), [(1400, "light", list(SEEN)), (420, "dark", ["Round", "Hierarchy", "Benchmark"])]
+    ("width", "theme", "titles"), [(1400, "light", list(SEEN)), (420, "dark", ["Why", "Time", "Compare"])]
 )
 def test_what_has_the_focus_is_outlined_and_uncovered(open_page, voila, width, theme, titles):
     shown = opened(open_page, voila, width, theme)
     page = shown.page
     page.emulate_media(reduced_motion="reduce")
-    page.wait_for_timeout(500)
+    quiet(page)
     assert walk(page) == []
     for title in titles[1:]:
         open_tab(page, title)
         page.get_by_role("tab", name=title, exact=True).focus()
         assert walk(page) == [], title
-    # Where the page is narrow the form is closed, and the keyboard goes to the run first.
-    narrow = width < 900
-    expect(page.locator(".hsd-controls")).to_be_visible(visible=not narrow)
+    # The form is closed, and the keyboard goes to the run first.
+    expect(page.locator(".hsd-controls")).to_be_hidden()
     page.mouse.click(4, 4)
     for _ in range(8):
         page.keyboard.press("Tab")
         if page.evaluate("Boolean(document.activeElement.closest('.hsd-main, .hsd-controls'))"):
             break
-    expect(page.get_by_label("Recording" if narrow else "Prompt preset", exact=True)).to_be_focused()
+    expect(page.get_by_label("Recording", exact=True)).to_be_focused()
     shown.check()

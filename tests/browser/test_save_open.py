@@ -15,7 +15,6 @@ from playwright.sync_api import expect
 from hsd_viz import load_bundled
 from hsd_viz.engine.replay import bundled
 from hsd_viz.trace import Trace
-from hsd_viz.views.reports import report_of
 
 from .conftest import Page
 from .test_lab import run_all
@@ -65,7 +64,7 @@ def test_every_form_arrives_whole(shared):
     name, content = save(page, "Tables")
     assert name.endswith(".csv.zip")
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        assert len(list(csv.DictReader(io.StringIO(archive.read("tokens.csv").decode())))) == len(trace.token_rows)
+        assert len(list(csv.DictReader(io.StringIO(archive.read("tokens.csv").decode())))) == len(trace)
     name, content = save(page, "Timeline")
     assert name.endswith(".perfetto.json")
     calls = [e for e in json.loads(content)["traceEvents"] if e.get("cat") == "call"]
@@ -202,49 +201,18 @@ def test_what_is_compared_is_saved_as_a_page(shared):
     shared.check()
 
 
-def test_a_small_bench_runs_on_the_page_and_its_report_is_kept(shared, tmp_path):
-    page = shared.page
-    page.get_by_role("tab", name="Benchmark", exact=True).click()
-    panel = page.get_by_role("tabpanel", name="Benchmark")
-    panel.get_by_role("button", name="Measure here", exact=True).click()
-    panel.get_by_label("Suite", exact=True).select_option("python")
-    expect(panel.get_by_text("Six kinds of Python text")).to_be_visible()
-    for label, value in (
-        ("Stacks, one per line (plain decoding is added)", "db > target"),
-        ("Prompts (1–12)", "1"),
-        ("Tokens (8–128)", "8"),
-    ):
-        field = panel.get_by_label(label, exact=True)
-        field.fill(value)
-        field.blur()
-    panel.get_by_role("button", name="Measure", exact=True).click()
-    expect(panel.get_by_text("Measured.", exact=True)).to_be_visible()
-    expect(panel.get_by_label("Report", exact=True).locator("option:checked")).to_contain_text("Measured here")
-    panel.get_by_role("button", name="Save report", exact=True).click()
-    with page.expect_download() as coming:
-        panel.get_by_role("menuitem", name="Report").click()
-    content = Path(coming.value.path()).read_bytes()
-    report = report_of(content, coming.value.suggested_filename).to_dict()
-    assert [s["stack"] for s in report["stacks"]] == ["target", "db > target"] and report["suite"]["name"] == "python"
-    fastest = max(report["stacks"], key=lambda s: s["speedup_over_plain"])["stack"]
-    assert panel.locator(".hsd-report tbody tr").first.locator("code").text_content() == fastest
-    # The page is free again, for runs and for saving.
-    expect(page.get_by_role("button", name="Run", exact=True)).to_be_enabled()
-    expect(page.get_by_role("button", name="Save", exact=True)).to_be_enabled()
-    shared.check()
-
-
 @pytest.mark.parametrize("width", [420, 1400])
 def test_definitions_show_at_focus_and_stay_on_the_page(open_page, voila, width):
     shown = open_page(width)
     page = shown.page
     page.goto(voila, wait_until="domcontentloaded")
     page.wait_for_selector(TOKENS)
-    page.get_by_role("tab", name="Acceptance", exact=True).click()
+    page.get_by_role("tab", name="Why", exact=True).click()
     texts = page.locator(".hsd-chart .hsd-note")
     expect(texts.nth(4)).to_be_visible()
     for text, words in zip(texts.all_text_contents(), ("Acceptance rate ", "Conditional acceptance ="), strict=False):
         assert text.startswith(words)
+    page.get_by_role("tab", name="Watch", exact=True).click()
     terms = page.locator(".hsd-tile .hsd-p-term")
     tips = page.get_by_role("tooltip")
     expect(tips).to_have_count(0)

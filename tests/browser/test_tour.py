@@ -7,9 +7,9 @@ from playwright.sync_api import expect
 
 from hsd_viz.engine.replay import load_bundled
 from hsd_viz.views.events import events_of
-from hsd_viz.views.tour_steps import STEPS
+from hsd_viz.views.tour import STOPS
 
-from .conftest import PATIENCE, Page
+from .conftest import PATIENCE, Page, quiet
 from .test_voila import TOKENS, field, fill
 
 pytestmark = pytest.mark.browser
@@ -81,7 +81,7 @@ def test_blocks_follow_the_text_and_the_text_the_blocks(shared):
     page.get_by_role("button", name="Remove context").click()
     expect_text(page, "db[statistics] > small:5 > nano:3 > target")
     page.get_by_role("button", name="Remove small").click()
-    page.get_by_label("Draft source").select_option("auto")
+    page.locator(".hsd-blk-name[data-key='b:name']").select_option("auto")
     expect_text(page, "auto[db,nano] > target")
     page.locator(".hsd-blk-check", has_text="small").click()
     expect_text(page, "auto > target")
@@ -91,7 +91,7 @@ def test_blocks_follow_the_text_and_the_text_the_blocks(shared):
     fill(page, "Stack", "db > nano:4 > small:8 > target")
     page.get_by_role("button", name="Remove small").dblclick()
     expect_text(page, "db > nano:4 > target")
-    page.wait_for_timeout(300)
+    quiet(page)
     expect_text(page, "db > nano:4 > target")
     shared.check()
 
@@ -176,7 +176,7 @@ def begin(page) -> None:
 
 def at_step(page, number: int) -> None:
     """Wait for a step, and for what it points at to be in sight, beside the card."""
-    expect(page.locator(".hsd-tour-count")).to_have_text(f"{number} of {len(STEPS)}")
+    expect(page.locator(".hsd-tour-count")).to_have_text(f"{number} of {len(STOPS)}")
     try:
         page.wait_for_function(SETTLED, timeout=PATIENCE / 4)
     except Exception as error:
@@ -190,11 +190,11 @@ def test_the_tour_by_keyboard_shows_what_it_speaks_of(open_page, voila, width, t
     page.emulate_media(reduced_motion="reduce" if width < 700 else "no-preference")
     fill(page, "Prompt", "def mine(")
     begin(page)
-    for number, step in enumerate(STEPS, 1):
+    for number, step in enumerate(STOPS, 1):
         at_step(page, number)
         expect(page.locator(".hsd-tour-said")).to_have_attribute("aria-live", "polite")
-        expect(page.locator(".hsd-tour-title")).to_have_text(step.title)
-        trace = load_bundled(step.recording)
+        expect(page.locator(".hsd-tour-title")).to_have_text(step["title"])
+        trace = load_bundled(step["recording"])
         expect(page.locator(".hsd-origin-stack")).to_have_text(trace.meta["stack_resolved"])
         accepted = sum(t.kind == "accepted" for t in trace.token_rows)
         expect(page.locator(f'{TOKENS}[data-kind="accepted"]')).to_have_count(accepted)
@@ -203,11 +203,11 @@ def test_the_tour_by_keyboard_shows_what_it_speaks_of(open_page, voila, width, t
         number_of_event = int(place.split("event ")[1].split(" ")[0])
         assert f"of {len(events_of(trace))}" in place
         assert 1 <= number_of_event <= len(events_of(trace))
-        if step.tab:
-            expect(page.get_by_role("tab", name=step.tab, exact=True)).to_have_attribute("aria-selected", "true")
+        if step["tab"]:
+            expect(page.get_by_role("tab", name=step["tab"], exact=True)).to_have_attribute("aria-selected", "true")
         assert page.evaluate("document.querySelector('.hsd-app').scrollWidth <= innerWidth")
         # The first highlighted thing is what the step names, no stand-in for it.
-        assert page.locator(".hsd-tour-lit").evaluate("(e, s) => e.matches(s)", step.targets[0]), step.key
+        assert page.locator(".hsd-tour-lit").evaluate("(e, s) => e.matches(s)", step["targets"][0]), step["key"]
         if number == 2:
             page.keyboard.press("ArrowLeft")
             at_step(page, 1)
@@ -233,7 +233,7 @@ def test_who_leaves_the_tour_finds_back_also_after_a_reload(open_page, voila):
     at_step(page, 3)
     page.keyboard.press("Escape")
     expect(page.locator(".hsd-tour-card")).to_be_hidden()
-    resume = page.get_by_role("button", name=f"Resume the tour (3/{len(STEPS)})")
+    resume = page.get_by_role("button", name=f"Resume the tour (3/{len(STOPS)})")
     expect(resume).to_be_focused()
     page.reload(wait_until="domcontentloaded")
     page.wait_for_selector(TOKENS)
@@ -253,12 +253,12 @@ def test_in_a_low_window_the_card_makes_room_for_what_it_speaks_of(open_page, vo
     page.set_viewport_size({"width": size[0], "height": size[1]})
     page.emulate_media(reduced_motion="reduce")
     goto(page, voila)
-    page.evaluate("sessionStorage.setItem('hsd_viz.tour', 'locality')")
+    page.evaluate("sessionStorage.setItem('hsd_viz.tour', 'databases')")
     page.reload(wait_until="domcontentloaded")
     page.wait_for_selector(TOKENS)
     page.get_by_role("button", name="Resume the tour").click()
-    at_step(page, [step.key for step in STEPS].index("locality") + 1)
-    assert page.locator(".hsd-tour-lit svg").first.is_visible()
+    at_step(page, [stop["key"] for stop in STOPS].index("databases") + 1)
+    assert page.locator(".hsd-tour-lit").first.is_visible()
     # The text is all there, to be scrolled, and so are the buttons.
     said = page.locator(".hsd-tour-said")
     assert said.bounding_box()["height"] > 50

@@ -31,8 +31,8 @@ def test_a_dropped_log_is_replayed_and_stays_text(open_page, voila, text):
     shown = open_page(1400)
     page = shown.page
     page.goto(voila, wait_until="domcontentloaded")
-    page.get_by_role("tab", name="Your logs", exact=True).click()
-    panel = page.get_by_role("tabpanel", name="Your logs")
+    page.get_by_role("tab", name="Your traffic", exact=True).click()
+    panel = page.get_by_role("tabpanel", name="Your traffic")
     drop = panel.locator(".hsd-drop").first
     drop.wait_for()
     panel.get_by_role("button", name="Replay").click()

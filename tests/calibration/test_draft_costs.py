@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import torch
+import numpy as np
 
 from hsd_viz.calibration import forwards as costs
 from hsd_viz.calibration.forwards import DraftCosts
+from hsd_viz.decoding.session import GivesLogits
 
 
-class Session:
-    can_sample = can_verify = False
-
+class Session(GivesLogits):
     def __init__(self, model):
         self.model, self.length = model, 0
 
-    def forward(self, tokens, rows, parents=None, tail=None):
+    def forward(self, tokens, rows, parents=None):
         self.length += len(tokens)
         self.model.fed.append(len(tokens))
         costs.time.advance(self.model.ms(len(tokens)))
-        return torch.zeros(rows, 4)
+        return np.zeros((rows, 4))
 
     def truncate(self, length):
         self.length = length
@@ -42,7 +41,6 @@ class Clock:
 
 class Model:
     name, runtime, positions, vocab_size = "m", "eager", None, 4
-    device = torch.device("cpu")
 
     def __init__(self, ms):
         self.ms, self.fed = ms, []

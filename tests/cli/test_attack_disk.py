@@ -27,7 +27,7 @@ def files(tmp_path):
     (folder / "report.json").write_bytes(report.read_bytes())
     (folder / "log.jsonl").write_text(json.dumps(LOG) + "\n")
     (folder / "vllm.jsonl").write_bytes(
-        (Path(__file__).parents[1] / "logs" / "records" / "vllm-0.32.0-summary.jsonl").read_bytes()
+        (Path(__file__).parents[1] / "adapters" / "records" / "vllm-0.32.0-summary.jsonl").read_bytes()
     )
     return folder
 
@@ -52,7 +52,7 @@ COMMANDS = [
 
 def written(command: str, files: Path, out: Path) -> list[str]:
     """Return the words of a command; OUT and DIR are in ``out``."""
-    names = {"OUT": str(out / "file"), "DIR": str(out / "folder")}
+    names = {"OUT": str(out / "file.json"), "DIR": str(out / "folder")}
     return [names.get(word, str(files / word) if (files / word).is_file() else word) for word in command.split()]
 
 
@@ -67,7 +67,7 @@ def test_a_full_disk(command, files, tmp_path, capsys):
         pytest.importorskip("ray")
     out = tmp_path / "out"
     out.mkdir()
-    (out / "file").write_text("old")
+    (out / "file.json").write_text("old")
     words, (soft, hard) = written(command, files, out), resource.getrlimit(resource.RLIMIT_FSIZE)
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (64, hard))
@@ -77,7 +77,7 @@ def test_a_full_disk(command, files, tmp_path, capsys):
     err = capsys.readouterr().err
     assert code == 2 and err.count("\n") == 1, err
     assert "File too large" in err
-    assert left_in(out) == ["file"] and (out / "file").read_text() == "old"
+    assert left_in(out) == ["file.json"] and (out / "file.json").read_text() == "old"
 
 
 @pytest.mark.parametrize("home", ["read-only", "missing"])

@@ -5,7 +5,11 @@ from __future__ import annotations
 import gzip
 import json
 import random
+import shutil
+import subprocess
+import sys
 import zlib
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -15,10 +19,11 @@ from hsd_viz.cli import main
 from hsd_viz.trace import Trace
 from hsd_viz.trace.trace import TraceError
 from hsd_viz.views import reports, standalone, standalone_versus
+from hsd_viz.views.app.dashboard import Dashboard
 from hsd_viz.views.open_trace import read_trace
 
 SCRIPT = "</script><img src=x onerror=alert(1)><script>alert(2)</script>"
-RECORDS = Path(__file__).parents[1] / "logs" / "records"
+RECORDS = Path(__file__).parents[1] / "adapters" / "records"
 NESTED = b'{"a":' * 100_000
 #: Values put in the place of others.
 WRONG = (
@@ -151,15 +156,118 @@ def test_nested_and_endless_files_are_refused(one_line, command, tmp_path, monke
         one_line(*words)
 
 
-def test_a_small_file_unpacks_to_a_limited_size(monkeypatch):
+def bomb(content: bytes, times: int) -> bytes:
+    """Return ``content`` so many times in a gzipped file."""
     packer = zlib.compressobj(9, wbits=31)
-    bomb = b"".join(packer.compress(b" " * 10_000_000) for _ in range(10)) + packer.flush()
-    assert len(bomb) < 200_000
-    with pytest.raises(TraceError, match=r"bomb.gz is too large: the maximum is 64 MB unpacked"):
-        read_trace(bomb, "bomb.gz")
+    return b"".join(packer.compress(content) for _ in range(times)) + packer.flush()
+
+
+def test_a_small_file_unpacks_to_a_limited_size(monkeypatch):
+    spaces = bomb(b" " * 10_000_000, 10)
+    assert len(spaces) < 200_000
+    with pytest.raises(TraceError, match=r"bomb.gz is too large: the maximum for a file of its size is 10 MB unpacked"):
+        read_trace(spaces, "bomb.gz")
     monkeypatch.setattr(Trace.from_bytes.__func__, "__defaults__", ("trace", 1_000_000))
-    with pytest.raises(TraceError, match=r"trace is too large: the maximum is 1 MB unpacked"):
-        Trace.from_bytes(bomb)
+    with pytest.raises(TraceError, match=r"trace is too large: the maximum for a file of its size is 1 MB unpacked"):
+        Trace.from_bytes(spaces)
+
+
+#: One process: seconds of the processor from its imports on, and the largest memory in MB.
+MEASURED = """
+import resource, sys, time
+from hsd_viz.cli import main
+import hsd_viz.trace.trace, hsd_viz.logs.doctor, hsd_viz.views.open_trace
+begun = time.process_time()
+code = main(sys.argv[1:])
+print(code, time.process_time() - begun, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", [("export", "--csv", "tables"), ("doctor",), ("replay",)])
+@pytest.mark.parametrize("content", [b" ", b"[],", b"0,", b'{"a":'], ids=["spaces", "lists", "numbers", "nested"])
+def test_a_bomb_is_one_line_within_a_second_and_300_mb(command, content, tmp_path):
+    path = tmp_path / "bomb.json.gz"
+    path.write_bytes(bomb(b"[" + content * (10_000_000 // len(content)), 40))
+    argv = [sys.executable, "-c", MEASURED, command[0], str(path), *command[1:]]
+    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    code, seconds, megabytes = map(float, done.stdout.split())
+    assert code == 2 and done.stderr.count("\n") == 1, done.stderr
+    # A second where nothing else runs.
+    assert seconds < 2 and megabytes < 300, (seconds, megabytes)
+    assert [found.name for found in tmp_path.iterdir()] == [path.name]
+
+
+def damaged(trace: Trace, count: int) -> list[bytes]:
+    """Return this many damaged files of a trace: other values, missing and doubled parts, other bytes, cut and gzipped."""
+    data, chance = trace.to_dict(), random.Random(5)
+    found = [*mutants(data, count // 2, seed=3)]
+    for path in chance.sample([path for path in leaves(data) if path], count // 5):
+        copy = json.loads(json.dumps(data))
+        part = copy
+        for key in path[:-1]:
+            part = part[key]
+        if isinstance(part, list) and chance.random() < 0.5:
+            part.insert(path[-1], part[path[-1]])
+        else:
+            del part[path[-1]]
+        found.append(json.dumps(copy).encode())
+    whole, packed = trace.to_bytes(packed=False), trace.to_bytes()
+    while len(found) < count:
+        content = bytearray(chance.choice((whole, packed)))
+        for _ in range(chance.choice((1, 1, 8))):
+            content[chance.randrange(len(content))] = chance.randrange(256)
+        found.append(bytes(content[: chance.choice((len(content), len(content), chance.randrange(len(content))))]))
+    return found
+
+
+@pytest.mark.slow
+def test_two_hundred_damaged_traces_are_opened_or_refused(trace, tmp_path, capsys):
+    """Every door opens a file whole or refuses it in one line, and leaves nothing of a refused one."""
+    page, path, out = Dashboard(), tmp_path / "run.json", tmp_path / "out"
+    counts: dict[str, Counter[str]] = {}
+
+    def command(*argv: str) -> str:
+        shutil.rmtree(out, ignore_errors=True)
+        out.mkdir()
+        code = main([argv[0], str(path), *argv[1:]])
+        err = capsys.readouterr().err
+        if code == 0:
+            for text in (file.read_text(errors="replace") for file in out.rglob("*.html")):
+                assert "<img src=x" not in text and "<script>alert" not in text
+            return "opened"
+        assert code == 2 and err.count("\n") == 1 and not [f for f in out.rglob("*") if f.is_file()], (argv, err)
+        return "refused"
+
+    def shown(content: bytes) -> str:
+        before = page.trace
+        try:
+            opened = read_trace(content, "run.json")
+        except ValueError as refused:
+            assert "\n" not in str(refused) and page.trace is before
+            return "refused"
+        page.show(opened)
+        assert page.trace is opened
+        return "opened"
+
+    for content in damaged(trace, 200):
+        path.write_bytes(content)
+        doors = {
+            "export --html": lambda: command("export", "--html", str(out / "run.html")),
+            "export --csv": lambda: command("export", "--csv", str(out / "tables")),
+            "export --perfetto": lambda: command("export", "--perfetto", str(out / "run.perfetto")),
+            "doctor": lambda: command("doctor", "--html", str(out / "doctor.html")),
+            "replay": lambda: command("replay", "--drafter", "lookup", "--html", str(out / "replay.html")),
+            "page": lambda content=content: shown(content),
+        }
+        for door, tried in doors.items():
+            counts.setdefault(door, Counter())[tried()] += 1
+    with capsys.disabled():
+        print(f"\n{'door':18} tried refused opened crashed")
+        for door, found in counts.items():
+            print(f"{door:18} {found.total():5} {found['refused']:7} {found['opened']:6} {0:7}")
+    assert all(found.total() == 200 for found in counts.values())
+    assert all(0 < found["opened"] < 200 for door, found in counts.items() if door != "replay")
 
 
 def with_script_everywhere(trace: Trace) -> Trace:

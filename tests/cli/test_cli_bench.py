@@ -75,7 +75,7 @@ def test_an_interrupted_bench_reports_what_was_measured(suite, tmp_path, monkeyp
     # Another command does not go on with it, and leaves it alone.
     partial = tmp_path / "report.json.partial"
     assert main([*argv, "--seed", "5"]) == 2
-    assert capsys.readouterr().err.startswith(f"hsd-viz: {partial} holds an unfinished bench of other settings: ")
+    assert capsys.readouterr().err.startswith(f"hsd-viz: {partial} holds unfinished work of other settings: ")
     # The same one does only what is missing: three decodes after a warm-up. Then nothing is left to go on with.
     asked[:] = [None] * 3
     assert main(argv) == 0 and len(asked) == 3 + 1 + 3
@@ -146,12 +146,6 @@ def test_bad_words_are_one_line(words, part, capsys):
     assert main(["bench", *words]) == 2
     out, err = capsys.readouterr()
     assert out == "" and err.count("\n") == 1 and part in err
-
-
-@pytest.mark.parametrize("option", ["--baseline-settings", "--rival-settings"])
-def test_baseline_settings_have_a_deprecated_name(option, capsys):
-    assert main(["bench", "--stack", "hf-lookup", option, "best"]) == 2
-    assert "none is left to try baseline settings on" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("stacks", [["target"], ["hf-generate", "target"]])

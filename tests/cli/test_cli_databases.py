@@ -200,11 +200,7 @@ def test_a_large_file_is_opened_unread_and_verified_on_demand(tmp_path, words, c
         (["--kind", "statistics", "--text", "nowhere.txt"], "there is no file or folder 'nowhere.txt'"),
         (["--kind", "model", "--prompts", "nowhere.txt"], "unknown suite 'nowhere.txt'"),
         (["--kind", "model", "--prompts", "x", "--text", "y"], "--text is allowed only with --kind statistics"),
-        (
-            ["--kind", "statistics", "--text", "x", "--only", "model"],
-            "--only is allowed only for the ladder's databases",
-        ),
-        (["--prompts", "x"], "--prompts is allowed only with --kind model"),
+        (["--prompts", "x"], "--kind"),
         (
             ["--kind", "statistics", "--text", "x", "--max-key-length", "0"],
             "--max-key-length: the value 0 is out of range",
@@ -226,7 +222,7 @@ def test_ctrl_c_while_text_is_counted_leaves_nothing(tmp_path, monkeypatch, caps
     def interrupted(*args, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(hsd_viz.drafting.index.build, "write_chosen", interrupted)
+    monkeypatch.setattr(hsd_viz.drafting.index.build, "select_keys", interrupted)
     assert (
         main(["databases", "build", "--kind", "statistics", "--text", __file__, "--out", str(tmp_path / "out")]) == 130
     )

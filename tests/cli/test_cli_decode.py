@@ -136,7 +136,8 @@ def test_a_model_with_another_tokenizer_gives_one_line(tmp_path, capsys):
 
 @pytest.fixture
 def after_three(monkeypatch):
-    """Ctrl-C after the third step."""
+    """Ctrl-C after the third step, of one round each: a call of the loop ends as soon as it can."""
+    monkeypatch.setattr("hsd_viz.native.decode.CALL_NS", 0)
     whole = LocalEngine.decode
 
     def interrupted(self, *args, **kwargs):
@@ -154,7 +155,7 @@ def test_an_interrupt_saves_what_there_is(after_three, tmp_path, capsys):
     path = tmp_path / "run.json.gz"
     assert main(["decode", "--stack", "target", "--prompt", PROMPT, "--json", "--save", str(path), *FEW]) == 130
     trace = Trace.load(path)
-    assert len(trace.token_rows) == 3 and trace.meta["stop_reason"] == "cancelled" and trace.meta["cancelled"]
+    assert len(trace) == 3 and trace.meta["stop_reason"] == "cancelled" and trace.meta["cancelled"]
     out, err = capsys.readouterr()
     assert json.loads(out)["stop_reason"] == "cancelled" and err == f"hsd-viz: interrupted; saved 3 tokens to {path}\n"
 

@@ -3,17 +3,16 @@
 import json
 import re
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+import hsd_viz.cli.ladder
 import hsd_viz.cli.traces
 import hsd_viz.ladder
 import hsd_viz.ladder.load
-import hsd_viz.ladder.training.databases
-import hsd_viz.ladder.training.evaluation
 import tools.record
+import training.train
 from hsd_viz.cli import main
 
 
@@ -79,50 +78,26 @@ def test_ladder_info_without_models_says_how_to_train(monkeypatch, capsys):
     assert "hsd-viz ladder train" in capsys.readouterr().err
 
 
-def test_ladder_train_passes_its_options_on(monkeypatch, tmp_path, capsys):
+def test_ladder_train_runs_the_recipe_of_the_checkout(monkeypatch, tmp_path, capsys):
     asked = {}
 
     def train_ladder(profile, out, **options):
         asked.update(options, profile=profile, out=out)
         return out / "weights"
 
-    monkeypatch.setattr(hsd_viz.ladder, "train_ladder", train_ladder, raising=False)
-    argv = [
-        "ladder",
-        "train",
-        "--profile",
-        "tiny",
-        "--out",
-        str(tmp_path),
-        "--stages",
-        "target",
-        "--seed",
-        "3",
-        "--threads",
-        "1",
-    ]
-    assert main([*argv, "--minutes", "2", "--fresh", "--steps", "target=9"]) == 0
-    assert asked == {
-        "profile": "tiny",
-        "out": tmp_path,
-        "stages": ["target"],
-        "seed": 3,
-        "device": "cpu",
-        "threads": 1,
-        "resume": False,
-        "minutes": 2.0,
-        "steps": {"target": 9},
-        "tokenizer": None,
-    }
+    monkeypatch.setattr(training.train, "train_ladder", train_ladder)
+    words = f"train --profile tiny --out {tmp_path} --stages target --seed 3 --threads 1 --minutes 2 --fresh"
+    assert main(["ladder", *words.split(), "--steps", "target=9"]) == 0
+    assert (asked.pop("profile"), asked.pop("out"), asked.pop("steps")) == ("tiny", tmp_path, {"target": 9})
+    expected = {"stages": ["target"], "seed": 3, "device": "cpu", "threads": 1, "resume": False, "minutes": 2.0}
+    assert asked == expected | {"tokenizer": None}
     assert capsys.readouterr().out == f"{tmp_path / 'weights'}\n"
 
 
-def test_rebuild_passes_its_parts_on(tmp_path, monkeypatch, capsys):
-    asked = []
-    tool = SimpleNamespace(rebuild=lambda *args, **options: asked.append(args) or [Path("card.md")])
-    monkeypatch.setattr(hsd_viz.cli.traces, "checkout_tool", {"rebuild": tool}.get)
-    assert main(["ladder", "rebuild", "databases", "card", "--trained", str(tmp_path)]) == 0
-    assert asked == [(["databases", "card"], tmp_path)] and capsys.readouterr().out == "card.md\n"
+def test_without_a_checkout_ladder_train_says_where_it_is(monkeypatch, capsys):
+    monkeypatch.setattr(hsd_viz.cli.ladder, "__file__", "/nowhere/hsd_viz/cli/ladder.py")
+    assert main(["ladder", "train", "--out", "x"]) == 2
+    assert "needs a checkout" in capsys.readouterr().err
 
 
 def test_the_dashboard_passes_its_options_on(monkeypatch):

@@ -48,19 +48,18 @@ def test_a_plan_of_the_shipped_ladder(suite, tmp_path, calibrations, capsys):
     assert ", stored " in capsys.readouterr().out and json.loads(out.read_text())["calibration"]["kept"]
     from hsd_viz.calibration import store
     from hsd_viz.engine.local import load_engine
-    from hsd_viz.latency.mixture import fill
+    from hsd_viz.latency.select import fill
     from hsd_viz.stack import parse
 
     (path,) = calibrations.iterdir()
     engine = load_engine(threads=1)
     engine.wait_ready()
-    written = "nano > small > target"
-    resolved = engine.run("def main(", written, max_new_tokens=2).meta["stack_resolved"]
-    assert resolved == str(fill(parse(written), store.load(path).mixture))
-    assert (
-        engine.run("def main(", written, max_new_tokens=2, temperature=1.0).meta["stack_resolved"]
-        == "nano:4 > small:4 > target"
-    )
+    resolved = engine.run("def main(", "nano:auto > small:auto > target", max_new_tokens=2).meta["stack_resolved"]
+    assert resolved == str(fill(parse("nano > small > target"), store.load(path).calibration))
+    # Nothing is filled in unasked, and each sampling has a calibration of its own.
+    assert engine.run("x", "nano > target", max_new_tokens=2).meta["stack_resolved"] == "nano:4 > target"
+    with pytest.raises(ValueError, match="needs a calibration of this machine"):
+        engine.run("x", "nano:auto > target", max_new_tokens=2, temperature=1.0)
 
 
 def test_interrupted_it_says_what_is_known(suite, tmp_path, monkeypatch, capsys):

@@ -1,6 +1,5 @@
 """Bad usage and bad input: exit code 2 and one line; what works without torch."""
 
-import argparse
 import gzip
 import io
 import json
@@ -10,7 +9,7 @@ import sys
 
 import pytest
 
-from hsd_viz.cli import RENAMED, build_parser, main
+from hsd_viz.cli import main
 from hsd_viz.trace import SCHEMA_VERSION, Trace
 
 COMMANDS = ("decode", "bench", "dashboard", "export", "traces", "databases", "ladder")
@@ -141,17 +140,17 @@ def python(code: str) -> subprocess.CompletedProcess:
 
 
 def test_a_missing_torch_names_the_extra():
-    words = ["decode", "--stack", "target", "--prompt", "x"]
+    words = ["decode", "--stack", "target", "--prompt", "x", "--dtype", "float32"]
     done = python(f"import sys; sys.modules['torch'] = None\nfrom hsd_viz.cli import main\nsys.exit(main({words}))")
     assert done.returncode == 2 and done.stdout == ""
-    assert done.stderr == "hsd-viz: this command needs torch, which is not installed: pip install 'hsd-viz[models]'\n"
+    assert done.stderr == "hsd-viz: target needs torch here: install it with `pip install 'hsd-viz[models]'`\n"
 
 
 def test_what_needs_no_models_imports_no_torch(tmp_path):
     trace = trace_file(tmp_path)
     code = f"""
 import sys
-from hsd_viz.cli import RENAMED, build_parser, main
+from hsd_viz.cli import build_parser, main
 assert main(["export", {str(trace)!r}, "--csv", {str(tmp_path / "tables")!r}]) == 0
 main(["traces", "list"]), main(["databases", "inspect"]), main(["ladder", "info"])
 assert main(["bench", "--stack", "nope"]) == 2
@@ -159,31 +158,6 @@ sys.exit(any(m.partition(".")[0] in ("torch", "transformers") for m in sys.modul
 """
     done = python(code)
     assert done.returncode == 0, done.stderr
-
-
-def test_a_renamed_option_works_and_warns(capsys):
-    assert main(["databases", "inspect", "--most", "0", "--json"]) == 0
-    out, err = capsys.readouterr()
-    assert err == "hsd-viz: --most is deprecated and will be removed in the next release: use --top\n"
-    assert all(facts["most_used"] == [] for facts in json.loads(out))
-    assert main(["databases", "inspect", "--most=-1"]) == 2
-    assert (
-        "argument --top: the value -1 is out of range: expected a whole number from 0 to 1000"
-        in capsys.readouterr().err
-    )
-
-
-def test_renamed_options_exist():
-    options = set()
-
-    def collect(parser):
-        for action in parser._actions:
-            options.update(action.option_strings)
-            for child in action.choices.values() if isinstance(action, argparse._SubParsersAction) else ():
-                collect(child)
-
-    collect(build_parser())
-    assert all(new in options or old in options for old, new in RENAMED.items())
 
 
 def test_closed_streams_do_not_crash(monkeypatch):

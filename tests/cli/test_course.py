@@ -14,11 +14,11 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize("solutions", [False, True])
-def test_copy_writes_eight_notebooks_of_one_edition(tmp_path, capsys, solutions):
+def test_copy_writes_the_lessons_and_the_puzzles_of_one_edition(tmp_path, capsys, solutions):
     folder = tmp_path / "course"
     assert main(["course", "copy", str(folder), *(["--solutions"] if solutions else [])]) == 0
     files = sorted(folder.iterdir())
-    assert len(files) == 8 and capsys.readouterr().out.split() == list(map(str, files))
+    assert len(files) == 9 and capsys.readouterr().out.split() == list(map(str, files))
     for path in files:
         notebook = nbformat.read(path, as_version=4)
         nbformat.validate(notebook)
@@ -56,14 +56,14 @@ def test_slides_are_one_file_of_the_lessons_asked_for(tmp_path, capsys):
 def test_figures_are_stored_in_the_student_edition_only(tmp_path, capsys):
     assert main(["course", "build", str(tmp_path), "--edition", "student", "--edition", "otter", "--figures"]) == 0
     counts = {
-        e: [sum(bool(c.get("outputs")) for c in nbformat.read(p, 4).cells) for p in (tmp_path / e).iterdir()]
+        e: sorted(sum(bool(c.get("outputs")) for c in nbformat.read(p, 4).cells) for p in (tmp_path / e).iterdir())
         for e in ("student", "otter")
     }
-    assert counts == {"student": [1] * 8, "otter": [0] * 8}
+    assert counts == {"student": [0] + [1] * 8, "otter": [0] * 9}
 
 
 def test_the_masters_are_part_of_the_wheel():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     included = project["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
     assert included["notebooks/course/master"] == "hsd_viz/exercises/master"
-    assert len(list((ROOT / "notebooks/course/master").glob("*.md"))) == 8
+    assert len(list((ROOT / "notebooks/course/master").glob("*.md"))) == 9

@@ -40,7 +40,6 @@ ENDLESS = {"dashboard", "serve", "classroom", "rebuild", "train", "fetch"}
 HEAVY = (
     "hsd_viz.cli.audit._exact",
     "hsd_viz.cli.audit._statistical",
-    "hsd_viz.cli.databases._build_ladder",
     "hsd_viz.views.site.build",
     "hsd_viz.views.lessons.add_figures",
     "hsd_viz.views.lessons.deck",

@@ -12,6 +12,7 @@ from hsd_viz.decoding.settings import Sampling
 from hsd_viz.decoding.text import TokenText
 from hsd_viz.ladder.load import load_tokenizer
 from hsd_viz.trace import Finished, Step
+from hsd_viz.trace.tables import TABLES
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "lossless"))
 
@@ -37,7 +38,7 @@ def content(step: Step):
 
 
 def rows_of(step: Step):
-    return [step.tokens, step.drafts, step.rounds, step.calls]
+    return [step.token_rows, step.draft_rows, step.round_rows, step.call_rows]
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
@@ -47,7 +48,7 @@ def test_steps_looked_at_in_any_order_are_the_same(temperature):
     assert forth == back
     named = [token for _, pieces in forth for token in pieces]
     assert len(named) == len(set(named)), "a token is named once"
-    assert all({d.token_id for d in s.drafts} | {t.token_id for t in s.tokens} <= {0, *named} for s in runs[0])
+    assert all({d.token_id for d in s.draft_rows} | {*s.token_ids} <= {0, *named} for s in runs[0])
 
 
 def test_the_trace_has_the_rows_of_the_steps():
@@ -55,16 +56,16 @@ def test_the_trace_has_the_rows_of_the_steps():
     steps = [e for e in found if isinstance(e, Step)]
     assert isinstance(found[-1], Finished)
     trace = found[-1].trace
-    assert trace.token_rows == [t for s in steps for t in s.tokens] and len(trace.token_rows) == TOKENS
-    assert trace.draft_rows == [d for s in steps for d in s.drafts] and trace.draft_rows
-    assert trace.round_rows == [r for s in steps for r in s.rounds]
-    assert trace.call_rows == [c for s in steps for c in s.calls]
+    for table in TABLES:
+        assert trace.rows(table) == tuple(row for step in steps for row in step.rows(table)) and trace.rows(table)
+    assert len(trace) == TOKENS
     assert [t.index for t in trace.token_rows] == list(range(TOKENS))
 
 
-def test_a_step_is_frozen_and_has_no_more_than_a_step():
-    step = next(e for e in events() if isinstance(e, Step))
-    with pytest.raises(AttributeError):
-        step.tokens = []
-    with pytest.raises(AttributeError, match="no token_rows"):
-        step.token_rows  # noqa: B018
+@pytest.mark.parametrize(("positions", "reason"), [(None, "length"), (9, "length"), (8, "context")])
+def test_the_stop_reason_at_the_border_of_length_and_context(positions, reason):
+    """The prompt has one token and eight are asked for: a context of nine is reached with the last of them."""
+    loop = loop_of(models(2), [3], Sampling(1.0, seed=1), 8, positions=positions)
+    meta = {"stack": "", "prompt": "", "max_new_tokens": 8}
+    trace = list(decode(loop, Recorder(loop, TokenText(load_tokenizer())), meta))[-1].trace
+    assert trace.meta["stop_reason"] == reason and len(trace) == (8 if reason == "length" else 7)

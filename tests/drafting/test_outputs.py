@@ -62,4 +62,6 @@ def test_another_model_begins_anew(tmp_path):
     collect_outputs(Model(), batches, path, identity={"model": 1}, eos=0)
     with pytest.raises(KeyboardInterrupt):
         collect_outputs(Model(0), batches, path, identity={"model": 2}, eos=0)
-    assert json.loads(path.read_text().splitlines()[0]) == {"model": 2}
+    assert not path.exists()
+    collect_outputs(Model(), batches, path, identity={"model": 2}, eos=0)
+    assert json.loads(path.read_text().splitlines()[0])["about"] == {"model": 2}

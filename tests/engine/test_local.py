@@ -10,8 +10,8 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from hsd_viz.backends import default_build
 from hsd_viz.engine import load_engine
+from hsd_viz.native.build import default_build
 from hsd_viz.trace import Finished, Stage, Started, Step, Trace
 from hsd_viz.trace.metrics import check
 
@@ -72,9 +72,7 @@ def test_events_come_in_order_and_agree_with_the_trace(engine, paths):
             assert rebuilt.to_dict() == trace.to_dict()
             check(trace)
             ended = trace.token_ids[-1] == engine.tokenizer.eos_token_id
-            assert trace.meta["stop_reason"] == ("eos" if ended else "length") and (
-                ended or len(trace.token_rows) == 30
-            )
+            assert trace.meta["stop_reason"] == ("eos" if ended else "length") and (ended or len(trace) == 30)
             named = {t.token_id for t in trace.token_rows} | {d.token_id for d in trace.draft_rows}
             named |= {i for t in trace.token_rows for i, _ in t.top} | set(trace.meta["prompt_ids"])
             assert named <= set(trace.pieces)
@@ -98,7 +96,7 @@ def test_details_are_the_targets_at_temperature_one(engine):
     trace = engine.run("hello", "target", max_new_tokens=6, temperature=0.5, top_k=3, seed=1)
     ids = trace.meta["prompt_ids"] + trace.token_ids
     with torch.inference_mode():
-        p = engine.model("target")(torch.tensor([ids])).logits[0].softmax(-1)
+        p = engine.module("target")(torch.tensor([ids])).logits[0].softmax(-1)
     for k, token in enumerate(trace.token_rows):
         row = p[len(trace.meta["prompt_ids"]) + k - 1]
         assert token.p == pytest.approx(float(row[token.token_id]), rel=1e-3)
@@ -112,8 +110,8 @@ def test_what_a_correction_was_drawn_from_summed_to_what_is_recorded(engine, pat
     trace = engine.run("ab ab ab ab", f"{paths.get(bottom, bottom)} > target", **options)
     ids = torch.tensor([trace.meta["prompt_ids"] + trace.token_ids])
     with torch.inference_mode():
-        p = engine.model("target")(ids).logits[0].double().softmax(-1)
-        q = engine.model(paths["draft"])(ids).logits[0].double().softmax(-1)
+        p = engine.module("target")(ids).logits[0].double().softmax(-1)
+        q = engine.module(paths["draft"])(ids).logits[0].double().softmax(-1)
     corrections = [t for t in trace.token_rows if t.kind == "correction"]
     for token in corrections:
         row = len(trace.meta["prompt_ids"]) + token.index - 1
@@ -175,7 +173,7 @@ def test_eos_stops_without_a_bonus(engine, paths):
     """Make a token that greedy decoding emits the end token; the text must end with it in every stack."""
     plain = engine.run("ab", "target", max_new_tokens=40).token_ids
     eos = next(t for k, t in enumerate(plain) if k >= 3 and t not in plain[:k])
-    config = engine.model("target").generation_config
+    config = engine.module("target").generation_config
     before, config.eos_token_id = config.eos_token_id, [eos, 99_999]
     try:
         for stack in stacks(paths):
@@ -190,7 +188,7 @@ def test_eos_stops_without_a_bonus(engine, paths):
 def test_the_context_stops_a_decode(engine, paths):
     for stack in stacks(paths):
         trace = engine.run("x" * 120, stack, max_new_tokens=50)
-        assert trace.meta["stop_reason"] == "context" and len(trace.token_rows) == 8
+        assert trace.meta["stop_reason"] == "context" and len(trace) == 8
         check(trace)
 
 
@@ -203,7 +201,8 @@ def test_an_empty_prompt_starts_from_the_end_token(engine, paths):
     assert engine.run("", f"{paths['draft']}:3 > target", max_new_tokens=9).round_rows[0].drafted == 3
 
 
-def test_closing_cancels_and_keeps_what_was_decoded(engine, paths):
+def test_closing_cancels_and_keeps_what_was_decoded(engine, paths, monkeypatch):
+    monkeypatch.setattr("hsd_viz.native.decode.CALL_NS", 0)  # such small models decode it all in one call
     decode = engine.decode("ab", stacks(paths)[1], max_new_tokens=100)
     trace = None
     for event in decode:
@@ -211,7 +210,7 @@ def test_closing_cancels_and_keeps_what_was_decoded(engine, paths):
             trace = Trace(event.meta)
         if isinstance(event, Step):
             trace.append(event)
-            if len(trace.token_rows) > 10:
+            if len(trace) > 10:
                 decode.close()
     assert trace.meta["stop_reason"] == "cancelled" and trace.meta["cancelled"]
     check(trace)
@@ -275,7 +274,7 @@ def test_models_with_other_tokenizers_are_the_lowest_level(engine, paths):
 def test_a_longer_context_of_the_target_does_not_outgrow_the_draft(paths):
     engine = load_engine(paths["long"], device="cpu")
     trace = engine.run("x" * 120, f"{paths['draft']}:4 > target", max_new_tokens=50)
-    assert trace.meta["stop_reason"] == "context" and len(trace.token_rows) == 8
+    assert trace.meta["stop_reason"] == "context" and len(trace) == 8
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Draft models that are made for a target: behind a bridge, or of its own layers; through the engine and the command line."""
+"""Draft models with another tokenizer, through the engine and the command line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hsd_viz.decoding.bridge import Bridge, Lexicon
 from hsd_viz.decoding.text import TokenText
 from hsd_viz.engine import load_engine
 from hsd_viz.ladder.load import model_path
-from hsd_viz.trace import Stage, Trace
+from hsd_viz.trace import Trace
 from hsd_viz.trace.metrics import check
 
 PROMPT = "def mean(values):\n    total = 0\n    for value in values:\n"
@@ -126,86 +126,3 @@ def test_refusals_are_one_line(other, capsys):
         assert out == "" and err.count("\n") == 1 and "lowest level" in err
     with pytest.raises(ValueError, match="unknown bridge 'tly': use slem or tli"):
         load_engine(bridge="tly")
-
-
-# --- layers left out ----------------------------------------------------------------------------------------------------
-
-
-def test_layers_are_found_once_and_kept(monkeypatch, tmp_path, plain):
-    monkeypatch.setenv("HSD_VIZ_CACHE", str(tmp_path))
-    from hsd_viz.calibration import skips
-
-    monkeypatch.setattr(skips, "PROMPTS", 2)
-    monkeypatch.setattr(skips, "TOKENS", 12)
-    engine = load_engine("small", device="cpu", runtime="eager")
-    events = list(engine.decode(PROMPT, "target[skip]:2 > target", max_new_tokens=16))
-    finding = [e for e in events if isinstance(e, Stage) and "finding the layers" in e.text]
-    trace = events[-1].trace
-    assert finding[-1].done == finding[-1].total
-    assert trace.meta["stack"] == "target[skip]:2 > target" and "[skip=" in trace.meta["stack_resolved"]
-    assert trace.token_ids == engine.run(PROMPT, "target", max_new_tokens=16).token_ids
-    check(trace)
-    kept = skips.SkipChoice(**json.loads(next((tmp_path / "skips").iterdir()).read_text()))
-    assert kept.layers and 0 < kept.cost < 1 and 0 < kept.overlap <= 1
-    again = list(engine.decode(PROMPT, "target[skip]:2 > target", max_new_tokens=4))
-    assert not any(isinstance(e, Stage) and "finding" in e.text for e in again)
-    assert again[-1].trace.meta["stack_resolved"] == trace.meta["stack_resolved"]
-
-
-@pytest.mark.parametrize("runtime", ["eager", "auto"])
-def test_self_drafts_write_the_targets_text(runtime, plain):
-    engine = load_engine(device="cpu", runtime=runtime)
-    engine.wait_ready()
-    expected = engine.run(PROMPT, "target", max_new_tokens=32).token_ids
-    for stack in (
-        "target[skip=5]:3 > target",
-        "target[skip=1,3]:2 > target",
-        "db > target[skip=2]:3 > target",
-        "target[int8]:4 > target",
-        "nano:2 > target[int8]:3 > target",
-    ):
-        trace = engine.run(PROMPT, stack, max_new_tokens=32)
-        assert trace.token_ids == expected, stack
-        check(trace)
-
-
-@pytest.mark.parametrize(
-    ("stack", "says"),
-    [
-        ("target[skip=9]:2 > target", "layer 9 of 'target"),
-        ("target[skip=0,1,2,3,4,5]:2 > target", "leaves out all"),
-        ("target[skip]", "leaves out no layers"),
-        ("target[skip=a]:2 > target", "use numbers from 0"),
-    ],
-)
-def test_bad_layers_are_one_line(stack, says, capsys):
-    assert main(["decode", "--stack", stack, "--prompt", "x", "--max-new-tokens", "4"]) == 2
-    out, err = capsys.readouterr()
-    assert out == "" and err.count("\n") == 1 and says in err
-
-
-def test_a_target_of_8_bits_is_a_model_of_its_own_that_every_runtime_decodes_alike():
-    """Its own plain decoding is the reference; the native runtime stores it in half the bytes of 16 bits."""
-    texts = []
-    with pytest.raises(ValueError, match="would draft for itself"):
-        load_engine("target[int8]", device="cpu").run(PROMPT, "target[int8]:2 > target", max_new_tokens=4)
-    for runtime in ("eager", "auto"):
-        engine = load_engine(device="cpu", runtime=runtime)
-        engine.wait_ready()
-        plain = engine.run(PROMPT, "target[int8]", max_new_tokens=32)
-        assert plain.meta["stack_resolved"] == "target[int8]"
-        drafted = engine.run(PROMPT, "db > small[int8]:3 > target[int8]", max_new_tokens=32)
-        check(drafted)
-        texts += [plain.token_ids, drafted.token_ids]
-    assert all(text == texts[0] for text in texts)
-    sizes = [engine.fast(name).weight_bytes for name in ("target", "target[int8]")]
-    assert sizes[1] * 2 == sizes[0]
-
-
-def test_a_model_without_linear_layers_cannot_be_rounded():
-    from transformers import GPT2Config, GPT2LMHeadModel
-
-    from hsd_viz.ladder.variants import rounded
-
-    with pytest.raises(ValueError, match="weights of a Conv1D cannot be rounded to 8 bits: only linear layers can"):
-        rounded(GPT2LMHeadModel(GPT2Config(n_layer=1, n_embd=8, n_head=1, vocab_size=20)))

@@ -10,7 +10,7 @@ import pytest
 from checkpoints import BYTES, SPECIAL, TEMPLATE, TOKENS, save_model, save_tokenizer
 from transformers import JambaConfig, MambaConfig, T5Config
 
-import hsd_viz.engine.models as engine_models
+import hsd_viz.engine.load as engine_models
 from hsd_viz.engine import load_engine
 from hsd_viz.trace.metrics import check
 
@@ -38,7 +38,7 @@ def engine_of(target, **options):
 def test_padded_rows_are_never_drawn(paths, runtime):
     """The padded model is the exact one with 60 more rows, each likelier than any token: they must not be seen."""
     exact, padded = (engine_of(paths[name], runtime=runtime) for name in ("exact", "padded"))
-    assert padded.model().config.vocab_size == 320
+    assert padded.module().config.vocab_size == 320
     for temperature in (0.0, 1.0):
         settings = {"max_new_tokens": 40, "temperature": temperature, "seed": 4}
         plain = padded.run("ab ab", "target", **settings)
@@ -170,11 +170,11 @@ def test_a_model_that_is_half_on_disk(paths, tmp_path, monkeypatch):
 
     path = save_model(tmp_path, layers=4)
     expected = engine_of(path).run("ab ab", max_new_tokens=12).token_ids
-    size = sum(p.numel() * 8 for p in engine_of(path).model().parameters())
+    size = sum(p.numel() * 8 for p in engine_of(path).module().parameters())
     monkeypatch.setattr(placing, "get_max_memory", lambda *_: {"cpu": size * 2 // 3})
     engine = engine_of(path, runtime="auto")
     spread = load_engine(path, device="auto", dtype="float64")
-    places = set(map(str, spread.model().hf_device_map.values()))
+    places = set(map(str, spread.module().hf_device_map.values()))
     assert places == {"cpu", "disk"}, places
     for stack in ("target", "db[context] > target", f"{paths['exact']}:3 > target"):
         trace = spread.run("ab ab", stack, max_new_tokens=12)

@@ -7,6 +7,7 @@ import warnings
 
 import pytest
 
+from hsd_viz.decoding.engine import DEFAULTS, Options
 from hsd_viz.engine import LocalEngine, ReplayEngine, load_engine
 from hsd_viz.engine.remote import RemoteEngine
 from hsd_viz.engine.replay import bundled, load_bundled
@@ -20,14 +21,15 @@ def recorded():
 
 
 @pytest.mark.parametrize("engine", [LocalEngine, RemoteEngine, ReplayEngine])
-def test_run_lists_the_options_of_decode(engine):
-    options = lambda f: {n for n, p in inspect.signature(f).parameters.items() if p.kind is p.KEYWORD_ONLY}
-    assert options(engine.run) == options(engine.decode) > {"temperature", "seed"}
-    assert not [p for p in inspect.signature(engine.run).parameters.values() if p.kind is p.VAR_KEYWORD]
+def test_the_options_are_typed_and_have_defaults(engine):
+    assert set(DEFAULTS) == set(Options.__annotations__)
+    for method in (engine.decode, engine.run, engine.run_many):
+        kind = inspect.signature(method).parameters["options"]
+        assert kind.kind is kind.VAR_KEYWORD and kind.annotation == "Unpack[Options]"
 
 
 def test_an_unknown_option_is_named_with_a_suggestion():
-    with pytest.raises(TypeError, match=r"run\(\) has no option 'max_tokens' .*did you mean 'max_new_tokens'"):
+    with pytest.raises(TypeError, match=r"unknown option 'max_tokens' .*did you mean 'max_new_tokens'"):
         ReplayEngine().run("def main(", max_tokens=3)
 
 
@@ -39,9 +41,8 @@ def test_a_parsed_stack_is_a_stack():
 
 def test_a_list_of_prompts_gives_a_list_of_traces_in_order():
     trace, sampling = recorded()
-    found = ReplayEngine().run([trace.prompt] * 3, trace.meta["stack"], **sampling)
+    found = ReplayEngine().run_many([trace.prompt] * 3, trace.meta["stack"], **sampling)
     assert [t.token_ids for t in found] == [trace.token_ids] * 3
-    assert ReplayEngine().run((trace.prompt,), trace.meta["stack"], **sampling)[0].token_ids == trace.token_ids
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +54,7 @@ def shipped():
 def test_token_ids_are_one_prompt_and_lists_of_them_are_many(shipped):
     ids = shipped.tokenizer("def main(")["input_ids"]
     one = shipped.run(ids, max_new_tokens=4)
-    assert [t.token_ids for t in shipped.run([ids, "def main("], max_new_tokens=4)] == [one.token_ids] * 2
+    assert [t.token_ids for t in shipped.run_many([ids, "def main("], max_new_tokens=4)] == [one.token_ids] * 2
 
 
 def test_a_draft_larger_than_its_verifier_warns_and_has_a_name_of_its_own(shipped):
@@ -75,3 +76,11 @@ def test_a_closed_engine_holds_no_models_and_says_so():
     assert not engine.models.loaded("nano")
     with pytest.raises(ValueError, match="the engine is closed: load another one"):
         engine.run("x")
+
+
+def test_models_in_int8_are_decoded_without_their_modules():
+    with load_engine(device="cpu", dtype="int8", threads=1) as engine:
+        trace = engine.run("def main(", "db > nano > target", max_new_tokens=4)
+        assert trace.meta["dtype"] == "int8" and not any(
+            map(engine.models._models.get, map(engine.models.where, ("nano", "target")))
+        )

@@ -7,11 +7,12 @@ from typing import Any
 
 from hsd_viz.exercises import Result, editions
 
-MASTERS = {path.stem: path.read_text(encoding="utf-8") for path in editions.masters()}
+ALL = {path.stem: path.read_text(encoding="utf-8") for path in editions.notebooks()}
+MASTERS = {path.stem: ALL[path.stem] for path in editions.masters()}
 
 
 def code_cells(name: str, edition: str) -> list[str]:
-    cells = editions.notebook(MASTERS[name], edition, name)["cells"]
+    cells = editions.notebook(ALL[name], edition, name)["cells"]
     return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
 
 

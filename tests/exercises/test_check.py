@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
+import time
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
+from hsd_viz.audit.faults import FAULTS
 from hsd_viz.exercises import EXERCISES, check, cost_curve, greedy_rounds, hunt, measured
 from hsd_viz.exercises.check import equal
 from hsd_viz.exercises.data import acceptance_tests
+from hsd_viz.exercises.mistakes import MISTAKES
 
 
 def test_the_first_counter_example_is_named():
@@ -26,6 +31,64 @@ def test_an_answer_that_fails_is_reported():
     assert "raised ZeroDivisionError" in check("7.1", lambda a, n: (1 - a ** (n + 1)) / (1 - a)).message
     assert "raised TypeError" in check("3.1", 7).message
     assert "got None" in check("2.1", lambda draft, own: None).message
+
+
+def test_a_failing_case_has_the_words_of_the_recording():
+    message = check("2.1", lambda draft, own: (len(draft), draft)).message
+    assert "round 0 of 'nano:4 > target', draft ['   ', ' :', 'param'" in message and "accepted and [" in message
+    assert "'add' in round 31 of 'db > nano:4" in check("3.1", lambda u, p, q: u * q < p * p).message
+    right = check("5.1", lambda ids, longest: lookup(ids, longest) if len(ids) < 50 else (1, 4)).message
+    assert ", which end with '" in right
+    assert "the key " in right and "and at 4 " in right
+
+
+def lookup(ids, longest):
+    for length in range(min(longest, len(ids) - 1), 0, -1):
+        for start in range(len(ids) - length - 1, -1, -1):
+            if ids[start : start + length] == ids[-length:]:
+                return length, start + length
+    return None
+
+
+def test_an_exception_names_its_case():
+    quotient = check("7.1", lambda a, n: (1 - a ** (n + 1)) / (1 - a)).message
+    assert quotient.startswith("G(alpha=1, gamma=0): the answer raised ZeroDivisionError")
+    assert check("3.1", lambda u, p, q: [][0]).message.startswith(
+        "',' in round 1 of 'db > nano:4 > small:7 > target', "
+    )
+
+
+def test_an_endless_answer_is_stopped_and_its_case_named(monkeypatch):
+    def endless(alpha, gamma):
+        while gamma > 2:
+            with contextlib.suppress(Exception):  # does not catch the limit
+                gamma += 1
+        return sum(alpha**k for k in range(gamma + 1))
+
+    monkeypatch.setitem(EXERCISES, "7.1", replace(EXERCISES["7.1"], seconds=0.3))
+    started = time.monotonic()
+    message = check("7.1", endless).message
+    assert message == "G(alpha=0, gamma=3): no value after 0.3 seconds: a loop may never end"
+    assert time.monotonic() - started < 5
+    assert check("7.1", lambda a, n: sum(a**k for k in range(n + 1)))
+
+
+@pytest.mark.parametrize(("number", "name"), [(n, name) for n, names in MISTAKES.items() for name in names])
+def test_each_known_mistake_is_called_by_its_name(number, name):
+    result = check(number, MISTAKES[number][name])
+    assert not result and result.message.endswith(f". The mistake: {name}")
+
+
+def test_an_unknown_mistake_has_no_name():
+    assert "mistake" not in check("3.1", lambda u, p, q: u * q < p * p).message
+    # It equals a known mistake in the first cases only.
+    assert (
+        "mistake" not in check("3.3", lambda p, q: sum(a * b for a, b in zip(p, q, strict=True)) if p[0] else 7).message
+    )
+
+
+def test_names_of_mistakes_are_those_of_the_audit():
+    assert FAULTS[1] in MISTAKES["3.2"] and {FAULTS[1], FAULTS[4], FAULTS[5]} <= set(hunt.WRONG)
 
 
 def test_output_of_answers_is_escaped():

@@ -16,16 +16,15 @@ import pytest
 
 import hsd_viz as hsd
 from hsd_viz import figures
-from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled, side_by_side
-from hsd_viz.figures import bars, compare, run, style
+from hsd_viz.figures import bars, run, style
 from hsd_viz.figures.latency_sources import level_use, recorded
-from hsd_viz.latency.mixture import MixedLaw
-from hsd_viz.latency.whatif import one_draft, second_draft, surface
+from hsd_viz.figures.latency_whatif import one_draft
+from hsd_viz.latency.law import Law
+from hsd_viz.latency.select import surface
 from hsd_viz.trace import Trace
 
 BENCH = Path(__file__).resolve().parents[2] / "docs" / "bench"
 ABLATION, REPORT, PLAN = (BENCH / f"{name}.json" for name in ("ablation", "heldout-greedy-cpu", "plan-greedy-cpu"))
-GROUP, RECORDINGS = next(iter(side_by_side().items()))
 
 
 @pytest.fixture(scope="module")
@@ -34,32 +33,21 @@ def trace() -> Trace:
 
 
 @pytest.fixture(scope="module")
-def runs() -> list[Trace]:
-    return [load_bundled(r.name, SIDE_BY_SIDE / GROUP) for r in RECORDINGS[:3]]
-
-
-@pytest.fixture(scope="module")
 def basis():
     return recorded()
 
 
-def make(name: str, trace, runs, basis, dark: bool = False):
+def make(name: str, trace, basis, dark: bool = False):
     """Return the figure of each public function."""
     special = {
-        "race": lambda f: f(runs, dark),
-        "race_deltas": lambda f: f(runs, dark),
-        "tokens_per_forward": lambda f: f(runs, dark),
         "latency_surface": lambda f: f(basis, "nano > small > target", dark),
         "ranking": lambda f: f(PLAN, dark),
         "what_if_one_draft": lambda f: f(0.7, 0.15, dark),
-        "what_if_second_draft": lambda f: f(basis, "small", dark),
         "levels": lambda f: f(trace, None, dark),
+        "prediction": lambda f: f(hsd.predict("H100", ("llama-8b", "llama-1b"), acceptance=0.8), dark),
         "replayed": lambda f: f(_replayed(trace), dark),
-        **{
-            name: (lambda f: f(ABLATION, dark))
-            for name in ("database_ablation", "database_orders", "drafting_plane", "temperature_curves")
-        },
-        **{name: (lambda f: f(REPORT, dark)) for name in ("by_category", "small_multiples", "speed_plane", "speedup")},
+        **{name: (lambda f: f(ABLATION, dark)) for name in ("database_ablation", "temperature_curves")},
+        **{name: (lambda f: f(REPORT, dark)) for name in ("by_category", "speedup")},
     }
     function = getattr(figures, name)
     return special[name](function) if name in special else function(trace, dark)
@@ -78,8 +66,8 @@ NAMES = sorted(set(figures.__all__) - {"save", "template"})
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("name", NAMES)
-def test_every_figure_has_one_form(name, dark, trace, runs, basis):
-    drawn = make(name, trace, runs, basis, dark)
+def test_every_figure_has_one_form(name, dark, trace, basis):
+    drawn = make(name, trace, basis, dark)
     layout = json.loads(drawn.to_json())["layout"]
     assert layout["title"]["text"] and layout["meta"]["title"] and len(layout["meta"]["description"]) > 20
     assert layout["template"]["layout"]["paper_bgcolor"] == style.INKS[dark][3]
@@ -96,8 +84,8 @@ def test_every_figure_has_one_form(name, dark, trace, runs, basis):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_light_figure_becomes_the_dark_one(name, trace, runs, basis):
-    light, dark = (json.loads(make(name, trace, runs, basis, theme).to_json()) for theme in (False, True))
+def test_a_light_figure_becomes_the_dark_one(name, trace, basis):
+    light, dark = (json.loads(make(name, trace, basis, theme).to_json()) for theme in (False, True))
     changes = list(style.darkened(light))
     for (*outer, last), value in changes:
         functools.reduce(operator.getitem, outer, light)[last] = value
@@ -233,49 +221,12 @@ def test_traces_can_be_files(trace, tmp_path):
         figures.by_source(3)
 
 
-# --- several runs -----------------------------------------------------------------------------------------------------
-
-
-def test_a_race_ends_with_all_tokens_and_deltas_are_differences_of_times(runs):
-    drawn = figures.race(runs)
-    assert [line.y[-1] for line in drawn.data] == [len(t.token_rows) for t in runs]
-    assert len({line.line.dash for line in drawn.data}) == len(runs)
-    times = [compare.emission_times(t) for t in runs]
-    for line, other in zip(figures.race_deltas(runs).data, times[1:], strict=True):
-        assert list(line.y) == pytest.approx([a - b for a, b in zip(times[0], other, strict=False)])
-    for trace, ends in zip(runs, times, strict=True):
-        assert ends == sorted(ends) and ends[-1] <= 1e3 * trace.metrics()["seconds"]
-
-
-def test_rounds_by_tokens_have_the_mean_acceptance_length(runs):
-    for trace in runs:
-        counts = compare.rounds_by_tokens(trace)
-        m = trace.metrics()
-        assert sum(counts.values()) == m["rounds"]
-        if max(counts) < compare.LONGEST:
-            assert sum(k * n for k, n in counts.items()) == m["tokens"]
-    for bar in figures.tokens_per_forward(runs).data:
-        assert sum(bar.y) == pytest.approx(1)
-
-
-def test_runs_that_cannot_be_compared_are_refused(runs):
-    other = load_bundled(RECORDINGS[1].name, SIDE_BY_SIDE / GROUP)
-    other.meta["prompt"] = "another"
-    for given, words in [
-        (runs[:1], "1 run cannot be compared"),
-        ([runs[0], other], "different prompts"),
-        ([runs[0], Trace(dict(runs[0].meta))], "without emitted tokens"),
-    ]:
-        with pytest.raises(ValueError, match=words):
-            figures.race(given)
-
-
 # --- the law ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_surface_shows_the_law_and_its_minimum(basis):
     drawn = figures.latency_surface(basis, "nano > small > target")
-    values = surface("nano > small > target", basis.mixture)
+    values = surface("nano > small > target", basis.calibration)
     cells = drawn.data[0]
     assert np.exp(np.array(cells.z)) * values.min() == pytest.approx(values.T, rel=1e-3)
     star = next(d for d in drawn.data if d.name == "predicted minimum")
@@ -288,7 +239,7 @@ def test_a_ranking_has_predictions_and_measurements(basis):
     drawn = figures.ranking(basis)
     bar, dots, _ = drawn.data
     stacks = [re.sub("<br>.*", "", text) for text in drawn.layout.yaxis.ticktext]
-    law_ = MixedLaw(basis.mixture)
+    law_ = Law(basis.calibration)
     predicted = {stack: law_.predict(stack).ms_per_token for stack in stacks}
     assert dict(zip(stacks, bar.x, strict=True)) == pytest.approx(predicted)
     assert sorted(dots.x) == pytest.approx(sorted(m.ms_per_token for s, m in basis.measured.items() if s in stacks))
@@ -297,18 +248,11 @@ def test_a_ranking_has_predictions_and_measurements(basis):
 def test_what_if_figures_are_the_law(basis):
     line = figures.what_if_one_draft(0.7, 0.15, slope=0.1).data[0]
     assert list(line.y) == pytest.approx(1 / one_draft(0.7, 0.15, slope=0.1), abs=1e-4)
-    values = {"acceptance": 0.9, "cost": 0.4, "second_acceptance": 0.7, "second_cost": 0.05, "slope": 0.01}
-    drawn = figures.what_if_second_draft(closeness=0.5, **values)
-    cells, fixed = drawn.data[0], {"acceptance": 0.9, "cost": 0.4, "slope": 0.01, "closeness": 0.5}
-    found = second_draft(np.linspace(0.3, 0.99, len(cells.y)), np.linspace(0, 0.4, len(cells.x)), **fixed)
-    assert np.array(cells.z) == pytest.approx(found.gain, abs=1e-3)
     assert "nano" in figures.what_if_one_draft(basis=basis, draft="nano").layout.meta["words"] or basis.source
     with pytest.raises(ValueError, match="acceptance and cost, or basis and draft"):
         figures.what_if_one_draft()
     with pytest.raises(ValueError, match=r"acceptance=1\.5 is out of range"):
         figures.what_if_one_draft(1.5, 0.1)
-    with pytest.raises(TypeError, match="no option speed"):
-        figures.what_if_second_draft(speed=2)
 
 
 # --- measurements -----------------------------------------------------------------------------------------------------
@@ -333,15 +277,13 @@ def test_speed_ups_are_those_of_the_report():
 
 def test_bars_of_the_ablation_are_its_tokens_by_source():
     rows = {r["stack"]: r for r in json.loads(ABLATION.read_text())["rows"] if r["temperature"] == 0}
-    drawn = figures.database_ablation(ABLATION, beside=False)
+    drawn = figures.database_ablation(ABLATION)
     label = drawn.layout.yaxis.ticktext.index("context, model, statistics")
     row = rows["db[context,model,statistics] > target"]
     first = {b.name: dict(zip(b.y, b.x, strict=True)) for b in drawn.data if b.type == "bar" and b.yaxis == "y"}
     for source in ("context", "model", "statistics"):
         expected = row["accepted_by_source"][source] / row["target_forwards"]
         assert first[f"{source} database"][label] == pytest.approx(expected, abs=1e-3)
-    marked = {m for d in figures.drafting_plane(ABLATION, beside=False).data for m in d.x}
-    assert len(marked) == 9
 
 
 def test_text_of_others_cannot_be_read_as_markup():

@@ -23,7 +23,7 @@ class Coins:
         if not self.ready:
             u = self.random.random(BATCH)
             # S(k) > u for as many k as tokens are accepted.
-            self.ready = np.searchsorted(-self.survival[1:], -u).tolist()
+            self.ready = np.searchsorted(-np.array(self.survival[1:]), -u).tolist()
         return self.ready.pop()
 
 

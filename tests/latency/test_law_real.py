@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lossless"))
 from toys import Guesser, loop_of
@@ -20,7 +19,7 @@ from toys import Guesser, loop_of
 from hsd_viz.calibration.estimate import estimate
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
-from hsd_viz.latency.vectorised import predict
+from hsd_viz.latency.law import predict
 from hsd_viz.trace import Trace
 
 V = 6
@@ -32,34 +31,38 @@ COSTS = {
 }
 
 
-def even(models: int, seed: int) -> list[torch.Tensor]:
+def even(models: int, seed: int) -> list[np.ndarray]:
     """Tables whose rows are one row turned round: every place of a text is as hard as every other."""
-    random = torch.Generator().manual_seed(seed)
-    base = torch.randn(V, generator=random, dtype=torch.float64) * 1.5
-    rows = [base]
+    random = np.random.default_rng(seed)
+    rows = [random.normal(size=V) * 1.5]
     for _ in range(models - 1):
-        rows.append(rows[-1] + torch.randn(V, generator=random, dtype=torch.float64) * 0.5)
-    return [torch.stack([row.roll(v) for v in range(V)]) for row in rows]
+        rows.append(rows[-1] + random.normal(size=V) * 0.5)
+    return [np.stack([np.roll(row, v) for v in range(V)]) for row in rows]
 
 
-def regimes(models: int, seed: int, stay: float = 0.97) -> list[torch.Tensor]:
+def regimes(models: int, seed: int, stay: float = 0.97) -> list[np.ndarray]:
     """Two kinds of text that last: one in which the models agree closely, one in which they do not."""
-    random = torch.Generator().manual_seed(seed)
-    normal = lambda: torch.randn(V, V, generator=random, dtype=torch.float64)
+    random = np.random.default_rng(seed)
+    normal = lambda: random.normal(size=(V, V))
     easy, hard = normal() * 1.5, normal() * 1.5
     tables = []
     for _ in range(models):
-        table = torch.full((2 * V, 2 * V), np.log((1 - stay) / V), dtype=torch.float64)
-        table[:V, :V] = torch.log_softmax(easy, -1) + np.log(stay)
-        table[V:, V:] = torch.log_softmax(hard, -1) + np.log(stay)
+        table = np.full((2 * V, 2 * V), np.log((1 - stay) / V))
+        table[:V, :V] = np.log(softmax(easy)) + np.log(stay)
+        table[V:, V:] = np.log(softmax(hard)) + np.log(stay)
         tables.append(table)
         easy, hard = easy + 0.1 * normal(), hard + 1.3 * normal()
     return tables
 
 
+def softmax(x: np.ndarray) -> np.ndarray:
+    """Probabilities of scores, row by row."""
+    p = np.exp(x - x.max(-1, keepdims=True))
+    return p / p.sum(-1, keepdims=True)
+
+
 def decode(tables, lookaheads, tokens: int, drafter=None, seed: int = 0, rule: str = "token") -> Trace:
     """The loop's own rows as a trace."""
-    torch.set_num_threads(1)
     # The token rule accepts each position by itself, so that its acceptance is known without a run.
     loop = loop_of(tables, lookaheads, Sampling(temperature=1.0, seed=seed, rule=rule), tokens, drafter)
     names = [f"m{k}:{g}" for k, g in enumerate(lookaheads)]
@@ -67,16 +70,17 @@ def decode(tables, lookaheads, tokens: int, drafter=None, seed: int = 0, rule: s
     loop.log.take()
     for _ in loop.rounds():
         _, rounds, calls = loop.log.take()
-        trace.round_rows += rounds
-        trace.call_rows += calls
+        trace.add_rows(rounds=rounds, calls=calls)
     trace.meta["tokens"] = len(loop.text) - 1
     return trace
 
 
 def priced(trace: Trace, costs) -> float:
     """What the forwards of a run would have cost, ms per token."""
-    tables = {m: c.verifying(100) for m, c in costs.items()}
-    spent = sum(tables[c.name][c.fed] for c in trace.call_rows if c.kind in ("draft", "verify"))
+    calls = [c for c in trace.call_rows if c.kind in ("draft", "verify")]
+    # A call of several steps: a forward pass over the pending tokens, then one for each token but the last.
+    first = sum(costs[c.name].verifying(c.fed - c.steps + 1) for c in calls)
+    spent = first + sum((c.steps - 1) * costs[c.name].verifying(1) for c in calls)
     return spent / trace.meta["tokens"]
 
 
@@ -111,10 +115,10 @@ def compare(tokens: int, noise: float):
         independent, curves = errors(trace)
         assert abs(independent) <= 0.01 and abs(curves) <= 0.01
         # Sum of min(p, q) at any one place: what is accepted of the draft, known without a run.
-        p = [table[0].softmax(-1) for table in tables]
+        p = [softmax(table[0]) for table in tables]
         names = [*(f"m{k}" for k in range(models - 1)), "target"]
         edges = {
-            (names[k], names[k + 1]): Edge(tail=float(torch.minimum(p[k], p[k + 1]).sum())) for k in range(models - 1)
+            (names[k], names[k + 1]): Edge(tail=float(np.minimum(p[k], p[k + 1]).sum())) for k in range(models - 1)
         }
         known = error(trace, edges, estimate([trace]).calibration().tiers)
         print(f"known acceptance {[round(e.tail, 3) for e in edges.values()]}: {known:+.2%}")
@@ -137,7 +141,7 @@ def test_law_is_what_the_loop_does_under_block_verification(lookaheads):
     for rule in ("token", "block"):
         traces[rule] = decode(tables, lookaheads, 8_000, rule=rule)
     found = {rule: estimate([trace]).calibration() for rule, trace in traces.items()}
-    assert {row.rule for row in traces["block"].round_rows} == {"block"}
+    assert {row.rule for row in traces["block"].round_rows if row.drafted} == {"block"}
     own, other = (error(traces["block"], found[rule].edges, found[rule].tiers) for rule in ("block", "token"))
     print(f"{lookaheads}: curves of the rule {own:+.2%}, of the token rule {other:+.2%}")
     assert abs(own) <= 0.01 and other > 0.01

@@ -64,10 +64,10 @@ def test_counts_equal_those_of_the_decodes(engine, log):
 
 
 def test_what_needs_the_targets_rows_is_refused_with_the_reason(log):
-    names = ("lookup", "recycling", "hd[window]", "db[context,logits]", "nano:4", "nonsense")
+    names = ("lookup", "recycling", "db[context,logits]", "nano:4", "nonsense")
     report = replay(log, drafters=names, tokenizer="target")
     assert [row.name for row in report.drafters] == ["lookup"]
-    assert all("which a log does not have" in report.refused[name] for name in names[1:4])
+    assert all("which a log does not have" in report.refused[name] for name in names[1:3])
     assert "draft model" in report.refused["nano:4"]
     assert "Not replayed: recycling" in str(report)
     with pytest.raises(ValueError, match="'recycling' cannot be replayed"):
@@ -90,6 +90,21 @@ def test_a_cost_curve_says_where_drafting_pays(tmp_path):
     assert parse_cost("cpu").relative == PRESETS["cpu"] and parse_cost("0.5").relative == (1.0, 1.5)
     with pytest.raises(ValueError, match="did you mean 'free16'"):
         parse_cost("free-16")
+
+
+def test_the_settings_are_those_of_the_best_drafter_or_off(tmp_path):
+    entries = [{"prompt_ids": [1, 2, 3, 4], "output_ids": [1, 2, 3, 4] * 5} for _ in range(12)]
+    path = write(tmp_path / "log.jsonl", *entries)
+    report = replay(path, drafters=("lookup", "suffix"), verify_cost="free16", budget=5)
+    best = max(report.drafters, key=lambda row: row.speedup.value)
+    flags = report.flags()
+    given = json.loads(flags["vllm 0.32.0"].split("'")[1])
+    assert (
+        given["method"] == {"lookup": "ngram", "suffix": "suffix"}[best.name] and given["num_speculative_tokens"] == 5
+    )
+    assert flags["vllm 0.32.0"] in str(report)
+    assert "leave out" in replay(path, drafters=("lookup",), verify_cost=[1, 8, 16]).flags()["vllm 0.32.0"]
+    assert replay(path, drafters=("db",)).flags() == {}
 
 
 def test_without_the_ladders_tokenizer_there_are_no_shipped_databases(tmp_path):
@@ -204,7 +219,7 @@ def test_an_interrupted_replay_resumes_where_it_stopped(tmp_path, monkeypatch, s
         part = replay(path, state_file=file, **options)
         assert not part.complete and part.log["requests"] == done and file.exists()
         assert "Interrupted" in str(part)
-    with pytest.raises(ValueError, match="unfinished replay of other settings"):
+    with pytest.raises(ValueError, match="unfinished work of other settings"):
         replay(path, state_file=file, **options | {"budget": 3})
     last = replay(path, state_file=file, **options)
     assert last.complete and not file.exists()

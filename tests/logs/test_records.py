@@ -7,7 +7,6 @@ import json
 
 import pytest
 
-from hsd_viz.logs import records
 from hsd_viz.logs.records import BrokenEntry, LogReader, Request
 
 
@@ -127,7 +126,7 @@ def test_broken_lines_are_named_and_the_others_are_read(tmp_path):
 
 
 def test_a_damaged_array_ends_with_a_broken_entry(tmp_path, monkeypatch):
-    monkeypatch.setattr(records, "MOST_BYTES", 100_000)
+    monkeypatch.setattr("hsd_viz.adapters.entries.MOST_BYTES", 100_000)
     path = tmp_path / "log.json"
     path.write_text('[{"prompt": "a", "output": "b"}, {"prompt": ' + "x" * 500_000)
     one, broken = read(path)

@@ -8,10 +8,11 @@ import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from hsd_viz.backends import NativeModel, default_build
-from hsd_viz.decoding.model import HFModel
 from hsd_viz.engine import load_engine
+from hsd_viz.native.build import default_build
+from hsd_viz.native.model import NativeModel
 from hsd_viz.prompts.suites import load_suite
+from hsd_viz.torch_models.eager import HFModel
 
 NEAR_TIE = 1e-3
 
@@ -63,6 +64,6 @@ def bundled_prompts(n: int) -> list[str]:
 def top_gap(ids: list[int]) -> float:
     """The gap between the two best logits of the float64 target after ``ids``."""
     with torch.inference_mode():
-        row = ladder_engine("float64").model("target")(torch.tensor([ids])).logits[0, -1]
+        row = ladder_engine("float64").module("target")(torch.tensor([ids])).logits[0, -1]
     best = row.topk(2).values
     return float(best[0] - best[1])

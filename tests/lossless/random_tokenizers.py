@@ -6,7 +6,6 @@ import random
 from types import SimpleNamespace
 
 import numpy as np
-import torch
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
@@ -76,12 +75,6 @@ def make_draft(seed: int, target_size: int, kind: str, positions: int | None = N
     """A toy draft model with another tokenizer: a random table over its own tokens."""
     bridge, size = make_bridge(seed, target_size)
     table = 1.5 * np.random.default_rng(seed).normal(size=(size,) * 3)
-    about = {
-        "name": "draft",
-        "device": torch.device("cpu"),
-        "dtype": torch.float64,
-        "runtime": "eager",
-        "parameters": 1,
-    }
-    model = SimpleNamespace(vocab_size=size, positions=positions, session=lambda: ToySession(table), **about)
+    about = {"name": "draft", "dtype": "float64", "runtime": "eager", "parameters": 1}
+    model = SimpleNamespace(vocab_size=size, positions=positions, session=lambda room: ToySession(table), **about)
     return BridgedModel(model, bridge, kind, target_size)

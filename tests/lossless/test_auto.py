@@ -10,26 +10,26 @@ from ladders import bundled_prompts, ladder_engine, needs_native
 from hsd_viz.calibration import pick, store
 from hsd_viz.calibration.estimate import rounds_of
 from hsd_viz.engine import load_engine
+from hsd_viz.engine.resolve import candidates
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost, Tier
-from hsd_viz.latency.mixture import Mixture
 from hsd_viz.stack import parse
 from hsd_viz.trace import CallRow, RoundRow, Stage, Trace
 from hsd_viz.trace.metrics import check
-from hsd_viz.views.payload import level_names
+from hsd_viz.views.run_data import level_names
 
 NAMES = ("nano", "small", "target")
 
 
-def planted(nano: float = 0.9, small: float = 0.9, hit: float = 0.0) -> Mixture:
+def planted(nano: float = 0.9, small: float = 0.9, hit: float = 0.0) -> Calibration:
     """Acceptance of nano's and small's tokens, and the share of look-ups with a draft, which is always accepted."""
     costs = {"nano": LevelCost((0.02,)), "small": LevelCost((0.2,)), "target": LevelCost((1.0,))}
     edges = {pair: Edge(tail=nano if pair[0] == "nano" else small) for pair in combinations(NAMES, 2)}
     tiers = {("db", name): Tier(((0, 0, 1 - hit), (4, 4, hit))) for name in NAMES}
-    return Mixture(Calibration(NAMES, costs, edges, tiers))
+    return Calibration(NAMES, costs, edges, tiers)
 
 
 @pytest.mark.parametrize(
-    ("mixture", "written", "kind"),
+    ("calibration", "written", "kind"),
     [
         (planted(), "auto[nano] > target", "nano"),
         (planted(nano=0.75), "auto[nano,small] > target", "nano > small"),
@@ -38,8 +38,8 @@ def planted(nano: float = 0.9, small: float = 0.9, hit: float = 0.0) -> Mixture:
         (planted(nano=0.0, small=0.0, hit=0.0), "auto > target", ""),
     ],
 )
-def test_the_fastest_of_the_named_levels(mixture, written, kind):
-    stack = pick.fastest(pick.candidates(parse(written), "target", NAMES), mixture)
+def test_the_fastest_of_the_named_levels(calibration, written, kind):
+    stack = pick.fastest(candidates(parse(written), "target"), calibration)
     names = ([] if stack.bottom is None else [str(stack.bottom)]) + [m.name for m in stack.drafts]
     assert " > ".join(names) == kind and stack.target.name == "target"
     assert all(m.lookahead for m in stack.drafts)
@@ -47,7 +47,7 @@ def test_the_fastest_of_the_named_levels(mixture, written, kind):
 
 def test_small_predicted_gains_are_not_used():
     """A gain within the error of the prediction: plain decoding."""
-    levels = pick.candidates(parse("auto[nano] > target"), "target", NAMES)
+    levels = candidates(parse("auto[nano] > target"), "target")
     assert not pick.fastest(levels, planted(nano=0.025)).drafts
     assert pick.fastest(levels, planted(nano=0.1)).drafts
 

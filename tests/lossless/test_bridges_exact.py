@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 from random_tokenizers import make_bridge, make_draft
 from test_chi_square import LEVEL, p_value
-from toys import HOST, Markov, V, distribution, models
+from toys import Markov, V, models
 
 from hsd_viz.audit.exact import exact
 from hsd_viz.audit.stacks import loop_decoder, models_in
 from hsd_viz.decoding.loop import Level, Loop
+from hsd_viz.decoding.sampling import distribution
 from hsd_viz.decoding.settings import BRIDGES, Sampling
 
 TOLERANCE = 1e-12
@@ -57,11 +57,11 @@ def test_the_pairs_disagree_and_their_drafts_are_accepted():
 
 def run(seed: int, kind: str, size: int, tokens: int, target=None, sampling: Sampling | None = None) -> Loop:
     if target is None:
-        target = torch.randn(size, size, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+        target = np.random.default_rng(seed).normal(size=(size, size))
     levels = [Level("target", Markov(target))]
     if kind:
         levels.insert(0, Level("draft", make_draft(seed, size, kind).session(), 3))
-    loop = Loop(levels, None, sampling or Sampling(1.0, seed=seed), [0], max_new_tokens=tokens, backend=HOST)
+    loop = Loop(levels, None, sampling or Sampling(1.0, seed=seed), [0], max_new_tokens=tokens)
     for _ in loop.prefill():
         pass
     return loop
@@ -99,7 +99,7 @@ class OtherIds(Loop):
 
     def _sample(self, i, n):
         out = super()._sample(i, n)
-        out.rows = (out.rows.roll(1, -1) + 1e-3) / (1 + 1e-3 * out.rows.shape[1])
+        out.rows = (np.roll(out.rows, 1, -1) + 1e-3) / (1 + 1e-3 * out.rows.shape[1])
         return out
 
 
@@ -108,8 +108,8 @@ class SoftmaxOfText(Loop):
 
     def _sample(self, i, n):
         out = super()._sample(i, n)
-        vocabulary = self.levels[-1].model._logits.shape[-1]
-        out.rows = torch.full((len(out), vocabulary), 1 / vocabulary, dtype=torch.float64)
+        vocabulary = self.levels[-1].session._logits.shape[-1]
+        out.rows = np.full((len(out), vocabulary), 1 / vocabulary)
         return out
 
 
@@ -131,7 +131,7 @@ def test_chi_square_of_restricted_rows(rule):
         for _ in loop.rounds():
             loop.log.take()
         tokens += loop.text[1:]
-    exact_rows = distribution(target, Sampling(1.0)).numpy()
+    exact_rows = distribution(target, Sampling(1.0))
     # Runs are joined: the first token of each is drawn after token 0, whatever the run before ended in.
     kept = np.array(tokens).reshape(50, 2_000)
     assert min(p_value(_joined(kept), exact_rows, order) for order in (1, 2)) > LEVEL

@@ -10,7 +10,6 @@ import pytest
 import torch
 from ladders import NEAR_TIE, bundled_prompts, ladder_engine, needs_native, random_model, top_gap
 
-from hsd_viz.backends.choose import backend_for
 from hsd_viz.decoding.loop import Level, Loop
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.drafting import make_drafter
@@ -45,7 +44,6 @@ def run(models, lookaheads, bottom, prompt, tokens, eos=frozenset(), sampling=No
         max_new_tokens=tokens,
         positions=positions,
         eos=eos,
-        backend=backend_for(models[-1]),
     )
     for _ in loop.prefill():
         pass
@@ -65,13 +63,11 @@ PARTS = [
     ([4], DraftSource("db", ("logits", "context"))),
     ([2, 7], DraftSource("lookup")),
     ([], DraftSource("hd")),
-    ([], DraftSource("hd", ("context", "window"))),
     ([], DraftSource("lookup", ("original",))),
     ([], DraftSource("sam")),
     ([], DraftSource("suffix")),
     ([], DraftSource("recycling")),
     ([], DraftSource("ngram-cache")),
-    ([], DraftSource("ngram-mod", ("short",))),
     ([3], DraftSource("recycling")),
 ]
 
@@ -79,7 +75,6 @@ PARTS = [
 #: The native runtime gives the same bits for any width, so that it needs no float64 to be exact.
 RUNTIMES = [
     pytest.param("eager", torch.float64, id="eager"),
-    pytest.param("native", torch.float64, id="native", marks=needs_native),
     pytest.param("native", torch.float32, id="native float32", marks=needs_native),
 ]
 
@@ -93,8 +88,7 @@ def test_random_models(lookaheads, bottom, temperature, runtime, dtype):
         pytest.skip("stacks with models equal plain sampling in distribution only: see test_chi_square")
     target = random_model(0, dtype=dtype, runtime=runtime)
     drafts = [random_model(0, noise=0.15 * (k + 1), dtype=dtype, runtime=runtime) for k in range(len(lookaheads))][::-1]
-    slow_to_start = bottom is not None and bottom.name == "ngram-mod"  # it adds the text in pieces of 32 tokens
-    length = 140 if slow_to_start else 60
+    length = 60
     accepted = 0
     for seed in range(6):
         prompt = torch.randint(0, 64, (5 + seed,), generator=torch.Generator().manual_seed(seed)).tolist()
@@ -102,15 +96,13 @@ def test_random_models(lookaheads, bottom, temperature, runtime, dtype):
         plain, _ = run([target], [], None, prompt, length, sampling=sampling)
         assert len(plain) == length
         for eos in (frozenset(), frozenset([plain[30]]), frozenset([plain[0]])):
-            for tokens in (length, 7, 1):
+            for tokens in (length, 7):
                 expected = plain[:tokens]
                 ends = [k for k, t in enumerate(expected) if t in eos]
                 expected = expected[: ends[0] + 1] if ends else expected
                 out, rounds = run([*drafts, target], lookaheads, bottom, prompt, tokens, eos, sampling)
                 assert out == expected
                 accepted += sum(len(r.accepted) for r in rounds)
-    if temperature and slow_to_start:
-        return  # six sampled tokens in a row hardly ever occur twice
     assert accepted > 0, "nothing was ever accepted: the test saw no speculation"
 
 

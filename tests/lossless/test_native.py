@@ -12,28 +12,35 @@ import numpy as np
 import pytest
 import torch
 from ladders import bundled_prompts, needs_native
-from test_chi_square import FEWER_TOKENS, LEVEL, SHAPED, p_value
+from mutants import MiddleSamplesItsRow
+from test_chi_square import LEVEL, SHAPED, p_value
 from test_greedy import run
-from toys import V, distribution
+from toys import V
 from transformers import MistralConfig, MistralForCausalLM
 
-from hsd_viz.backends import NativeModel
-from hsd_viz.backends.choose import backend_for
+from hsd_viz.audit.enumeration import outcomes
+from hsd_viz.audit.stacks import EnumeratedDraws
 from hsd_viz.decoding.loop import Level, Loop
-from hsd_viz.decoding.model import HFModel
+from hsd_viz.decoding.sampling import distribution
+from hsd_viz.decoding.session import SampledChain
 from hsd_viz.decoding.settings import Sampling
-from hsd_viz.ladder.load import load_model, load_tokenizer
+from hsd_viz.ladder.load import load_tokenizer, model_path
+from hsd_viz.native.llama import weights_of
+from hsd_viz.native.model import NativeModel
+from hsd_viz.native.weights import load
 from hsd_viz.stack import DraftSource
-from hsd_viz.trace.records import RULES
+from hsd_viz.torch_models.eager import HFModel
+from hsd_viz.trace.tables import RULES
 
 pytestmark = needs_native
+TOKENS = 10_000
 
 # --- the shipped ladder, token for token -------------------------------------------------------------------------------
 
 
 @functools.cache
-def shipped(name: str) -> NativeModel:
-    return NativeModel(HFModel(name, load_model(name)))
+def shipped(name: str, dtype: str) -> NativeModel:
+    return NativeModel(load(model_path(name), dtype))
 
 
 LADDER = {
@@ -46,15 +53,16 @@ LADDER = {
 }
 
 
+@pytest.mark.parametrize("dtype", ["int8", "float32"])
 @pytest.mark.parametrize("stack", LADDER)
-def test_ladder(stack):
-    """The very tokens of plain greedy decoding, in float32."""
+def test_ladder(stack, dtype):
+    """The very tokens of plain greedy decoding."""
     names, lookaheads, bottom = LADDER[stack]
     tokenizer, accepted = load_tokenizer(), 0
     for text in bundled_prompts(6):
         prompt = tokenizer.encode(text)[-600:]
-        plain, _ = run([shipped("target")], [], None, prompt, 96, positions=2048)
-        out, rounds = run([shipped(name) for name in names], lookaheads, bottom, prompt, 96, positions=2048)
+        plain, _ = run([shipped("target", dtype)], [], None, prompt, 96, positions=2048)
+        out, rounds = run([shipped(name, dtype) for name in names], lookaheads, bottom, prompt, 96, positions=2048)
         assert out == plain
         accepted += sum(len(r.accepted) for r in rounds)
     assert accepted > 100, "next to nothing was accepted: the test saw no speculation"
@@ -64,7 +72,7 @@ def test_ladder(stack):
 
 
 @functools.cache
-def second_order(noise: float = 0.0) -> NativeModel:
+def second_order(noise: float = 0.0, dtype: str = "float32") -> NativeModel:
     """One layer that sees two tokens: its row is a function of the last two, wherever they stand."""
     torch.manual_seed(3)
     config = MistralConfig(
@@ -82,22 +90,22 @@ def second_order(noise: float = 0.0) -> NativeModel:
     with torch.no_grad():
         for weight in module.parameters():
             weight += noise * weight.std(correction=0) * torch.randn(weight.shape)
-    return NativeModel(HFModel("second order", module))
+    return NativeModel(weights_of(HFModel("second order", module), dtype))
 
 
 def exact_rows(sampling: Sampling) -> np.ndarray:
     """``[V * V, V]``: the target's row after each pair."""
     pairs = [second_order().session().forward([a, b], 1) for a in range(V) for b in range(V)]
-    return distribution(torch.cat(pairs), sampling).double().numpy()
+    return distribution(np.concatenate(pairs), sampling).astype(float)
 
 
 def sampled(lookaheads: list[int], sampling: Sampling, session_of=NativeModel.session) -> list[int]:
-    """``FEWER_TOKENS`` tokens of one decode."""
+    """``TOKENS`` tokens of one decode."""
     models = [second_order(0.12 * k) for k in range(len(lookaheads), -1, -1)]
     levels = [
         Level(f"m{k}", session_of(m), look) for k, (m, look) in enumerate(zip(models, [*lookaheads, None], strict=True))
     ]
-    loop = Loop(levels, None, sampling, [0], max_new_tokens=FEWER_TOKENS, backend=backend_for(models[-1]))
+    loop = Loop(levels, None, sampling, [0], max_new_tokens=TOKENS)
     accepted = drafted = 0
     for verified in loop.rounds():
         loop.log.take()
@@ -115,8 +123,43 @@ def test_sampled_drafts(lookaheads, sampling, rule):
     assert min(p_value(tokens, exact, 2), p_value(tokens, exact, 3)) > LEVEL
 
 
-class RowsBeforeShaping:
-    """The mistake rule 5 forbids, in a launch: tokens drawn after top-k and top-p, proposed with rows from before."""
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize(("lookaheads", "cls", "lossless"), [
+    ([2], Loop, True), ([1, 1], Loop, True), ([1, 1], MiddleSamplesItsRow, False),
+])  # fmt: skip
+def test_int8_by_enumeration(lookaheads, cls, lossless, rule):
+    """Every outcome of the loop over models in int8: its law is the target's, whose rows are rounded to float32."""
+    models = [second_order(0.5 * k, "int8") for k in range(len(lookaheads), -1, -1)]
+    sampling = Sampling(1.0, top_k=3, rule=rule)  # fewer outcomes
+    law: dict[tuple[int, ...], float] = {}
+
+    def decode(choices):
+        levels = [
+            Level(f"m{k}", m.session(), look)
+            for k, (m, look) in enumerate(zip(models, [*lookaheads, None], strict=True))
+        ]
+        loop = cls(levels, None, sampling, [0], max_new_tokens=3)
+        loop.draws = EnumeratedDraws(choices)
+        for _ in (*loop.prefill(), *loop.rounds()):
+            loop.log.take()
+        return tuple(loop.text[1:])
+
+    for text, weight in outcomes(decode):
+        law[text] = law.get(text, 0.0) + weight
+    exact = {(): 1.0}
+    for _ in range(3):
+        exact = {
+            (*text, token): chance * p
+            for text, chance in exact.items()
+            for token, p in enumerate(
+                distribution(models[-1].session().forward([0, *text], 1)[0], sampling).astype(float)
+            )
+        }
+    assert bool(max(abs(law.get(text, 0.0) - p) for text, p in exact.items()) < 1e-6) is lossless
+
+
+class Mutant:
+    """A session with a mistake in its drafts."""
 
     def __init__(self, session) -> None:
         self._session = session
@@ -124,26 +167,34 @@ class RowsBeforeShaping:
     def __getattr__(self, name):
         return getattr(self._session, name)
 
-    def sample(self, tokens, n, sampling, chances, eos):
+
+class RowsBeforeShaping(Mutant):
+    """The mistake rule 5 forbids: tokens drawn after top-k and top-p, proposed with rows from before."""
+
+    def sample(self, pending, n, sampling, numbers, eos):
         base = self.length
-        ids, _ = self._session.sample(tokens, n, sampling, chances, eos)
+        tokens = self._session.sample(pending, n, sampling, numbers, eos).tokens
         self._session.truncate(base)
-        logits = self._session.forward([*tokens, *ids[:-1]], len(ids))
-        return ids, distribution(logits, Sampling(sampling.temperature))
+        logits = self._session.forward([*pending, *tokens[:-1]], len(tokens))
+        return SampledChain(tokens, distribution(logits, Sampling(sampling.temperature)), len(tokens))
 
 
-class OneChanceForAll(RowsBeforeShaping):
-    """All tokens of a launch drawn with one number: each row is right, the tokens are not independent."""
+class OneNumberForAll(Mutant):
+    """All tokens of a draft drawn with one number: each row is right, the tokens are not independent."""
 
-    def sample(self, tokens, n, sampling, chances, eos):
-        return self._session.sample(tokens, n, sampling, [chances[0]] * n, eos)
+    def sample(self, pending, n, sampling, numbers, eos):
+        return self._session.sample(pending, n, sampling, numbers._replace(r=numbers.r[:1] * n), eos)
 
 
-@pytest.mark.parametrize("mutant", [RowsBeforeShaping, OneChanceForAll])
+#: Rows that the transforms change most.
+SHARP = Sampling(temperature=1.5, top_k=2, seed=2, rule="token")
+
+
+@pytest.mark.parametrize("mutant", [RowsBeforeShaping, OneNumberForAll])
 def test_mutants_are_caught(mutant):
     def session_of(model):
         session = model.session()
         return session if model is second_order() else mutant(session)
 
-    tokens, exact = sampled([4], SHAPED, session_of), exact_rows(SHAPED)
+    tokens, exact = sampled([4], SHARP, session_of), exact_rows(SHARP)
     assert min(p_value(tokens, exact, 2), p_value(tokens, exact, 3)) < LEVEL

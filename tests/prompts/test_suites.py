@@ -5,9 +5,9 @@ import pytest
 from benchmarks.cuts import locality, repeated
 from benchmarks.heldout import CATEGORIES, build_heldout
 from hsd_viz import prompts
-from hsd_viz.ladder.training.corpus import SourceFile, is_heldout
 from hsd_viz.prompts import suites
 from hsd_viz.prompts.suites import load_suite
+from training.corpus import SourceFile, is_heldout
 
 
 def write(tmp_path, content: str | bytes) -> str:

@@ -1,5 +1,6 @@
 """The service over an engine in this process: identical traces, limits, cancelling, refusals."""
 
+import asyncio
 import http.client
 import json
 import re
@@ -12,10 +13,10 @@ import uvicorn
 
 from hsd_viz.engine.local import load_engine
 from hsd_viz.engine.remote import RemoteEngine, connect
-from hsd_viz.serve.app import Settings, create_app
+from hsd_viz.serve.app import Service, Settings, create_app
 from hsd_viz.serve.worker import Worker
 from hsd_viz.trace import Stage, Step
-from hsd_viz.trace.wire import ServerError
+from hsd_viz.trace.events import ServerError
 
 STACKS = ("target", "db > target", "nano:4 > target", "db > nano:4 > small:6 > target")
 
@@ -286,3 +287,39 @@ def test_a_killed_worker_is_reported_as_worth_a_retry():
     with serving(Broken()) as address, pytest.raises(ServerError, match="the worker stopped") as stopped:
         RemoteEngine(address).run("x")
     assert stopped.value.retry
+
+
+def test_the_end_of_an_earlier_stream_keeps_the_key_of_the_newer():
+    async def three():
+        service = Service(None, Settings())
+        first, second = (service.open({}, "a", "key") for _ in range(2))
+        service.close(first)
+        third = service.open({}, "a", "key")
+        return first.replaced, second.replaced, third.replaced
+
+    assert asyncio.run(three()) == (True, True, False)
+
+
+def test_a_cancelled_decode_stops_after_its_current_event():
+    class Endless:
+        def __init__(self):
+            self.closed = threading.Event()
+
+        def decode(self, **request):
+            try:
+                while True:
+                    yield Stage("decoding")
+                    time.sleep(0.01)
+            finally:
+                self.closed.set()
+
+    async def leave(engine):
+        worker = Worker(engine)
+        batches = worker.decode({})
+        await anext(batches)
+        await batches.aclose()
+        await asyncio.to_thread(worker._thread.join, 5)
+
+    engine = Endless()
+    asyncio.run(leave(engine))
+    assert engine.closed.is_set()

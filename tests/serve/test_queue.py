@@ -86,3 +86,12 @@ def test_positions_are_reported_as_they_change():
         return seen
 
     assert asyncio.run(watch()) == [2, 1]
+
+
+def test_who_was_served_longest_ago_is_forgotten_first(monkeypatch):
+    """With room for three, a (served again) is remembered; b is forgotten, and counts as never served."""
+    monkeypatch.setattr("hsd_viz.serve.queue.REMEMBERED", 3)
+    queue = FairQueue(1, 64, 8)
+    for visitor in "abcad":
+        queue.leave(queue.join(visitor))
+    assert served(queue, [["x", "a", "b"]]) == ["x", "b", "a"]

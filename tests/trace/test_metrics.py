@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 from samples import sample_trace
 
+from hsd_viz.engine.replay import load_bundled
 from hsd_viz.trace import Trace
 from hsd_viz.trace.metrics import check, metrics, repetition_share
+from tests.changes import change_row
 
 
 def test_metrics_by_hand():
@@ -36,6 +38,12 @@ def test_metrics_by_hand():
     assert sum(m["emitted_by_source"].values()) == m["tokens"]
 
 
+def test_forward_passes_are_those_of_the_target_alone():
+    trace = load_bundled("hierarchy")
+    found, verifications = trace.metrics()["target_forwards"], [row for row in trace.call_rows if row.kind == "verify"]
+    assert found == sum(row.parent is None for row in trace.round_rows) < len(verifications)
+
+
 def test_an_empty_trace_has_no_rates():
     m = metrics(Trace({"prefill_ns": 0, "wall_ns": 0}))
     assert m["tokens"] == 0 and m["acceptance_rate"] is None and m["tokens_per_second"] is None
@@ -54,21 +62,21 @@ def test_identities_hold():
 
 
 def _round(trace, k, **change):
-    trace.round_rows[k] = trace.round_rows[k]._replace(**change)
+    change_row(trace, "rounds", k, **change)
 
 
 def _token(trace, k, **change):
-    trace.token_rows[k] = trace.token_rows[k]._replace(**change)
+    change_row(trace, "tokens", k, **change)
 
 
 def _draft(trace, k, **change):
-    trace.draft_rows[k] = trace.draft_rows[k]._replace(**change)
+    change_row(trace, "drafts", k, **change)
 
 
 @pytest.mark.parametrize(
     "spoil",
     [
-        lambda t: t.token_rows.pop(),
+        lambda t: setattr(t, "token_rows", t.token_rows[:-1]),
         lambda t: _token(t, 2, index=7),
         lambda t: _token(t, 0, source="model"),
         lambda t: _token(t, 0, token_id=8),
@@ -78,7 +86,7 @@ def _draft(trace, k, **change):
         lambda t: _round(t, 1, parent=0),
         lambda t: _draft(t, 0, verdict="rejected"),
         lambda t: _draft(t, 0, round=9),
-        lambda t: t.draft_rows.append(t.draft_rows[0]),
+        lambda t: t.add_rows(drafts=[t.draft_rows[0]]),
         lambda t: t.meta.update(wall_ns=1_000),
         lambda t: _token(t, 0, kind="bonus", source="target"),
         lambda t: _token(t, 0, round=99),

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
+import time
 
 import pytest
 from samples import sample_trace
 
-from hsd_viz.engine.replay import load_bundled
+from hsd_viz.engine.replay import bundled, load_bundled
 from hsd_viz.trace import SCHEMA_VERSION, Trace, TraceError
 
 
@@ -23,10 +24,56 @@ def test_round_trip(tmp_path, name):
     assert [p.name for p in tmp_path.iterdir()] == [name]
 
 
+@pytest.mark.parametrize("name", [recording.name for recording in bundled()])
+def test_a_saved_recording_is_read_as_it_was(name):
+    trace = load_bundled(name)
+    again = Trace.from_bytes(trace.to_bytes())
+    assert again.to_dict() == trace.to_dict() and again.to_bytes() == trace.to_bytes()
+
+
+def test_a_file_of_schema_1_has_plain_columns_and_is_read():
+    data = sample_trace().to_dict()
+    assert Trace.from_bytes(json.dumps(data | {"schema": 1}).encode()).to_dict() == data
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "packed"),
+    [
+        ("tokens", "token_id", {"i4": "AAA"}),
+        ("tokens", "token_id", {"i4": "AAAAgAEAAAACAAAAAwAAAA=="}),  # a null
+        ("tokens", "token_id", {"u9": "AAAA"}),
+        ("tokens", "token_id", {"i4": 7}),
+        ("tokens", "kind", {"of": ["accepted", "stolen"], "at": {"i4": "AAAAAAEAAAAAAAAAAAAAAA=="}}),
+        ("tokens", "kind", {"of": ["accepted"], "at": {"i4": "AAAAAAkAAAAAAAAAAAAAAA=="}}),
+        ("tokens", "kind", {"of": ["accepted"], "at": {"i4": "AAAAAP////8AAAAAAAAAAA=="}}),
+        ("tokens", "top", {"n": {"i4": "AQAAAAEAAAABAAAAAQAAAA=="}, "ids": {"i4": ""}, "shares": {"f8": ""}}),
+        ("drafts", "p", {"i4": "AAAA"}),
+    ],
+)
+def test_a_damaged_packed_column_is_refused(table, column, packed):
+    data = json.loads(sample_trace().to_bytes(packed=False))
+    data[table][column] = packed
+    with pytest.raises(TraceError, match=table):
+        Trace.from_bytes(json.dumps(data).encode())
+
+
+def test_a_hundred_thousand_tokens_load_in_a_second_or_a_few_where_the_machine_is_busy():
+    trace = load_bundled("databases")
+    times = 100_000 // len(trace) + 1
+    for columns in trace.columns.values():
+        for name, values in columns.items():
+            columns[name] = values * times
+    # So regular a text packs into less than any trace: the bound on unpacked bytes would refuse it.
+    content = trace.to_bytes(packed=False)
+    before = time.process_time()
+    found = Trace.from_bytes(content)
+    assert time.process_time() - before < 4 and len(found) == len(trace) >= 100_000
+
+
 def test_a_trace_from_before_a_column_was_added_is_read_without_it():
     older = json.loads(json.dumps(sample_trace().to_dict()))
     del older["tokens"]["residual_sum"], older["drafts"]["h"], older["rounds"]["rule"]
-    assert Trace.from_dict(older).token_rows == [t._replace(residual_sum=None) for t in sample_trace().token_rows]
+    assert list(Trace.from_dict(older).token_rows) == [t._replace(residual_sum=None) for t in sample_trace().token_rows]
     del older["tokens"]["q_top"]
     with pytest.raises(TraceError, match="q_top"):
         Trace.from_dict(older)
@@ -35,6 +82,13 @@ def test_a_trace_from_before_a_column_was_added_is_read_without_it():
 def test_the_same_trace_gives_the_same_bytes(tmp_path):
     a, b = sample_trace().save(tmp_path / "a.json.gz"), sample_trace().save(tmp_path / "b.json.gz")
     assert a.read_bytes() == b.read_bytes()
+
+
+@pytest.mark.parametrize("name", ["run.parquet", "run", "run.gz", "run.json.bz2"])
+def test_a_name_with_another_ending_is_refused(tmp_path, name):
+    with pytest.raises(ValueError, match=r"must end in \.json or \.json\.gz"):
+        sample_trace().save(tmp_path / name)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_failed_save_leaves_the_old_file(tmp_path):

@@ -8,7 +8,7 @@ import time
 import pytest
 from make_trace import make_trace
 
-from hsd_viz.engine import PAIRS
+from hsd_viz.engine.beside import PAIRS
 from hsd_viz.engine.replay import ReplayEngine, bundled
 from hsd_viz.stack import parse
 from hsd_viz.trace import Finished, Stage
@@ -72,22 +72,21 @@ def test_a_run_goes_to_the_engine_and_onto_the_page(page):
     wait(page)
     options = {"max_new_tokens": 4, "temperature": 0.8, "top_k": 40, "top_p": 1.0, "seed": 7, "rule": "token"}
     # Then plainly, to say how much faster the stack is, and again in pairs, for the spread.
-    pair = [("go", "db > nano > target", options), ("go", "target", options)]
+    pair = [("go", "db > nano > target", options), ("go", parse("target"), options)]
     assert page.lender.engine.asked == pair * PAIRS
-    assert len(page.stream.data["tokens"]) == 3 and not page.stream.live
+    assert len(page.stream.data["tokens"]["index"]) == 3 and not page.stream.live
     assert page.readout.origin["kind"] == "finished" and page.readout.origin["badge"] == "Finished run"
     assert page.readout.stage["text"] == "" and not c.run.disabled and c.cancel.disabled
     assert page.notice.message == ""
-    page.tabs.strip.selected = page.tabs.strip.titles.index("Acceptance")
+    page.tabs.strip.selected = page.tabs.strip.titles.index("Why")
     page.tabs.refresh()
-    assert all(chart.drawn for chart in page.tabs.shown.charts.values())
+    assert all(chart.drawn for chart in page.tabs.shown.parts[-1].charts.values())
 
 
 def test_it_opens_on_the_first_recording_and_lists_all_with_their_speed_ups(page):
     recordings = bundled()
     assert page.controls.recording.value == recordings[0].name
     assert [label for label, _ in page.controls.recording.options] == [r.label for r in recordings]
-    assert any("slower than plain decoding" in r.label for r in recordings)
     assert page.trace.meta["sampling"]["temperature"] == TEMPERATURE == page.controls.temperature.value
 
 
@@ -153,9 +152,9 @@ def test_plain_decoding_beside_it_can_be_left_out(page):
 
 
 def test_while_a_run_goes_on_only_cancel_can_be_pressed(page):
-    page.tabs.strip.selected = page.tabs.strip.titles.index("Acceptance")
+    page.tabs.strip.selected = page.tabs.strip.titles.index("Why")
     page.tabs.refresh()
-    (row,) = page.tabs.shown.of_run
+    (row,) = page.tabs.shown.parts[-1].of_run
     press(page, "wait")
     assert page.controls.run.disabled and page.controls.recording.disabled and not page.controls.cancel.disabled
     page._on_run(None)
@@ -185,13 +184,13 @@ def test_an_error_is_a_card_and_the_next_run_works(page, prompt, words, details)
     assert not page.controls.run.disabled and page.controls.cancel.disabled and page.readout.stage["text"] == ""
     press(page)
     wait(page)
-    assert page.notice.message == "" and len(page.stream.data["tokens"]) == 3
+    assert page.notice.message == "" and len(page.stream.data["tokens"]["index"]) == 3
 
 
 def test_what_was_decoded_before_an_error_stays(page):
     press(page, "break")
     wait(page)
-    assert len(page.stream.data["tokens"]) == 3
+    assert len(page.stream.data["tokens"]["index"]) == 3
 
 
 def test_bad_stack_text_never_reaches_the_engine(page):
@@ -266,7 +265,7 @@ def test_without_torch_the_page_says_so_and_offers_no_run(monkeypatch):
         and page.controls.replay in everything
         and page.controls.cancel in everything
     )
-    assert any("PyTorch is not installed" in str(getattr(w, "value", "")) for w in everything)
+    assert any("replays recordings" in str(getattr(w, "value", "")) for w in everything)
 
 
 def test_steps_are_flushed_at_most_twenty_times_a_second():

@@ -27,7 +27,7 @@ def test_a_replay_emits_the_run_s_own_tokens(name):
     assert [r.drafter for r in results] == list(DRAFTERS)
     for result in results:
         done = result.replayed
-        assert done.tokens == len(trace.token_rows) and 1 <= done.rounds <= done.tokens
+        assert done.tokens == len(trace) and 1 <= done.rounds <= done.tokens
         # Every round adds one token of the target's own, save where the limit cut it off.
         assert 0 <= done.rounds + done.accepted.total() - done.tokens <= 1
         assert done.drafted <= 16 * done.rounds
@@ -134,7 +134,7 @@ def test_the_budget_of_the_replay_is_chosen_on_the_page():
     page.controls.recording.value = "plain"
     page.tabs.strip.selected = page.tabs.strip.titles.index("Databases")
     page.tabs.refresh()
-    shown = page.tabs.shown
+    shown = page.tabs.shown.parts[0]
     shown_by = lambda chart: chart.drawn["layout"]["meta"]
     assert "32 draft tokens" in shown_by(shown.saved)["text"]
     shown.budget.value = 8

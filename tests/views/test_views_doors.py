@@ -18,7 +18,7 @@ from hsd_viz.bench.report import read_report
 from hsd_viz.stack import Model, Stack, parse
 from hsd_viz.trace import Trace
 from hsd_viz.views import doors, registry, sections
-from hsd_viz.views.reports import measured_file
+from hsd_viz.views.reports import FOLDERS
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def basis():
 
 def every_view(basis) -> dict[str, widgets.Widget]:
     trace = hsd.load_bundled("both")
-    linked = (views.TokenStream, views.RoundInspector, views.Timeline, views.Access, views.Player, views.Rounds)
+    linked = (views.TokenStream, views.RoundInspector, views.Timeline, views.Access, views.Staircase, views.Rounds)
     made = [kind(trace) for kind in linked]
     made += [
         views.LocalityMap(trace),
@@ -36,8 +36,8 @@ def every_view(basis) -> dict[str, widgets.Widget]:
         views.Versus(),
         views.StackBlocks("db > nano:4 > target"),
     ]
-    made += [views.HierarchyGraph(basis), views.RuleLab()]
-    made += [views.OneDraftWhatIf(basis), views.SecondDraftWhatIf(basis)]
+    made += [views.HierarchyGraph(basis), views.RuleLab(), views.Drafter(trace)]
+    made += [views.OneDraftWhatIf(basis)]
     return {type(view).__name__: view for view in made}
 
 
@@ -56,15 +56,15 @@ def test_every_view_has_the_doors_and_a_static_form(basis):
     m = hsd.load_bundled("both").metrics()
     assert f"{m['mean_acceptance_length']:.2f}" in shown["RoundInspector"]
     assert made["HierarchyGraph"].picked["stack"].replace(">", "&gt;") in shown["HierarchyGraph"]
-    assert made["SecondDraftWhatIf"].spec["verdict"]["text"][:40] in shown["SecondDraftWhatIf"]
+    assert made["OneDraftWhatIf"].spec["verdict"]["text"][:40] in shown["OneDraftWhatIf"]
     assert "db &gt; nano:4 &gt; target" in shown["StackBlocks"]
     assert f"final mean acceptance length {m['mean_acceptance_length']:.2f}" in shown["Chart"]
 
 
 def test_charts_by_name_take_the_arguments_of_their_functions(basis):
-    report, ablation = measured_file("heldout-greedy-cpu.json"), measured_file("ablation.json")
+    report, ablation = FOLDERS[1] / "heldout-greedy-cpu.json", FOLDERS[1] / "ablation.json"
     given = {"LatencySurface": (basis, "nano > small > target"), "Levels": (hsd.load_bundled("both"),)}
-    given |= {"Ranking": (basis,), "CategoryBars": (report,), "SpeedPlane": (report,)}
+    given |= {"Ranking": (basis,), "CategoryBars": (report,)}
     for name, function in views._CHARTS.items():
         arguments = given.get(name, (ablation,))
         chart = getattr(views, name)(*arguments)
@@ -99,7 +99,7 @@ def test_views_take_the_path_of_a_trace(tmp_path):
     path = tmp_path / "run.json.gz"
     make_trace().save(path)
     for given in (path, str(path)):
-        assert len(views.RoundInspector(given).data["tokens"]) == 3
+        assert len(views.RoundInspector(given).data["tokens"]["index"]) == 3
         assert views.TokenStream(given).trace.token_ids == make_trace().token_ids
         assert views.LocalityMap(given).spec["prompt"] == 2
     hsd.load_bundled("both").save(path)
@@ -133,7 +133,7 @@ def test_a_live_run_is_the_trace_of_its_group():
     views.link(stream, inspector)
     stream.begin(META)
     stream.append(STEPS[0])
-    assert len(inspector.trace.token_rows) == 2
+    assert len(inspector.trace) == 2
     inspector.selected = [1]
     assert list(inspector.selection["kind"]) == ["accepted", "correction"]
 
@@ -141,7 +141,7 @@ def test_a_live_run_is_the_trace_of_its_group():
 def test_a_linked_view_without_data_takes_its_run_to_its_page():
     stream, inspector = views.TokenStream(make_trace()), views.RoundInspector()
     views.link(stream, inspector)
-    assert inspector.data == {} and len(inspector.shown_data()["tokens"]) == 3
+    assert inspector.data == {} and len(inspector.shown_data()["tokens"]["index"]) == 3
     assert len(inspector.to_html()) > len(views.RoundInspector().to_html()) + 200
 
 
@@ -165,6 +165,9 @@ def test_a_file_is_written_by_its_ending(tmp_path, monkeypatch):
         view.save(tmp_path / "x.gif")
     monkeypatch.setenv("BROWSER_PATH", str(tmp_path / "none"))
     with pytest.raises(RuntimeError, match="SVG and PNG files need one"):
+        view.save(tmp_path / "x.png")
+    # A view is HTML: a picture of it in a foreignObject is drawn by browsers only.
+    with pytest.raises(ValueError, match=r"StackBlocks is drawn with HTML and has no vectors: save it as \.png"):
         view.save(tmp_path / "x.svg")
     assert [p.name for p in tmp_path.iterdir()] == ["x.html"]
 
@@ -184,14 +187,12 @@ def test_a_chart_is_saved_as_svg_and_png_in_both_themes(tmp_path):
 
 
 @pytest.mark.browser
-def test_a_view_is_saved_as_svg_and_png(tmp_path):
+def test_a_view_is_saved_as_png(tmp_path):
     try:
         figures.pictures.chromium()
     except RuntimeError as error:
         pytest.skip(str(error))
     view = views.TokenStream(make_trace())
-    svg = view.save(tmp_path / "x.svg", width=700).read_text()
-    assert svg.startswith("<svg") and "foreignObject" in svg and "&lt;script&gt;" in svg and 'width="700"' in svg
     png = view.save(tmp_path / "x.png", width=700, scale=1, dark=True).read_bytes()
     assert png.startswith(b"\x89PNG") and int.from_bytes(png[16:20]) == 700
 
@@ -297,7 +298,7 @@ def test_objects_have_rich_forms_with_escaped_text():
     assert "?" in Trace({})._repr_html_()
     stack = Stack(parse("db > target").bottom, (Model("<x>/y", 4), Model("target")))._repr_html_()
     assert "draft source" in stack and "&lt;x&gt;/y" in stack and "<td" in stack
-    path = measured_file("heldout-greedy-cpu.json")
+    path = FOLDERS[1] / "heldout-greedy-cpu.json"
     report = read_report(path.read_text(), path.name)
     first = max(report.stacks, key=lambda s: s.speedup_over_plain.value or 0)
     assert f"{first.speedup_over_plain.value:.2f}×" in report._repr_html_()
@@ -309,12 +310,7 @@ def test_objects_have_rich_forms_with_escaped_text():
 def test_the_engine_has_a_rich_form():
     pytest.importorskip("torch")
     engine = hsd.load_engine(threads=1)
-    assert "float32" in engine._repr_html_() and repr(engine).startswith("LocalEngine(target='target'")
-
-
-def test_charts_are_a_deprecated_name_of_figures():
-    with pytest.warns(DeprecationWarning, match="use hsd_viz.figures"):
-        assert views.charts is figures
+    assert "int8" in engine._repr_html_() and repr(engine).startswith("LocalEngine(target='target'")
 
 
 def test_the_traits_of_a_view_stay_json():

@@ -151,7 +151,7 @@ def test_a_run_of_models_that_this_page_does_not_run_can_be_looked_at(page):
 
 
 def changed(change) -> bytes:
-    data = json.loads(make_trace().to_bytes(packed=False))
+    data = json.loads(json.dumps(make_trace().to_dict()))
     change(data)
     return json.dumps(data).encode()
 
@@ -203,7 +203,7 @@ def test_a_file_that_is_too_large_is_refused_packed_or_unpacked(page, monkeypatc
     # A few bytes that unpack to many times the limit.
     monkeypatch.setattr(open_trace, "MAX_UNPACKED", 1_000_000)
     send(page.files.open, gzip.compress(b" " * 30_000_000), "bomb.json.gz")
-    assert page.notice.message == "bomb.json.gz is too large: the maximum is 1 MB unpacked"
+    assert page.notice.message == "bomb.json.gz is too large: the maximum for a file of its size is 1 MB unpacked"
     monkeypatch.setattr(open_trace, "MOST_TOKENS", 2)
     with pytest.raises(ValueError, match=r"has \d+ tokens, prompt included; the maximum is 2"):
         read_trace(make_trace().to_bytes(), "long.json.gz")

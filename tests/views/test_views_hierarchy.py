@@ -9,8 +9,8 @@ import pytest
 from hsd_viz import views
 from hsd_viz.figures.palette import HUES
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost, LookupCost, Tier
+from hsd_viz.latency.law import predict
 from hsd_viz.latency.select import select
-from hsd_viz.latency.vectorised import predict
 from hsd_viz.views.hierarchy import token_cost
 
 #: Costs far apart: two draft models are best; a database that is often silent is worth less than they are.
@@ -105,7 +105,7 @@ def test_an_error_in_the_selection_is_said_on_the_page(monkeypatch):
     def broken(*_args, **_options):
         raise ArithmeticError("no number")
 
-    monkeypatch.setattr("hsd_viz.views.hierarchy.choose", broken)
+    monkeypatch.setattr("hsd_viz.views.hierarchy.select", broken)
     graph.out = ["nano"]
     assert graph.picked["error"] == "no number"
     assert graph.picked["out"] == ["nano"]

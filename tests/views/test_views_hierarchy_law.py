@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,13 +14,10 @@ from hsd_viz import views
 from hsd_viz.engine.replay import bundled, load_bundled
 from hsd_viz.figures.latency_compare import levels, ranking
 from hsd_viz.figures.latency_sources import level_use, rate
-from hsd_viz.figures.latency_surfaces import affine_along, latency_surface
-from hsd_viz.latency.affine import affine
+from hsd_viz.figures.latency_surfaces import latency_surface
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost, LookupCost, Tier
-from hsd_viz.latency.mixture import MixedLaw, choose
-from hsd_viz.latency.select import select
-from hsd_viz.latency.vectorised import predict
-from hsd_viz.latency.whatif import surface
+from hsd_viz.latency.law import Law, predict
+from hsd_viz.latency.select import select, shortest_path, split, surface
 from hsd_viz.stack import parse
 from hsd_viz.trace import Trace
 
@@ -50,7 +46,7 @@ from hsd_viz import views
 from hsd_viz.engine.replay import load_bundled
 basis = views.recorded()
 views.HierarchyGraph(basis), views.Ranking(basis), views.LatencySurface(basis, "nano > small > target")
-views.Levels(load_bundled("both"), basis), views.OneDraftWhatIf(basis), views.SecondDraftWhatIf(basis)
+views.Levels(load_bundled("both"), basis), views.OneDraftWhatIf(basis)
 assert not {"torch", "transformers"} & set(sys.modules)
 """
     subprocess.run([sys.executable, "-c", program], check=True)
@@ -122,9 +118,9 @@ def test_a_basis_comes_from_a_calibration_its_data_or_its_file(tmp_path):
     plan = {"machine": {"cpu": "A processor", "threads": 1}, "hierarchies": [], "calibration": DEAR.to_dict()}
     assert "A processor, 1 thread" in views.basis_of(plan).source
     who = {"device": "cpu", "device_name": "A processor", "dtype": "float32", "threads": 2}
-    kept = {"identity": who, "texts": {"suite": "heldout", "prompts": 24}, "pooled": DEAR.to_dict(), "parts": []}
+    kept = {"identity": who, "texts": {"suite": "heldout", "prompts": 24}, "calibration": DEAR.to_dict()}
     assert views.basis_of(kept) == views.Basis(
-        DEAR, "measured on A processor, float32, 2 threads (24 prompts of heldout, pooled)", runs=24
+        DEAR, "measured on A processor, float32, 2 threads (24 prompts of heldout)", runs=24
     )
     # One that plan keeps says itself where it is from, and so does its file, whose name says nothing.
     path.write_text(
@@ -132,7 +128,7 @@ def test_a_basis_comes_from_a_calibration_its_data_or_its_file(tmp_path):
     )
     assert (
         views.basis_of(path).source
-        == "measured on A processor, float32, 2 threads, greedy, 2023-11-14 (24 prompts of heldout, pooled)"
+        == "measured on A processor, float32, 2 threads, greedy, 2023-11-14 (24 prompts of heldout)"
     )
     (tmp_path / "no.json").write_text("{")
     for given, words in [
@@ -141,33 +137,26 @@ def test_a_basis_comes_from_a_calibration_its_data_or_its_file(tmp_path):
         ({"models": 3}, "not a calibration"),
         ({"hierarchies": []}, "has no calibration"),
         ({"hierarchies": [], "calibration": {"costs": {}}}, "has no calibration"),
-        ({"pooled": {}}, "not a calibration"),
-        ({**kept, "parts": [3]}, "not a mixture"),
+        ({"identity": {}}, "not a calibration"),
         (3, "not int"),
     ]:
         with pytest.raises(ValueError, match=words):
             views.basis_of(given)
 
 
-def in_two_kinds() -> dict:
-    """A calibration as ``hsd-viz plan`` keeps it: half of the tokens are of texts that are drafted easily, half of others."""
-    moved = lambda by: replace(
-        DEAR,
-        edges={pair: edge.shifted(by) for pair, edge in DEAR.edges.items()},
-        tiers={pair: tier.shifted(by) for pair, tier in DEAR.tiers.items()},
-    )
-    parts = [[0.5, moved(-0.25).to_dict()], [0.5, moved(0.2).to_dict()]]
+def kept_on_disk() -> dict:
+    """A calibration as ``hsd-viz plan`` keeps it."""
     who = {"device": "cpu", "device_name": "A processor", "dtype": "float32", "threads": 1}
-    return {"identity": who, "texts": {"suite": "python", "prompts": 8}, "pooled": DEAR.to_dict(), "parts": parts}
+    return {"identity": who, "texts": {"suite": "python", "prompts": 8}, "calibration": DEAR.to_dict()}
 
 
 def test_a_stack_has_one_predicted_figure_everywhere_and_it_is_the_plans():
-    basis = views.basis_of(in_two_kinds())
-    assert "8 prompts of python, in 2 groups" in basis.source and basis.calibration == DEAR
-    law = MixedLaw(basis.mixture)  # the law of ``hsd-viz plan``
+    basis = views.basis_of(kept_on_disk())
+    assert "8 prompts of python" in basis.source and basis.calibration == DEAR
+    law = Law(basis.calibration)  # the law of ``hsd-viz plan``
     expected = lambda stack: pytest.approx(law.predict(stack).ms_per_token)
     graph = views.HierarchyGraph(basis)
-    choice = choose(basis.mixture)
+    choice = select(basis.calibration)
     assert graph.picked["stack"] == choice.picked.stack and graph.picked["ms"] == expected(choice.picked.stack)
     graph.out = ["db"]
     assert not graph.picked["stack"].startswith("db") and graph.picked["ms"] == expected(graph.picked["stack"])
@@ -176,19 +165,15 @@ def test_a_stack_has_one_predicted_figure_everywhere_and_it_is_the_plans():
     for stack, ms in shown.items():
         assert ms == expected(stack)
     chain = "nano:3 > small:2 > target"
-    assert shown[chain] != pytest.approx(predict(chain, DEAR).ms_per_token, rel=1e-3)  # the pool's figure is another
     spec = latency_surface(basis, "nano > small > target", most=8).spec
     assert spec["cells"]["values"][1][2] == pytest.approx(shown[chain], abs=1e-4)
-    affine_mark = next(m for m in spec["marks"] if m["kind"] == "affine")
-    pick = f"nano:{affine_mark['x']} > small:{affine_mark['y']} > target"
-    assert f"{law.predict(pick).ms_per_token:.3g} ms" in affine_mark["words"]
+    path_mark = next(m for m in spec["marks"] if m["kind"] == "shortest path")
+    pick = f"nano:{path_mark['x']} > small:{path_mark['y']} > target"
+    assert f"{law.predict(pick).ms_per_token:.3g} ms" in path_mark["words"]
 
     trace = load_bundled("both")
     whole = levels(trace, basis).spec["groups"][1]["rows"][0]
     assert whole["predicted"] == expected(trace.meta["stack_resolved"])
-    # Sliders have one acceptance: they say that theirs is another figure.
-    assert "pooled over texts" in views.OneDraftWhatIf(basis).spec["source"]
-    assert "pooled over texts" not in views.OneDraftWhatIf(DEAR).spec["source"]
 
 
 # --- the surface -----------------------------------------------------------------------------------------------------
@@ -207,32 +192,32 @@ def test_a_surface_marks_the_least_value_and_the_measured_points_of_its_chain():
     marks = {m["kind"]: m for m in spec["marks"]}
     assert values[marks["best"]["x"] - 1, marks["best"]["y"] - 1] == values.min()
     assert [(m["x"], m["y"], m["text"]) for m in spec["marks"] if m["kind"] == "measured"] == [(3, 2, "2.5")]
-    assert list(dict.fromkeys(m["kind"] for m in spec["marks"])) == ["best", "affine", "measured"]
+    assert list(dict.fromkeys(m["kind"] for m in spec["marks"])) == ["best", "shortest path", "measured"]
     json.dumps(spec)
     with pytest.raises(ValueError, match="two neighbouring draft models"):
         latency_surface(DEAR, "nano:2 > target")
 
 
 @pytest.mark.parametrize("stack", ["nano > small > target", "db > nano > small > target"])
-def test_the_affine_pick_of_a_chain_is_the_best_of_its_straight_lines(stack):
+def test_the_shortest_path_of_a_chain_is_the_best_of_its_straight_lines(stack):
     """By hand over all settings; the selector itself, left free, takes another way."""
     most = 6
     g = np.arange(1, most + 1)
     curve = lambda pair: np.array([DEAR.edges[pair].tokens(int(n)) for n in g])
-    verify = lambda m: DEAR.costs[m].verifying(most + 1)[2:] + DEAR.costs[m].overhead
+    verify = lambda m: np.array([DEAR.costs[m].verifying(1 + int(n)) for n in g]) + DEAR.costs[m].overhead
     update = 0.02 if stack.startswith("db") else 0.0
     if stack.startswith("db"):
         tier = DEAR.tiers["db", "nano"]
-        nano = 0.5 * (DEAR.costs["nano"].verifying(4)[1] + DEAR.costs["nano"].verifying(4)[4]) + 0.01 + 0.01
+        nano = 0.5 * (DEAR.costs["nano"].verifying(1) + DEAR.costs["nano"].verifying(4)) + 0.01 + 0.01
         below = np.full(most, nano / tier.tokens)
     else:
-        below = np.full(most, DEAR.costs["nano"].drafting(1)[1])
+        below = np.full(most, DEAR.costs["nano"].drafting(1))
     small = (g * below + verify("small")) / curve(("nano", "small"))
     target = (g[None, :] * small[:, None] + verify("target") + update) / curve(("small", "target"))
     at = np.unravel_index(target.argmin(), target.shape)
-    pick = affine_along(parse(stack), DEAR, most)
+    pick = shortest_path(DEAR, most=most, along=split(parse(stack))[0])
     assert str(pick) == stack.replace("nano", f"nano:{at[0] + 1}").replace("small", f"small:{at[1] + 1}")
-    assert affine(DEAR, most=most).stack != pick
+    assert shortest_path(DEAR, most=most) != pick
 
 
 # --- predicted beside measured ---------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from make_trace import make_trace
 
-from hsd_viz.engine import note_pair, note_plain
+from hsd_viz.engine.beside import note_pair, note_plain
 from hsd_viz.engine.replay import bundled, load_bundled
 from hsd_viz.views.page_run import PACES, WATCHABLE, replay_pace
 from hsd_viz.views.readout import tiles

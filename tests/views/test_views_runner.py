@@ -31,7 +31,7 @@ class Watcher:
         self._tell("started")
 
     def on_steps(self, steps, trace):
-        self._tell(f"{len(steps)} steps of {len(trace.token_rows)} tokens")
+        self._tell(f"{len(steps)} steps of {len(trace)} tokens")
         if self._trouble is not None:
             raise self._trouble
 
@@ -58,7 +58,7 @@ def test_the_watcher_is_told_all_in_order_by_one_thread_that_does_not_decode():
     assert watcher.told.index("started") < watcher.told.index("2 steps of 3 tokens")
     assert len(watcher.threads) == 1 and watcher.threads.isdisjoint({*decoding, threading.current_thread()})
     ((trace, error),) = watcher.ends
-    assert error is None and len(trace.token_rows) == 3
+    assert error is None and len(trace) == 3
 
 
 def test_trouble_of_the_watcher_ends_the_decode():
@@ -93,7 +93,7 @@ def test_what_was_decoded_before_an_error_is_told_and_kept():
     assert Run(events, watcher).join(30)
     assert "1 steps of 2 tokens" in watcher.told
     ((trace, error),) = watcher.ends
-    assert str(error) == "out of memory" and len(trace.token_rows) == 2
+    assert str(error) == "out of memory" and len(trace) == 2
 
 
 def test_an_error_before_anything_began_leaves_no_trace():

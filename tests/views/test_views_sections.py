@@ -11,9 +11,10 @@ from make_trace import make_trace
 
 from hsd_viz import load_bundled, views
 from hsd_viz.calibration import store
+from hsd_viz.calibration.store import identity
 from hsd_viz.machine import cpu_model
 from hsd_viz.trace import Trace
-from hsd_viz.views import reports, section_databases, sections, tabs
+from hsd_viz.views import reports, sections, tabs
 from hsd_viz.views.controls import Prose
 from hsd_viz.views.open_file import OpenFile
 from hsd_viz.views.section_hierarchy import RECORDED, RUN, basis, chains_of
@@ -31,8 +32,17 @@ def page():
     return Page(load_bundled("both"))
 
 
-def section(page, title):
-    found = {s.title: s for s in sections.sections(page)}[title]
+SECTIONS = {
+    "Round": sections.RoundSection,
+    "Acceptance": sections.AcceptanceSection,
+    "Databases": sections.DatabasesSection,
+    "Hierarchy": sections.HierarchySection,
+    "Benchmark": sections.BenchmarkSection,
+}
+
+
+def section(page, name):
+    found = SECTIONS[name](page)
     found.open()
     return found
 
@@ -53,9 +63,19 @@ def said(widget):
 
 
 def test_nothing_is_made_before_its_tab_is_opened(page):
-    for each in sections.sections(page):
-        assert [type(w) for w in all_in(each.widget)] == [sections.widgets.VBox, Prose], each.title
-        assert each.words in said(each.widget)
+    tabs = sections.sections(page)
+    assert [tab.title for tab in tabs] == ["Watch", "Why", "Databases", "Time", "Compare", "Your traffic"]
+    for tab in tabs:
+        for part in tab.parts:
+            assert [type(w) for w in all_in(part.widget)] == [sections.widgets.VBox, Prose], part
+            assert part.words in said(part.widget)
+
+
+def test_a_tab_opens_all_its_sections(page):
+    page.lend_engine = page.hold = page.release = None
+    for tab in sections.sections(page):
+        tab.open()
+        assert all(len(list(all_in(part.widget))) > 2 for part in tab.parts), tab.title
 
 
 def test_what_shows_the_run_is_made_anew_for_another_run_and_only_then(page):
@@ -84,36 +104,16 @@ def titles(box) -> list[str]:
 
 
 def test_while_another_run_goes_on_what_is_of_the_run_before_says_so(page):
-    databases = {s.title: s for s in sections.sections(page)}["Databases"]
+    databases = SECTIONS["Databases"](page)
     databases.stale(True)
     databases.open()
-    assert "hsd-stale" in databases.run._dom_classes and "hsd-stale" not in databases.study._dom_classes
+    assert "hsd-stale" in databases.run._dom_classes
     databases.stale(False)
     assert "hsd-stale" not in databases.run._dom_classes
 
 
-def test_databases_have_the_map_of_the_run_and_measurements_by_temperature(page):
-    databases = section(page, "Databases")
-    assert has(databases.run, views.LocalityMap)
-    greedy = titles(databases.study)
-    assert greedy == [
-        "Contribution of each database, greedy",
-        "Database order, greedy",
-        "Acceptance length by temperature",
-    ]
-    published = lambda: any(
-        "Published" in a["text"] for a in databases.study.children[0].drawn["layout"]["annotations"]
-    )
-    assert published()
-    menu = next(w for w in all_in(databases.widget) if getattr(w, "description", "") == "Measured at")
-    menu.value = menu.options[-1][1]
-    assert titles(databases.study)[0] == "Contribution of each database, temperature 1" and not published()
-
-
-def test_without_the_ablation_the_tab_says_how_to_measure_one(page, monkeypatch):
-    monkeypatch.setattr(section_databases, "measured_file", lambda name: None)
-    databases = section(page, "Databases")
-    assert "benchmarks.ablation" in said(databases.widget) and has(databases.run, views.LocalityMap)
+def test_databases_have_the_map_of_the_run(page):
+    assert has(section(page, "Databases").run, views.LocalityMap)
 
 
 def test_a_trace_that_cannot_be_mapped_is_a_sentence(page):
@@ -125,7 +125,7 @@ def test_the_hierarchy_stands_on_recordings_or_on_the_run_shown(page, tmp_path, 
     monkeypatch.setattr(store, "folder", lambda: tmp_path)
     hierarchy = section(page, "Hierarchy")
     assert has(hierarchy.law, views.HierarchyGraph) and titles(hierarchy.law) == ["Stacks, fastest first"]
-    assert has(hierarchy.what_if, views.OneDraftWhatIf, views.SecondDraftWhatIf)
+    assert has(hierarchy.what_if, views.OneDraftWhatIf)
     assert hierarchy.chain.value == "db > nano > small > target"
     assert titles(hierarchy.plot) == ["Latency of db > nano > small > target by lookahead"]
     assert titles(hierarchy.level)[0].startswith("Prediction and run by level")
@@ -147,24 +147,27 @@ class Form:
         self.options = {"temperature": temperature}
 
 
-def keep(folder, temperature, device="cpu", age=0.0):
-    """A calibration as ``hsd-viz plan`` keeps it."""
+def keep(folder, temperature, device="cpu", age=0.0, **other):
+    """A calibration as ``hsd-viz plan`` keeps it, of the models of the recordings."""
     who = {
+        **identity(load_bundled("both").meta),
         "device": device,
         "device_name": cpu_model(),
-        "dtype": "float32",
+        "dtype": "int8",
         "threads": 1,
         "sampling": {"temperature": temperature},
+        **other,
     }
     texts = {"suite": "python", "prompts": 48, "max_new_tokens": 128}
     pooled = views.recorded().calibration.to_dict()
     (folder / f"{temperature}.json").write_text(
-        json.dumps({"identity": who, "texts": texts, "created": 1.7e9 - age, "pooled": pooled, "parts": []})
+        json.dumps({"identity": who, "texts": texts, "created": 1.7e9 - age, "calibration": pooled})
     )
 
 
 def test_the_source_is_the_one_that_fits_the_form_and_says_so(page, tmp_path, monkeypatch):
     monkeypatch.setattr(store, "folder", lambda: tmp_path)
+    page.trace = load_bundled("both")
     page.request = lambda: Form(0.7)
     hierarchy = section(page, "Hierarchy")
     assert hierarchy.source.value == RECORDED and "Matches the form: both at temperature 0.7" in said(hierarchy.widget)
@@ -177,12 +180,32 @@ def test_the_source_is_the_one_that_fits_the_form_and_says_so(page, tmp_path, mo
     assert other.source.value == str(tmp_path / "1.0.json") and "Matches the form: both at temperature 1" in said(
         other.widget
     )
-    assert f"hsd-viz plan: python, 48 prompts, temperature 1, {cpu_model()}, 2023-11-14" in [
+    assert f"hsd-viz plan of target: python, 48 prompts, temperature 1, {cpu_model()}, 2023-11-14" in [
         words for words, _ in other.source.options
     ]
     page.request = lambda: Form(0.0)
     page.trace = load_bundled("one-draft")
     assert section(page, "Hierarchy").source.value == RUN, "nothing else was decoded at that temperature"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"target": "other/model"},
+        {"models": {"target": ["000000000000", "native"]}},
+        {"models": {}},
+        {"dtype": "bfloat16"},
+        {"device_name": "another processor"},
+    ],
+)
+def test_a_calibration_of_other_models_or_machines_is_not_offered(page, tmp_path, monkeypatch, other):
+    monkeypatch.setattr(store, "folder", lambda: tmp_path)
+    page.trace = load_bundled("both")
+    page.request = lambda: Form(1.0)
+    keep(tmp_path, 1.0, **other)
+    foreign = section(page, "Hierarchy")
+    assert foreign.source.value in (RECORDED, RUN)
+    assert [value for _, value in foreign.source.options] == [RECORDED, RUN]
 
 
 def test_what_a_pick_rests_on_is_said_with_it(page, tmp_path, monkeypatch):
@@ -221,9 +244,7 @@ def test_benchmarks_are_the_projects_own_or_a_file(page):
     summary, speedup, tables, *_ = bench.report.children
     speed = [
         "Speed-up over plain decoding",
-        "Speed-up by prompt",
         "Results by kind of text, temperature 0.7",
-        "Speed by latency and acceptance, temperature 0.7",
     ]
     assert titles(bench.report) == speed and "db > target" in speedup.drawn["layout"]["yaxis"]["ticktext"]
     spelled = bench.report.children[3].value
@@ -233,10 +254,8 @@ def test_benchmarks_are_the_projects_own_or_a_file(page):
     assert tables.spec["tables"][0]["head"][:2] == ["stack", "speed-up"]
     ablation = next(value for title, value in bench.choice.options if "orders" in title)
     bench.choice.value = ablation
-    assert [title.partition(",")[0] for title in titles(bench.report)] == [
-        *("Drafting latency against acceptance", "Speed by latency and acceptance", "Results by kind of text")
-    ]
-    report = reports.measured_file("heldout-t1-cpu.json").read_bytes()
+    assert [title.partition(",")[0] for title in titles(bench.report)] == ["Results by kind of text"]
+    report = (reports.FOLDERS[1] / "heldout-t1-cpu.json").read_bytes()
     bench.file._on_message(None, {"kind": "file", "name": "mine.json", "size": len(report)}, [memoryview(report)])
     assert bench.choice.value == "" and "temperature 1" in bench.report.children[0].spec["intro"][0]
     assert bench.notice.message == ""
@@ -262,8 +281,6 @@ def test_the_projects_measurements_are_installed_where_they_are_looked_for():
     ]
     measured, checkout = (str(folder.relative_to(root)) for folder in reports.FOLDERS)
     assert wheel["force-include"][checkout] == measured
-    assert reports.measured_file("ablation.json") == reports.FOLDERS[1] / "ablation.json"
-    assert reports.measured_file("nothing.json") is None
 
 
 @pytest.mark.parametrize(

@@ -76,6 +76,18 @@ def test_the_template_and_the_notebook_are_found(monkeypatch, tmp_path):
         assert not Path(arguments[3]).exists()
 
 
+def test_kernels_have_sockets_of_files_where_their_path_is_short_enough(monkeypatch, tmp_path):
+    arguments, _, folder = command("127.0.0.1", 1234, None)
+    with folder:
+        assert "--KernelManager.transport=ipc" in arguments
+    long = tmp_path / ("x" * 60)
+    long.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(long))
+    arguments, _, folder = command("127.0.0.1", 1234, None)
+    with folder:
+        assert "--KernelManager.transport=ipc" not in arguments
+
+
 def ends_at(url: str) -> str:
     """The path at which a request ends after its redirects, and its status."""
     try:
@@ -199,6 +211,12 @@ def test_the_server_and_its_kernels_end_with_the_command(name, tmp_path):
             ).read_text()
             family = command_.children(recursive=True)
             assert len(family) >= 2
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=120) as page:
+                page.read()
+            # No warnings, and of a kernel one port: where it collects the output of subprocesses, not its channels.
+            assert (log_text := (tmp_path / "log").read_text()).count("\n") == log_text.count("dashboard: ")
+            ports = [c.laddr.port for p in command_.children(True) for c in p.net_connections() if c.status == "LISTEN"]
+            assert len(ports) <= 1 + len(kernels_of(command_))
             process.send_signal(getattr(signal, name))
             assert process.wait(30) == 0
             _, left = psutil.wait_procs(family, timeout=10)

@@ -1,6 +1,8 @@
-"""What the browser keeps: the form over a reload and a chosen recording, the last runs, and the address of the page."""
+"""What the browser keeps: the form over a reload and a chosen recording, the run decoded here, and the address of the page."""
 
 from __future__ import annotations
+
+from urllib.parse import urlencode
 
 import pytest
 from make_trace import make_trace
@@ -10,7 +12,6 @@ from hsd_viz.trace import Trace
 from hsd_viz.views.address import parameters, read, slug
 from hsd_viz.views.app.dashboard import Dashboard
 from hsd_viz.views.controls import LIVE
-from hsd_viz.views.session import KEPT, MOST_HELD
 
 NAMES = [r.name for r in bundled()]
 
@@ -40,12 +41,12 @@ def run(page, prompt="go"):
 
 def test_a_stored_form_comes_back_unless_the_address_has_one(page):
     form = {**page.controls.state(), "prompt": "mine", "seed": "9", "device": "no such", "beside": False, "x": 1}
-    tell(page, kind="stored", form={"form": form, "own": None}, runs=[])
+    tell(page, kind="stored", form={"form": form, "own": None})
     assert (page.controls.prompt.value, page.controls.seed.text, page.controls.device.value) == ("mine", "9", "")
     assert page.controls.beside.value is False and page.session.form["form"]["prompt"] == "mine"
     other = Dashboard(engine=Engine())
     other.guide.follow("?stack=nano:4 > target&seed=3")
-    tell(other, kind="stored", form={"form": form}, runs=[])
+    tell(other, kind="stored", form={"form": form})
     assert (other.controls.stack.value, other.controls.seed.text) == ("nano:4 > target", "3")
     assert other.controls.prompt.value != "mine"
     other.controls.undo.click()
@@ -55,7 +56,7 @@ def test_a_stored_form_comes_back_unless_the_address_has_one(page):
 @pytest.mark.parametrize("form", [None, [], "x", {"form": 3}, {"form": {"prompt": 7, "stack": None, "seed": [1]}}])
 def test_a_broken_stored_form_changes_nothing(page, form):
     before = page.controls.state()
-    tell(page, kind="stored", form=form, runs="none")
+    tell(page, kind="stored", form=form)
     assert page.controls.state() == before and page.notice.message == ""
 
 
@@ -72,41 +73,46 @@ def test_choosing_a_recording_offers_to_restore_what_was_written(page):
     assert page.controls.undo.layout.display == "none"
 
 
-def test_runs_are_kept_and_can_be_chosen_again(page):
-    tell(page, kind="stored", form=None, runs=[])
+def test_the_run_decoded_here_is_kept_and_comes_back_after_a_reload(page):
+    tell(page, kind="stored", form=None)
     run(page, "one")
     run(page, "two")
-    kept = [(content["run"], buffers) for content, buffers in page.sent if content["kind"] == "keep"]
-    assert len(kept) == 2 and Trace.from_bytes(kept[0][1][0]).meta["prompt"] == "one"
-    menu = [value for _, value in page.controls.recording.options]
-    assert menu[:2] == [LIVE, f"{KEPT}{kept[0][0]['id']}"] and menu[2:] == NAMES
-    page.controls.recording.value = menu[1]
-    assert page.trace.meta["prompt"] == "one" and page.readout.origin["kind"] == "finished"
-    assert page.controls.prompt.value == "one"
+    files = [buffers[0] for content, buffers in page.sent if content["kind"] == "keep"]
+    assert [Trace.from_bytes(file).meta["prompt"] for file in files] == ["one", "two"]
+    assert [value for _, value in page.controls.recording.options] == [LIVE, *NAMES]
+    query = urlencode(page.guide.address.state)
+    assert "trace=here" in query
+    other = Dashboard(engine=Engine())
+    other.guide.follow(query)
+    assert other.controls.recording.value == NAMES[0] and other.notice.message == "", "it waits for the browser"
+    tell(other, kind="stored", form=form_of(page, seed="77"), buffers=[files[1]])
+    assert (other.trace.meta["prompt"], other.controls.recording.value) == ("two", LIVE)
+    assert other.readout.origin["kind"] == "finished" and other.controls.seed.text == "77"
+    other.controls.recording.value = NAMES[1]
+    other.controls.recording.value = LIVE
+    assert other.trace.meta["prompt"] == "two"
+
+
+@pytest.mark.parametrize("file", [[], [b"no trace"]])
+def test_a_run_that_is_not_stored_is_reported_and_its_form_filled(page, file):
+    page.guide.follow("?trace=here&prompt=asked&seed=4")
+    tell(page, kind="stored", form=form_of(page, prompt="mine"), buffers=file)
+    assert "no longer stored in this browser" in page.notice.message and page.controls.recording.value == NAMES[0]
+    assert (page.controls.prompt.value, page.controls.seed.text) == ("asked", "4")
+    page.controls.undo.click()
+    assert page.controls.prompt.value == "mine", "what the address replaced can be restored"
+
+
+def test_a_stored_run_is_offered_but_not_shown_where_the_address_names_another(page):
+    page.guide.follow(f"?trace={NAMES[1]}")
+    tell(page, kind="stored", form=None, buffers=[make_trace(prompt="stored").to_bytes()])
+    assert page.controls.recording.value == NAMES[1]
     page.controls.recording.value = LIVE
-    assert page.trace.meta["prompt"] == "two"
-
-
-def test_a_kept_run_is_read_from_the_browser_and_may_be_gone(page):
-    tell(page, kind="stored", form=None, runs=[{"id": "a", "label": "earlier"}, {"id": "b", "label": "gone"}, 7])
-    assert page.controls.recording.options[:2] == (("earlier", f"{KEPT}a"), ("gone", f"{KEPT}b"))
-    assert page.controls.recording.value == NAMES[0], "the list of runs changes nothing that is shown"
-    page.controls.recording.value = f"{KEPT}a"
-    assert page.sent[-1][0] == {"kind": "fetch", "id": "a"} and page.readout.origin["kind"] == "recording"
-    tell(page, kind="run", id="a", buffers=[make_trace(prompt="stored").to_bytes()])
-    assert page.trace.meta["prompt"] == "stored"
-    page.controls.recording.value = f"{KEPT}b"
-    tell(page, kind="gone", id="b")
-    assert page.notice.message == "the run is no longer stored in this browser"
-    tell(page, kind="run", id="b", buffers=[b"no trace"])
-    tell(page, kind="run", id="unknown", buffers=[make_trace(prompt="other").to_bytes()])
     assert page.trace.meta["prompt"] == "stored"
 
 
-def test_the_kernel_holds_few_runs(page):
-    for k in range(MOST_HELD + 2):
-        page.session.keep(make_trace(prompt=str(k)), str(k))
-    assert len(page.session._held) == MOST_HELD
+def form_of(page, **fields):
+    return {"form": {**page.controls.state(), **fields}, "own": None}
 
 
 def test_the_address_has_the_recording_the_tab_and_what_was_changed(page):
@@ -114,86 +120,29 @@ def test_the_address_has_the_recording_the_tab_and_what_was_changed(page):
     assert state() == {}, "as on a new page"
     page.controls.recording.value = NAMES[1]
     assert state() == {"trace": NAMES[1]}
-    page.tabs.strip.selected = page.tabs.strip.titles.index("Timeline")
+    page.tabs.strip.selected = page.tabs.strip.titles.index("Time")
     page.controls.seed.text = "8"
-    assert state() == {"trace": NAMES[1], "tab": "timeline", "seed": "8"}
+    assert state() == {"trace": NAMES[1], "tab": "time", "seed": "8"}
     page.controls.prompt.value = "x" * 5000
-    assert state() == {"trace": NAMES[1], "tab": "timeline"}, "a long prompt is stored in the browser alone"
+    assert state() == {"trace": NAMES[1], "tab": "time"}, "a long prompt is stored in the browser alone"
     run(page, "short")
-    assert state()["trace"] == f"{KEPT}{page.history.last_id}"
+    assert state() | {"trace": "here", "prompt": "short"} == state()
 
 
 def test_back_returns_to_what_an_address_names(page):
     page.controls.recording.value = NAMES[1]
-    page.guide.address._on_message(None, {"kind": "back", "query": "?tab=timeline&stack=nano:2 > target&seed=4"}, [])
-    assert page.controls.recording.value == NAMES[0] and page.tabs.shown.title == "Timeline"
+    page.guide.address._on_message(None, {"kind": "back", "query": "?tab=time&stack=nano:2 > target&seed=4"}, [])
+    assert page.controls.recording.value == NAMES[0] and page.tabs.shown.title == "Time"
     assert (page.controls.stack.value, page.controls.seed.text) == ("nano:2 > target", "4")
     page.guide.address._on_message(None, {"kind": "back", "query": ""}, [])
-    assert page.tabs.shown.title == "Round" and page.notice.message == ""
-
-
-def test_an_address_of_a_kept_run_waits_for_the_browser(page):
-    page.guide.follow(f"?trace={KEPT}a")
-    assert page.controls.recording.value == NAMES[0] and page.notice.message == ""
-    tell(page, kind="stored", form=None, runs=[{"id": "a", "label": "earlier"}])
-    assert page.controls.recording.value == f"{KEPT}a"
-    other = Dashboard(engine=Engine())
-    other.guide.follow(f"?trace={KEPT}z")
-    tell(other, kind="stored", form=None, runs=[])
-    assert "no longer stored in this browser" in other.notice.message
-
-
-EARLIER = [{"id": "a", "label": "earlier"}]
-
-
-def form_of(page, **fields):
-    return {"form": {**page.controls.state(), **fields}, "own": None}
-
-
-@pytest.mark.parametrize(
-    ("query", "stored", "expected"),
-    [
-        (f"?trace={KEPT}a", {"prompt": "mine", "seed": "7"}, ("mine", "7")),
-        (f"?trace={KEPT}a&prompt=asked", {"prompt": "mine", "seed": "7"}, ("asked", "3")),
-        (f"?trace={KEPT}a", None, ("stored", "3")),
-    ],
-)
-def test_a_form_stays_over_a_run_that_is_read_later(page, query, stored, expected):
-    page.guide.follow(query)
-    tell(page, kind="stored", form=stored and form_of(page, **stored), runs=EARLIER)
-    tell(page, kind="run", id="a", buffers=[make_trace(prompt="stored", sampling={"seed": 3}).to_bytes()])
-    assert page.trace.meta["prompt"] == "stored"
-    assert (page.controls.prompt.value, page.controls.seed.text) == expected
-    assert page.session.form["form"]["prompt"] == expected[0]
-    if stored and stored["prompt"] != expected[0]:
-        page.controls.undo.click()
-        assert page.controls.prompt.value == "mine", "what the address replaced can be restored"
-    else:
-        assert page.controls.undo.layout.display == "none", "there is nothing to restore"
-
-
-def test_what_is_written_while_a_run_is_read_stays(page):
-    page.guide.follow(f"?trace={KEPT}a&prompt=asked")
-    tell(page, kind="stored", form=None, runs=EARLIER)
-    page.controls.prompt.value = "written"
-    tell(page, kind="run", id="a", buffers=[make_trace(prompt="stored").to_bytes()])
-    assert page.controls.prompt.value == "written"
-
-
-def test_a_form_stays_over_no_other_run(page):
-    page.guide.follow(f"?trace={KEPT}a&prompt=asked")
-    tell(page, kind="stored", form=None, runs=EARLIER)
-    page.controls.recording.value = NAMES[1]
-    assert page.controls.prompt.value == page.trace.meta["prompt"]
-    tell(page, kind="run", id="a", buffers=[make_trace(prompt="stored").to_bytes()])
-    assert page.controls.prompt.value == page.trace.meta["prompt"] != "stored"
+    assert page.tabs.shown.title == "Watch" and page.notice.message == ""
 
 
 @pytest.mark.parametrize("first", ["query", "stored"])
 def test_the_stored_form_and_the_address_may_arrive_in_any_order(monkeypatch, first):
     monkeypatch.setenv("VOILA_PREHEAT", "True")
     page = Dashboard(engine=Engine())
-    stored = lambda: tell(page, kind="stored", form=form_of(page, prompt="mine"), runs=[])
+    stored = lambda: tell(page, kind="stored", form=form_of(page, prompt="mine"))
     asked = lambda: page.guide.address._on_message(None, {"kind": "query", "query": f"?trace={NAMES[1]}"}, [])
     for message in (stored, asked) if first == "stored" else (asked, stored):
         message()
@@ -202,8 +151,8 @@ def test_the_stored_form_and_the_address_may_arrive_in_any_order(monkeypatch, fi
 
 
 def test_a_return_is_answered_with_its_number(page):
-    page.guide.address._on_message(None, {"kind": "back", "query": "?tab=timeline", "number": 4}, [])
-    assert page.guide.address.returned == 4 and page.guide.address.state == {"tab": "timeline"}
+    page.guide.address._on_message(None, {"kind": "back", "query": "?tab=time", "number": 4}, [])
+    assert page.guide.address.returned == 4 and page.guide.address.state == {"tab": "time"}
 
 
 def test_parameters_of_a_form_are_read_as_they_are_written():

@@ -30,7 +30,7 @@ def site(tmp_path_factory):
 
 
 def test_it_is_small(site):
-    assert sum(file.stat().st_size for file in site.rglob("*") if file.is_file()) <= 10_000_000
+    assert sum(file.stat().st_size for file in site.rglob("*") if file.is_file()) <= 14_000_000
 
 
 def test_every_page_is_linked_once_and_every_link_leads_to_a_page(site):

@@ -11,9 +11,9 @@ import pytest
 from make_trace import META, PIECES, STEPS, make_trace
 
 from hsd_viz.trace import Trace
-from hsd_viz.views import TokenStream, payload
+from hsd_viz.views import TokenStream, run_data
 
-STATIC = Path(payload.__file__).parent / "static"
+STATIC = Path(run_data.__file__).parent / "static"
 
 
 @pytest.fixture
@@ -28,16 +28,16 @@ def stream():
 def test_shows_a_whole_trace_as_json():
     data = TokenStream(make_trace()).data
     assert json.loads(json.dumps(data)) == data
-    assert [row[1] for row in data["tokens"]] == ["<script>", "\\xe2\\x9c", "\n    "]
+    assert data["tokens"]["text"] == ["<script>", "\\xe2\\x9c", "\n    "]
     assert (data["prompt_ids"], data["prompt"]) == ([1, 2], "def f")
     assert data["levels"] == ["db", "nano", "target"]
-    assert len(data["drafts"]) == 3 and len(data["rounds"]) == 3
-    assert data["drafts"][2][8] == 0.123457  # six digits are enough to look at
+    assert len(data["drafts"]["node"]) == 3 and len(data["rounds"]["id"]) == 3
+    assert data["drafts"]["p"][2] == 0.123457  # six digits are enough to look at
 
 
 def test_a_live_run_is_numbered_and_ends_in_a_snapshot(stream):
     stream.begin(META, {1: "def", 2: " f"})
-    assert stream.live and stream.data["tokens"] == [] and stream.data["pieces"] == {"1": "def", "2": " f"}
+    assert stream.live and stream.data["tokens"]["text"] == [] and stream.data["pieces"] == {"1": "def", "2": " f"}
     stream.append(STEPS[0])
     stream.append([STEPS[1]])
     stream.append([])
@@ -48,7 +48,7 @@ def test_a_live_run_is_numbered_and_ends_in_a_snapshot(stream):
     ]
     stream.end()
     assert not stream.live
-    assert (stream.data["seq"], len(stream.data["tokens"])) == (2, 3)
+    assert (stream.data["seq"], len(stream.data["tokens"]["text"])) == (2, 3)
     assert stream.data["pieces"] == {str(k): v for k, v in PIECES.items()}
 
 
@@ -56,7 +56,7 @@ def test_a_page_that_missed_steps_gets_all_and_the_number_of_the_last(stream):
     stream.begin(META)
     stream.append(STEPS[0])
     stream._handle_custom_msg({"kind": "sync"}, [])
-    assert (stream.data["seq"], len(stream.data["tokens"])) == (1, 2)
+    assert (stream.data["seq"], len(stream.data["tokens"]["text"])) == (1, 2)
     stream._handle_custom_msg({"kind": "nonsense"}, [])
     stream._handle_custom_msg("nonsense", [])
     stream.append(STEPS[1])
@@ -79,7 +79,7 @@ def test_snapshots_and_steps_from_different_threads_never_disagree(stream):
     def ask():
         while not stop.is_set():
             stream._handle_custom_msg({"kind": "sync"}, [])
-            assert len(stream.data["rounds"]) == 2 * stream.data["seq"]
+            assert len(stream.data["rounds"]["id"]) == 2 * stream.data["seq"]
 
     asker = threading.Thread(target=ask)
     asker.start()
@@ -101,7 +101,7 @@ def test_scripts_put_text_on_the_page_as_text_and_fetch_nothing():
     # The name of a kind of element is no address.
     for path in STATIC.glob("*.js"):
         # The tour names the address of the dashboard on this machine, as a link.
-        source = path.read_text().replace('"http://www.w3.org/2000/svg"', "").replace("http://127.0.0.1:8866", "")
+        source = path.read_text().replace("http://www.w3.org/2000/svg", "").replace("http://127.0.0.1:8866", "")
         # lit-html makes its templates so, from the literals of the sources.
         source = re.sub(r"\.innerHTML=\w+,", "", source, count=1)
         for forbidden in (

@@ -12,11 +12,12 @@ from make_trace import make_trace
 from hsd_viz.engine.replay import SIDE_BY_SIDE, bundled, load_bundled
 from hsd_viz.stack import parse
 from hsd_viz.trace import Trace
-from hsd_viz.views import payload, presets
+from hsd_viz.views import presets, run_data
 from hsd_viz.views.versus import OPENING, SIDES, Versus, side, words
 from hsd_viz.views.versus_data import agreement, first_difference, machine_note, must_agree, refusal, run_of
-from hsd_viz.views.versus_draws import LONGEST, STRETCHES, draws
+from hsd_viz.views.versus_draws import LONGEST, STRETCHES, draws, rounds_by_tokens
 from hsd_viz.views.versus_table import doubt, table
+from tests.changes import change_row
 
 GROUPS = sorted(p.name for p in SIDE_BY_SIDE.iterdir())
 
@@ -30,7 +31,7 @@ def otherwise(trace: Trace, at: int | None = None, **meta) -> Trace:
     copy = Trace.from_dict(json.loads(json.dumps(trace.to_dict())))
     copy.meta |= meta
     if at is not None:
-        copy.token_rows[at] = copy.token_rows[at]._replace(token_id=0, text="\n else")
+        change_row(copy, "tokens", at, token_id=0, text="\n else")
     return copy
 
 
@@ -120,14 +121,14 @@ def test_a_greedy_text_that_differs_is_called_a_defect_unless_something_explains
     assert "↵␣else" in said(plain, broken)
     assert "differ in dtype" in said(plain, otherwise(broken, dtype="bfloat16"))
     tied = otherwise(plain)
-    tied.token_rows[3] = tied.token_rows[3]._replace(top=((7, 0.40000), (8, 0.39999)))
+    change_row(tied, "tokens", 3, top=((7, 0.40000), (8, 0.39999)))
     assert "near-tie" in said(tied, broken) and "bug" not in said(tied, broken)
 
 
 def test_a_text_cut_short_agrees_as_far_as_it_goes_and_one_that_ended_does_not():
     plain, databases = recorded("greedy", "plain", "databases")
     short = otherwise(databases, stop_reason="cancelled")
-    del short.token_rows[40:]
+    short.token_rows = short.token_rows[:40]
     assert first_difference(plain, short) is None
     assert "over the common length (40 tokens)" in agreement([plain, short])[0]["words"]
     ended = otherwise(short, stop_reason="eos")
@@ -152,7 +153,7 @@ def test_a_run_on_the_page_has_the_counts_and_times_of_its_trace(group, name):
     assert json.loads(json.dumps(run)) == run
     assert run["tokens_per_second"] == pytest.approx(trace.metrics()["tokens_per_second"], rel=1e-5)
     shown = {name: value for name, value in run["run"].items() if name not in ("run", "seq")}
-    assert shown == payload.snapshot(trace), "the race counts in the browser (js/versus/versus.test.ts)"
+    assert shown == run_data.snapshot(trace), "the race counts in the browser (js/versus/versus.test.ts)"
 
 
 # --- figures
@@ -257,9 +258,7 @@ def test_texts_are_compared_as_draws_only_where_they_rightly_differ():
     )
     p = charts(traces)["Token probability"]
     for run, trace in zip(p["runs"], traces, strict=True):
-        assert run["bars"][9][0] == pytest.approx(
-            sum(t.p >= 0.9 for t in trace.token_rows) / len(trace.token_rows), abs=1e-5
-        )
+        assert run["bars"][9][0] == pytest.approx(sum(t.p >= 0.9 for t in trace.token_rows) / len(trace), abs=1e-5)
     surprise = charts(traces)["Surprisal along the text"]
     assert surprise["runs"][0]["bars"][1][0] == pytest.approx(
         sum(-math.log(t.p) for t in traces[0].token_rows[16:32]) / 16, rel=1e-4
@@ -278,18 +277,18 @@ def test_texts_are_compared_as_draws_only_where_they_rightly_differ():
         row["definition"].endswith(".") for row in found["rows"]
     )
     for trace in traces:
-        trace.token_rows[:] = [t._replace(p=None, entropy=None) for t in trace.token_rows]
+        trace.token_rows = [t._replace(p=None, entropy=None) for t in trace.token_rows]
     assert len(draws(traces)["charts"]) == 3 and draws(traces)["rows"] == []
 
 
 def test_a_long_text_has_few_stretches_and_one_token_has_no_error():
     traces = recorded("sampled", "plain", "hierarchy")
     for trace in traces:
-        trace.token_rows[:] = [t._replace(index=i) for i, t in enumerate(list(trace.token_rows) * 32)]
+        trace.token_rows = [t._replace(index=i) for i, t in enumerate(list(trace.token_rows) * 32)]
     assert len(charts(traces)["Surprisal along the text"]["classes"]) == 16
     for k, trace in enumerate(traces):
-        trace.token_rows[1:] = []
-        trace.token_rows[0] = trace.token_rows[0]._replace(token_id=k)
+        trace.token_rows = trace.token_rows[:1]
+        change_row(trace, "tokens", 0, token_id=k)
     (likely, _) = draws(traces)["rows"]
     assert all("±" not in cell["value"] + cell["difference"] for cell in likely["cells"])
 
@@ -352,7 +351,11 @@ def test_shown_again_nothing_is_pinned(tmp_path):
     assert widget.choices == []
     widget.pinned = 5
     widget.show([make_trace(), make_trace()])
-    assert widget.pinned == -1 and widget.data["caution"] == "" and len(widget.data["runs"][0]["run"]["tokens"]) == 3
+    assert (
+        widget.pinned == -1
+        and widget.data["caution"] == ""
+        and len(widget.data["runs"][0]["run"]["tokens"]["text"]) == 3
+    )
 
 
 def test_presets_are_stacks_that_the_presets_know():
@@ -374,3 +377,11 @@ def test_a_speed_up_that_cannot_be_is_doubted_at_the_figures():
     assert said.startswith("A has ") and "the plain run was disturbed" in said
     assert doubt([drafted]) == doubt([drafted, drafted]) == "", "there is no plain run to be held against"
     assert Versus([drafted, slow]).data["doubt"] == said
+
+
+def test_rounds_by_tokens_have_the_mean_acceptance_length():
+    for trace in recorded("greedy", "plain", "databases"):
+        counts, figures = rounds_by_tokens(trace), trace.metrics()
+        assert sum(counts.values()) == figures["rounds"]
+        if max(counts) < LONGEST:
+            assert sum(k * n for k, n in counts.items()) == figures["tokens"]

@@ -7,37 +7,10 @@ import pytest
 from hsd_viz import views
 from hsd_viz.engine.replay import bundled, load_bundled
 from hsd_viz.figures.latency_sources import measured, of_run, recorded
-from hsd_viz.latency.hardware import step_ms
-from hsd_viz.latency.mixture import MixedLaw
+from hsd_viz.latency.law import Law
 from hsd_viz.trace import Trace
 from hsd_viz.views.run_verdict import speedup
 from hsd_viz.views.section_hierarchy import RECORDED, RUN, HierarchySection
-
-
-def test_a_graphics_card_sets_costs_in_time_and_says_that_nothing_was_measured():
-    for basis in (None, views.recorded()):
-        view = views.OneDraftWhatIf(basis)
-        view._start.value = "H100 SXM"
-        assert (view.value("cost"), view.value("slope")) == (0.125, 0.0)
-        # 8 billion parameters of 2 bytes at 3.35 TB/s.
-        plain, own = 16 / 3.35, (1 - 0.5**5) / (1 - 0.5) / 1.5
-        assert "Estimated from published bandwidth, not measured: H100 SXM with 3.35 TB/s" in view.spec["source"]
-        view._sliders["acceptance"].value = 0.5
-        assert view._start.value == "H100 SXM", "acceptance is not of the card"
-        assert (
-            f"In time: {plain / own:.2f} ms per token, plain decoding {plain:.2f} ms." in view.spec["verdict"]["text"]
-        )
-        view._sliders["cost"].value = 0.3
-        assert view._start.value == "" and "In time" not in view.spec["verdict"]["text"]
-    view = views.SecondDraftWhatIf()
-    view._start.value = "RTX 4090"
-    assert (view.value("cost"), view.value("second_cost"), view.value("slope")) == (0.375, 0.125, 0.0)
-    assert "8B 15.84 ms, 3B 5.94 ms, 1B 1.98 ms" in view.spec["source"]
-
-
-def test_an_unknown_card_is_one_line():
-    with pytest.raises(ValueError, match="no bandwidth is known for 'TPU': use H200, H100 SXM"):
-        step_ms(8, "TPU")
 
 
 class Page:
@@ -103,9 +76,9 @@ def test_the_plain_run_sets_the_cost_of_one_token():
     basis = of_run(trace)
     plain = 1e3 / trace.meta["plain"]["tokens_per_second"]
     assert basis.measured["target"].ms_per_token == plain
-    assert MixedLaw(basis.mixture).predict("target").ms_per_token == pytest.approx(plain)
+    assert Law(basis.calibration).predict("target").ms_per_token == pytest.approx(plain)
     del trace.meta["plain"]
-    alone = MixedLaw(of_run(trace).mixture).predict("target").ms_per_token
+    alone = Law(of_run(trace).calibration).predict("target").ms_per_token
     assert alone > 1.2 * plain, "a run that drafts has no forward pass of one token"
 
 

@@ -4,13 +4,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
 from hsd_viz.drafting.index.corpus import Corpus, CorpusWriter
-from hsd_viz.drafting.index.count import PART_TOKENS, CountSettings, ExternalCount, Pruning
-from hsd_viz.drafting.index.format import Table, marks
-from hsd_viz.drafting.index.select import Header, beside, write_chosen, write_index
+from hsd_viz.drafting.index.count import PART_TOKENS, CountSettings, KeyCount, Pruning, select_keys
+from hsd_viz.drafting.index.format import Header, Table, marks, write_index
 from hsd_viz.words import check_range
 
 #: Longest keys of the shipped databases, and of any database, in tokens.
@@ -50,7 +50,7 @@ def build_database(
     part_tokens: int = PART_TOKENS,
     progress: Progress | None = None,
 ) -> None:
-    """Count documents of any number and length into a database file at ``path``, in bounded memory.
+    """Count documents of any number and length into a database file at ``path``.
 
     ``kind`` is ``statistics`` (a corpus; at most 6 MB unless ``pruning`` specifies it) or ``model`` (a model's own
     outputs, where a continuation counts once per output; at most 2 MB). Memory and disk space: see
@@ -62,16 +62,19 @@ def build_database(
         raise ValueError(f"unknown database '{kind}': expected {' or '.join(PRUNING)}")
     check_range("the longest key", longest, 1, MOST_LONGEST)
     pruning = pruning or PRUNING[kind]
-    with beside(path) as folder:
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
         corpus, facts = _write_corpus(documents, folder, vocabulary_size)
         settings = CountSettings(vocabulary_size, longest, pruning, per_document=kind == "model")
-        candidates = ExternalCount(corpus, folder, settings, part_tokens=part_tokens, progress=progress).run()
+        levels = KeyCount(corpus, folder, settings, part_tokens=part_tokens, progress=progress).levels()
+        table = select_keys(levels, pruning.max_bytes, vocabulary_size)
         if progress:
             progress("writing the file", 1.0)
         unit = "outputs" if kind == "model" else "documents"
         facts = {unit: len(corpus.ends), "tokens": len(corpus.tokens), **facts, **(meta or {})}
         header = Header(kind, vocabulary_size, vocabulary_hash, facts)
-        write_chosen(candidates, path, header, max_bytes=pruning.max_bytes)
+        write_index(path, table, header)
 
 
 def _write_corpus(documents: Documents, folder: str, vocabulary_size: int) -> tuple[Corpus, Mapping]:

@@ -1,10 +1,9 @@
-"""Exact counts of what follows each key in a corpus larger than memory: part by part, with the results on disk.
+"""Exact counts of what follows each key in a corpus, one key length after the other.
 
-A part contains all places whose keys end in the same few tokens, so each key is in one part. If a single key has more
-places than a part may have (a line end, for example), that key is counted in one pass over its places, which are then
-divided by the token before it. Memory, regardless of the corpus: about 280 bytes for each of ``part_tokens`` places,
-100 bytes per token id and 40 bytes per document. Temporary disk space: 10 to 12 bytes per token and about 40 bytes per
-counted key.
+A key of n tokens is represented by the number of its suffix of n - 1 tokens and its first token: exact, without
+hashes. For each place of the corpus a file holds the number of the key that ends there, so that the corpus may be
+larger than memory. Limits: about 100 bytes of memory per key that occurs ``least`` times and 50 bytes per
+``part_tokens`` places, 8 bytes of temporary disk space per token. A corpus of more places is read once per part.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,17 +13,16 @@ from pathlib import Path
 import numpy as np
 
 from hsd_viz.drafting.index.corpus import Corpus
-from hsd_viz.drafting.index.format import MOST_CONTINUATIONS, marks
-from hsd_viz.drafting.index.select import Candidates, Level
+from hsd_viz.drafting.index.format import KEY_BYTES, MOST_CONTINUATIONS, Table, marks
 from hsd_viz.words import check_range
 
-#: Most places processed together in a pass over all of them.
+#: Places processed together.
 CHUNK = 2**20
 #: Places counted together.
-PART_TOKENS = 1_000_000
+PART_TOKENS = 2**25
 
-#: Returns an iterator over the places (int64, ascending) of a corpus or a part of it, in pieces.
-Chunks = Callable[[], Iterator[np.ndarray]]
+#: Distinct values (int64, ascending) and how often each occurs.
+Tally = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +53,27 @@ class CountSettings:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """Keys of ``length`` tokens that are counted, by number. ``pairs`` (key number * vocabulary size + following token,
-    ascending), their ``counts``, and ``totals`` by key: int64.
+    """The keys of one length, by number. ``pairs`` (key number * vocabulary size + following token, ascending), their
+    ``counts``, and ``totals`` by key: int64.
     """
 
-    length: int
     pairs: np.ndarray
     counts: np.ndarray
     totals: np.ndarray
 
 
-class ExternalCount:
-    """Counts what follows each key in ``corpus``, with temporary files in ``folder``."""
+@dataclass(frozen=True, slots=True)
+class Level(Table):
+    """The keys of one length. ``parents`` are the numbers of their suffixes, ``gains`` the correct first continuations
+    that they add to those of their suffixes: float64 [keys].
+    """
+
+    parents: np.ndarray
+    gains: np.ndarray
+
+
+class KeyCount:
+    """Counts what follows each key in ``corpus``, with a temporary file in ``folder``."""
 
     def __init__(
         self,
@@ -78,208 +85,150 @@ class ExternalCount:
         progress: Callable[[str, float], None] | None = None,
     ) -> None:
         check_range("the number of tokens of a part", part_tokens, 1)
-        self.candidates = Candidates(folder)
-        self._tokens, self._ends = corpus.tokens, corpus.ends
-        self._begins = np.concatenate(([0], corpus.ends[:-1])) if len(corpus.ends) else corpus.ends
-        self._folder, self._settings, self._part_tokens = Path(folder), settings, part_tokens
-        self._size = settings.vocabulary_size
-        self._progress, self._done = progress, 0
-        # Places processed together: as few as a part has, but enough to be fast.
-        self._chunk = min(CHUNK, max(part_tokens, 4096))
+        self._tokens, self._ends, self._settings = corpus.tokens, corpus.ends, settings
+        self._begins = np.concatenate(([0], corpus.ends[:-1]))
+        self._wide = np.int64(settings.vocabulary_size)
+        self._part_tokens, self._progress = part_tokens, progress or (lambda what, share: None)
+        # By place, the number of the key that ends there, -1 without a key or without a token after it.
+        self._numbers = np.memmap(Path(folder) / "numbers", np.int64, "w+", shape=self._tokens.shape)
+        self._numbers[corpus.ends - 1] = -1
 
-    def run(self) -> Candidates:
-        """Count the corpus."""
-        if len(self._tokens):
-            self._visit(self._everywhere, None)
-        return self.candidates
+    def levels(self) -> list[Level]:
+        """Return the keys of each length, the shortest first."""
+        found: list[Level] = []
+        shorter: Counted | None = None
+        for length in range(1, self._settings.longest + 1):
+            self._lengthen(length)
+            keys, seen = self._tally(length - 1.0, lambda part: (part.numbers[part.places], None))
+            keys = keys[seen >= self._settings.pruning.least]
+            ends_at = self._number(keys)
+            pairs, counts = self._tally(length - 0.5, self._pairs)
+            totals = np.bincount(pairs // self._wide, counts, minlength=len(keys)).astype(np.int64)
+            # Once per document, a key may count less often than it occurs.
+            keep = totals >= self._settings.pruning.least
+            if not keep.any():
+                break
+            if not keep.all():
+                keys, ends_at, pairs, counts, totals = self._drop(keep, keys, ends_at, pairs, counts, totals)
+            counted = Counted(pairs, counts, totals)
+            found.append(self._level(length, keys // self._wide, ends_at, counted, shorter))
+            shorter = counted
+        self._progress("counting", 1.0)
+        # A key gains at least what its extensions gain, because a look-up passes through it.
+        for level, longer in zip(found[-2::-1], found[:0:-1], strict=True):
+            np.maximum.at(level.gains, longer.parents, longer.gains)
+        return found
 
-    def _everywhere(self) -> Iterator[np.ndarray]:
-        """Yield the places of the corpus that have a token after them in their document."""
-        for start in range(0, len(self._tokens), self._chunk):
-            places = np.arange(start, min(start + self._chunk, len(self._tokens)))
-            yield places[self._ends[self._document(places)] > places + 1]
-
-    def _document(self, places: np.ndarray) -> np.ndarray:
-        return np.searchsorted(self._ends, places, side="right")
-
-    def _visit(self, chunks: Chunks, suffix: Counted | None) -> float:
-        """Count every extension of ``suffix`` at these places; return the highest gain of those one token longer."""
-        depth = suffix.length if suffix else 0
-        best = -np.inf
-        if depth == self._settings.longest:
-            return best
-        for places in self._parts(chunks, depth):
-            if len(places) > self._part_tokens:
-                best = max(best, self._count_one(places, suffix))
-                continue
-            levels = count_part(self._tokens, self._ends, np.array(places), self._settings, suffix)
-            if levels:
-                best = max(best, float(levels[0].gains.max()))
-                self.candidates.add(levels)
-            self._report(len(places))
-        return best
-
-    def _report(self, places: int) -> None:
-        self._done += places
-        if self._progress:
-            self._progress("counting", min(1.0, self._done / max(1, len(self._tokens) - len(self._ends))))
-
-    def _parts(self, chunks: Chunks, depth: int) -> Iterator[np.ndarray]:
-        """Divide places by the token ``depth`` before each into parts of up to ``part_tokens`` or of one token."""
-
-        def with_older() -> Iterator[tuple[np.ndarray, np.ndarray]]:
-            for places in chunks():
-                inside = places[places - depth >= self._begins[self._document(places)]] if depth else places
-                yield inside, self._tokens[inside - depth]
-
-        frequencies = np.zeros(self._size, dtype=np.int64)
-        for _, older in with_older():
-            frequencies += np.bincount(older, minlength=self._size)
-        part_of, sizes = divide(frequencies, self._part_tokens)
-        if not len(sizes):
-            return
-        ends = np.cumsum(sizes)
-        cursors = ends - sizes
-        path = self._folder / f"places{depth}"
-        path.unlink(missing_ok=True)
-        divided = np.memmap(path, dtype=np.int64, mode="w+", shape=int(ends[-1]))
-        for places, older in with_older():
-            which = part_of[older]
-            order = np.argsort(which, kind="stable")
-            bounds = np.searchsorted(which[order], np.arange(len(sizes) + 1))
-            for part in np.flatnonzero(np.diff(bounds)):
-                number = bounds[part + 1] - bounds[part]
-                divided[cursors[part] : cursors[part] + number] = places[order[bounds[part] : bounds[part + 1]]]
-                cursors[part] += number
-        for size, end in zip(sizes, ends, strict=True):
-            yield divided[end - size : end]
-        del divided
-        path.unlink()
-
-    def _count_one(self, places: np.ndarray, suffix: Counted | None) -> float:
-        """Count the one key that ends at all of these places in one pass, then its extensions; return its gain."""
-        length = suffix.length + 1 if suffix else 1
-
-        def chunks() -> Iterator[np.ndarray]:
-            for start in range(0, len(places), self._chunk):
-                yield np.array(places[start : start + self._chunk])
-
-        counts = np.zeros(self._size, dtype=np.int64)
-        # The last document in which each token was a follower.
-        seen = np.full(self._size, -1, dtype=np.int64)
-        for piece in chunks():
-            after = self._tokens[piece + 1].astype(np.int64)
+    def _parts(self) -> Iterator["_Part"]:
+        """Yield the corpus in pieces; of counts per document, pieces of whole documents."""
+        start = 0
+        while start < len(self._tokens):
+            stop = min(start + min(CHUNK, self._part_tokens), len(self._tokens))
             if self._settings.per_document:
-                document = self._document(piece)
-                pairs = np.unique(document * np.int64(self._size) + after)
-                document, after = pairs // self._size, pairs % self._size
-                new = seen[after] != document
-                seen[after] = document  # ascending: the last one stays
-                after = after[new]
-            counts += np.bincount(after, minlength=self._size)
-        followers = np.flatnonzero(counts)
-        known = Counted(length, followers, counts[followers], np.array([counts.sum()]))
-        if known.totals[0] < self._settings.pruning.least:
-            self._report(len(places))
-            return -np.inf
-        if length == self._settings.longest:
-            self._report(len(places))
-        key, only = self._tokens[int(places[0]) + np.arange(1 - length, 1)], np.zeros(1, dtype=np.int64)
-        level = _level(marks(key[None, :]), known, only == 0, only, suffix, self._settings)
-        level.gains[0] = max(level.gains[0], self._visit(chunks, known))
-        self.candidates.add([level])
-        return float(level.gains[0])
+                stop = int(self._ends[np.searchsorted(self._ends, stop)])
+            numbers = np.asarray(self._numbers[start:stop])
+            yield _Part(start, numbers, np.flatnonzero(numbers >= 0))
+            start = stop
+
+    def _lengthen(self, length: int) -> None:
+        """Add the token before it to the key at each place; no key begins before its document."""
+        live = 0
+        for part in self._parts():
+            places = part.start + part.places
+            document = np.searchsorted(self._ends, places, side="right")
+            inside = places - (length - 1) >= self._begins[document]
+            part.numbers[part.places[~inside]] = -1
+            places, at = places[inside], part.places[inside]
+            part.numbers[at] = part.numbers[at] * self._wide + self._tokens[places - (length - 1)]
+            live += len(at)
+        self._passes = max(1, -(-live // self._part_tokens))
+
+    def _tally(self, done: float, values_of: Callable[["_Part"], tuple[np.ndarray, np.ndarray | None]]) -> Tally:
+        """Count the values of all parts, those of one remainder at a time, which bounds the memory of a pass."""
+        found = []
+        for remainder in range(self._passes):
+            pieces: list[Tally] = []
+            for part in self._parts():
+                share = (remainder + part.start / len(self._tokens)) / self._passes
+                self._progress("counting", (done + share / 2) / self._settings.longest)
+                values, counts = values_of(part)
+                if self._passes > 1:
+                    mine = values % self._passes == remainder
+                    values, counts = values[mine], None if counts is None else counts[mine]
+                pieces.append(_joined([(values, counts)]))
+                if sum(len(piece[0]) for piece in pieces) > 2 * self._part_tokens:
+                    pieces = [_joined(pieces)]
+            found.append(_joined(pieces))
+        values, counts = (np.concatenate(column) for column in zip(*found, strict=True))
+        order = np.argsort(values)
+        return values[order], counts[order]
+
+    def _pairs(self, part: "_Part") -> tuple[np.ndarray, np.ndarray | None]:
+        """Return key number * vocabulary size + following token by place, or their counts of documents."""
+        places = part.start + part.places
+        pairs = part.numbers[part.places] * self._wide + self._tokens[places + 1]
+        if not self._settings.per_document:
+            return pairs, None
+        distinct, which = np.unique(pairs, return_inverse=True)
+        document = np.searchsorted(self._ends, places, side="right")
+        once = np.unique(which * np.int64(len(self._ends)) + document) // len(self._ends)
+        return distinct, np.bincount(once, minlength=len(distinct))
+
+    def _number(self, keys: np.ndarray) -> np.ndarray:
+        """Replace each key in the file by its place in ``keys``; return a place of the corpus where each ends."""
+        ends_at = np.zeros(len(keys), dtype=np.int64)
+        for part in self._parts():
+            own = part.numbers[part.places]
+            at = np.searchsorted(keys, own)
+            hit = np.append(keys, -1)[at] == own
+            ends_at[at[hit]] = part.start + part.places[hit]
+            part.numbers[part.places] = np.where(hit, at, -1)
+        return ends_at
+
+    def _drop(self, keep: np.ndarray, keys, ends_at, pairs, counts, totals) -> tuple[np.ndarray, ...]:
+        """Leave out the keys that are not to ``keep``, in the file, too."""
+        renumbered = np.where(keep, np.cumsum(keep) - 1, -1)
+        for part in self._parts():
+            part.numbers[part.places] = renumbered[part.numbers[part.places]]
+        kept = keep[pairs // self._wide]
+        pairs = renumbered[pairs[kept] // self._wide] * self._wide + pairs[kept] % self._wide
+        return keys[keep], ends_at[keep], pairs, counts[kept], totals[keep]
+
+    def _level(
+        self, length: int, parents: np.ndarray, ends_at: np.ndarray, counted: Counted, shorter: Counted | None
+    ) -> Level:
+        owners, follower, counts = counted.pairs // self._wide, counted.pairs % self._wide, counted.counts
+        stored, best = select_continuations(owners, follower, counts, counted.totals, self._settings.pruning)
+        gains = counts[best].astype(float)
+        if shorter is not None:
+            # Expected hits added: how much more probable the first continuation is than by the shorter key.
+            at = np.searchsorted(shorter.pairs, parents * self._wide + follower[best])
+            gains -= counted.totals * (shorter.counts[at] / shorter.totals[parents])
+        hashes = [
+            marks(self._tokens[ends_at[k : k + CHUNK, None] + np.arange(1 - length, 1)])
+            for k in range(0, len(ends_at), CHUNK)
+        ]
+        firsts = np.concatenate(([0], np.cumsum(np.bincount(owners[stored], minlength=len(parents)))))
+        lengths = np.full(len(parents), length)
+        columns = (np.concatenate(hashes), lengths, counted.totals, firsts, follower[stored], counts[stored])
+        return Level(*columns, parents, gains)
 
 
-def divide(frequencies: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
-    """Group consecutive tokens into parts of at most ``most`` places; a token with more places is a part by itself.
-    Returns ``part_of`` int64 [tokens] and ``sizes`` int64 [parts].
-    """
-    part_of = np.zeros(len(frequencies), dtype=np.int64)
-    sizes: list[int] = []
-    for token in np.flatnonzero(frequencies):
-        number = int(frequencies[token])
-        if sizes and sizes[-1] + number <= most:
-            sizes[-1] += number
-        else:
-            sizes.append(number)
-        part_of[token] = len(sizes) - 1
-    return part_of, np.array(sizes, dtype=np.int64)
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Places of the corpus from ``start``: their key ``numbers``, a view of the file, and ``places`` with a key."""
+
+    start: int
+    numbers: np.ndarray
+    places: np.ndarray
 
 
-def count_part(
-    tokens: np.ndarray, ends: np.ndarray, places: np.ndarray, settings: CountSettings, suffix: Counted | None = None
-) -> list[Level]:
-    """Return the levels of all keys that end at ``places`` (int64) of the corpus ``tokens``.
-
-    ``ends`` int64 [documents] are the ends of the documents, which keys do not cross. ``suffix`` is a key that ends at
-    all these places and is already counted: the first level is the next longer one. A key is represented by the number
-    of its suffix and one more token: exact, without hashes.
-    """
-    wide = np.int64(settings.vocabulary_size)
-    document = np.searchsorted(ends, places, side="right")
-    begin = np.concatenate(([0], ends))[document]
-    keys = np.zeros(len(places), dtype=np.int64)
-    levels: list[Level] = []
-    parents_of: list[np.ndarray] = []
-    shorter = suffix
-    for n in range(suffix.length + 1 if suffix else 1, settings.longest + 1):
-        inside = places - (n - 1) >= begin
-        places, document, begin, keys = (a[inside] for a in (places, document, begin, keys))
-        older = tokens[places - (n - 1)].astype(np.int64)
-        grown, first, number = np.unique(keys * wide + older, return_index=True, return_inverse=True)
-        after = tokens[places + 1].astype(np.int64)
-        pairs, counts = _count_pairs(number * wide + after, document if settings.per_document else None)
-        totals = np.bincount(pairs // wide, counts, minlength=len(grown)).astype(np.int64)
-        keep = totals >= settings.pruning.least
-        if not keep.any():
-            break
-        parents, ends_at = grown // wide, places[first[keep]]
-        hashes = marks(tokens[ends_at[:, None] + np.arange(1 - n, 1)])
-        levels.append(_level(hashes, Counted(n, pairs, counts, totals), keep, parents, shorter, settings))
-        parents_of.append(parents[keep])
-        renumber, kept = np.cumsum(keep) - 1, keep[pairs // wide]
-        pairs = renumber[pairs[kept] // wide] * wide + pairs[kept] % wide
-        shorter = Counted(n, pairs, counts[kept], totals[keep])
-        on = keep[number]
-        places, document, begin, keys = places[on], document[on], begin[on], renumber[number[on]]
-    # A key gains at least what its extensions gain, because a look-up passes through it.
-    for k in range(len(levels) - 1, 0, -1):
-        np.maximum.at(levels[k - 1].gains, parents_of[k], levels[k].gains)
-    return levels
-
-
-def _level(
-    hashes: np.ndarray,
-    found: Counted,
-    keep: np.ndarray,
-    parents: np.ndarray,
-    shorter: Counted | None,
-    settings: CountSettings,
-) -> Level:
-    """Return the level of the keys ``found`` where ``keep``; ``parents`` are their suffixes among ``shorter``."""
-    wide = np.int64(settings.vocabulary_size)
-    owners, follower, counts, totals = found.pairs // wide, found.pairs % wide, found.counts, found.totals
-    stored, best = select_continuations(owners, follower, counts, totals, settings.pruning)
-    stored = stored[keep[owners[stored]]]
-    gains = counts[best].astype(float)
-    if shorter is not None:
-        # Expected hits added: how much more probable the first continuation is than by the shorter key.
-        at = np.searchsorted(shorter.pairs, parents * wide + follower[best])
-        gains -= totals * (shorter.counts[at] / shorter.totals[parents])
-    numbers = np.bincount(owners[stored], minlength=len(keep))[keep]
-    firsts = np.concatenate(([0], np.cumsum(numbers)))
-    lengths = np.full(len(numbers), found.length)
-    return Level(hashes, lengths, totals[keep], firsts, follower[stored], counts[stored], gains[keep])
-
-
-def _count_pairs(pairs: np.ndarray, document: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct ``pairs`` (int64 [places]) and their counts, once per ``document`` if given."""
-    distinct, which = np.unique(pairs, return_inverse=True)
-    if document is not None:
-        documents = np.int64(document.max(initial=0) + 1)
-        which = np.unique(which * documents + document) // documents
-    return distinct, np.bincount(which, minlength=len(distinct))
+def _joined(tallies: list[tuple[np.ndarray, np.ndarray | None]]) -> Tally:
+    """Return the sum of tallies; without counts, each value counts once."""
+    values = np.concatenate([values for values, _ in tallies])
+    counts = [np.ones(len(values), np.int64) if counts is None else counts for values, counts in tallies]
+    distinct, which = np.unique(values, return_inverse=True)
+    return distinct, np.bincount(which, np.concatenate(counts), minlength=len(distinct)).astype(np.int64)
 
 
 def select_continuations(
@@ -293,3 +242,25 @@ def select_continuations(
     rank = np.arange(len(order)) - np.searchsorted(owners, np.arange(len(totals)))[owners[order]]
     enough = (counts >= pruning.least_continuation) & (counts >= pruning.least_share * totals[owners])
     return order[((rank == 0) | enough[order]) & (rank < min(pruning.most, MOST_CONTINUATIONS))], order[rank == 0]
+
+
+def select_keys(levels: list[Level], max_bytes: int, vocabulary_size: int) -> Table:
+    """Return the keys with the highest gains that fit into ``max_bytes``; those without a gain are left out. Among
+    equals shorter keys come first.
+    """
+    if not levels:
+        none = np.zeros(0, dtype=np.int64)
+        return Table(none.astype(np.uint32), none, none, np.zeros(1, dtype=np.int64), none, none)
+    names = ("gains", "lengths", "marks", "totals", "tokens", "counts")
+    gains, lengths, hashes, totals, tokens, counts = (
+        np.concatenate([getattr(level, name) for level in levels]) for name in names
+    )
+    numbers = np.concatenate([np.diff(level.firsts) for level in levels])
+    sizes = KEY_BYTES + (4 if vocabulary_size > 2**16 else 2) * (1 + 2 * numbers)
+    order = np.lexsort((lengths, -gains))
+    fits = order[np.cumsum(sizes[order]) <= max_bytes]
+    keep = np.zeros(len(gains), dtype=bool)
+    keep[fits] = gains[fits] > 0
+    stored = np.repeat(keep, numbers)
+    firsts = np.concatenate(([0], np.cumsum(numbers[keep])))
+    return Table(hashes[keep], lengths[keep], totals[keep], firsts, tokens[stored], counts[stored])

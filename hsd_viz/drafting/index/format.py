@@ -16,6 +16,7 @@ nothing and returns no token outside the vocabulary; at worst it proposes a toke
 databases inspect --verify`` checks any file completely.
 """
 
+import functools
 import json
 import mmap
 import os
@@ -23,9 +24,10 @@ import struct
 import sys
 import zlib
 from codecs import utf_32_le_encode
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -89,8 +91,8 @@ class Table:
     counts: np.ndarray
 
 
-def pack_rows(table: Table, order: np.ndarray, wide: bool, first: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Return the arrays ``places`` and ``values`` for the rows of ``table`` in ``order``, from value ``first``."""
+def _packed(table: Table, order: np.ndarray, wide: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return the arrays ``places`` and ``values`` for the rows of ``table`` in ``order``."""
     numbers = np.diff(table.firsts)[order]
     offsets = np.concatenate(([0], np.cumsum(1 + 2 * numbers)))
     values = np.zeros(offsets[-1], dtype="<u4" if wide else "<u2")
@@ -101,34 +103,54 @@ def pack_rows(table: Table, order: np.ndarray, wide: bool, first: int = 0) -> tu
     source = np.repeat(table.firsts[:-1][order], numbers) + rank
     values[offsets[row] + 1 + 2 * rank] = table.tokens[source]
     values[offsets[row] + 2 + 2 * rank] = pack_counts(table.counts[source], wide)
-    return ((first + offsets[:-1]) * 8 + numbers).astype("<u4"), values
+    return (offsets[:-1] * 8 + numbers).astype("<u4"), values
 
 
-def bucket_bits(keys: int) -> int:
-    """Return how many upper bits of a mark select its bucket in a file of ``keys`` keys."""
-    return max(1, (max(keys, 2) // 2 - 1).bit_length())
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What a database file is: ``statistics``, ``model`` or ``fivegrams``, for which vocabulary, and its origin."""
+
+    kind: str
+    vocabulary_size: int
+    vocabulary_hash: str
+    meta: Mapping[str, Any]
 
 
-def write_file(path: str | Path, header: dict, arrays: Iterable[Iterable[bytes]]) -> None:
-    """Write a database file atomically: its header, and its arrays in pieces of bytes in the header's order."""
-    path = Path(path)
-    head = json.dumps(header).encode()
+def write_index(path: str | Path, table: Table, header: Header) -> None:
+    """Write ``table`` as a database file, atomically. Raises: ValueError: if there are too many values for one file."""
+    path, wide, keys = Path(path), header.vocabulary_size > 2**16, len(table.marks)
+    total = keys + 2 * len(table.tokens)
+    if total >= MOST_VALUES:
+        raise ValueError(
+            f"{total} values are too many for one database file: reduce its bytes or raise the minimum count"
+        )
+    bits = max(1, (max(keys, 2) // 2 - 1).bit_length())
+    # The shorter of two keys with the same mark comes first and is found: it is the more frequent one.
+    order = np.lexsort((table.lengths, table.marks))
+    ranked = table.marks[order]
+    starts = np.searchsorted(ranked >> np.uint32(32 - bits), np.arange(2**bits + 1))
+    places, values = _packed(table, order, wide)
+    arrays = {"starts": starts.astype("<u4"), "marks": ranked.astype("<u4"), "places": places, "values": values}
+    lengths, numbers = np.unique(table.lengths, return_counts=True)
+    fields = {
+        "kind": header.kind,
+        "vocabulary_size": header.vocabulary_size,
+        "vocabulary_hash": header.vocabulary_hash,
+        "bits": bits,
+        "longest": int(lengths.max(initial=1)),
+        "keys_by_length": {str(n): int(number) for n, number in zip(lengths, numbers, strict=True)},
+        "continuations": len(table.tokens),
+        "arrays": {name: [array.dtype.name, len(array)] for name, array in arrays.items()},
+        "meta": dict(header.meta),
+    }
+    head = json.dumps(fields).encode()
     head += b" " * (-(PREAMBLE.size + len(head)) % 8)
+    body = [array.tobytes() + bytes(-array.nbytes % 8) for array in arrays.values()]
+    crc = functools.reduce(lambda so_far, piece: zlib.crc32(piece, so_far), body, 0)
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path, sync=True) as fresh, open(fresh, "wb") as f:
-        f.write(bytes(PREAMBLE.size) + head)
-        crc = 0
-        for pieces in arrays:
-            size = 0
-            for piece in pieces:
-                size += len(piece)
-                crc = zlib.crc32(piece, crc)
-                f.write(piece)
-            padding = bytes(-size % 8)
-            crc = zlib.crc32(padding, crc)
-            f.write(padding)
-        f.seek(0)
         f.write(PREAMBLE.pack(MAGIC, VERSION, len(head), zlib.crc32(head), crc))
+        f.writelines([head, *body])
 
 
 class Index:

@@ -2,14 +2,13 @@
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from hsd_viz.disk import replacing
 from hsd_viz.drafting.tree import as_eos_set
+from hsd_viz.journal import Journal
 
 #: Maps a batch of prompts of one length to the model's outputs, without the prompts.
 Generate = Callable[[list[list[int]]], list[list[int]]]
@@ -62,50 +61,24 @@ def collect_outputs(
     same ``identity`` (model and decoding settings) are not generated again, regardless of their order; any other file
     is replaced.
     """
-    path = Path(path)
     eos_set = as_eos_set(eos)
-    finished = _read_batches(path, identity)
-    digests = [hashlib.sha256(json.dumps(batch).encode()).hexdigest()[:24] for batch in batches]
-    # Rewritten atomically: drops a truncated last line without losing finished batches.
+    path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path, sync=True) as fresh, open(fresh, "w") as f:
-        f.write(json.dumps(identity) + "\n")
-        f.writelines(_line(digest, rows) for digest, rows in finished.items())
-    with open(path, "a") as f:
-        for number, (digest, batch) in enumerate(zip(digests, batches, strict=True)):
-            if digest in finished:
-                continue
-            rows = []
-            for prompt, output in zip(batch, generate(batch), strict=True):
-                end = next((i + 1 for i, token in enumerate(output) if token in eos_set), len(output))
-                rows.append([prompt[-1], *output[:end]])
-            finished[digest] = rows
-            f.write(_line(digest, rows))
-            f.flush()
-            os.fsync(f.fileno())
-            if progress:
-                progress("writing", (number + 1) / len(batches))
-    return [row for digest in digests for row in finished[digest]]
-
-
-def _line(digest: str, rows: list[list[int]]) -> str:
-    return json.dumps({"prompts": digest, "outputs": rows}) + "\n"
-
-
-def _read_batches(path: Path, identity: dict) -> dict[str, list[list[int]]]:
-    """Return the complete batches of the file by digest; none if it is missing or has another identity."""
-    found: dict[str, list[list[int]]] = {}
     try:
-        with open(path, encoding="utf-8") as f:
-            if json.loads(f.readline()) != identity:
-                return {}
-            for line in f:
-                row = json.loads(line)
-                outputs = row["outputs"]
-                if not all(type(token) is int and token >= 0 for output in outputs for token in output):
-                    break
-                found[row["prompts"]] = outputs
-    except (OSError, ValueError, KeyError, TypeError):
-        # Missing, or truncated in its last line: the batches before are complete.
-        pass
-    return found
+        journal = Journal(path, identity)
+    except ValueError:
+        journal = Journal(path, identity, restart=True)
+    finished = {entry["prompts"]: entry["outputs"] for entry in journal.entries}
+    digests = [hashlib.sha256(json.dumps(batch).encode()).hexdigest()[:24] for batch in batches]
+    for number, (digest, batch) in enumerate(zip(digests, batches, strict=True)):
+        if digest in finished:
+            continue
+        rows = []
+        for prompt, output in zip(batch, generate(batch), strict=True):
+            end = next((i + 1 for i, token in enumerate(output) if token in eos_set), len(output))
+            rows.append([prompt[-1], *output[:end]])
+        finished[digest] = rows
+        journal.add({"prompts": digest, "outputs": rows})
+        if progress:
+            progress("writing", (number + 1) / len(batches))
+    return [row for digest in digests for row in finished[digest]]

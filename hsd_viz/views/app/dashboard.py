@@ -20,20 +20,19 @@ from hsd_viz.engine.remote import RemoteEngine
 from hsd_viz.engine.replay import ReplayEngine, bundled, load_bundled
 from hsd_viz.trace import Trace
 from hsd_viz.views.app.server import ENGINE_TOKEN, ENGINE_URL
-from hsd_viz.views.controls import LIVE, Controls, Prose, Request
+from hsd_viz.views.controls import LIVE, LIVE_TITLE, Controls, Prose, Request
 from hsd_viz.views.doctor_card import DoctorCard
 from hsd_viz.views.doors import Given, trace_of
 from hsd_viz.views.files import Files
 from hsd_viz.views.guide import Guide
-from hsd_viz.views.history import History
 from hsd_viz.views.lender import LADDER, Lender
 from hsd_viz.views.notice import Notice
 from hsd_viz.views.page_run import PageRun, replay_pace
 from hsd_viz.views.readout import Readout
-from hsd_viz.views.run_views import Player
+from hsd_viz.views.run_views import Staircase
 from hsd_viz.views.sections import sections
-from hsd_viz.views.session import KEPT, Session
-from hsd_viz.views.shell import header
+from hsd_viz.views.session import Session
+from hsd_viz.views.shell import Header
 from hsd_viz.views.stream import TokenStream
 from hsd_viz.views.tabs import Tabs
 
@@ -55,15 +54,20 @@ class Dashboard(widgets.VBox):
         self.readout = Readout()
         self.doctor = DoctorCard(self)
         self.stream = TokenStream()
-        self.player = Player(group=self.stream.group)
-        self.tabs = Tabs(sections(self), "Views of the run")
+        self.staircase = Staircase(group=self.stream.group)
+        self.header = Header(group=self.stream.group, form=self.lender.live)
+        self.tabs = Tabs(sections(self), "Views of the run", self.readout, self.doctor)
+        self.foot = Prose()
+        self.foot.add_class("hsd-foot")
+        self.readout.observe(lambda change: setattr(self.foot, "value", "  ·  ".join(change.new["facts"])), "origin")
         live = self.lender.live
         recordings = self.notice.guard(bundled)() or []
         menu = [(r.label, r.name) for r in recordings]
         self.controls = Controls(menu, self.model_names, live, LADDER, self.lender.loads)
         self._blurbs = {r.name: r.blurb for r in recordings}
         self._opened: Trace | None = None
-        self.history = History(self, lambda: self._pick(None))
+        #: The run decoded here.
+        self.last: Trace | None = None
         self.files = Files(lambda: self.trace, self._on_opened, self.notice)
         self.controls.picker[-1].children += (self.files.open, self.files.save)
         self.blurb = Prose()
@@ -73,17 +77,17 @@ class Dashboard(widgets.VBox):
             self.controls.picker[-1].children += (self.guide.address, self.guide.tour.button)
         self._wire()
         self.stream.add_class("hsd-text-view")
-        self.player.add_class("hsd-transport")
+        self.staircase.add_class("hsd-transport")
         main = widgets.VBox(
             [
-                *(*self.controls.picker, self.blurb, self.notice, self.readout),
-                *(self.doctor, self.stream, self.player, self.tabs),
+                *(*self.controls.picker, self.blurb, self.notice, self.staircase, self.stream),
+                *(self.tabs, self.foot),
             ]
         )
         main.add_class("hsd-main")
         layout = widgets.Box([self.controls, main] if live else [main])
         layout.add_class("hsd-layout" if live else "hsd-wide")
-        super().__init__([header(self.group), layout, self.guide.tour, self.guide.session])
+        super().__init__([self.header, layout, self.guide.tour, self.guide.session])
         self.add_class("hsd-app")
         if recordings:
             self.guide.arrive()
@@ -112,8 +116,7 @@ class Dashboard(widgets.VBox):
     @property
     def shows_own_run(self) -> bool:
         """Whether the run shown was decoded on this page."""
-        name = str(self.controls.recording.value or "")
-        return name == LIVE or name.startswith(KEPT)
+        return self.controls.recording.value == LIVE
 
     @property
     def busy(self) -> bool:
@@ -147,7 +150,7 @@ class Dashboard(widgets.VBox):
     def occupy(self, busy: bool) -> None:
         """Disable starting, saving and opening during a run."""
         self.controls.busy(busy)
-        self.files.busy = busy
+        self.files.busy = self.header.busy = busy
 
     def request(self) -> Request:
         """Return the form's values."""
@@ -184,12 +187,12 @@ class Dashboard(widgets.VBox):
             self.show(trace, "live" if self.shows_own_run else "recording")
             self.guide.shows(name)
             self.blurb.value = self._blurbs.get(name, "")
-            self.guide.fill(name, trace.meta)
+            self.guide.fill(trace.meta)
             self.controls.busy(False)
 
     def _recording(self, name: str) -> Trace | None:
-        if name == LIVE or name.startswith(KEPT):
-            return self.history.trace_of(name)
+        if name == LIVE:
+            return self.last
         return self._opened if name == OPENED and self._opened is not None else load_bundled(name)
 
     def add_trace(self, trace: Trace) -> None:
@@ -234,11 +237,22 @@ class Dashboard(widgets.VBox):
 
     def decoded(self, trace: Trace | None) -> None:
         """See :class:`~hsd_viz.views.page_run.RunPage`."""
-        self.history.decoded(trace)
+        self.offer_last(trace)
+        self.controls.recording.value = LIVE
         self.guide.shows("")
         self.blurb.value = ""
         if trace is not None:
+            self.session.keep(trace)
             self.guide.changed()
+
+    def offer_last(self, trace: Trace | None) -> None:
+        """Make ``trace`` the run decoded here (``None``: one is in progress), first in the menu."""
+        self.last, menu = trace, self.controls.recording
+        if LIVE not in [value for _, value in menu.options]:
+            shown = menu.value
+            with self.controls.listing():
+                menu.options = [(LIVE_TITLE, LIVE), *menu.options]
+                menu.value = shown
 
     # --- showing ------------------------------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ import os
 from typing import Any
 from urllib.parse import quote
 
+import nbformat
 from jupyter_server import DEFAULT_STATIC_FILES_PATH
 from jupyter_server.auth.identity import PasswordIdentityProvider
 from jupyter_server.services.kernels.websocket import KernelWebsocketHandler
@@ -69,6 +70,8 @@ class Pages(Voila):
             _hide(token)
         # Any page of the web may make its name resolve to 127.0.0.1; with a token that does not help it.
         settings["allow_remote_access"] = bool(token) or not is_loopback(self.ip)
+        # Otherwise every page logs that the notebook is not trusted.
+        self.contents_manager.notary.sign(nbformat.read(self.notebook_path, as_version=4))
         settings["static_path"] = DEFAULT_STATIC_FILES_PATH  # pages of errors need it
         return settings
 

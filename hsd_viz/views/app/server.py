@@ -28,6 +28,8 @@ GONE_SECONDS, LOOK_SECONDS = 600, 30
 #: Seconds for Voilà to shut down its kernels before it is killed.
 ENDING_SECONDS = 10
 READY_SECONDS = 60
+#: A kernel's socket in the temporary folder, and the most bytes of a socket's path (macOS; Linux allows 107).
+KERNEL_SOCKET, LONGEST_SOCKET = "/voila_00000000/kernel-00000000-0000-0000-0000-000000000000-ipc-00000", 103
 #: Extensions used by the page; others would only delay it.
 EXTENSIONS = (
     "@jupyter-widgets/jupyterlab-manager",
@@ -128,12 +130,16 @@ def command(
         "--VoilaConfiguration.allow_theme_override=NO",
         *(f"--VoilaConfiguration.extension_allowlist={name}" for name in EXTENSIONS),
     ]
+    arguments.append(f"--NotebookNotary.data_dir={folder.name}")
     if pages is not None:
         arguments.append(f"--PageKernels.pages={pages}")
     if preheat:
         # Voilà starts the next kernel one second after a visit; an earlier visitor waits for it.
         arguments += ["--VoilaConfiguration.preheat_kernel=True", "--VoilaConfiguration.default_pool_size=1"]
     environment = dict(os.environ)
+    if os.name == "posix" and len(tempfile.gettempdir()) + len(KERNEL_SOCKET) <= LONGEST_SOCKET:
+        # Sockets in a folder of this user, not ports that other accounts of the machine can reach.
+        arguments.append("--KernelManager.transport=ipc")
     path = [str(PACKAGE), *filter(None, [environment.get("JUPYTER_PATH")])]
     environment["JUPYTER_PATH"] = os.pathsep.join(path)
     if engine is not None:

@@ -1,0 +1,62 @@
+"""Write models of the ladder as GGUF files for llama.cpp, by the ``gguf`` package."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from hsd_viz.ladder.load import model_path
+from hsd_viz.native.weights import read_tensors, widened
+
+DTYPES = ("float16", "bfloat16", "float32", "q8_0")
+
+
+def write_gguf(model: str, out: Path, dtype: str = "float16") -> Path:
+    """Write a model of the ladder (Qwen3, byte-level BPE) and return ``out``; ``dtype`` is that of the matrices, whose
+    8-bit numbers are multiplied by their scales.
+    """
+    import gguf
+
+    folder = model_path(model)
+    config, tokenizer = (json.loads((folder / name).read_text()) for name in ("config.json", "tokenizer.json"))
+    kind = getattr(
+        gguf.GGMLQuantizationType, {"float16": "F16", "bfloat16": "BF16", "float32": "F32", "q8_0": "Q8_0"}[dtype]
+    )
+    file = gguf.GGUFWriter(out, "qwen3")
+    file.add_name(f"hsd_viz {model}")
+    file.add_file_type(getattr(gguf.LlamaFileType, {"F32": "ALL_F32"}.get(kind.name, f"MOSTLY_{kind.name}")))
+    file.add_block_count(config["num_hidden_layers"])
+    file.add_context_length(config["max_position_embeddings"])
+    file.add_embedding_length(config["hidden_size"])
+    file.add_feed_forward_length(config["intermediate_size"])
+    file.add_head_count(config["num_attention_heads"])
+    file.add_head_count_kv(config["num_key_value_heads"])
+    file.add_key_length(config["head_dim"])
+    file.add_value_length(config["head_dim"])
+    file.add_rope_dimension_count(config["head_dim"])
+    file.add_rope_freq_base(config["rope_parameters"]["rope_theta"])
+    file.add_layer_norm_rms_eps(config["rms_norm_eps"])
+    file.add_vocab_size(config["vocab_size"])
+    special = {row["id"]: row["content"] for row in tokenizer["added_tokens"]}
+    pieces = {number: piece for piece, number in tokenizer["model"]["vocab"].items()} | special
+    control, normal = int(gguf.TokenType.CONTROL), int(gguf.TokenType.NORMAL)
+    file.add_tokenizer_model("gpt2")
+    file.add_tokenizer_pre("gpt-2")
+    file.add_token_list([pieces[k] for k in range(config["vocab_size"])])
+    file.add_token_types([control if k in special else normal for k in range(config["vocab_size"])])
+    file.add_token_merges([m if isinstance(m, str) else " ".join(m) for m in tokenizer["model"]["merges"]])
+    file.add_bos_token_id(config["bos_token_id"])
+    file.add_eos_token_id(config["eos_token_id"])
+    file.add_add_bos_token(False)
+    names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.QWEN3, config["num_hidden_layers"])
+    for name, tensor in widened(read_tensors(folder)).items():
+        stored = kind if tensor.ndim > 1 else gguf.GGMLQuantizationType.F32
+        data = gguf.quants.quantize(np.asarray(tensor, np.float32), stored)
+        file.add_tensor(names.get_name(name, try_suffixes=(".weight",)), data, raw_dtype=stored)
+    file.write_header_to_file()
+    file.write_kv_data_to_file()
+    file.write_tensors_to_file()
+    file.close()
+    return out

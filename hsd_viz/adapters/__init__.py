@@ -1,0 +1,37 @@
+"""Other engines: their records and metrics, their settings, and what misconfiguration looks like. Imports no torch.
+
+One module per engine: ``WORDS`` (its metrics), ``read`` and ``read_text`` (its records as traces), ``flags`` (its
+settings). ``read`` imports any record, ``vocabulary`` converts metrics, ``signatures`` has the misconfigurations, and
+``live`` streams one request to a server.
+"""
+
+from collections.abc import Sequence
+from types import ModuleType
+
+from hsd_viz.adapters import llama_cpp, sglang, tensorrt_llm, transformers, vllm
+from hsd_viz.words import did_you_mean
+
+ENGINES: tuple[ModuleType, ...] = (vllm, sglang, llama_cpp, tensorrt_llm, transformers)
+#: Drafters of serving engines.
+METHODS = ("draft", "eagle", "eagle3", "mtp", "dflash", "medusa", "lookup", "suffix")
+_SAME = {"ngram": "lookup", "draft_model": "draft", "draft-model": "draft", "nextn": "mtp", "prompt-lookup": "lookup"}
+
+
+def method_of(name: str) -> str:
+    """Return a drafter by any of its names. Raises: ValueError: if it is unknown."""
+    plain = name.lower().replace("eagle-3", "eagle3").replace("n-gram", "ngram")
+    found = _SAME.get(plain, plain)
+    if found not in METHODS:
+        raise ValueError(f"the drafter '{name}' is unknown: use {', '.join(METHODS)}{did_you_mean(plain, METHODS)}")
+    return found
+
+
+def settings(
+    method: str, tokens: int, model: str = "DRAFT", by_batch: Sequence[tuple[int, int]] = ()
+) -> dict[str, str]:
+    """Return the settings of each engine that has the drafter ``method`` (``plain``: none) with ``tokens`` draft
+    tokens, by engine and the version in whose documentation they were checked. ``by_batch``: (batch size, the draft
+    tokens from it on) for engines that change them with the batch.
+    """
+    found = {f"{one.NAME} {one.FLAGS_VERSION}": one.flags(method, tokens, model, by_batch) for one in ENGINES}
+    return {engine: text for engine, text in found.items() if text}

@@ -1,0 +1,78 @@
+"""llama.cpp: responses with ``timings``, and the log of llama-server."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from hsd_viz.adapters.quantities import Vocabulary
+from hsd_viz.adapters.record import counts_of, imported
+from hsd_viz.trace import Trace
+
+NAME, FLAGS_VERSION = "llama.cpp", "0c1e570"
+WORDS = Vocabulary(
+    "f5e85d4",
+    {
+        "predicted_n": "tokens",
+        "draft_n_verif_steps": "verifications",
+        "draft_n": "drafted",
+        "draft_n_accepted": "accepted",
+        "draft acceptance": "rate",
+        "mean acceptance length": "length_drafts",
+        "acceptance rate per position": "position_rate",
+    },
+)
+#: The log's names of drafters.
+METHODS = {"draft-eagle3": "eagle3", "draft-mtp": "mtp", "draft-dflash": "dflash", "draft-simple": "draft"}
+_NUMBER = r"([\d.]+)"
+_LINE = re.compile(
+    rf"draft acceptance(?: rate)? = {_NUMBER} \(\s*(\d+) accepted /\s*(\d+) generated\)"
+    rf"(?:, mean (?:acceptance length|len) =\s*{_NUMBER})?(?:, acceptance rate per position = \(([\d., ]+)\))?"
+)
+_STATISTICS = re.compile(r"statistics\s+([\w-]+): #calls")
+_TIME = re.compile(rf"\beval time =\s*{_NUMBER} ms /\s*(\d+) (?:tokens|runs)")
+
+
+def read(response: Mapping) -> Trace | None:
+    """Return the trace of a response, ``None`` if it is of another form."""
+    found = response.get("timings")
+    if not isinstance(found, Mapping) or "draft_n" not in found:
+        return None
+    times = {"prefill_ms": found.get("prompt_ms"), "decode_ms": found.get("predicted_ms")}
+    prompt, cached = found.get("prompt_n"), found.get("cache_n")
+    about = {"context": None if prompt is None else prompt + (cached or 0), "cached": cached}
+    return imported(NAME, WORDS.version, counts_of(WORDS, found), **times, **about)
+
+
+def read_text(text: str) -> Iterator[Trace]:
+    """Yield the traces of the lines that llama-server prints after each request."""
+    for block in re.split(r"(?=prompt eval time =)", text):
+        if (line := _LINE.search(block)) is None:
+            continue
+        _, accepted, drafted, length, rates = line.groups()
+        known: dict[str, Any] = {"accepted": int(accepted), "drafted": int(drafted)}
+        if length and float(length) > 1:
+            known["verifications"] = round(int(accepted) / (float(length) - 1))
+        if rates:
+            known["position_rate"] = [float(rate) for rate in rates.split(",")]
+        times = [(float(ms), int(n)) for ms, n in _TIME.findall(block)]
+        # The prompt's line comes first; both match.
+        (prompt, context), decode = times[0] if len(times) > 1 else (None, None), times[-1] if times else (None, None)
+        known["tokens"] = decode[1]
+        names = [name for name in ("verifications", "position_rate") if name in known]
+        used = _STATISTICS.search(block)
+        method = None if used is None else METHODS.get(used[1], "lookup" if "ngram" in used[1] else "draft")
+        about: dict[str, Any] = {"context": context, "method": method}
+        yield imported(NAME, WORDS.version, known, derived=names, prefill_ms=prompt, decode_ms=decode[0], **about)
+
+
+def flags(method: str, tokens: int, model: str = "DRAFT", by_batch: Sequence[tuple[int, int]] = ()) -> str:
+    """Return the arguments for a drafter with ``tokens`` draft tokens ("": there is none of this kind)."""
+    if method == "plain":
+        return "--spec-type none"
+    if method == "lookup":
+        return f"--spec-type ngram-simple --spec-ngram-simple-size-m {tokens}"
+    kinds = {ours: theirs for theirs, ours in METHODS.items()}
+    if method not in kinds:
+        return ""
+    model = "" if method == "mtp" else f" --spec-draft-model {model}.gguf"
+    return f"--spec-type {kinds[method]}{model} --spec-draft-n-max {tokens}"

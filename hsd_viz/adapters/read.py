@@ -1,0 +1,127 @@
+"""Records of any engine as traces.
+
+=============  =========================================================================================
+engine         source
+=============  =========================================================================================
+vllm           responses with ``metrics.speculative_decoding``, log lines, the text of ``/metrics``
+sglang         responses with ``meta_info``
+llama.cpp      responses with ``timings``, log lines of llama-server
+tensorrt-llm   iteration statistics with ``specDecodingStats``
+aiperf         ``profile_export.jsonl`` with ``spec_decode_acceptance``
+=============  =========================================================================================
+
+An imported trace has no tokens or drafts; it has rounds only where the source reports each verification. Its meta has
+``counts`` (:data:`~hsd_viz.adapters.quantities.QUANTITIES`), and under ``imported`` the engine, the version its form
+was checked in, and the lists ``exact``, ``derived`` and ``not_observed``.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+from hsd_viz.adapters import ENGINES, tensorrt_llm, vllm
+from hsd_viz.adapters.entries import BrokenEntry, EntryReader
+from hsd_viz.adapters.record import COUNTS, imported
+from hsd_viz.trace import Trace
+from hsd_viz.words import counted
+
+KNOWN = ("vllm", "aiperf", "sglang", "llama.cpp", "tensorrt-llm")
+#: Counts of several requests that add up.
+SUMMED = (*COUNTS, "histogram")
+#: Characters of a text file that are searched for log lines and counters.
+_MOST_TEXT = 64 * 2**20
+
+
+def import_records(path: str | Path, engine: str | None = None) -> list[Trace]:
+    """Return the traces of a file: one per request, or one of all requests where the source reports only sums.
+    ``engine`` requires one engine. Raises: ValueError: if the file has no record of a known form, or a damaged one.
+    """
+    path = Path(path)
+    found = [*_responses(path)]
+    if not found:
+        try:
+            with path.open("rb") as file:
+                text = file.read(_MOST_TEXT).decode("utf-8", errors="replace")
+        except OSError as error:
+            raise ValueError(f"cannot read {path}: {error.strerror or error}") from None
+        found = [trace for one in ENGINES for trace in one.read_text(text)]
+    if engine is not None:
+        found = [trace for trace in found if trace.meta["imported"]["engine"] == engine]
+    if not found:
+        known = engine or f"a known engine ({', '.join(KNOWN)})"
+        raise ValueError(f"{path} has no record of speculative decoding by {known}")
+    return found
+
+
+def _responses(path: Path) -> Iterator[Trace]:
+    """Yield the traces of JSON responses; all TensorRT-LLM iterations become one."""
+    iterations = []
+    reader = EntryReader(path)
+    try:
+        for _, entry in reader.entries():
+            if isinstance(entry, BrokenEntry) or not isinstance(entry, Mapping):
+                continue
+            response = entry.get("response") if isinstance(entry.get("response"), Mapping) else entry
+            if "specDecodingStats" in response:
+                iterations.append(response)
+            elif (trace := read_response(response)) is not None:
+                yield trace
+    except (TypeError, KeyError, AttributeError, OSError, EOFError):
+        return
+    finally:
+        reader.close()
+    if iterations:
+        yield tensorrt_llm.read_iterations(iterations)
+
+
+def read_response(response: Mapping) -> Trace | None:
+    """Return the trace of a response that holds a record of speculative decoding."""
+    readers = [vllm.read_aiperf, *(one.read for one in ENGINES)]
+    return next((trace for read in readers if (trace := read(response)) is not None), None)
+
+
+def pooled(traces: Sequence[Trace]) -> Trace:
+    """Return one trace of all requests: sums of their counts, and their rounds where all have them. What one of them
+    lacks is not observed. Raises: ValueError: if they are of several engines.
+    """
+    abouts = [trace.meta["imported"] for trace in traces]
+    engines = sorted({about["engine"] for about in abouts})
+    if len(engines) > 1:
+        raise ValueError(f"the records are of several engines ({', '.join(engines)}): choose one of them")
+    if len(traces) == 1:
+        return traces[0]
+    counts = [trace.meta["counts"] for trace in traces]
+    known: dict[str, Any] = {}
+    for name in SUMMED:
+        values = [count.get(name) for count in counts]
+        if None not in values:
+            rows = zip_longest(*values, fillvalue=0) if isinstance(values[0], list) else None
+            known[name] = sum(values) if rows is None else [sum(row) for row in rows]
+    exact = set.intersection(*(set(about["exact"]) for about in abouts))
+    rounds = [trace.round_rows for trace in traces]
+    steps = [(row.drafted, row.accepted, row.duration_ns) for rows in rounds for row in rows] if all(rounds) else []
+    times: dict[str, Any] = {}
+    for name in ("prefill", "decode"):
+        spent = [trace.meta[f"{name}_ns"] for trace in traces]
+        times[f"{name}_ms"] = None if None in spent else sum(spent) / 1e6
+    derived = [name for name in known if name not in exact]
+    return imported(engines[0], abouts[0]["version"], known, steps=steps, derived=derived, **times)
+
+
+def summary(traces: Sequence[Trace]) -> str:
+    """Return what was imported and its figures, for the terminal."""
+    whole = pooled(traces)
+    about, figures = whole.meta["imported"], whole.metrics()
+    lines = [f"{counted(len(traces), 'record')} of {about['engine']} ({about['version']})"]
+    for name in ("exact", "derived", "not_observed"):
+        if about[name]:
+            lines.append(f"  {name.replace('_', ' ')}: {', '.join(about[name])}")
+    shown = [
+        (figures["acceptance_rate"], "acceptance rate {:.1%}"),
+        (figures["mean_acceptance_length"], "{:.2f} tokens per forward pass"),
+        (figures["tokens_per_second"], "{:.1f} tokens/s per request"),
+    ]
+    if found := [form.format(value) for value, form in shown if value is not None]:
+        lines.append(f"  {', '.join(found)}")
+    return "\n".join(lines)

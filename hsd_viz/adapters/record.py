@@ -1,0 +1,77 @@
+"""A record of another engine as a trace: what a source does not report is *not observed*, ``None`` in every metric."""
+
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from typing import Any
+
+from hsd_viz.adapters.quantities import Vocabulary, complete
+from hsd_viz.trace import RoundRow, Trace
+
+#: What an importer looks for; the rest of :data:`~hsd_viz.adapters.quantities.QUANTITIES` follows.
+COUNTS = ("tokens", "forwards", "verifications", "drafted", "accepted", "by_position")
+#: Draft tokens, accepted tokens and nanoseconds of one verification.
+Verification = tuple[int, int, int | None]
+
+
+def imported(
+    engine: str,
+    version: str,
+    known: Mapping[str, Any],
+    *,
+    steps: Sequence[Verification] = (),
+    derived: Sequence[str] = (),
+    prefill_ms: float | None = None,
+    decode_ms: float | None = None,
+    **about: Any,
+) -> Trace:
+    """Return a trace of ``known`` quantities. ``about``: further facts of the record where it has them: the drafting
+    ``method``, the ``context`` in tokens and how many of them were ``cached``.
+
+    Raises: ValueError: if a figure is not a number or negative.
+    """
+    exact = {name: value for name, value in known.items() if value is not None}
+    for name, value in [*exact.items(), ("prefill_ms", prefill_ms), ("decode_ms", decode_ms)]:
+        for number in value if isinstance(value, list) else [value]:
+            if number is not None and not (isinstance(number, int | float) and isfinite(number) and number >= 0):
+                raise ValueError(f"the record of {engine} is damaged: {name} is {number!r}")
+    counts = complete(exact)
+    ns = [None if ms is None else round(ms * 1e6) for ms in (prefill_ms, decode_ms)]
+    missing = [name for name in COUNTS if name not in counts]
+    missing += [
+        name for name, value in (("prefill", ns[0]), ("time", ns[1]), ("rounds", steps or None)) if value is None
+    ]
+    notes = {
+        "engine": engine,
+        "version": version,
+        "exact": [name for name in exact if name not in derived],
+        "derived": [*derived, *(name for name in COUNTS if name in counts and name not in exact)],
+        "not_observed": [*missing, "tokens' text", "draft tokens", "calls"],
+        **{name: value for name, value in about.items() if value is not None},
+    }
+    wall = None if None in ns else sum(ns)
+    trace = Trace(
+        {
+            "stack": engine,
+            "prompt": None,
+            "prompt_ids": None,
+            "prefill_ns": ns[0],
+            "wall_ns": wall,
+            "decode_ns": ns[1],
+            "counts": counts,
+            "imported": notes,
+        }
+    )
+    rounds = []
+    for number, (drafted, accepted, duration) in enumerate(steps):
+        outcome = "plain" if not drafted else "bonus" if accepted == drafted else "correction"
+        examined = accepted + (accepted < drafted)
+        why = None if drafted else "no match"
+        rounds.append(RoundRow(number, None, 1, drafted, examined, accepted, outcome, why, None, duration))
+    trace.round_rows = rounds
+    return trace
+
+
+def counts_of(words: Vocabulary, found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the counts that a record has under the names of its engine."""
+    counts = (*COUNTS, "histogram")
+    return {quantity: found.get(name) for name, quantity in words.names.items() if quantity in counts}

@@ -1,0 +1,145 @@
+"""vLLM: responses with ``metrics.speculative_decoding``, log lines, the text of ``/metrics``; and AIPerf's records,
+which have the same names.
+"""
+
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from hsd_viz.adapters.quantities import Vocabulary
+from hsd_viz.adapters.record import counts_of, imported
+from hsd_viz.trace import Trace
+
+NAME, FLAGS_VERSION, AIPERF_VERSION = "vllm", "0.32.0", "0.13.0"
+WORDS = Vocabulary(
+    "0.32.0",
+    {
+        "completion_tokens": "tokens",
+        "num_spec_steps": "verifications",
+        "num_draft_tokens": "drafted",
+        "num_accepted_draft_tokens": "accepted",
+        "acceptance_histogram": "histogram",
+        "mean_acceptance_length": "length_drafts",
+        "draft_acceptance_rate": "rate",
+        "per_position_acceptance_rate": "position_rate",
+    },
+)
+#: Methods by vLLM's names.
+METHODS = {"draft_model": "draft", "ngram": "lookup", "eagle": "eagle", "eagle3": "eagle3", "mtp": "mtp"}
+METHODS |= {"dflash": "dflash", "medusa": "medusa", "suffix": "suffix"}
+#: Largest batch of a schedule.
+MOST_BATCH = 512
+_NUMBER = r"([\d.]+)"
+_LINE = re.compile(
+    rf"SpecDecoding metrics: Mean acceptance length: {_NUMBER}, .*?Accepted: (\d+) tokens, Drafted: (\d+) tokens, "
+    r"Per-position acceptance rate: ([\d., ]+?), Avg"
+)
+_CONFIG = re.compile(r"SpeculativeConfig\(method='(\w+)'")
+_COUNTER = re.compile(r"^vllm:spec_decode_(num_\w+?)_total(?:\{(.*)\})? (\S+)$", re.M)
+
+
+def read(response: Mapping) -> Trace | None:
+    """Return the trace of a response, ``None`` if it is of another form."""
+    timing = response.get("metrics") or {}
+    found = timing.get("speculative_decoding")
+    if not isinstance(found, Mapping):
+        return None
+    usage = response.get("usage") or {}
+    times = {"prefill_ms": timing.get("time_to_first_token_ms"), "decode_ms": timing.get("generation_time_ms")}
+    about = {
+        "context": usage.get("prompt_tokens"),
+        "cached": (usage.get("prompt_tokens_details") or {}).get("cached_tokens"),
+    }
+    return _acceptance(NAME, WORDS.version, found, usage.get("completion_tokens"), **times, **about)
+
+
+def read_aiperf(record: Mapping) -> Trace | None:
+    """Return the trace of a line of AIPerf's ``profile_export.jsonl``."""
+    found = record.get("spec_decode_acceptance")
+    if not isinstance(found, Mapping):
+        return None
+    metrics = record.get("metrics") or {}
+    first, latency = ((metrics.get(name) or {}).get("value") for name in ("time_to_first_token", "request_latency"))
+    decode = None if None in (first, latency) else latency - first
+    tokens = found.get("completion_tokens") or (metrics.get("output_sequence_length") or {}).get("value")
+    return _acceptance("aiperf", AIPERF_VERSION, found, tokens, prefill_ms=first, decode_ms=decode)
+
+
+def _acceptance(engine: str, version: str, found: Mapping, tokens: int | None, **more: Any) -> Trace:
+    """Return the trace of a record with a dense or a sparse histogram."""
+    accepted, drafted = found.get("per_step_accepted"), found.get("per_step_drafted")
+    steps = [(d, a, None) for a, d in zip(accepted, drafted, strict=True)] if accepted and drafted else []
+    histogram = found.get("acceptance_histogram")
+    if isinstance(histogram, Mapping):
+        counted = {int(j): n for j, n in histogram.items()}
+        histogram = [counted.get(j, 0) for j in range(max(counted, default=0) + 1)]
+    known = counts_of(WORDS, found) | {"tokens": tokens, "histogram": histogram}
+    return imported(engine, version, known, steps=steps, **more)
+
+
+def read_text(text: str) -> Iterator[Trace]:
+    """Yield the trace of the counters of ``/metrics`` (summed over engines), or of the lines of a log."""
+    sums: Counter = Counter()
+    positions: dict[int, int] = defaultdict(int)
+    for name, labels, value in _COUNTER.findall(text):
+        if place := re.search(r'position="(\d+)"', labels):
+            positions[int(place[1])] += round(float(value))
+        else:
+            sums[name] += round(float(value))
+    if "num_drafts" in sums:
+        names = {"verifications": "num_drafts", "drafted": "num_draft_tokens", "accepted": "num_accepted_tokens"}
+        known: dict[str, Any] = {quantity: sums.get(name) for quantity, name in names.items()}
+        by_position = [positions[k] for k in range(max(positions) + 1)] if positions else None
+        yield imported(NAME, WORDS.version, known | {"by_position": by_position})
+    if lines := _LINE.findall(text):
+        yield _log(lines, _CONFIG.search(text))
+
+
+def _log(lines: Sequence[tuple[str, str, str, str]], config: re.Match[str] | None) -> Trace:
+    """Return the trace of the log's lines. Each is an interval; the number of its drafts follows from the rounded mean
+    length, or from the draft length (the number of rates) where nothing was accepted.
+    """
+    accepted, drafted = (sum(int(line[k]) for line in lines) for k in (1, 2))
+    verifications, places = 0, Counter[int]()
+    for length, taken, proposed, rates in lines:
+        each = [float(rate) for rate in rates.split(",")]
+        drafts = round(int(taken) / (float(length) - 1)) if float(length) > 1 else round(int(proposed) / len(each))
+        verifications += drafts
+        for k, rate in enumerate(each):
+            places[k] += round(rate * drafts)
+    known = {"drafted": drafted, "accepted": accepted, "verifications": verifications}
+    by_position = [places[k] for k in sorted(places)]
+    method = METHODS.get(config[1]) if config else None
+    names = ("verifications", "by_position")
+    return imported(NAME, WORDS.version, known | {"by_position": by_position}, derived=names, method=method)
+
+
+def flags(method: str, tokens: int, model: str = "DRAFT", by_batch: Sequence[tuple[int, int]] = ()) -> str:
+    """Return the arguments for a drafter with ``tokens`` draft tokens; ``by_batch``: (batch size, its draft tokens)."""
+    if method == "plain":
+        return "leave out --speculative-config"
+    names = {ours: theirs for theirs, ours in METHODS.items()}
+    config: dict[str, Any] = {"method": names[method], "num_speculative_tokens": tokens}
+    if method in ("draft", "eagle", "eagle3", "dflash", "medusa"):
+        config["model"] = model
+    elif method == "lookup":
+        config |= {"prompt_lookup_min": 2, "prompt_lookup_max": 5}
+    if len({k for _, k in by_batch}) > 1:
+        config["num_speculative_tokens"] = max(k for _, k in by_batch)
+        config["num_speculative_tokens_per_batch_size"] = schedule(by_batch)
+    return f"--speculative-config '{json.dumps(config)}'"
+
+
+def schedule(by_batch: Sequence[tuple[int, int]]) -> list[list[int]]:
+    """Return ``[[from, to, draft tokens], ...]`` of (batch size, draft tokens): each holds from its batch size on."""
+    cells = sorted(by_batch)
+    ends = [b - 1 for b, _ in cells[1:]] + [max(cells[-1][0], MOST_BATCH)]
+    parts: list[list[int]] = []
+    for (batch, tokens), end in zip(cells, ends, strict=True):
+        if parts and parts[-1][2] == tokens:
+            parts[-1][1] = end
+        else:
+            parts.append([1 if not parts else batch, end, tokens])
+    return parts

@@ -1,0 +1,166 @@
+"""Acceptance profiles: acceptance by position in a small file without text, in the form of ``speculation_profile.json``
+(NVIDIA Model-Optimizer, specdec_bench, schema 1.0). Conditional rates are P(position i + 1 is accepted | the first i
+were), marginal ones P(the first i + 1 are all accepted).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
+from math import sqrt
+from pathlib import Path
+from typing import Any
+
+from hsd_viz.calibration.estimate import estimate
+from hsd_viz.disk import write_whole
+from hsd_viz.latency.inputs import Edge
+from hsd_viz.trace import Trace
+
+SCHEMA = "1.0"
+#: Allowed difference of the mean acceptance length from the one that the marginal rates imply.
+TOLERANCE = 0.02
+_Z = 1.959964
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptanceProfile:
+    """Acceptance of one drafter by one target. ``marginal[i]`` is P(the first i + 1 tokens are accepted);
+    ``histogram`` counts rounds by emitted tokens (1: nothing was accepted), empty if unknown.
+    """
+
+    marginal: tuple[float, ...]
+    method: str = ""
+    draft: str = ""
+    target: str = ""
+    histogram: Mapping[int, int] = field(default_factory=dict)
+    conditions: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        chain = (1.0, *self.marginal)
+        if not self.marginal or any(not 0 <= b <= a + 1e-9 for a, b in pairwise(chain)):
+            raise ValueError("marginal acceptance rates must not rise and must stay from 1 to 0")
+
+    @property
+    def conditional(self) -> tuple[float, ...]:
+        return tuple(b / a if a else 0.0 for a, b in pairwise((1.0, *self.marginal)))
+
+    @property
+    def mean_length(self) -> float:
+        """Emitted tokens per round, the target's own included."""
+        return 1 + sum(self.marginal)
+
+    def edge(self) -> Edge:
+        """Return the survival curve for the law; later positions continue with the last conditional rate."""
+        # Rounding in the file may let a rate rise in its last digit.
+        return Edge(tuple(accumulate(self.marginal, min)), self.conditional[-1])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the data of ``speculation_profile.json``."""
+        rounded = lambda rates: [round(rate, 6) for rate in rates]
+        return {
+            "schema_version": SCHEMA,
+            "measured": True,
+            "method": self.method or None,
+            "draft_checkpoint": {"name": self.draft} if self.draft else None,
+            "target_model": {"name": self.target} if self.target else None,
+            "num_speculative_tokens": len(self.marginal),
+            "max_supported_k": len(self.marginal),
+            "verification_method": "longest_prefix",
+            "conditional_accept_rates": rounded(self.conditional),
+            "marginal_accept_rates": rounded(self.marginal),
+            "mean_accept_length": round(self.mean_length, 6),
+            "accept_length_model": "chain_analytic",
+            "accept_length_by_k": {str(len(self.marginal)): round(self.mean_length, 6)},
+            "acceptance_length_histogram": {str(k): n for k, n in self.histogram.items()} or None,
+            "measurement_conditions": dict(self.conditions) or None,
+        }
+
+    def save(self, path: str | Path) -> Path:
+        """Write the profile."""
+        write_whole(Path(path), json.dumps(self.to_dict(), indent=1) + "\n")
+        return Path(path)
+
+
+def read_profile(path: str | Path) -> AcceptanceProfile:
+    """Read a ``speculation_profile.json``. Raises: ValueError: if it cannot be read, was not measured, describes block
+    verification, or contradicts itself.
+    """
+    path = Path(path).expanduser()
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{path} is not a readable profile: {error}") from None
+    if not isinstance(data, dict) or not ("marginal_accept_rates" in data or "conditional_accept_rates" in data):
+        raise ValueError(f"{path} is not an acceptance profile: it has no acceptance rates")
+    if data.get("measured") is False:
+        raise ValueError(f"{path} is a placeholder: it says that nothing was measured")
+    if data.get("verification_method") not in (None, "longest_prefix"):
+        raise ValueError(
+            f"{path} is of {data['verification_method']} verification, whose rates do not form a survival curve"
+        )
+    try:
+        marginal = tuple(float(rate) for rate in data.get("marginal_accept_rates") or ())
+        if not marginal:
+            product, rates = 1.0, []
+            for rate in data["conditional_accept_rates"]:
+                product *= float(rate)
+                rates.append(product)
+            marginal = tuple(rates)
+        found = AcceptanceProfile(
+            marginal,
+            data.get("method") or "",
+            _name(data.get("draft_checkpoint")),
+            _name(data.get("target_model")),
+            {int(k): int(n) for k, n in (data.get("acceptance_length_histogram") or {}).items()},
+            data.get("measurement_conditions") or {},
+        )
+    except (TypeError, AttributeError, ValueError) as error:
+        raise ValueError(f"{path} is not a usable profile: {error}") from None
+    mean = data.get("mean_accept_length")
+    if isinstance(mean, int | float) and abs(mean - found.mean_length) > TOLERANCE * found.mean_length:
+        raise ValueError(
+            f"{path} contradicts itself: a mean length of {mean:.2f}, but its rates imply {found.mean_length:.2f}"
+        )
+    return found
+
+
+def from_traces(traces: Iterable[Trace], draft: str, verifier: str) -> AcceptanceProfile:
+    """Return the profile of a draft model from the rounds in which ``verifier`` verified its tokens.
+
+    Raises: ValueError: if there are none.
+    """
+    traces = list(traces)
+    found = estimate(traces)
+    if (draft, verifier) not in found.edges:
+        known = ", ".join(f"'{d} > {v}'" for d, v in found.edges) or "no draft model"
+        raise ValueError(f"no round verified '{draft}' by '{verifier}': the traces have {known}")
+    counts, edge = found.counts[draft, verifier], found.edges[draft, verifier]
+    survival = edge.survival or edge.curve(1)[1:]
+    histogram = {k + 1: n for k, n in enumerate(counts.histogram) if n}
+    return AcceptanceProfile(survival, "draft_model", draft, verifier, histogram, {"rounds": counts.rounds})
+
+
+def difference(before: AcceptanceProfile, after: AcceptanceProfile) -> tuple[float, float, float]:
+    """Return the change of the mean acceptance length with its 95 % interval. Raises: ValueError: if a profile has no
+    histogram of at least two rounds.
+    """
+    means, errors = [], []
+    for profile in (before, after):
+        rounds = sum(profile.histogram.values())
+        if rounds < 2:
+            raise ValueError("a profile without acceptance_length_histogram has no interval: measure it again")
+        mean = sum(k * n for k, n in profile.histogram.items()) / rounds
+        variance = sum(n * (k - mean) ** 2 for k, n in profile.histogram.items()) / (rounds - 1)
+        means.append(mean)
+        errors.append(variance / rounds)
+    half = _Z * sqrt(sum(errors))
+    change = means[1] - means[0]
+    return change, change - half, change + half
+
+
+def _name(given: Any) -> str:
+    if isinstance(given, Mapping):
+        given = given.get("name") or given.get("id") or given.get("path") or ""
+    return str(given or "")

@@ -1,0 +1,123 @@
+"""The interface of engines: prompts and stacks in, events and traces out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack
+
+from hsd_viz.decoding.session import Model
+from hsd_viz.decoding.settings import DEFAULT_RULE
+from hsd_viz.stack import Stack
+from hsd_viz.terminal import progress_bar
+from hsd_viz.trace import Event, Finished, Trace
+from hsd_viz.words import did_you_mean, guess
+
+#: Characters of a prompt in a progress bar.
+_SHOWN = 32
+
+
+class Options(TypedDict, total=False):
+    """The options of a decode.
+
+    ``temperature`` 0 is greedy; ``top_k`` 0 and ``top_p`` 1 are off; the same ``seed`` gives the same text. ``rule``
+    verifies drafts that were sampled from rows: ``token``, ``block`` or ``branch``, for all levels or by the name of
+    the verifying model as the stack has it. ``record=False`` omits what is expensive to record: probabilities,
+    entropies and top-5 lists. ``chat`` passes the prompt's text as one user turn, formatted by the chat template of the
+    target's tokenizer. ``budget`` is the most draft tokens that a database or baseline may propose at a time, 1-256,
+    regardless of their cost; by default each uses its own limit. ``memory`` (a :class:`hsd_viz.drafting.Memory`) is
+    what drafters remember from run to run: the same one for every run of a stack means warm; by default each run begins
+    cold.
+    """
+
+    max_new_tokens: int
+    temperature: float
+    top_k: int
+    top_p: float
+    seed: int
+    rule: str | Mapping[str, str]
+    record: bool
+    chat: bool
+    budget: int | None
+    memory: Any
+
+
+DEFAULTS: Options = {
+    "max_new_tokens": 128,
+    "temperature": 0.0,
+    "top_k": 0,
+    "top_p": 1.0,
+    "seed": 0,
+    "rule": DEFAULT_RULE,
+    "record": True,
+    "chat": False,
+    "budget": None,
+    "memory": None,
+}
+
+
+def with_defaults(options: Mapping[str, Any]) -> Options:
+    """Return ``options`` and the defaults of the others. Raises: TypeError: for an unknown one."""
+    if unknown := next((name for name in options if name not in DEFAULTS), None):
+        raise TypeError(f"unknown option '{unknown}' (use {', '.join(DEFAULTS)}){did_you_mean(unknown, DEFAULTS)}")
+    return DEFAULTS | options  # type: ignore[operator, return-value]
+
+
+class Engine(Protocol):
+    """Decodes prompts with stacks and reports events as they happen. An engine implements :meth:`decode` and inherits
+    the rest where it fits.
+
+    ``target`` is the model's own name, ``device`` and ``dtype`` are its names as in ``cpu`` and ``float32``.
+    ``databases`` is a folder in place of the shipped ones. ``clock`` returns ns and times decodes.
+    """
+
+    target: str = "target"
+    device: str = "cpu"
+    dtype: str = "float32"
+    databases: str | None = None
+    clock: Callable[[], int] = staticmethod(time.perf_counter_ns)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            raise AttributeError(f"an engine has no attribute '{name}'{guess('engine', name, dir(type(self)))}")
+
+    def decode(
+        self, prompt: str | Sequence[int], stack: str | Stack = "target", **options: Unpack[Options]
+    ) -> Iterator[Event]:
+        """Yield ``Stage``..., ``Started``, ``Step``..., ``Finished``. Closing the generator cancels the decode.
+
+        A prompt is text or a list of token ids, a stack text or parsed. Raises: ValueError: for invalid arguments, if
+        possible before the first event is requested.
+        """
+
+    def run(self, prompt: str | Sequence[int], stack: str | Stack = "target", **options: Unpack[Options]) -> Trace:
+        """Decode to the end and return the trace."""
+        for event in self.decode(prompt, stack, **options):
+            if isinstance(event, Finished):
+                return event.trace  # type: ignore[return-value]
+        raise AssertionError("a decode that is not closed ends with Finished")
+
+    def run_many(
+        self, prompts: Sequence[str | Sequence[int]], stack: str | Stack = "target", **options: Unpack[Options]
+    ) -> list[Trace]:
+        """Decode prompts one after the other with a progress bar, and return their traces."""
+        traces = []
+        with progress_bar() as update:
+            for n, one in enumerate(prompts):
+                update(n, len(prompts), " ".join(one.split())[:_SHOWN] if isinstance(one, str) else "token ids")
+                traces.append(self.run(one, stack, **options))
+            update(len(prompts), len(prompts), "")
+        return traces
+
+    def wait_ready(self, progress: Callable[[str], None] = lambda text: None) -> None:
+        """Wait until nothing is being compiled: earlier figures are of another runtime. ``progress`` gets a text."""
+
+    def model(self, name: str = "target") -> Model | None:
+        """Return the model behind a name as decodes run it; ``None`` where it is not in this process."""
+        return None
+
+    @property
+    def tokenizer(self) -> Any:
+        """The target's tokenizer. Raises: ValueError: if it is not in this process."""
+        raise ValueError("this engine has no tokenizer here: use load_engine()")

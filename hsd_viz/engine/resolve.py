@@ -1,0 +1,91 @@
+"""Resolving a request: all that can be decided about a decode without loading anything, and every refusal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from hsd_viz.decoding.engine import Options
+from hsd_viz.decoding.settings import DEFAULT_RULE, Sampling
+from hsd_viz.drafting import Memory
+from hsd_viz.ladder.load import names
+from hsd_viz.stack import DraftSource, Model, Stack, parse
+from hsd_viz.words import check_budget, check_range, did_you_mean
+
+MAX_NEW_TOKENS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """A decode as decided: ``names`` are the models' own names by level, the target last, ``rules`` the verification
+    rules of some levels by their names. ``stack`` has all lookaheads, except those that the selector chooses; for
+    ``auto`` it is the databases and models to choose from (``choosing``).
+    """
+
+    written: str
+    stack: Stack
+    names: tuple[str, ...]
+    choosing: bool
+    sampling: Sampling
+    rules: Mapping[str, str]
+    max_new_tokens: int
+    record: bool
+    chat: bool
+    budget: int | None
+    memory: Memory | None
+
+    @property
+    def selects(self) -> bool:
+        """Whether the selector decides something, for which this machine must be calibrated."""
+        return self.choosing or any(model.lookahead == "auto" for model in self.stack.drafts)
+
+    @property
+    def levels(self) -> list[str]:
+        """The models' names as levels: the last one is ``target``, and no draft model has its name."""
+        return ["ladder-target" if m.name == "target" else m.name for m in self.stack.drafts] + ["target"]
+
+    def with_stack(self, stack: Stack) -> Resolved:
+        """Return the same decode with a selected ``stack``."""
+        own = dict(zip((m.name for m in self.stack.models), self.names, strict=True))
+        return replace(self, stack=stack, names=tuple(own[m.name] for m in stack.models), choosing=False)
+
+
+def resolve(stack: str | Stack, target: str, where: Callable[[str], str], options: Options) -> Resolved:
+    """Resolve a stack: ``target`` is what ``target`` means, ``where`` refuses names that are not allowed or not models.
+
+    Raises:
+        ValueError: if a value or the stack is invalid.
+    """
+    rule = options["rule"]
+    rules = rule if isinstance(rule, Mapping) else {}
+    general = DEFAULT_RULE if isinstance(rule, Mapping) else rule
+    temperature, top_p = float(options["temperature"]), float(options["top_p"])
+    sampling = Sampling(temperature, options["top_k"], top_p, options["seed"], general)
+    for name in rules.values():
+        Sampling(rule=name)
+    check_range("max new tokens", options["max_new_tokens"], 1, MAX_NEW_TOKENS)
+    check_budget(options["budget"])
+    parsed, written = parse(stack), str(stack).strip()
+    decided = candidates(parsed, target) if parsed.automatic else parsed.resolved()
+    own = tuple(target if model.name == "target" else model.name for model in decided.models)
+    for name in own:
+        where(name)
+        if own.count(name) > 1:
+            raise ValueError(f"in '{written}' {name} would draft for itself: 'target' means {name} here")
+    levels = ["target", *(m.name for m in decided.drafts)]
+    if unknown := next((name for name in rules if name not in levels), None):
+        hint = did_you_mean(unknown, levels)
+        raise ValueError(f"the rule is for '{unknown}', which is not in '{written}': use {', '.join(levels)}{hint}")
+    rest = {name: options[name] for name in ("max_new_tokens", "record", "chat", "budget", "memory")}
+    return Resolved(written, decided, own, parsed.automatic, sampling, rules, **rest)
+
+
+def candidates(stack: Stack, target: str) -> Stack:
+    """Return the levels that ``auto`` may use, as a stack: the database, the draft models, the target. By default these
+    are the databases and all models of the ladder below ``target``.
+    """
+    ladder, last = names(), target if stack.target.name == "target" else stack.target.name
+    named = stack.bottom.items if stack.bottom is not None else ()
+    items = named or ("db", *(ladder[: ladder.index(last)] if last in ladder else ()))
+    source = DraftSource("db") if "db" in items else None
+    return Stack(source, (*(Model(item) for item in items if item != "db"), stack.target))

@@ -1,0 +1,229 @@
+"""The compiled loop: a whole decode by native models and a native database drafter, in one call at a time.
+
+``src/loop.hpp`` is :class:`~hsd_viz.decoding.loop.Loop` in C++: the same rounds with the same verdicts, and the same
+rows. A call lasts some 40 ms, without Python's lock, and returns what happened meanwhile as columns of the trace's
+tables; a decode is cancelled by making no further call.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from hsd_viz.decoding.log import Log
+from hsd_viz.decoding.settings import Sampling
+from hsd_viz.native.drafter import NativeDatabaseDrafter
+from hsd_viz.native.library import DecodeSettings, LevelSettings, Rule, failure
+from hsd_viz.native.model import NativeModel
+from hsd_viz.trace.tables import CALL_KINDS, KINDS, NO_DRAFT, OUTCOMES, RULES, TABLES, VERDICTS, Columns
+
+#: The time of a call, so that a decode can be followed and cancelled.
+CALL_NS = 40_000_000
+#: The most tokens of the prompt that are fed at a time: ``PREFILL_CHUNK`` of ``src/loop.hpp``.
+PREFILL_CHUNK = 512
+#: How many of the likeliest tokens there is room for in a row.
+TOP = 5
+#: The columns of the library's tables, in their order, and of each what its numbers are: a whole number (``int``), one
+#: that may be missing (``int?``), a number that may be missing (``float``), or the place of a name in a tuple. Those of
+#: the likeliest tokens have the numbers of :data:`TOP` pairs (``top``).
+_TABLES: dict[str, dict[str, str | tuple[str, ...]]] = {
+    "tokens": {
+        **{"token_id": "int", "round": "int", "kind": KINDS, "source": "source", "path": "path", "depth": "int"},
+        **{"p": "float", "entropy": "float", "residual_sum": "float"},
+        **{"top": "top", "residual_top": "top", "q_top": "top"},
+    },
+    "drafts": {
+        **{"round": "int", "level": "int", "source": "source", "node": "int", "parent": "int", "depth": "int"},
+        **{"token_id": "int", "p": "float", "q": "float", "u": "float", "h": "float", "verdict": VERDICTS},
+        **{"key_length": "int?", "count": "int?", "score": "float", "position": "int?"},
+    },
+    "rounds": {
+        **{"id": "int", "parent": "int?", "level": "int", "drafted": "int", "examined": "int", "accepted": "int"},
+        **{"outcome": OUTCOMES, "why_no_draft": NO_DRAFT, "start_ns": "int", "duration_ns": "int", "rule": RULES},
+    },
+    "calls": {
+        **{"round": "int", "level": "int", "kind": CALL_KINDS, "steps": "int", "fed": "int", "cached": "int"},
+        **{"start_ns": "int", "duration_ns": "int"},
+    },
+}
+_PLACES = {table: place for place, table in enumerate(_TABLES)}
+_WIDTHS = {table: sum(2 * TOP if kind == "top" else 1 for kind in kinds.values()) for table, kinds in _TABLES.items()}
+
+
+class Batch:
+    """What happened in one call: the library's rows of numbers by table, as columns when they are asked for."""
+
+    def __init__(self, rows: dict[str, np.ndarray], first: int, names: list[str], sources: list[str]) -> None:
+        self._rows, self._first, self._names, self._sources = rows, first, names, sources
+        #: The emitted tokens.
+        self.tokens: list[int] = rows["tokens"][:, 0].astype(int).tolist()
+
+    def columns(self) -> dict[str, Columns]:
+        """Return the four tables, without the texts of tokens."""
+        tables = {name: self._columns(name) for name in _TABLES}
+        count = len(self.tokens)
+        tables["tokens"]["index"] = list(range(self._first, self._first + count))
+        tables["drafts"]["recut"] = [None] * len(self._rows["drafts"])
+        tables["calls"]["name"] = [self._names[level] for level in tables["calls"]["level"]]
+        return {
+            name: {column: tables[name].get(column, []) for column in table.columns} for name, table in TABLES.items()
+        }
+
+    def _columns(self, table: str) -> Columns:
+        columns, at = {}, 0
+        for name, kind in _TABLES[table].items():
+            width = 2 * TOP if kind == "top" else 1
+            columns[name] = self._values(self._rows[table][:, at : at + width], kind)
+            at += width
+        return columns
+
+    def _values(self, numbers: np.ndarray, kind: str | tuple[str, ...]) -> list:
+        """Return the values of a column."""
+        if kind == "top":
+            return [
+                [[int(token), p] for token, p in row if p == p] or None for row in numbers.reshape(-1, TOP, 2).tolist()
+            ]
+        if kind == "int":
+            return numbers[:, 0].astype(int).tolist()
+        values = numbers[:, 0].tolist()
+        if kind == "float":
+            return [None if value != value else value for value in values]
+        if kind == "int?":
+            return [None if value != value else int(value) for value in values]
+        if kind == "path":
+            paths = [list(range(start, len(self._names))) for start in range(len(self._names))]
+            return [paths[int(start)] for start in values]
+        names = self._sources if kind == "source" else kind
+        return [None if value != value else names[int(value)] for value in values]
+
+
+class NativeLevel(NamedTuple):
+    """A model of a stack; it proposes at least ``lookahead`` tokens at a time (``None`` at the target), and verifies
+    drafts that were sampled from rows by ``rule``.
+    """
+
+    name: str
+    model: NativeModel
+    lookahead: int | None
+    rule: str
+
+
+class NativeDecode:
+    """One decode by ``levels``, the target last, with ``drafter`` below them, if any; the text and the settings as in
+    :class:`~hsd_viz.decoding.loop.Loop`.
+
+    With ``details`` > 0 so many of the likeliest tokens of each emitted row are recorded, with its probability and
+    entropy. All models compute in one type and have one vocabulary.
+
+    Raises:
+        MemoryError: if there is too little memory.
+        ValueError: if a token is outside of the vocabulary.
+    """
+
+    def __init__(
+        self,
+        levels: Sequence[NativeLevel],
+        drafter: NativeDatabaseDrafter | None,
+        sampling: Sampling,
+        prompt: Sequence[int],
+        *,
+        max_new_tokens: int,
+        positions: int | None = None,
+        eos: frozenset[int] = frozenset(),
+        budget: int | None = None,
+        details: int = TOP,
+        threads: int = 1,
+    ) -> None:
+        assert prompt and levels and max_new_tokens > 0
+        self.levels, self.drafter, self.sampling = levels, drafter, sampling
+        self.text, self.eos, self.details = list(prompt), eos, details
+        self.limit = min(len(prompt) + max_new_tokens, positions or len(prompt) + max_new_tokens)
+        self.log = Log()
+        self._budget, self._threads = budget, threads
+        self._names = [*([drafter.name] if drafter else []), *(level.name for level in levels)]
+        #: The names of what may have proposed a token, by its number: the levels, then the databases.
+        self._sources = [*self._names[:-1], "target", *(drafter.sources if drafter else ())]
+        self._library, self._emitted, self._more = levels[-1].model.library, 0, 1
+        #: Calls of the prefill that no batch had yet.
+        self._filled: list[np.ndarray] = []
+
+    def prefill(self) -> Iterator[tuple[str, int, int]]:
+        """Feed all of the prompt but its last token to every model; yields (name, tokens done, tokens in all)."""
+        self._open()
+        whole, parts = len(self.text) - 1, range(0, max(1, len(self.text) - 1), PREFILL_CHUNK)
+        for k, name in enumerate(self._names):
+            database = k == 0 and self.drafter is not None
+            for begin in [0] if database else parts:
+                self._call(0)
+                self._filled.append(self._rows("calls"))
+                if whole and not database:
+                    yield name, min(begin + PREFILL_CHUNK, whole), whole
+
+    def rounds(self, ns: int | None = None) -> Iterator[Batch]:
+        """Decode to the end; yields what each call of about ``ns`` (default: :data:`CALL_NS`) brought; ``text`` grows
+        by its tokens.
+        """
+        while self._more:
+            self._call(CALL_NS if ns is None else ns)
+            rows = {table: self._rows(table) for table in _TABLES}
+            if self._filled:
+                rows["calls"], self._filled = np.concatenate([*self._filled, rows["calls"]]), []
+            batch = Batch(rows, self._emitted, self._names, self._sources)
+            self._emitted += len(batch.tokens)
+            self.text += batch.tokens
+            yield batch
+
+    # --- inside ----------------------------------------------------------------------------------------------------
+
+    def _open(self) -> None:
+        levels, drafter, sampling = self.levels, self.drafter, self.sampling
+        target, budget = levels[-1].model, 0
+        assert self.details <= TOP and len({(level.model.compute, level.model.vocab_size) for level in levels}) == 1
+        if drafter is not None:
+            budget = drafter.nodes if self._budget is None else self._budget
+            drafter.start(())
+            drafter.make_room(budget)
+        sessions = [level.model.session() for level in levels]
+        specs = (LevelSettings * len(levels))(
+            *(
+                session.settings(self.limit, level.lookahead or 0, RULES.index(level.rule), self._threads)
+                for session, level in zip(sessions, levels, strict=True)
+            )
+        )
+        rule = Rule(sampling.temperature, sampling.top_p, min(sampling.top_k, target.vocab_size))
+        settings = DecodeSettings(rule, sampling.seed, target.vocab_size, self.limit, budget, self.details)
+        tokens, ends = ((ctypes.c_int32 * len(ids))(*ids) for ids in (self.text, self.eos))
+        below = drafter.handle if drafter else None
+        given = settings, target.compute.itemsize == 8, specs, len(specs), below, tokens, len(tokens), ends, len(ends)
+        self._handle = self._library.hsd_decode_new(*given)
+        if not self._handle:
+            raise failure(self._library)
+        # The finalizer keeps sessions and drafter alive. Nothing is freed at exit: a call may still be running.
+        weakref.finalize(self, _free, self._library, self._handle, sessions, drafter).atexit = False
+
+    def _call(self, ns: int) -> None:
+        self._more = self._library.hsd_decode_run(self._handle, ns, self.log.now())
+        if self._more < 0:
+            raise failure(self._library)
+
+    def _rows(self, table: str) -> np.ndarray:
+        """Return the rows of the last call: a copy of the library's."""
+        start, width = ctypes.c_void_p(), _WIDTHS[table]
+        n = self._library.quick.hsd_decode_rows(self._handle, _PLACES[table], start)
+        return np.frombuffer(ctypes.string_at(start, 8 * n * width)).reshape(n, width)
+
+
+def can_compile(models: Sequence[object], drafter: object) -> bool:
+    """Return whether the compiled loop can decode with these models and this drafter (``None``: no drafter)."""
+    if not all(isinstance(model, NativeModel) for model in models):
+        return False
+    same = len({(model.compute, model.vocab_size) for model in models}) == 1
+    return same and (drafter is None or isinstance(drafter, NativeDatabaseDrafter))
+
+
+def _free(library: ctypes.CDLL, handle: int, *used: object) -> None:
+    library.hsd_decode_free(handle)

@@ -1,0 +1,9 @@
+// Models in float32, and with weights in bfloat16.
+#include "forward.hpp"
+
+namespace hsd {
+
+template <> Model* new_model<float, float>(const Shape& shape) { return new Weights<float, float>(shape); }
+template <> Model* new_model<float, bf16>(const Shape& shape) { return new Weights<float, bf16>(shape); }
+
+}  // namespace hsd

@@ -1,0 +1,309 @@
+// One sequence: its cache, and the forward pass over it.
+//
+//   x = embedding;  per layer: x += o(attention(rope(qkv(norm(x)))));  x += down(silu(gate(norm(x))) * up(norm(x)));  head(norm(x))
+#pragma once
+#include <stdexcept>
+#include "model.hpp"
+
+namespace hsd {
+
+// out = x / rms(x) * weight. transformers computes this in float32 for any type of model, and so does this.
+template <class T> void normalise(const T* x, const T* weight, int n, double epsilon, T* out) {
+    float scale;
+    if constexpr (sizeof(T) == 8) {
+        double sum = 0;
+        for (int i = 0; i < n; ++i) sum += (double)(float)x[i] * (double)(float)x[i];
+        scale = 1.0f / std::sqrt((float)(sum / n) + (float)epsilon);
+        for (int i = 0; i < n; ++i) out[i] = weight[i] * (T)((float)x[i] * scale);
+    } else {
+        LaneSum<T> sum;
+        int i = 0;
+        for (; i + 64 <= n; i += 64) sum.add([&](int k) { return load(x + i + k) * load(x + i + k); });
+        if (i < n) {
+            T rest[64] = {};
+            std::copy(x + i, x + n, rest);
+            sum.add([&](int k) { return load(rest + k) * load(rest + k); });
+        }
+        scale = 1.0f / std::sqrt(sum.fold() / (float)n + (float)epsilon);
+        for (i = 0; i < n; ++i) out[i] = weight[i] * (x[i] * scale);
+    }
+}
+
+// Turn the pairs (i, i + n / 2) by the angles of a place.
+template <class T> void rotate(T* x, const T* cos, const T* sin, int n) {
+    const int half = n / 2;
+    for (int i = 0; i < half; ++i) {
+        const T a = x[i], b = x[i + half];
+        x[i] = a * cos[i] - b * sin[i];
+        x[i + half] = b * cos[i] + a * sin[i];
+    }
+}
+
+// out = silu(gate) * up, for a line of a panel of n columns.
+template <class T> void gate_line(const T* gate, const T* up, int n, T* out) {
+    for (int c = 0; c < n; c += LANES<T>) {
+        const vec<T> g = load(gate + c);
+        store(out + c, g / (exponential(-g) + T(1)) * load(up + c));
+    }
+}
+
+template <class T, class W> class Sequence : public Session {
+  public:
+    explicit Sequence(const Weights<T, W>& weights) : w_(weights), s_(weights.shape) {
+        caches_.resize(s_.layers);
+    }
+
+    void forward(const int32_t* tokens, int n, const int32_t* parents, int rows, void* logits, const void* cos, const void* sin, int cached,
+                 int threads) override {
+        Team team(threads);
+        run(team, tokens, n, parents, rows, (T*)logits, (const T*)cos, (const T*)sin, cached);
+    }
+
+    void keep(int base, const int32_t* places, int n) override {
+        for (auto& memory : caches_)
+            for (int h = 0; h < s_.kv_heads; ++h)
+                for (int i = 0; i < n; ++i)
+                    if (places[i] != base + i) head(memory, h, capacity_).move(places[i], base + i);
+    }
+
+  private:
+    // A layer's cache: its key-value heads one after the other.
+    Head<T, W> head(const Memory& memory, int h, int capacity) const {
+        return {memory.as<char>() + h * Head<T, W>::bytes(s_.head_dim, capacity), s_.head_dim, capacity};
+    }
+
+    void reserve(int filled, int need) {
+        if (need <= capacity_) return;
+        int capacity = std::max(capacity_, FIRST_CAPACITY);
+        while (capacity < need) capacity *= 2;
+        std::vector<Memory> grown;
+        for (int l = 0; l < s_.layers; ++l) {
+            grown.emplace_back(Head<T, W>::bytes(s_.head_dim, capacity) * s_.kv_heads);
+            for (int h = 0; filled && h < s_.kv_heads; ++h) head(grown[l], h, capacity).take(head(caches_[l], h, capacity_), filled);
+        }
+        caches_ = std::move(grown);
+        capacity_ = capacity;
+    }
+
+    // What each fed token sees in a layer without a window, and its place in the text.
+    void look(const int32_t* tokens, int n, const int32_t* parents, int cached) {
+        views_.resize(n);
+        places_.resize(n);
+        lists_.clear();
+        size_t total = 0;
+        for (int i = 0; i < n; ++i) {
+            const int parent = parents ? parents[i] : i - 1;
+            if (tokens[i] < 0 || tokens[i] >= s_.vocab) throw std::invalid_argument("a token outside of the vocabulary was fed");
+            if (parent < -1 || parent >= i) throw std::invalid_argument("a parent must be -1 or one of the tokens before");
+            View v = parent < 0 ? View{cached, 0, 0, nullptr} : views_[parent];
+            if (parent == i - 1 && !v.more)
+                ++v.run;
+            else
+                ++v.more;
+            total += v.more;
+            views_[i] = v;
+            places_[i] = v.length() - 1;
+        }
+        lists_.reserve(total);
+        for (int i = 0; i < n; ++i) {
+            View& v = views_[i];
+            if (!v.more) continue;
+            const int* start = lists_.data() + lists_.size();
+            if (v.more > 1) {
+                const View& before = views_[parents[i]];
+                lists_.insert(lists_.end(), before.list, before.list + before.more);
+            }
+            lists_.push_back(cached + i);
+            v.list = start;
+        }
+    }
+
+    // What the rows x [m][ldx] are multiplied as: themselves, or 8-bit numbers with scales.
+    struct Rows {
+        const T* x;
+        size_t ldx;
+        ByteRows bytes;
+    };
+    Rows ready(Team& team, const Matrix<T, W>& a, const T* x, size_t ldx, int depth, int rows) {
+        if constexpr (std::is_same_v<W, i8>) {
+            const ByteRows b{bytes_.at_least((size_t)rows * a.depth), (size_t)a.depth, scales_.at_least(rows), sums_.at_least(rows)};
+            team.each((rows + SHARE - 1) / SHARE, [&](int part) {
+                for (int m = part * SHARE; m < std::min(rows, (part + 1) * SHARE); ++m)
+                    quantise(x + m * ldx, depth, b.numbers + m * b.ld, b.scales + m, b.sums + m);
+            });
+            return {x, ldx, b};
+        } else {
+            return {x, ldx, {}};
+        }
+    }
+    // `here` rows from m on times panel p into out [here][WIDE].
+    static INLINE void times(const Matrix<T, W>& a, int p, const Rows& rows, int m, int here, T* out) {
+        if constexpr (std::is_same_v<W, i8>)
+            multiply_bytes((const int8_t*)a.panel(p), a.scale.data() + (size_t)p * COLUMNS, a.depth / 4, rows.bytes, m, here, out, COLUMNS);
+        else
+            multiply<T, W>(a.panel(p), a.depth, rows.x + m * rows.ldx, rows.ldx, here, out);
+    }
+
+    // y [m][ldy] = x [m][ldx] times the matrix, plus its bias, plus what y held if `add`.
+    void linear(Team& team, const Matrix<T, W>& a, const T* x, size_t ldx, int depth, int rows, T* y, size_t ldy, bool add) {
+        const Rows in = ready(team, a, x, ldx, depth, rows);
+        team.each(a.panels(), [&](int p) {
+            alignas(64) T out[ROWS * WIDE<T, W>];
+            const int column = p * WIDE<T, W>, columns = std::min(WIDE<T, W>, a.columns - column);
+            for (int m = 0; m < rows; m += ROWS) {
+                const int here = std::min(ROWS, rows - m);
+                times(a, p, in, m, here, out);
+                for (int r = 0; r < here; ++r) {
+                    T* from = out + r * WIDE<T, W>;
+                    T* to = y + (m + r) * ldy + column;
+                    if (!a.bias.empty())
+                        for (int c = 0; c < columns; ++c) from[c] += a.bias[column + c];
+                    if (add)
+                        for (int c = 0; c < columns; ++c) to[c] += from[c];
+                    else
+                        std::copy_n(from, columns, to);
+                }
+            }
+        });
+    }
+
+    void gated(Team& team, const Matrix<T, W>& a, const T* x, size_t ldx, int depth, int rows, T* y, size_t ldy) {
+        const Rows in = ready(team, a, x, ldx, depth, rows);
+        team.each(a.panels() / 2, [&](int p) {
+            alignas(64) T gate[ROWS * WIDE<T, W>], up[ROWS * WIDE<T, W>];
+            for (int m = 0; m < rows; m += ROWS) {
+                const int here = std::min(ROWS, rows - m);
+                times(a, 2 * p, in, m, here, gate);
+                times(a, 2 * p + 1, in, m, here, up);
+                for (int r = 0; r < here; ++r) {
+                    T *g = gate + r * WIDE<T, W>, *u = up + r * WIDE<T, W>;
+                    if (!a.bias.empty()) {
+                        const T* b = a.bias.data() + 2 * p * WIDE<T, W>;
+                        for (int c = 0; c < WIDE<T, W>; ++c) g[c] += b[c];
+                        for (int c = 0; c < WIDE<T, W>; ++c) u[c] += b[WIDE<T, W> + c];
+                    }
+                    gate_line(g, u, WIDE<T, W>, y + (m + r) * ldy + p * WIDE<T, W>);
+                }
+            }
+        });
+    }
+
+    void embed(int32_t token, T* x) {
+        const auto* row = w_.embedding + (size_t)token * s_.width;
+        for (int d = 0; d < s_.width; ++d) {
+            if constexpr (std::is_same_v<W, i8>)
+                x[d] = (float)row[d] * w_.embedding_scales[token];
+            else
+                x[d] = widen(row[d]);
+        }
+    }
+
+    void normalise_rows(Team& team, const T* x, const std::vector<T>& weight, int rows, T* out) {
+        team.each((rows + SHARE - 1) / SHARE, [&](int part) {
+            for (int m = part * SHARE; m < std::min(rows, (part + 1) * SHARE); ++m)
+                normalise(x + (size_t)m * s_.width, weight.data(), s_.width, s_.epsilon, out + (size_t)m * s_.width);
+        });
+    }
+
+    // Normalise and turn the keys of all fed tokens and the queries from `first` on of one key-value head; put keys and values away.
+    void put_away(const Layer<T, W>& layer, const Memory& memory, int h, int n, int first, int cached, const T* cos, const T* sin) {
+        const int dim = s_.head_dim, group = s_.heads / s_.kv_heads;
+        static thread_local Scratch<int8_t> room;
+        Head<T, W> c = head(memory, h, capacity_);
+        for (int m = 0; m < n; ++m) {
+            T* q = qkv_ + m * ldq_ + (size_t)h * group * dim;
+            T* k = qkv_ + m * ldq_ + (size_t)(s_.heads + h) * dim;
+            const T* v = k + (size_t)s_.kv_heads * dim;
+            const size_t turn = (size_t)places_[m] * (dim / 2);
+            if (!layer.k_norm.empty()) normalise(k, layer.k_norm.data(), dim, s_.epsilon, k);
+            rotate(k, cos + turn, sin + turn, dim);
+            c.put(cached + m, k, v, room);
+            if (m < first) continue;
+            for (int g = 0; g < group; ++g) {
+                if (!layer.q_norm.empty()) normalise(q + g * dim, layer.q_norm.data(), dim, s_.epsilon, q + g * dim);
+                rotate(q + g * dim, cos + turn, sin + turn, dim);
+            }
+        }
+    }
+
+    // Attention of the queries of tokens [first, last) that share one key-value head.
+    void attention(const Layer<T, W>& layer, const Memory& memory, int h, int first, int last, T* out, size_t ldo) {
+        static thread_local HeadScratch<T, W> scratch;
+        constexpr int MOST = Head<T, W>::MOST;
+        const int dim = s_.head_dim, group = s_.heads / s_.kv_heads;
+        const Head<T, W> c = head(memory, h, capacity_);
+        Query<T> queries[MOST];
+        int waiting = 0;
+        for (int m = first; m < last; ++m) {
+            for (int g = 0; g < group; ++g) {
+                const size_t column = (size_t)(h * group + g) * dim;
+                Query<T>& query = queries[waiting++] = {qkv_ + m * ldq_ + column, out + (m - first_) * ldo + column, views_[m]};
+                if (layer.window) query.view.skip = std::max(0, query.view.length() - layer.window);
+                if (waiting < MOST && !(m == last - 1 && g == group - 1)) continue;
+                attend(queries, waiting, (T)s_.scale, c, scratch);
+                waiting = 0;
+            }
+        }
+    }
+
+    void run(Team& team, const int32_t* tokens, int n, const int32_t* parents, int rows, T* logits, const T* cos, const T* sin, int cached) {
+        const size_t width = s_.width, heads = (size_t)s_.heads * s_.head_dim, inner = round_up(s_.inner, WIDE<T, W>);
+        look(tokens, n, parents, cached);
+        reserve(cached, cached + n);
+        T* x = x_.at_least(n * width);
+        T* normed = normed_.at_least(n * width);
+        ldq_ = (size_t)(s_.heads + 2 * s_.kv_heads) * s_.head_dim;
+        qkv_ = rows_qkv_.at_least(n * ldq_);
+        T* attended = attended_.at_least(n * heads);
+        T* hidden = hidden_.at_least(n * inner);
+        for (int m = 0; m < n; ++m)
+            embed(tokens[m], x + m * width);
+
+        for (int l = 0; l < s_.layers; ++l) {
+            const Layer<T, W>& layer = w_.layers[l];
+            // Of the last layer only the rows that are asked for go further than the cache.
+            const int first = first_ = l == s_.layers - 1 ? n - rows : 0, going = n - first;
+            normalise_rows(team, x, layer.input_norm, n, normed);
+            linear(team, layer.qkv, normed, width, s_.width, n, qkv_, ldq_, false);
+            const int shares = (going + SHARE - 1) / SHARE;
+            if (n <= SHARE) {
+                team.each(s_.kv_heads, [&](int h) {
+                    put_away(layer, caches_[l], h, n, first, cached, cos, sin);
+                    attention(layer, caches_[l], h, first, n, attended, heads);
+                });
+            } else {
+                team.each(s_.kv_heads, [&](int h) { put_away(layer, caches_[l], h, n, first, cached, cos, sin); });
+                team.each(s_.kv_heads * shares, [&](int item) {
+                    const int start = first + item % shares * SHARE;
+                    attention(layer, caches_[l], item / shares, start, std::min(n, start + SHARE), attended, heads);
+                });
+            }
+            x += first * width;
+            linear(team, layer.o, attended, heads, (int)heads, going, x, width, true);
+            normalise_rows(team, x, layer.post_norm, going, normed);
+            gated(team, layer.mlp, normed, width, s_.width, going, hidden, inner);
+            linear(team, layer.down, hidden, inner, s_.inner, going, x, width, true);
+        }
+        normalise_rows(team, x, w_.final_norm, rows, normed);
+        linear(team, w_.head, normed, width, s_.width, rows, logits, s_.vocab, false);
+    }
+
+    static constexpr int FIRST_CAPACITY = 256, SHARE = 16;
+
+    const Weights<T, W>& w_;
+    const Shape s_;
+    int capacity_ = 0, first_ = 0;
+    size_t ldq_ = 0;
+    std::vector<Memory> caches_;
+    std::vector<View> views_;
+    std::vector<int> places_, lists_;
+    Scratch<int8_t> bytes_;
+    Scratch<float> scales_;
+    Scratch<int32_t> sums_;
+    Scratch<T> x_, normed_, rows_qkv_, attended_, hidden_;
+    T* qkv_ = nullptr;
+};
+
+template <class T, class W> Session* Weights<T, W>::session() const { return new Sequence<T, W>(*this); }
+
+}  // namespace hsd

@@ -1,0 +1,348 @@
+// The decoding loop: hsd_viz.decoding.loop, for levels that are native models and a native database drafter below them, if any.
+//
+// Hierarchical Speculative Decoding (Globerson et al. 2025, arXiv 2510.19705): a level verifies and accepts until it has at least its
+// lookahead, then proposes what it holds, each token with its own full row. What keeps that lossless is listed in loop.py.
+#pragma once
+#include "drafter.hpp"
+#include "draws.hpp"
+#include "model.hpp"
+#include "record.hpp"
+#include "verifier.hpp"
+
+namespace hsd {
+
+// A level that is a model: its empty sequence, the angles of all places, what it proposes at least (0 at the target), its ChainRule, and the
+// most threads of a forward pass. The same as library.py's LevelSettings.
+struct LevelSettings {
+    Session* session;
+    const void *cos, *sin;
+    int64_t bytes;  // of its weights
+    int32_t lookahead, rule, threads;
+};
+
+// The same as library.py's DecodeSettings. `limit` bounds the tokens of the text, prompt included, `budget` the nodes of a database's draft;
+// `details` is how many likeliest tokens are recorded of each emitted row (0: no row is described).
+struct DecodeSettings {
+    Rule sampling;
+    uint64_t seed;
+    int32_t vocab, limit, budget, details;
+};
+
+// A decode that is run bit by bit.
+struct Decode {
+    Record record;
+    virtual ~Decode() = default;
+    // Decode from the time `now` on for at least `ns`, in whole rounds, or to the end; whether there is more to do. The record has what
+    // happened since the last call.
+    virtual bool run(int64_t ns, int64_t now) = 0;
+};
+
+// A Loop<double>, which is compiled apart.
+Decode* new_wide_decode(const DecodeSettings& settings, const LevelSettings* levels, int n, Drafter* drafter, const int32_t* prompt, int n_prompt,
+                        const int32_t* ends, int n_ends);
+
+// Tokens proposed to a verifier. `rows` is q of each, in order; where the draft was not `sampled` it has point masses.
+template <class T> struct Draft {
+    std::vector<Node> nodes;
+    RowStore<T> rows;
+    bool sampled = false;
+    NoDraft why = OFF;  // there are no nodes
+
+    explicit Draft(int vocab) : rows(vocab) {}
+    const T* q() const { return sampled ? rows.row(0) : nullptr; }
+    int size() const { return (int)nodes.size(); }
+    void clear() { nodes.clear(), rows.clear(), sampled = false; }
+    bool is_chain() const {
+        for (int k = 0; k < size(); ++k)
+            if (nodes[k].parent != k - 1) return false;
+        return true;
+    }
+};
+
+template <class T> class Loop : public Decode {
+  public:
+    Loop(const DecodeSettings& settings, const LevelSettings* levels, int n, Drafter* drafter, const int32_t* prompt, int n_prompt,
+         const int32_t* ends, int n_ends)
+        : s_(settings), drafter_(drafter), draws_(settings.seed), text_(prompt, prompt + n_prompt), ends_(ends, ends + n_ends), none_(s_.vocab),
+          target_rows_(s_.vocab), verifier_(s_.vocab, s_.sampling), greedy_(verifier_.greedy()), verdict_(verifier_.verdict) {
+        if (drafter) levels_.emplace_back(LevelSettings{}, s_.vocab);
+        for (int i = 0; i < n; ++i) levels_.emplace_back(levels[i], s_.vocab);
+        top_ = (int)levels_.size() - 1;
+    }
+
+    bool run(int64_t ns, int64_t now) override {
+        record.clear();
+        record.resume_at(now);
+        const int64_t end = now + ns;
+        bool more;
+        do more = filling_ <= top_ ? prefill() : round();
+        while (more && record.now() < end);
+        return more;
+    }
+
+  private:
+    struct Level {
+        LevelSettings spec;
+        Draft<T> draft;  // what it proposes
+        int length = 0;  // tokens in its cache
+        Level(const LevelSettings& settings, int vocab) : spec(settings), draft(vocab) {}
+        bool is_database() const { return !spec.session; }
+    };
+    // Feed the next part of the prompt, all but its last token, to a level; whether there is more to decode.
+    bool prefill() {
+        Level& level = levels_[filling_];
+        const int n = (int)text_.size() - 1, here = std::min(PREFILL_CHUNK, n - level.length);
+        const int64_t start = record.now();
+        if (level.is_database()) {
+            drafter_->extend(text_.data(), n + 1);
+            record.call(filling_++, PREFILL, start, n + 1);
+        } else if (here > 0) {
+            fed_.assign(text_.begin() + level.length, text_.begin() + level.length + here);
+            const int cached = feed(level, 1);
+            record.call(filling_, PREFILL, start, here, cached);
+            if (level.length == n) ++filling_;
+        } else {
+            ++filling_;
+        }
+        return (int)text_.size() < s_.limit;
+    }
+
+    // One verification by the target; whether the text continues.
+    bool round() {
+        const int64_t room = s_.limit - (int64_t)text_.size();
+        if (room <= 0) return false;
+        record.open(top_);
+        const Draft<T>& drafted = draft(top_ - 1, (int)room - 1);
+        target_rows_.clear();
+        verify(top_, drafted, target_rows_);
+        emit(drafted);
+        if (drafter_) {
+            const int64_t start = record.now();
+            drafter_->extend(emitted_.data(), (int)emitted_.size());
+            record.call(0, UPDATE, start, (int)emitted_.size());
+        }
+        text_.insert(text_.end(), emitted_.begin(), emitted_.end());
+        close(top_, drafted);
+        return !ends_text(text_.back()) && (int)text_.size() < s_.limit;
+    }
+
+    // call(i): at most `room` tokens that follow the text, distributed as level i's own (a database's: point masses).
+    const Draft<T>& draft(int i, int room) {
+        if (i < 0) return none_;
+        Level& level = levels_[i];
+        Draft<T>& out = level.draft;
+        out.clear();
+        out.why = NO_ROOM;
+        if (room <= 0) return out;
+        if (level.is_database()) return look_up(out, room);
+        const int wanted = std::min(level.spec.lookahead, room);
+        if (i == 0) return sample(level, wanted);
+        const size_t base = text_.size();
+        while (out.size() < wanted && !(out.size() && ends_text(text_.back()))) {
+            record.open(i);
+            const Draft<T>& below = draft(i - 1, room - out.size() - 1);
+            out.rows.keep(out.size());
+            verify(i, below, out.rows);
+            propose(i, below);
+            text_.insert(text_.end(), emitted_.begin(), emitted_.end());
+            close(i, below);
+        }
+        text_.resize(base);
+        return out;
+    }
+
+    // Feed level i its uncached tokens and the draft once: into emitted_ go the accepted tokens and one of its own. Its rows at the walked
+    // places, where drawn from, are added to `rows`.
+    void verify(int i, const Draft<T>& draft, RowStore<T>& rows) {
+        Level& level = levels_[i];
+        const int base = (int)text_.size(), cached = level.length, pending = base - cached, n = draft.size();
+        const bool chain = draft.is_chain();
+        const int64_t start = record.now();
+        fed_.assign(text_.begin() + cached, text_.end());
+        parents_.clear();
+        for (int k = 0; k < pending && !chain; ++k) parents_.push_back(k - 1);
+        for (const Node& node : draft.nodes) {
+            fed_.push_back(node.token);
+            if (!chain) parents_.push_back(pending + node.parent);
+        }
+        feed(level, n + 1, chain ? nullptr : parents_.data());
+        draw_numbers(i, draft);
+        verifier_.decide(draft.nodes, draft.q(), level.spec.rule, r_.data(), u_.data(), rows);
+        record.inside += record.now() - start;
+
+        accepted_ = verdict_.accepted;
+        emitted_.clear();
+        for (int k = 0; k < (int)accepted_.size(); ++k) {
+            emitted_.push_back(draft.nodes[accepted_[k]].token);
+            if (ends_text(emitted_.back())) accepted_.resize(k + 1);
+        }
+        const int count = (int)accepted_.size();
+        if (chain) {
+            level.length = base + count;
+        } else {
+            places_.clear();
+            for (int node : accepted_) places_.push_back(base + node);
+            level.spec.session->keep(base, places_.data(), count);
+            level.length = base + count;
+        }
+        for (int below = 0; below < i; ++below) levels_[below].length = std::min(levels_[below].length, base + count);
+        record.call(i, VERIFY, start, pending + n, cached);
+        if (count && ends_text(emitted_.back())) {
+            outcome_ = STOPPED;
+        } else {
+            emitted_.push_back(verdict_.token);
+            // A place that was examined and led no further had draft tokens, all of them wrong.
+            outcome_ = verdict_.examined > count ? CORRECTION : n ? BONUS : PLAIN;
+        }
+    }
+
+    // The numbers of a verification, always as many: u decides on the tokens of a sampled chain; r draws level i's own tokens, the target's by
+    // position in the text. All others are never used again.
+    void draw_numbers(int i, const Draft<T>& draft) {
+        if (greedy_) return;
+        int places = 1;
+        for (const Node& node : draft.nodes) places = std::max(places, 1 + node.depth);
+        fresh(u_, draft.sampled ? draft.size() : 0);
+        if (i < top_) return fresh(r_, places);
+        r_.resize(places);
+        for (int k = 0; k < places; ++k) r_[k] = draws_.at((int64_t)text_.size() + k);
+    }
+
+    // Level i, the lowest, decodes `wanted` tokens by itself, fewer at an end token.
+    const Draft<T>& sample(Level& level, int wanted) {
+        Draft<T>& out = level.draft;
+        const int64_t start = record.now();
+        const int cached = level.length, pending = (int)text_.size() - cached;
+        if (!greedy_) fresh(r_, wanted);
+        fed_.assign(text_.begin() + cached, text_.end());
+        out.sampled = !greedy_;
+        while (out.size() < wanted) {
+            feed(level, 1);
+            const int k = out.size();
+            const int token = verifier_.sample(greedy_ ? 0 : r_[k], out.rows);
+            out.nodes.push_back({token, k - 1, k + 1});
+            if (ends_text(token)) break;
+            fed_.assign(1, token);
+        }
+        record.inside += record.now() - start;
+        record.call(0, DRAFT, start, pending + out.size() - 1, cached, out.size());
+        return out;
+    }
+
+    // Ask the databases; nodes beyond the limit are left out (by position, independent of the token).
+    const Draft<T>& look_up(Draft<T>& out, int room) {
+        const int64_t start = record.now();
+        const auto& tree = drafter_->draft(text_.data(), (int)text_.size(), (int64_t)text_.size(), s_.budget);
+        kept_.assign(tree.size(), -1);
+        for (size_t k = 0; k < tree.size(); ++k) {
+            const auto& it = tree[k];
+            if (it.depth > room) continue;
+            kept_[k] = out.size();
+            out.nodes.push_back({it.token, it.parent < 0 ? -1 : kept_[it.parent], it.depth, top_ + 1 + it.which, 0, it.length, it.position,
+                                 it.count, it.score});
+        }
+        out.why = drafter_->matched() ? NOT_WORTH_IT : NO_MATCH;
+        record.call(0, LOOKUP, start, out.size());
+        return out;
+    }
+
+    // Add what level i emitted to its own draft, with its full rows.
+    void propose(int i, const Draft<T>& from) {
+        Draft<T>& out = levels_[i].draft;
+        out.sampled = !greedy_;
+        for (int k = 0; k < (int)emitted_.size(); ++k) {
+            Node node;
+            if (k < (int)accepted_.size())
+                node = from.nodes[accepted_[k]];
+            else
+                node.token = emitted_[k], node.source = node.start = i;
+            node.parent = out.size() - 1;
+            node.depth = out.size() + 1;
+            out.nodes.push_back(node);
+        }
+        if (out.sampled) out.rows.keep(out.size());
+    }
+
+    // Record the tokens that the target emitted, with their rows described.
+    void emit(const Draft<T>& draft) {
+        const int most = std::min(TOP, (int)s_.details), count = (int)accepted_.size();
+        for (int k = 0; k < (int)emitted_.size(); ++k) {
+            const bool own = k == count;
+            double p = NONE, entropy = NONE, sum = NONE;
+            Top top, residual, q;
+            if (most) verifier_.describe_walked(k, emitted_[k], most, p, entropy, top);
+            if (most && own && outcome_ == CORRECTION && !greedy_)
+                sum = verifier_.describe_correction(draft.nodes, draft.q(), target_rows_.row(k), most, residual, q);
+            Node from;
+            from.source = from.start = top_, from.depth = 0;
+            if (!own) from = draft.nodes[accepted_[k]];
+            const double kind = own ? CORRECTION_TOKEN + (outcome_ - CORRECTION) : ACCEPTED_TOKEN;
+            record.tokens.add({(double)emitted_[k], (double)record.round(), kind, (double)from.source, (double)from.start, (double)from.depth, p,
+                               entropy, sum});
+            for (const Top* it : {&top, &residual, &q}) record.tokens.add(*it);
+        }
+    }
+
+    // Record the draft and end the round.
+    void close(int i, const Draft<T>& draft) {
+        const int count = (int)accepted_.size();
+        fates_.assign(draft.size(), UNREACHED);
+        for (int node = 0; node < draft.size(); ++node)
+            if (!std::isnan(verdict_.p[node])) fates_[node] = REJECTED;
+        for (int node : verdict_.accepted) fates_[node] = CUT;
+        for (int node : accepted_) fates_[node] = ACCEPTED;
+        auto known = [](int64_t value) { return value < 0 ? NONE : (double)value; };
+        for (int k = 0; k < draft.size(); ++k) {
+            const Node& node = draft.nodes[k];
+            record.drafts.add({(double)record.round(), (double)i, (double)node.source, (double)k, (double)node.parent, (double)node.depth,
+                               (double)node.token, verdict_.p[k], verdict_.q[k], verdict_.u[k], verdict_.h[k], (double)fates_[k],
+                               known(node.key_length), known(node.count), node.score, known(node.position)});
+        }
+        const int rule = draft.sampled ? levels_[i].spec.rule : BY_TOKEN;
+        record.close(draft.size(), outcome_ == STOPPED ? count : verdict_.examined, count, outcome_, draft.size() ? NONE : (double)draft.why, rule);
+    }
+
+    // Feed fed_ to a level, for the logits of its last `rows` tokens. Returns how many tokens were cached.
+    int feed(Level& level, int rows, const int32_t* parents = nullptr) {
+        const LevelSettings& spec = level.spec;
+        const int n = (int)fed_.size(), cached = level.length;
+        // A thread is worth waking for some megabytes of weights; one read of them serves a few tokens.
+        const int worth = (int)std::min(1024.0, spec.bytes * std::max(1.0, n / 4.0) / 6e6);
+        T* to = verifier_.logits(rows);
+        spec.session->forward(fed_.data(), n, parents, rows, to, spec.cos, spec.sin, cached, std::max(1, std::min(spec.threads, worth)));
+        level.length = cached + n;
+        return cached;
+    }
+
+    void fresh(std::vector<double>& numbers, int n) {
+        numbers.resize(n);
+        for (double& number : numbers) number = draws_.fresh();
+    }
+    bool ends_text(int32_t token) const { return std::find(ends_.begin(), ends_.end(), token) != ends_.end(); }
+
+    static constexpr int PREFILL_CHUNK = 512;
+
+    const DecodeSettings s_;
+    std::vector<Level> levels_;  // the lowest first, the drafter's among them
+    int top_ = 0, filling_ = 0;
+    Drafter* drafter_;
+    Draws draws_;
+    std::vector<int32_t> text_;
+    const std::vector<int32_t> ends_;
+    const Draft<T> none_;
+    RowStore<T> target_rows_;
+    Verifier<T> verifier_;
+    const bool greedy_;
+    // Of the verification that was made last.
+    const Verdict& verdict_;
+    std::vector<int> accepted_;  // nodes up to an end token
+    std::vector<int32_t> emitted_;
+    Outcome outcome_ = PLAIN;
+    // Room.
+    std::vector<int32_t> fed_, parents_, places_;
+    std::vector<int> kept_;
+    std::vector<Fate> fates_;
+    std::vector<double> u_, r_;
+};
+
+}  // namespace hsd

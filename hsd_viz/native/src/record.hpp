@@ -1,0 +1,80 @@
+// What a decode records: the tables of hsd_viz.trace as rows of numbers. Times are nanoseconds from its start.
+#pragma once
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <initializer_list>
+#include <vector>
+#include "verifier.hpp"
+
+namespace hsd {
+
+constexpr double NONE = NAN;  // null
+
+// The order is that of hsd_viz.trace.tables.
+enum Kind { ACCEPTED_TOKEN, CORRECTION_TOKEN, BONUS_TOKEN, PLAIN_TOKEN };
+enum Fate { ACCEPTED, REJECTED, UNREACHED, CUT };
+enum Outcome { CORRECTION, BONUS, PLAIN, STOPPED };
+enum NoDraft { NO_MATCH, NOT_WORTH_IT, NO_ROOM, OFF };
+enum Call { PREFILL, DRAFT, VERIFY, LOOKUP, UPDATE };
+
+// Rows of `width` numbers, one after the other. A number that does not exist is NaN.
+struct Table {
+    const int width;
+    std::vector<double> cells;
+    explicit Table(int columns) : width(columns) {}
+    void add(std::initializer_list<double> row) { cells.insert(cells.end(), row); }
+    void add(const Top& top) {
+        for (int k = 0; k < TOP; ++k) add({k < top.n ? (double)top.tokens[k] : NONE, k < top.n ? top.shares[k] : NONE});
+    }
+    int rows() const { return (int)(cells.size() / width); }
+};
+
+// A round is the one of the innermost open() until close(); a call belongs to it, before the first to -1.
+class Record {
+  public:
+    // The columns of each are named in decode.py.
+    Table tokens{9 + 6 * TOP}, drafts{16}, rounds{11}, calls{8};
+
+    // Time in forward passes, and in sampling and verification by their logits.
+    int64_t inside = 0;
+
+    // It is `now` in the time of the decode: what its caller does with the rows may be a part of that time, or not.
+    void resume_at(int64_t now) { zero_ = clock() - now; }
+    int64_t now() const { return clock() - zero_; }
+
+    int open(int level) {
+        open_.push_back({next_, level, now()});
+        return next_++;
+    }
+    void close(int drafted, int examined, int accepted, Outcome outcome, double why_no_draft, int rule) {
+        const Open round = open_.back();
+        open_.pop_back();
+        const double parent = open_.empty() ? NONE : open_.back().id;
+        const double start = (double)round.start, spent = (double)(now() - round.start);
+        rounds.add({(double)round.id, parent, (double)round.level, (double)drafted, (double)examined, (double)accepted, (double)outcome,
+                    why_no_draft, start, spent, (double)rule});
+    }
+    int round() const { return open_.empty() ? -1 : open_.back().id; }
+
+    void call(int level, Call kind, int64_t start, int fed, int cached = 0, int steps = 1) {
+        calls.add({(double)round(), (double)level, (double)kind, (double)steps, (double)fed, (double)cached, (double)start,
+                   (double)(now() - start)});
+    }
+    void clear() {
+        for (Table* table : {&tokens, &drafts, &rounds, &calls}) table->cells.clear();
+    }
+
+  private:
+    struct Open {
+        int id, level;
+        int64_t start;
+    };
+    static int64_t clock() { return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1); }
+
+    std::vector<Open> open_;
+    int next_ = 0;
+    int64_t zero_ = 0;
+};
+
+}  // namespace hsd

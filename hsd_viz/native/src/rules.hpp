@@ -1,0 +1,162 @@
+// The verification rules: hsd_viz.decoding.verify, with the same arithmetic in the same order. Every one gives tokens that are distributed as
+// the verifier's own.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+#include "sample.hpp"
+
+namespace hsd {
+
+// A node of a draft tree, parents before children; node i follows `parent` (-1: the text). `source` is what first proposed it (a level, or
+// after the levels a database), `start` the level it came from; a negative or NaN entry is unknown.
+struct Node {
+    int32_t token, parent = -1, depth = 1, source = 0, start = 0, key_length = -1, position = -1;
+    int64_t count = -1;
+    double score = NAN;
+};
+
+// What a verification found. `accepted` nodes in order, then the verifier's own `token`, drawn from row `row` (0: after the text, 1 + i: after
+// node i), the last of `walked`. `examined` places had draft tokens to compare with. Of each node p, q, u and h, NaN where not examined.
+struct Verdict {
+    std::vector<int> accepted, walked, own;
+    int token, row, examined;
+    std::vector<double> p, q, u, h;
+    double residual_sum;  // of the row that a chain's correction was drawn from
+
+    void begin(int n) {
+        accepted.clear();
+        walked.assign(1, 0);
+        row = examined = 0;
+        for (auto* column : {&p, &q, &u, &h}) column->assign(n, NAN);
+    }
+    void accept(int node) {
+        accepted.push_back(node);
+        walked.push_back(row = node + 1);
+    }
+};
+
+// Walk a tree of point masses: at each place the verifier's own token decides, asked for by `own(row)` in the order of the walk. Exact,
+// because every token that is emitted is the verifier's own draw.
+template <class Own> void walk(const std::vector<Node>& tree, Verdict& verdict, Own&& own) {
+    const int n = (int)tree.size();
+    verdict.begin(n);
+    verdict.q.assign(n, 1.0);
+    std::vector<int>& tokens = verdict.own;  // by row, -1 where the walk did not get
+    tokens.assign(n + 1, -1);
+    tokens[0] = own(0);
+    bool tried = false;
+    for (int node = 0; node < n; ++node) {
+        const int before = tree[node].parent + 1;
+        if (tokens[before] < 0) continue;
+        const bool hit = tree[node].token == tokens[before];
+        verdict.p[node] = hit;
+        if (hit) {
+            verdict.accept(node);
+            tokens[node + 1] = own(node + 1);
+            tried = false;
+        } else if (before == verdict.row) {
+            tried = true;
+        }
+    }
+    verdict.token = tokens[verdict.row];
+    // Every place on the path but the last had a child, the one that was walked to.
+    verdict.examined = (int)verdict.accepted.size() + tried;
+}
+
+// A chain that was sampled from rows q. `p(k)` is the verifier's row after k tokens, `left` room for a row.
+template <class T, class Rows> struct SampledChain {
+    const std::vector<Node>& nodes;
+    const T* q;
+    const double* u;
+    int vocab;
+    Rows& p;
+    T* left;
+    Verdict& verdict;
+
+    int size() const { return (int)nodes.size(); }
+    const T* q_row(int k) const { return q + (size_t)k * vocab; }
+    double p_of(int k) { return p(k)[nodes[k].token]; }
+
+    // left = (w p - q)+ after k tokens; returns its sum.
+    double residual(int k, double w) {
+        const T *mine = p(k), *theirs = q_row(k), weight = (T)w;
+        for (int i = 0; i < vocab; ++i) left[i] = std::max(weight * mine[i] - theirs[i], T(0));
+        return total(left, vocab);
+    }
+
+    // Accept while u q < p (Leviathan et al. 2023, Chen et al. 2023). Returns how many; where not all, `left` has the residual.
+    int token() {
+        for (int k = 0; k < size(); ++k) {
+            verdict.p[k] = p_of(k);
+            verdict.u[k] = u[k];
+            if (u[k] * verdict.q[k] < verdict.p[k]) continue;
+            verdict.residual_sum = residual(k, 1);
+            return k;
+        }
+        return size();
+    }
+
+    // Weights clipped at 1 in each step (Sun et al. 2024, arXiv 2403.10444, Algorithm 2).
+    int block() {
+        std::vector<double> w(size() + 1, 1.0);
+        for (int k = 0; k < size(); ++k) {
+            verdict.p[k] = p_of(k);
+            w[k + 1] = std::min(1.0, w[k] * verdict.p[k] / verdict.q[k]);
+        }
+        return whole(w);
+    }
+
+    // Joint ratios over their largest so far (Zhou et al. 2026, arXiv 2601.05724, Algorithm 2).
+    int branch() {
+        std::vector<double> w(size() + 1, 1.0);
+        double ratio = 1, cap = 1;
+        for (int k = 0; k < size(); ++k) {
+            verdict.p[k] = p_of(k);
+            ratio = std::min(1e300, ratio * verdict.p[k] / verdict.q[k]);
+            cap = std::max(cap, ratio);
+            w[k + 1] = ratio / cap;
+        }
+        return whole(w);
+    }
+
+    // Accept up to the last place whose u is below h.
+    int whole(const std::vector<double>& w) {
+        const int n = size();
+        for (int k = n;; --k) {
+            double& sum = verdict.residual_sum;
+            if (k < n) sum = residual(k, w[k]);
+            if (k == 0) return 0;
+            verdict.u[k - 1] = u[k - 1];
+            verdict.h[k - 1] = k == n ? w[k] : w[k] >= 1 ? 1 : sum / (sum + 1 - w[k]);
+            if (u[k - 1] < verdict.h[k - 1]) return k;
+        }
+    }
+};
+
+// The rules of chains by number, in the order of hsd_viz.trace.tables.RULES.
+enum ChainRule { BY_TOKEN, BY_BLOCK, BY_BRANCH };
+
+// Apply a rule and draw the token after what is accepted with the number of its place.
+template <class T, class Rows> void judge(int rule, SampledChain<T, Rows>& chain, const double* r) {
+    Verdict& verdict = chain.verdict;
+    const int n = chain.size();
+    verdict.begin(n);
+    for (int k = 0; k < n; ++k) verdict.q[k] = chain.q_row(k)[chain.nodes[k].token];
+    const int accepted = rule == BY_BLOCK ? chain.block() : rule == BY_BRANCH ? chain.branch() : chain.token();
+    for (int k = 0; k < accepted; ++k) verdict.accept(k);
+    verdict.examined = std::min(accepted + 1, n);
+    const T* row = chain.p(accepted);
+    if (accepted < n) {
+        // p and q can agree to the last bit at a place that was rejected by rounding alone: then p itself is the limit.
+        if (!(verdict.residual_sum > 0)) {
+            std::copy_n(row, chain.vocab, chain.left);
+            verdict.residual_sum = total(chain.left, chain.vocab);
+        }
+        row = chain.left;
+    }
+    verdict.token = draw(row, chain.vocab, r[accepted]);
+}
+
+}  // namespace hsd

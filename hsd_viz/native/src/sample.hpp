@@ -1,0 +1,165 @@
+// From a row of logits to a token: the arg-max, or the distribution after temperature, top-k and top-p and a draw from it.
+// The same operations in the same order as hsd_viz.decoding.sampling: the same bits.
+#pragma once
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <vector>
+#include "vectors.hpp"
+
+namespace hsd {
+
+struct Rule {
+    double temperature, top_p;
+    int32_t top_k;
+};
+
+// The lowest index of the largest logit.
+template <class T> int best_of(const T* logits, int n) {
+    constexpr int L = LANES<T>;
+    T best = -INFINITY;
+    int i = 0;
+    if (n >= L) {
+        vec<T> top = load(logits);
+        for (i = L; i + L <= n; i += L) {
+            const vec<T> v = load(logits + i);
+            top = choose<T>((typename Vector<T>::mask)(v > top), v, top);
+        }
+        for (int k = 0; k < L; ++k) best = top[k] > best ? top[k] : best;
+    }
+    for (; i < n; ++i) best = logits[i] > best ? logits[i] : best;
+    for (i = 0; i < n; ++i)
+        if (logits[i] == best) return i;
+    return 0;
+}
+
+// The smallest probability in the nucleus: the likeliest tokens up to and with the one that reaches top_p.
+template <class T> T nucleus_border(const T* p, int n, double top_p, T* sorted) {
+    std::copy(p, p + n, sorted);
+    double before = 0;
+    // The nucleus is small as a rule: sort as much of the row as it takes.
+    for (int done = 0, part = 64; done < n; part *= 8) {
+        const int end = std::min(n, done + part);
+        if (end < n) std::nth_element(sorted + done, sorted + end, sorted + n, std::greater<T>());
+        std::sort(sorted + done, sorted + end, std::greater<T>());
+        for (; done < end; ++done) {
+            if (before >= top_p) return sorted[done - 1];
+            before += sorted[done];
+        }
+    }
+    return sorted[n - 1];
+}
+
+// The sum of p [n] in the lanes of LaneSum; `spare` has room for 64.
+template <class T> T lane_sum(const T* p, int n, T* spare) {
+    LaneSum<T> sum;
+    int i = 0;
+    for (; i + 64 <= n; i += 64) sum.add([&](int k) { return load(p + i + k); });
+    if (i < n) {
+        std::fill(spare, spare + 64, T(0));
+        std::copy(p + i, p + n, spare);
+        sum.add([&](int k) { return load(spare + k); });
+    }
+    return sum.fold();
+}
+
+template <class T> void multiply_row(T* p, int n, T by) {
+    for (int i = 0; i < n; ++i) p[i] *= by;
+}
+
+// p [n] from logits [n]; `spare` has room for n and 64 more. As hsd_viz.decoding.sampling.distribution, to the last bit.
+template <class T> void distribute(const T* logits, int n, const Rule& rule, T* p, T* spare) {
+    const T top = logits[best_of(logits, n)];
+    const T temperature = (T)std::max(rule.temperature, (double)std::numeric_limits<T>::min());
+    for (int i = 0; i < n; ++i) p[i] = (logits[i] - top) / temperature;
+    if (rule.top_k > 0 && rule.top_k < n) {
+        std::copy(p, p + n, spare);
+        std::nth_element(spare, spare + rule.top_k - 1, spare + n, std::greater<T>());
+        const T border = spare[rule.top_k - 1];
+        for (int i = 0; i < n; ++i)
+            if (p[i] < border) p[i] = -INFINITY;
+    }
+    LaneSum<T> sum;
+    int i = 0;
+    for (; i + 64 <= n; i += 64)
+        sum.add([&](int k) {
+            const vec<T> e = exponential(load(p + i + k));
+            store(p + i + k, e);
+            return e;
+        });
+    if (i < n) {
+        std::fill(spare, spare + 64, -INFINITY);
+        std::copy(p + i, p + n, spare);
+        sum.add([&](int k) {
+            const vec<T> e = exponential(load(spare + k));
+            store(spare + k, e);
+            return e;
+        });
+        std::copy(spare, spare + (n - i), p + i);
+    }
+    multiply_row(p, n, T(1) / sum.fold());
+    if (rule.top_p < 1) {
+        const T least = nucleus_border(p, n, rule.top_p, spare);
+        for (int i = 0; i < n; ++i) p[i] = p[i] < least ? T(0) : p[i];
+        multiply_row(p, n, T(1) / lane_sum(p, n, spare));
+    }
+}
+
+// The sums of p [n] in float64 of every block of 64, in order. Eight blocks are summed side by side: a sum of one waits for each addition.
+constexpr int BLOCK_OF_SUM = 64;
+template <class T> void block_sums(const T* p, int n, double* sums) {
+    constexpr int SIDE = 8;
+    int i = 0;
+    for (; i + SIDE * BLOCK_OF_SUM <= n; i += SIDE * BLOCK_OF_SUM, sums += SIDE) {
+        double sum[SIDE] = {};
+        for (int k = 0; k < BLOCK_OF_SUM; ++k)
+            for (int b = 0; b < SIDE; ++b) sum[b] += p[i + b * BLOCK_OF_SUM + k];
+        std::copy_n(sum, SIDE, sums);
+    }
+    for (; i < n; i += BLOCK_OF_SUM) {
+        double sum = 0;
+        for (int k = i; k < std::min(n, i + BLOCK_OF_SUM); ++k) sum += p[k];
+        *sums++ = sum;
+    }
+}
+
+// What follows needs room for the sums of the blocks of a row.
+inline double* room_for_sums(int n) {
+    static thread_local std::vector<double> room;
+    room.resize((n + BLOCK_OF_SUM - 1) / BLOCK_OF_SUM);
+    return room.data();
+}
+
+// The sum of p [n] in float64: every block of 64 in order, then the blocks in order.
+template <class T> double total(const T* p, int n) {
+    double sum = 0, *sums = room_for_sums(n);
+    block_sums(p, n, sums);
+    for (int b = 0; b * BLOCK_OF_SUM < n; ++b) sum += sums[b];
+    return sum;
+}
+
+// The first token whose cumulative sum is above `chance` of the whole, as hsd_viz.decoding.sampling.draw.
+template <class T> int draw(const T* p, int n, double chance) {
+    double whole = 0, before = 0, *sums = room_for_sums(n);
+    block_sums(p, n, sums);
+    for (int b = 0; b * BLOCK_OF_SUM < n; ++b) whole += sums[b];
+    const double mark = chance * whole;
+    for (int i = 0; i < n; i += BLOCK_OF_SUM) {
+        const double after = before + *sums++;
+        if (after > mark) {
+            const double rest = mark - before;
+            double sum = 0;
+            int last = i;
+            for (int k = i; k < std::min(n, i + BLOCK_OF_SUM); ++k) {
+                sum += p[k];
+                if (sum > rest) return k;
+                if (p[k] > 0) last = k;
+            }
+            return last;
+        }
+        before = after;
+    }
+    return n - 1;
+}
+
+}  // namespace hsd

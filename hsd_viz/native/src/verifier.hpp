@@ -1,0 +1,125 @@
+// From the logits of a forward pass to a verdict: hsd_viz.decoding.verify.judge.
+#pragma once
+#include <memory>
+#include <vector>
+#include "describe.hpp"
+#include "rules.hpp"
+
+namespace hsd {
+
+constexpr int TOP = 5;  // likeliest tokens that are recorded of a row, at most
+
+// Rows of probabilities that stay when more are made.
+template <class T> class RowStore {
+  public:
+    explicit RowStore(int vocab) : vocab_(vocab) {}
+    void clear() { rows_ = 0; }
+    void keep(size_t rows) { rows_ = rows; }
+    size_t rows() const { return rows_; }
+    const T* row(size_t k) const { return data_.get() + k * vocab_; }
+    T* add() {
+        if (rows_ == room_) {
+            const size_t room = room_ ? 2 * room_ : 8;
+            std::unique_ptr<T[]> grown(new T[room * vocab_]);
+            std::copy_n(data_.get(), rows_ * vocab_, grown.get());
+            data_ = std::move(grown);
+            room_ = room;
+        }
+        return data_.get() + rows_++ * vocab_;
+    }
+
+  private:
+    const size_t vocab_;
+    std::unique_ptr<T[]> data_;
+    size_t rows_ = 0, room_ = 0;
+};
+
+// A row described: see describe.hpp. `n` of the places hold tokens.
+struct Top {
+    int n = 0;
+    int32_t tokens[TOP];
+    double shares[TOP];
+};
+
+template <class T> class Verifier {
+  public:
+    Verdict verdict;  // of the last decide()
+
+    Verifier(int vocab, const Rule& sampling) : vocab_(vocab), sampling_(sampling) {}
+    bool greedy() const { return sampling_.temperature == 0; }
+
+    // Room for the logits of a forward pass: row 0 after the text, row 1 + i after node i.
+    T* logits(int rows) { return logits_.at_least((size_t)rows * vocab_); }
+    const T* row(int k) { return logits_.at_least(0) + (size_t)k * vocab_; }
+
+    // A token by row 0 of the logits: the arg-max, or drawn with the number r from the row that is added to `rows`.
+    int sample(double r, RowStore<T>& rows) { return greedy() ? best_of(row(0), vocab_) : draw(make(0, rows), vocab_, r); }
+
+    // Verify a draft, sampled from the rows q or (null) of point masses, by the numbers r of its places and u of its nodes. The verifier's
+    // rows at the walked places are added to `rows`, others perhaps after them.
+    void decide(const std::vector<Node>& draft, const T* q, int rule, const double* r, const double* u, RowStore<T>& rows) {
+        const size_t first = rows.rows();
+        if (greedy()) {
+            walk(draft, verdict, [&](int k) { return best_of(row(k), vocab_); });
+        } else if (q) {
+            auto p = [&](int k) {
+                while (rows.rows() <= first + k) make((int)(rows.rows() - first), rows);
+                return rows.row(first + k);
+            };
+            SampledChain<T, decltype(p)> chain{draft, q, u, vocab_, p, left_.at_least(2 * vocab_), verdict};
+            judge(rule, chain, r);
+        } else {
+            walk(draft, verdict, [&](int k) { return draw(make(k, rows), vocab_, *r++); });
+            // The probabilities of what was examined: place k of the walk has row walked[k].
+            for (int node = 0; node < (int)draft.size(); ++node) {
+                if (std::isnan(verdict.p[node])) continue;
+                const auto place = std::find(verdict.walked.begin(), verdict.walked.end(), draft[node].parent + 1);
+                verdict.p[node] = rows.row(first + (place - verdict.walked.begin()))[draft[node].token];
+            }
+        }
+    }
+
+    // The row at place k of the walk, which gave `token`: the probability of the token, the entropy, the likeliest tokens.
+    void describe_walked(int k, int token, int most, double& p, double& entropy, Top& top) {
+        T* room = left_.at_least(2 * vocab_) + vocab_;  // the first part may hold a residual
+        top.n = std::min(most, vocab_);
+        describe(row(verdict.walked[k]), vocab_, token, top.n, room, p, entropy, top.tokens, top.shares);
+    }
+
+    // What a correction was drawn from, and q there where the draft was sampled: the likeliest tokens, and the sum of the former. `last` is the
+    // verifier's row there.
+    double describe_correction(const std::vector<Node>& draft, const T* q, const T* last, int most, Top& residual, Top& drafted) {
+        T* left = left_.at_least(2 * vocab_);
+        if (q) {
+            likeliest(q + (size_t)verdict.row * vocab_, T(1), most, drafted);
+        } else {
+            // The verifier drew its own token and it was not among the drafted ones: that is p without them.
+            std::copy_n(last, vocab_, left);
+            for (const Node& node : draft)
+                if (node.parent == verdict.row - 1) left[node.token] = 0;
+        }
+        const double sum = total(left, vocab_);
+        likeliest(left, (T)sum, most, residual);
+        return sum;
+    }
+
+  private:
+    const T* make(int k, RowStore<T>& rows) {
+        T* p = rows.add();
+        distribute(row(k), vocab_, sampling_, p, spare_.at_least(vocab_ + 64));
+        return p;
+    }
+    // The likeliest tokens of weights that sum to `sum`, without those of probability 0.
+    void likeliest(const T* weights, T sum, int most, Top& top) {
+        T values[TOP];
+        most = std::min(most, vocab_);
+        largest(weights, vocab_, most, top.tokens, values);
+        for (top.n = 0; top.n < most && values[top.n] > 0; ++top.n) top.shares[top.n] = (T)(values[top.n] / sum);
+    }
+
+    const int vocab_;
+    const Rule sampling_;
+    Scratch<T> logits_, spare_, left_;
+};
+
+}  // namespace hsd

@@ -1,0 +1,251 @@
+"""Hugging Face causal models compiled by ``torch.compile`` over a cache that never moves.
+
+A forward pass is fed to a few fixed widths, padded to the next one: small models on a GPU are bound by launches, which
+one recorded graph per width avoids (the recipe of gpt-fast). Rolling back is lowering an integer, a tree is a mask.
+With ``strict`` there is one width only, so that rows of plain decoding and of verification come from the same kernels.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from transformers.cache_utils import Cache, CacheLayerMixin
+
+from hsd_viz.decoding.session import GivesLogits, Numbers, SampledChain, Sampling
+from hsd_viz.torch_models.cache import capacity, move, positions_of
+from hsd_viz.torch_models.eager import HFModel, to_numpy
+from hsd_viz.torch_models.suitable import check_forward
+from hsd_viz.words import first_line
+
+#: The widths of forward passes; ``strict`` has the last one only.
+WIDTHS = (1, 4, 8, 16, 32)
+#: Every model, width and capacity is compiled from the same few functions.
+_MOST_COMPILED = 256
+
+
+class _StaticLayer(CacheLayerMixin):
+    """Keys and values of one layer ``[1, heads, places, head_dim]`` in memory that never moves; a forward pass writes
+    from place ``start`` on, a number that the device reads.
+    """
+
+    is_compileable = True
+    is_sliding = False
+
+    def __init__(self, places: int, start: Tensor) -> None:
+        super().__init__()
+        self._places, self._start = places, start
+
+    def lazy_initialization(self, key_states: Tensor, value_states: Tensor) -> None:
+        self.keys, self.values = (
+            states.new_zeros((*states.shape[:2], self._places, states.shape[3]))
+            for states in (key_states, value_states)
+        )
+        for buffer in (self.keys, self.values):
+            torch._dynamo.mark_static_address(buffer, guard=False)
+        self.is_initialized = True
+
+    def update(self, key_states: Tensor, value_states: Tensor, *args, **kwargs) -> tuple[Tensor, Tensor]:
+        if not self.is_initialized:
+            self.lazy_initialization(key_states, value_states)
+        places = torch.arange(key_states.shape[2], device=key_states.device) + self._start
+        self.keys.index_copy_(2, places, key_states)
+        self.values.index_copy_(2, places, value_states)
+        return self.keys, self.values
+
+    def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
+        return self._places, 0
+
+    def get_seq_length(self) -> int:
+        return 0
+
+    def get_max_length(self) -> int:
+        return self._places
+
+
+class StaticCache(Cache):
+    """The cache of one sequence of up to ``places`` tokens, batch size 1."""
+
+    def __init__(self, layers: int, places: int, device: torch.device) -> None:
+        self.places = places
+        self.start = torch.zeros((), dtype=torch.long, device=device)
+        torch._dynamo.mark_static_address(self.start, guard=False)
+        super().__init__(layers=[_StaticLayer(places, self.start) for _ in range(layers)])
+
+
+class CompiledModel:
+    """An :class:`~hsd_viz.torch_models.eager.HFModel` whose forward passes are compiled: a
+    :class:`~hsd_viz.decoding.session.Model` for any device.
+
+    Raises:
+        ValueError: if the model cannot be compiled, or the compiled rows are not its own.
+    """
+
+    def __init__(self, model: HFModel, strict: bool = False, widths: Sequence[int] = WIDTHS) -> None:
+        self.runtime = "strict" if strict else "compiled"
+        self.widths = tuple(widths[-1:]) if strict else tuple(widths)
+        self.name, self.vocab_size, self.positions = model.name, model.vocab_size, model.positions
+        self.parameters, self.dtype, self.device = model.parameters, model.dtype, model.device
+        self.eager = model
+        torch._dynamo.config.recompile_limit = max(torch._dynamo.config.recompile_limit, _MOST_COMPILED)
+        options = {"mode": "reduce-overhead"} if model.device.type == "cuda" else {}
+        self._compiled = torch.compile(self._forward, fullgraph=True, dynamic=False, **options)
+        #: Caches that no session uses, by their places: the graphs of a cache are kept with it.
+        self._free: dict[int, list[StaticCache]] = {}
+        self._lock = threading.Lock()
+        try:
+            check_forward(model, self.session())
+        except torch.OutOfMemoryError:
+            raise
+        except ValueError:
+            raise
+        except Exception as error:
+            raise ValueError(f"{model.name} has no compiled forward pass: {first_line(error)}") from None
+
+    def session(self, room: int | None = None) -> CompiledSession:
+        """Open an empty sequence; its cache moves only when the text grows beyond ``room`` tokens."""
+        return CompiledSession(self, self.take((room or 1) + self.widths[-1]))
+
+    def take(self, length: int) -> StaticCache:
+        """Return a cache of at least ``length`` places that no session uses."""
+        places = capacity(length)
+        with self._lock:
+            if free := self._free.setdefault(places, []):
+                return free.pop()
+        made = StaticCache(self.eager.layers, places, self.device)
+        self.step(made, [0], [0], 0, {}, eager=True)  # its buffers are made by the first pass, which is not compiled
+        return made
+
+    def give_back(self, cache: StaticCache) -> None:
+        """Let another session use ``cache``."""
+        with self._lock:
+            self._free[cache.places].append(cache)
+
+    @torch.no_grad()
+    def step(
+        self,
+        cache: StaticCache,
+        tokens: Sequence[int] | Tensor,
+        places: Sequence[int],
+        start: int,
+        seen: dict[str, Tensor],
+        eager: bool = False,
+    ) -> Tensor:
+        """Feed tokens at ``places`` in the text to the cache from ``start`` on; return their logits ``[n, V]``, valid
+        until the next step.
+
+        ``seen`` has for each kind of layer which places of the cache they attend to ``[n, up to the last one]``; none
+        means a chain. Anything longer than the widest step, as a prefill, is not compiled.
+        """
+        n = len(tokens)
+        width = n if eager else next(w for w in self.widths if w >= n)
+        ids = torch.zeros((1, width), dtype=torch.long)
+        if not isinstance(tokens, Tensor):
+            ids[0, :n] = torch.as_tensor(tokens)
+        where = torch.zeros((1, width), dtype=torch.long)
+        where[0, :n] = torch.as_tensor(places)
+        # A padded token attends to itself alone; its key and value are overwritten by the next step.
+        mask = {
+            kind: torch.eye(width, cache.places, dtype=torch.bool).roll(start, 1) for kind in self.eager.masks.kinds
+        }
+        for kind, part in seen.items():
+            mask[kind][:n, : part.shape[1]] = part
+        ids, where = ids.to(self.device), where.to(self.device)
+        if isinstance(tokens, Tensor):
+            ids[0, :n] = tokens
+        cache.start.fill_(start)
+        finished = {kind: self.eager.masks.finished(part) for kind, part in mask.items()}
+        given = finished if len(finished) > 1 else next(iter(finished.values()))
+        if eager:
+            return self._forward(ids, where, given, cache)[:n]
+        if self.device.type == "cuda":
+            torch.compiler.cudagraph_mark_step_begin()
+        return self._compiled(ids, where, given, cache)[:n]
+
+    def _forward(self, ids: Tensor, places: Tensor, mask: Any, cache: StaticCache) -> Tensor:
+        found = self.eager.module(
+            input_ids=ids, position_ids=places, attention_mask=mask, past_key_values=cache, use_cache=True
+        )
+        return found.logits[0, :, : self.vocab_size]
+
+
+class CompiledSession(GivesLogits):
+    """One sequence in a :class:`CompiledModel`."""
+
+    def __init__(self, model: CompiledModel, cache: StaticCache) -> None:
+        self._model, self.cache, self.length = model, cache, 0
+        self._return = weakref.finalize(self, model.give_back, cache)
+        self._return.atexit = False
+
+    def forward(self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None) -> np.ndarray:
+        n, cached, widest = len(tokens), self.length, self._model.widths[-1]
+        self._make_room(cached + n)
+        places = positions_of(n, cached, parents)
+        seen = self._model.eager.masks.seen(cached, parents, n)
+        found = []
+        for begin in range(0, n, widest):
+            part = slice(begin, min(n, begin + widest))
+            masks = {kind: mask[part] for kind, mask in seen.items()}
+            logits = self._model.step(self.cache, tokens[part], places[part], cached + begin, masks)
+            if part.stop > n - rows:
+                found.append(to_numpy(logits[max(0, n - rows - begin) :]).copy())
+        self.length = cached + n
+        return np.concatenate(found)
+
+    def feed(self, tokens: Sequence[int]) -> None:
+        if len(tokens) <= self._model.widths[-1]:
+            self.forward(tokens, 1)
+            return
+        n, cached = len(tokens), self.length
+        self._make_room(cached + n)
+        seen = self._model.eager.masks.seen(cached, None, n)
+        self._model.step(self.cache, tokens, range(cached, cached + n), cached, seen, eager=True)
+        self.length = cached + n
+
+    def sample(
+        self, pending: Sequence[int], n: int, sampling: Sampling, numbers: Numbers | None, eos: frozenset[int]
+    ) -> SampledChain:
+        if numbers is not None or len(pending) > self._model.widths[-1]:
+            return super().sample(pending, n, sampling, numbers, eos)
+        # The tokens stay on the device until all are known: a draft waits for it once.
+        base, masks = self.length + len(pending), self._model.eager.masks
+        self._make_room(base + n)
+        found: list[Tensor] = []
+        for k in range(n):
+            fed, start = (found[-1], base + k - 1) if k else (list(pending), self.length)
+            seen = masks.seen(start, None, len(fed))
+            logits = self._model.step(self.cache, fed, range(start, start + len(fed)), start, seen)
+            found.append(logits[-1:].argmax(-1))
+        tokens = torch.cat(found).tolist()
+        tokens = tokens[: next((k + 1 for k, token in enumerate(tokens) if token in eos), n)]
+        self.length = base + len(tokens) - 1
+        return SampledChain(tokens, None, n)
+
+    def truncate(self, length: int) -> None:
+        self.length = min(self.length, length)
+
+    @torch.no_grad()
+    def keep(self, base: int, nodes: Sequence[int]) -> None:
+        move(self.cache.layers, base, [base + node for node in nodes])
+        self.length = base + len(nodes)
+
+    @torch.no_grad()
+    def _make_room(self, length: int) -> None:
+        """Move to a larger cache where the text no longer fits."""
+        needed = length + self._model.widths[-1]
+        if needed <= self.cache.places:
+            return
+        old, self.cache = self.cache, self._model.take(needed)
+        self._return.detach()
+        for small, large in zip(old.layers, self.cache.layers, strict=True):
+            if small.is_initialized:  # else it uses another layer's keys
+                large.keys[:, :, : old.places] = small.keys
+                large.values[:, :, : old.places] = small.values
+        self._model.give_back(old)
+        self._return = weakref.finalize(self, self._model.give_back, self.cache)
+        self._return.atexit = False

@@ -1,0 +1,112 @@
+"""The events of a decode, and their JSON form: what a server streams, one record per line.
+
+A record has the key ``event``: ``queued`` (``position``, 1 is next), ``stage``, ``started``, ``step``, ``finished`` or
+``error`` (``message``, ``retry``: whether the same request may be sent again). A step has its four tables as columns
+(:mod:`hsd_viz.trace.tables`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from hsd_viz.trace.rows import Step
+from hsd_viz.trace.tables import TABLES, Column
+from hsd_viz.trace.trace import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Progress before the first token: the current step (``loading nano``, ``prefill``) and the part done, if known."""
+
+    text: str
+    done: int | None = None
+    total: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The decode begins. ``meta`` is the trace's meta so far, ``pieces`` the text of the prompt's tokens by id."""
+
+    meta: dict
+    pieces: dict[int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The decode is over; ``trace`` is the complete recording."""
+
+    trace: Trace
+
+
+Event = Stage | Started | Step | Finished
+
+#: Why a record cannot be read: the server has another version.
+_DAMAGED = "the server sent an invalid event: client and server need the same version of hsd_viz"
+
+
+class ServerError(ValueError):
+    """A server ended a decode with an error. ``retry``: the same request may be sent again."""
+
+    def __init__(self, message: str, retry: bool = False) -> None:
+        super().__init__(message)
+        self.retry = retry
+
+
+def to_record(event: Event) -> dict[str, Any]:
+    """Return an event as JSON data. A finished event has only the meta: its tables were in the steps."""
+    match event:
+        case Stage():
+            return {"event": "stage", "text": event.text, "done": event.done, "total": event.total}
+        case Started():
+            return {"event": "started", "meta": event.meta, "pieces": {str(k): v for k, v in event.pieces.items()}}
+        case Step():
+            return {"event": "step", **event.to_json()}
+        case Finished():
+            return {"event": "finished", "meta": event.trace.meta}
+    raise TypeError(f"{type(event).__name__} is not an event")
+
+
+class EventReader:
+    """Reads the records of one decode. ``trace`` is the recording so far, ``None`` before the decode started."""
+
+    def __init__(self) -> None:
+        self.trace: Trace | None = None
+
+    def read(self, record: Any) -> Event:
+        """Return the event of a record; a queued request is a :class:`Stage`. Raises: ServerError: if the record
+        reports an error or is not valid.
+        """
+        try:
+            return self._read(record)
+        except ServerError:
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise ServerError(_DAMAGED) from None
+
+    def _read(self, record: Any) -> Event:
+        match record["event"]:
+            case "queued":
+                return Stage(f"waiting in the queue: position {int(record['position'])}")
+            case "stage":
+                return Stage(str(record["text"]), record["done"], record["total"])
+            case "started":
+                self.trace = Trace(dict(record["meta"]))
+                self.trace.pieces.update(_by_id(record["pieces"]))
+                return Started(self.trace.meta, dict(self.trace.pieces))
+            case "step":
+                columns = {name: table.checked(record[name], Column.checked) for name, table in TABLES.items()}
+                step = Step(columns, _by_id(record["pieces"]))
+                self.trace.append(step)  # type: ignore[union-attr]
+                return step
+            case "finished":
+                # In place, as in a local decode: the meta of the start becomes the final one.
+                self.trace.meta.update(record["meta"])  # type: ignore[union-attr]
+                return Finished(self.trace)  # type: ignore[arg-type]
+            case "error":
+                raise ServerError(str(record["message"]), bool(record.get("retry")))
+        raise ServerError(_DAMAGED)
+
+
+def _by_id(pieces: dict[str, str]) -> dict[int, str]:
+    return {int(token): str(text) for token, text in pieces.items()}

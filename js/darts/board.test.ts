@@ -1,0 +1,73 @@
+// The dart board: accepted and residual area make up p, and a thousand darts do too, unless the rule is lossy.
+import assert from "node:assert/strict";
+import { test } from "vitest";
+import { createStore } from "../lib/run";
+import { RECORDED } from "../lib/testing";
+import { numbers } from "../rule_lab/rules";
+import { boardOfCorrection, boardOfDraft, boardOfRows, lawOf, throwFor } from "./board";
+
+const total = (row: readonly number[]) => row.reduce((a, b) => a + b, 0);
+const close = (a: number, b: number, by = 1e-9) => assert.ok(Math.abs(a - b) <= by, `${a} is not ${b}`);
+
+function piles(board: any, lossy: boolean, n: number) {
+  const next = numbers(5);
+  const pile = board.columns.map(() => 0);
+  for (let k = 0; k < n; k++) {
+    const darts = throwFor(board, lossy, next);
+    pile[darts[darts.length - 1].column] += 1 / n;
+  }
+  return pile;
+}
+
+test("darts follow the law of their rule: p without loss, another one with", () => {
+  const p = [0.5, 0.3, 0.2, 0];
+  const board = boardOfRows(p, [0.1, 0.3, 0.4, 0.2]);
+  close(board.left as number, 0.4);
+  const law = lawOf(board, false);
+  for (const [t, share] of p.entries()) close(law[t], share);
+  const lossy = lawOf(board, true);
+  close(total(lossy), 1);
+  assert.ok(Math.abs(lossy[0] - 0.5) > 0.1, "the pile stays wrong");
+  for (const wrong of [false, true])
+    piles(board, wrong, 40_000).forEach((share: number, t: number) => close(share, lawOf(board, wrong)[t], 0.01));
+});
+
+test("a dart counts below p, and the second one falls on the residual", () => {
+  const board = boardOfRows([0.6, 0.4], [0.2, 0.8]);
+  const next = numbers(3);
+  let second = 0;
+  for (let k = 0; k < 500; k++) {
+    const [first, then] = throwFor(board, false, next);
+    assert.equal(first.hit, first.y < board.columns[first.column].accepted);
+    assert.equal(first.hit, then === undefined);
+    if (!then) continue;
+    second += 1;
+    assert.equal(then.column, 0);
+    assert.ok(then.y >= 0.2 && then.y <= 0.6);
+  }
+  assert.ok(second > 100);
+});
+
+for (const [name, data] of Object.entries(RECORDED))
+  test(`${name}: accepted and residual area are p at every recorded correction`, () => {
+    const store = createStore();
+    store.adopt(data);
+    let seen = 0;
+    for (const t of store.tokens) {
+      if (t.kind !== "correction" || !t.residual_top) continue;
+      const drafts = store.drafts.get(t.round) ?? [];
+      const kept = drafts.filter((d) => d.verdict === "accepted").at(-1)?.node ?? -1;
+      const refused = drafts.filter((d) => d.parent === kept && d.verdict === "rejected" && d.p !== null);
+      const board = boardOfCorrection(t, refused, store.meta.sampling, store.rounds.get(t.round)?.rule !== "token");
+      if (!board) continue;
+      seen += 1;
+      close(total(board.columns.map((c) => c.accepted + c.residual)), 1, 2e-4);
+      close(total(board.columns.map((c) => c.residual)), board.left as number, 2e-4);
+      if (board.rule === "ratio") close(total(board.columns.map((c) => c.accepted + c.surplus)), 1, 2e-4);
+      const first = refused[0];
+      close(board.columns[0].accepted + board.columns[0].residual, first.p as number);
+      const whole = boardOfDraft(first);
+      close(whole?.columns[0].accepted ?? NaN, Math.min(first.p ?? NaN, first.q ?? NaN));
+    }
+    if (name === "sampled") assert.ok(seen > 20);
+  });

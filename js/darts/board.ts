@@ -1,0 +1,129 @@
+// One position as a dart board: the area under p, split into what the drafter's darts win (accepted) and what is left (residual). Pure.
+import type { Draft, Token } from "../lib/tables";
+import { workedBack } from "./residual";
+
+/** A column of the board. p = accepted + residual; q = accepted + surplus. */
+export interface Column {
+  /** Token id; null: all others. */
+  id: number | null;
+  accepted: number;
+  residual: number;
+  surplus: number;
+  drafted: boolean;
+}
+export interface Board {
+  /** "ratio": the drafter's dart lands under q and counts if u·q < p. "walk": the target's dart counts if its token was drafted. */
+  rule: "ratio" | "walk";
+  columns: Column[];
+  /** Σ max(0, p − q), the chance that the draft token is rejected; null: not recorded, only the columns with a token are known. */
+  left: number | null;
+}
+/** A dart: its column, and its height as a probability. */
+export interface Dart {
+  column: number;
+  y: number;
+  hit: boolean;
+}
+
+const column = (id: number | null, p: number, q: number, drafted = false): Column => ({
+  id,
+  accepted: Math.min(p, q),
+  residual: Math.max(0, p - q),
+  surplus: Math.max(0, q - p),
+  drafted,
+});
+
+/** The board of whole rows of probabilities. */
+export function boardOfRows(p: readonly number[], q: readonly number[]): Board {
+  const columns = p.map((_, t) => column(t, p[t], q[t]));
+  return { rule: "ratio", columns, left: columns.reduce((s, c) => s + c.residual, 0) };
+}
+
+/** The board of one examined draft token alone: the recording has p and q of this token, and p of all others together. */
+export function boardOfDraft(d: Draft): Board | null {
+  if (d.p === null || d.q === null) return null;
+  const rest = { id: null, accepted: 0, residual: 1 - d.p, surplus: 0, drafted: false };
+  if (d.u === null)
+    return { rule: "walk", columns: [{ ...column(d.token_id, d.p, 1, true), surplus: 0 }, rest], left: 1 - d.p };
+  return { rule: "ratio", columns: [column(d.token_id, d.p, d.q, true)], left: null };
+}
+
+/** The board of a correction: the drafted tokens, the recorded top rows, and the rest as one column. Null without recorded sums. */
+export function boardOfCorrection(
+  t: Token,
+  refused: Draft[],
+  sampling: Record<string, number | null>,
+  block: boolean,
+): Board | null {
+  if (!t.residual_top?.length || !refused.length || block) return null;
+  const {
+    rule,
+    sum,
+    refused: taken,
+    rows,
+  } = workedBack({ ...t, residual_top: t.residual_top }, refused, sampling, block);
+  if (sum === null) return null;
+  const walk = rule === "walk";
+  const columns = taken.map((row) => ({
+    ...column(row.id, row.p.value ?? 0, walk ? 1 : (row.q.value ?? 0), true),
+    ...(walk ? { surplus: 0 } : {}),
+  }));
+  for (const { id, p, left } of rows) {
+    // A token whose p is not known is one of the rest.
+    if (p.value === null || left === null || columns.some((c) => c.id === id)) continue;
+    columns.push({ id, accepted: Math.max(0, p.value - left), residual: left, surplus: 0, drafted: false });
+  }
+  columns.sort((a, b) => Number(b.drafted) - Number(a.drafted) || b.residual - a.residual);
+  const rest = (part: "accepted" | "residual" | "surplus", whole: number) =>
+    Math.max(0, whole - columns.reduce((s, c) => s + c[part], 0));
+  columns.push({
+    id: null,
+    accepted: rest("accepted", 1 - sum),
+    residual: rest("residual", sum),
+    surplus: walk ? 0 : rest("surplus", sum),
+    drafted: false,
+  });
+  return { rule: walk ? "walk" : "ratio", columns, left: sum };
+}
+
+/** A point under the sum of some parts of the columns; `y` counts from the foot of `from`. */
+function point(board: Board, height: (c: Column) => number, foot: (c: Column) => number, next: () => number): Dart {
+  const total = board.columns.reduce((s, c) => s + height(c), 0);
+  let mark = next() * total;
+  let at = board.columns.findIndex((c) => {
+    mark -= height(c);
+    return mark < 0;
+  });
+  if (at < 0) at = board.columns.reduce((last, c, k) => (height(c) > 0 ? k : last), 0);
+  const c = board.columns[at];
+  return { column: at, y: foot(c) + next() * height(c), hit: true };
+}
+
+/**
+ * Throw for one token: the first dart, and a second one after a rejection. Lossless: the second falls on the residual. `lossy`: on the
+ * whole of p, as if nothing had been accepted before. The token is that of the last dart.
+ */
+export function throwFor(board: Board, lossy: boolean, next: () => number): Dart[] {
+  const accepted = (c: Column) => c.accepted;
+  const whole = (c: Column) => c.accepted + c.residual;
+  if (board.rule === "walk") {
+    const first = point(board, whole, () => 0, next);
+    first.hit = board.columns[first.column].drafted;
+    return first.hit || !lossy ? [first] : [first, point(board, whole, () => 0, next)];
+  }
+  const first = point(
+    board,
+    (c) => c.accepted + c.surplus,
+    () => 0,
+    next,
+  );
+  first.hit = first.y < board.columns[first.column].accepted;
+  if (first.hit) return [first];
+  return [first, lossy ? point(board, whole, () => 0, next) : point(board, (c) => c.residual, accepted, next)];
+}
+
+/** The share of tokens by column that a rule emits in the long run. */
+export const lawOf = ({ columns }: Board, lossy: boolean) => {
+  const refused = columns.reduce((s, c) => s + c.residual, 0);
+  return columns.map((c) => c.accepted + (lossy ? refused * (c.accepted + c.residual) : c.residual));
+};

@@ -1,0 +1,194 @@
+// The stage of a dart board: its columns, the darts thrown at it, and the pile they make beside p.
+import { html, nothing, render, svg } from "lit-html";
+import { figure } from "../lib/words";
+import { numbers } from "../rule_lab/rules";
+import { type Board, type Dart, lawOf, throwFor } from "./board";
+
+const MANY = 1000;
+const SIZE = { height: 240, top: 18, bottom: 34 };
+type Thrown = Dart & { x: number; counts: boolean };
+
+/** What was recorded at this position: the drafter's dart and the column of the token that was drawn in its place. */
+export interface Recorded {
+  first: { column: number; y: number; hit: boolean } | null;
+  token: number | null;
+}
+export interface Shown {
+  board: Board;
+  /** Changes with the position: darts of another board are taken away. */
+  key: string;
+  names: string[];
+  families: (string | null)[];
+  recorded: Recorded | null;
+  title: string;
+}
+
+/** A stage in `host`; `show` draws a board on it, or hides it. */
+export function createDarts(host: HTMLElement, seed = 1) {
+  let shown: Shown | null = null;
+  let darts: Thrown[] = [];
+  let lossy = false;
+  // A pattern is found by its id in the whole page.
+  const hatch = `hsd-dt-${Math.random().toString(36).slice(2, 9)}`;
+  const next = numbers(seed);
+
+  function throwMany(n: number) {
+    if (!shown) return;
+    for (let k = 0; k < n; k++) {
+      const thrown = throwFor(shown.board, lossy, next);
+      thrown.forEach((dart, j) => {
+        darts.push({ ...dart, x: next(), counts: j === thrown.length - 1 });
+      });
+    }
+    paint();
+  }
+  const clear = () => {
+    darts = [];
+    paint();
+  };
+
+  function drawing({ board, names, families, recorded }: Shown) {
+    const { columns } = board;
+    const width = Math.max(240, host.clientWidth || 480);
+    const foot = SIZE.height - SIZE.bottom;
+    const counted = darts.filter((d) => d.counts);
+    const pile = columns.map((_, k) => counted.filter((d) => d.column === k).length / Math.max(1, counted.length));
+    const most = Math.max(...columns.map((c, k) => Math.max(c.accepted + c.residual + c.surplus, pile[k])), 0.02);
+    const step = width / columns.length;
+    const wide = Math.min(64, step * 0.72);
+    const left = (k: number) => step * (k + 0.5) - wide / 2;
+    const y = (p: number) => foot - (p / most) * (foot - SIZE.top);
+    const box = (k: number, from: number, to: number, cls: string) =>
+      to - from > 1e-9
+        ? svg`<rect class=${cls} fill=${cls === "hsd-dt-residual" ? `url(#${hatch})` : nothing} x=${left(k)} width=${wide} y=${y(to)} height=${y(from) - y(to)}></rect>`
+        : nothing;
+    const dots = (some: Thrown[]) =>
+      some.map((d) => `M${(left(d.column) + wide * (0.06 + 0.88 * d.x)).toFixed(1)} ${y(d.y).toFixed(1)}h0`).join("");
+    const letters = Math.max(3, Math.floor(step / 7.6));
+    const short = (text: string) => (text.length > letters ? `${text.slice(0, letters - 1)}…` : text);
+    const ring = (k: number, at: number, cls: string) =>
+      svg`<circle class=${cls} cx=${left(k) + wide / 2} cy=${y(at)} r="5"></circle>`;
+    return svg`<svg width=${width} height=${SIZE.height} viewBox="0 0 ${width} ${SIZE.height}" aria-hidden="true">
+      <defs><pattern id=${hatch} width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"
+        ><rect width="5" height="5" class="hsd-dt-ground"></rect><line y2="5" class="hsd-dt-line"></line></pattern></defs>
+      ${columns.map(
+        (c, k) => svg`<g data-family=${families[k] ?? nothing}>
+          ${box(k, 0, c.accepted, "hsd-dt-accepted")}
+          ${box(k, c.accepted, c.accepted + c.residual, "hsd-dt-residual")}
+          ${box(k, c.accepted, c.accepted + c.surplus, "hsd-dt-surplus")}
+          <text x=${step * (k + 0.5)} y=${foot + 15} class=${k === recorded?.token ? "hsd-dt-name hsd-on" : "hsd-dt-name"}>${short(names[k])}</text>
+          <text x=${step * (k + 0.5)} y=${foot + 29} class="hsd-dt-p">${(c.accepted + c.residual).toFixed(3)}</text>
+        </g>`,
+      )}
+      <line class="hsd-dt-foot" x2=${width} y1=${foot} y2=${foot}></line>
+      <path class="hsd-dt-miss" d=${dots(darts.filter((d) => !d.counts))}></path>
+      <path class="hsd-dt-dart" d=${dots(counted)}></path>
+      ${
+        counted.length < 50
+          ? nothing
+          : pile.map((share, k) => {
+              const off = Math.abs(share - columns[k].accepted - columns[k].residual) > 0.04;
+              return svg`<path class=${off ? "hsd-dt-pile hsd-off" : "hsd-dt-pile"} d="M${left(k) - 5} ${y(share)}h${wide + 10}"></path>`;
+            })
+      }
+      ${recorded?.first ? ring(recorded.first.column, recorded.first.y, recorded.first.hit ? "hsd-dt-ring" : "hsd-dt-ring hsd-out") : nothing}
+      ${
+        recorded && recorded.token !== null && !recorded.first?.hit
+          ? ring(recorded.token, columns[recorded.token].accepted + columns[recorded.token].residual / 2, "hsd-dt-ring")
+          : nothing
+      }
+    </svg>`;
+  }
+
+  /** What the board says, as a sentence with its numbers. */
+  function words({ board, recorded, names }: Shown) {
+    const kept = board.left === null ? null : 1 - board.left;
+    if (kept === null) {
+      const [c] = board.columns;
+      return html`A dart under q = ${figure(c.accepted + c.surplus)} counts below p = ${figure(c.accepted + c.residual)}: ${
+        recorded?.first?.hit ? "accepted" : "rejected"
+      }.`;
+    }
+    const last = darts.at(-1);
+    const two = last && darts.length > 1 && !darts[darts.length - 2].counts;
+    const thrown = last ? html` Last dart: ${two ? "rejected, then " : ""}“${names[last.column]}”.` : nothing;
+    return html`<strong>accepted ${figure(kept)} + residual ${figure(1 - kept)} = p</strong>, which sums to 1.${thrown}`;
+  }
+  function outcome({ board, names }: Shown) {
+    const counted = darts.filter((d) => d.counts);
+    if (counted.length < 50) return nothing;
+    const off = board.columns.map(
+      (c, k) => counted.filter((d) => d.column === k).length / counted.length - c.accepted - c.residual,
+    );
+    const worst = off.reduce((at, x, k) => (Math.abs(x) > Math.abs(off[at]) ? k : at), 0);
+    const law = lawOf(board, lossy)[worst];
+    return html`<p class="hsd-dt-words">${counted.length} tokens: largest difference from p ${figure(Math.abs(off[worst]))}, at “${
+      names[worst]
+    }”. ${
+      lossy
+        ? html`With the correction from p this pile stays wrong: in the long run ${figure(law)} in place of ${figure(
+            board.columns[worst].accepted + board.columns[worst].residual,
+          )}.`
+        : "The pile becomes p."
+    }</p>`;
+  }
+  function table({ board, names }: Shown) {
+    const sum = board.left;
+    const f = (x: number) =>
+      x === 0 || x === 1 ? String(x) : x < 1e-5 ? "< 0.00001" : x < 9.5e-4 ? x.toPrecision(2) : x.toFixed(4);
+    const total = (part: "accepted" | "residual" | "surplus") => board.columns.reduce((s, c) => s + c[part], 0);
+    const ratio = board.rule === "ratio";
+    const scaled = (x: number) => (sum ? f(x / sum) : "–");
+    return html`<details class="hsd-dt-values"><summary>Values as a table</summary><table>
+      <thead><tr>${["token", "p", ratio ? "q" : "drafted", "accepted", "residual", "scaled to 1"].map((h) => html`<th scope="col">${h}</th>`)}</tr></thead>
+      <tbody>${board.columns.map(
+        (c, k) => html`<tr class=${c.drafted ? "hsd-refused" : ""}><th scope="row"><code>${names[k]}</code></th>
+          <td>${f(c.accepted + c.residual)}</td><td>${ratio ? f(c.accepted + c.surplus) : c.drafted ? "yes" : "no"}</td>
+          <td>${f(c.accepted)}</td><td>${f(c.residual)}</td><td>${scaled(c.residual)}</td></tr>`,
+      )}</tbody>
+      ${sum === null ? nothing : html`<tfoot><tr><th scope="row">sum</th><td>1</td><td>${ratio ? "1" : ""}</td><td>${f(total("accepted"))}</td><td>${f(sum)}</td><td>1</td></tr></tfoot>`}
+    </table></details>`;
+  }
+
+  function paint() {
+    const it = shown;
+    if (!it) return render(nothing, host);
+    const whole = it.board.left !== null;
+    const rule = (e: Event) => {
+      lossy = (e.target as HTMLSelectElement).value === "p";
+      clear();
+    };
+    render(
+      html`<div class="hsd-dt" role="group" aria-label="Dart board">
+        <h4>${it.title}</h4>
+        <p class="hsd-dt-words" role="status">${words(it)}</p>
+        ${drawing(it)}
+        <p class="hsd-dt-key" aria-hidden="true"><span><i class="hsd-dt-k1"></i>accepted: under both</span><span
+          ><i class="hsd-dt-k2"></i>residual: p above q</span>${
+            it.board.rule === "ratio" ? html`<span><i class="hsd-dt-k3"></i>q above p: rejected</span>` : nothing
+          }${it.recorded ? html`<span><i class="hsd-dt-k4"></i>recorded</span>` : nothing}</p>
+        ${
+          whole
+            ? html`<div class="hsd-dt-form">
+                <button @click=${() => throwMany(1)}>Throw a dart</button>
+                <button @click=${() => throwMany(MANY)}>Throw 1 000</button>
+                <button ?disabled=${!darts.length} @click=${clear}>Clear</button>
+                <label>Correction from <select @change=${rule} .value=${lossy ? "p" : "residual"}>
+                  <option value="residual">the residual (lossless)</option><option value="p">p (lossy)</option>
+                </select></label>
+              </div>${outcome(it)}`
+            : nothing
+        }
+        ${table(it)}
+      </div>`,
+      host,
+    );
+  }
+  return {
+    show(what: Shown | null) {
+      if (what?.key !== shown?.key) darts = [];
+      shown = what;
+      paint();
+    },
+  };
+}

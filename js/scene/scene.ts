@@ -1,0 +1,238 @@
+// A round as a scene on floors. Floor k holds what level k proposes, the highest floor is the text. A token is one chip: it is born on a
+// floor, rises through each verification that accepts it, and rests where it was rejected or in the text. Pure.
+
+import type { Store } from "../lib/run";
+import type { Draft, Round } from "../lib/tables";
+import { handedUp } from "./round";
+import { OWN } from "./words";
+
+/** A verdict that a chip got: from a round, as this row of its draft. */
+export interface Judged {
+  round: Round;
+  draft: Draft;
+}
+/** Where a chip is from time `at` on (0 … 1 of the scene); `fate` once it is decided. */
+export interface Move {
+  at: number;
+  floor: number;
+  fate: string;
+}
+export interface Chip {
+  key: string;
+  text: string;
+  source: string;
+  /** Position in the text after the round's beginning, from 0. */
+  column: number;
+  born: number;
+  rest: number;
+  /** Its verdicts, lowest level first. */
+  judged: Judged[];
+  /** The round whose own token this is, or null. */
+  own: Round | null;
+  /** Rows by floor. */
+  rows: number[];
+  moves: Move[];
+  above: Chip | null;
+}
+/** One verification: a forward pass of the level that leads to floor `floor`. */
+export interface Beam {
+  round: Round;
+  floor: number;
+  from: number;
+  to: number;
+  left: number;
+  right: number;
+  ns: number | null;
+  /** Tokens of the forward pass, the last emitted one included. */
+  fed: number | null;
+}
+export interface Scene {
+  round: Round;
+  chips: Chip[];
+  beams: Beam[];
+  /** Rows of each floor, lowest first; the last is the text. */
+  rows: number[];
+  columns: number;
+  /** When the target's beam starts and ends. */
+  ready: number;
+  swept: number;
+  timed: boolean;
+}
+
+/** Part of the scene in which the recorded round happens; in the rest, survivors move into the text. */
+const RECORDED = 0.72;
+
+export const chipKey = (round: number, node: number) => `${round}:${node === OWN ? "own" : node}`;
+/** The chip of a node of a round. */
+export const chipOf = (scene: Scene, round: number, node: number) =>
+  scene.chips.find((c) =>
+    node === OWN ? c.own?.id === round : c.judged.some((j) => j.round.id === round && j.draft.node === node),
+  );
+
+type Rows = Pick<Store, "rounds" | "drafts" | "children" | "calls" | "tokens">;
+
+/** A round's own token. */
+type Own = Pick<Draft, "text" | "source"> | null;
+
+/** The scene of the target round `id`. */
+export function sceneOf(store: Rows, id: number): Scene {
+  const top = store.rounds.get(id) as Round;
+  const chips: Chip[] = [];
+  const raw: { beam: Beam; start: number; end: number }[] = [];
+  const inside = new Set<number>();
+  const enter = (round: number) => {
+    inside.add(round);
+    for (const below of store.children.get(round) ?? []) enter(below);
+  };
+  enter(id);
+  const calls = store.calls.filter((c) => inside.has(c.round));
+  const timed = calls.some((c) => c.round === id && c.level === top.level && c.duration_ns > 0);
+  // Without recorded times each draft and each verification takes one unit.
+  let tick = 0;
+  const born = (key: string, draft: Pick<Draft, "text" | "source">, column: number, floor: number, at: number) => {
+    const chip: Chip = {
+      key,
+      text: draft.text,
+      source: draft.source,
+      column,
+      born: floor,
+      rest: floor,
+      judged: [],
+      own: null,
+      rows: [],
+      moves: [{ at, floor, fate: "" }],
+      above: null,
+    };
+    chips.push(chip);
+    return chip;
+  };
+
+  /** The chips that a round returns: its accepted path and its own token. */
+  function play(r: Round, column: number, mine: Own): Chip[] {
+    const drafts = [...(store.drafts.get(r.id) ?? [])].sort((a, b) => a.node - b.node);
+    const below = (store.children.get(r.id) ?? []).flatMap((child) => store.rounds.get(child) ?? []);
+    const given = handedUp(drafts, below);
+    let held: Chip[] = [];
+    for (const child of below) {
+      // Rounds whose tokens do not add up to the chain are not shown.
+      const part = given.get(child.id);
+      if (part) held.push(...play(child, column + part.first, part.own));
+    }
+    if (held.length !== drafts.length) {
+      const call = calls.find((c) => c.round === r.id && c.level < r.level && c.kind !== "update");
+      held = drafts.map((d, k) => {
+        const share = call?.kind === "draft" ? (k + 1) / drafts.length : 1;
+        const at = timed ? (call ? call.start_ns + share * call.duration_ns : r.start_ns) : ++tick;
+        return born(chipKey(r.id, d.node), d, column + d.depth - 1, r.level - 1, at);
+      });
+    }
+    drafts.forEach((d, k) => {
+      held[k].above ??= d.parent >= 0 ? held[d.parent] : null;
+    });
+    const pass = calls.find((c) => c.round === r.id && c.level === r.level);
+    const [start, end] =
+      timed && pass
+        ? [pass.start_ns, pass.start_ns + pass.duration_ns]
+        : timed
+          ? [r.start_ns, r.start_ns]
+          : [++tick, ++tick];
+    const spans = drafts.map((d) => column + d.depth - 1);
+    const last = Math.max(column, ...spans.map((at) => at + 1));
+    const beam = {
+      round: r,
+      floor: r.level,
+      from: 0,
+      to: 0,
+      left: column,
+      right: last,
+      ns: timed ? (pass?.duration_ns ?? null) : null,
+      fed: pass?.fed ?? null,
+    };
+    raw.push({ beam, start, end });
+    drafts.forEach((draft, k) => {
+      const chip = held[k];
+      const up = draft.verdict === "accepted";
+      chip.judged.push({ round: r, draft });
+      chip.rest = up ? r.level : r.level - 1;
+      chip.moves.push({ at: end, floor: chip.rest, fate: draft.verdict });
+    });
+    const kept = drafts.map((d, k) => ({ d, chip: held[k] })).filter(({ d }) => d.verdict === "accepted");
+    const path = kept.sort((a, b) => a.d.depth - b.d.depth).map(({ chip }) => chip);
+    if (!mine) return path;
+    const chip = born(chipKey(r.id, OWN), mine, column + path.length, r.level, end);
+    chip.own = r;
+    chip.moves[0].fate = r.outcome;
+    return [...path, chip];
+  }
+  play(top, 0, store.tokens.findLast((t) => t.round === id && t.depth === 0) ?? null);
+  const { ready, swept } = rescale(chips, raw, top);
+  const rows = place(chips, top.level);
+  const columns = Math.max(1, ...chips.map((c) => c.column + 1));
+  return { round: top, chips, beams: raw.map(({ beam }) => beam), rows, columns, ready, swept, timed };
+}
+
+/** Times to 0 … 1: the recorded round first, then verdicts of the target by position, and its own token last. */
+function rescale(chips: Chip[], raw: { beam: Beam; start: number; end: number }[], top: Round) {
+  const target = raw[raw.length - 1];
+  const zero = Math.min(target.start, ...chips.flatMap((c) => c.moves.map((m) => m.at)), ...raw.map((b) => b.start));
+  const scale = RECORDED / Math.max(1, target.end - zero);
+  const share = (at: number) => (at - zero) * scale;
+  for (const { beam, start, end } of raw) Object.assign(beam, { from: share(start), to: share(end) });
+  const depth = (c: Chip) => c.judged.find((j) => j.round.id === top.id)?.draft.depth ?? 0;
+  const most = Math.max(1, ...chips.map(depth));
+  for (const chip of chips) {
+    for (const move of chip.moves) move.at = share(move.at);
+    const end = chip.moves[chip.moves.length - 1];
+    if (chip.own?.id === top.id) end.at = 1;
+    else if (depth(chip)) end.at = RECORDED + ((1 - RECORDED) * depth(chip)) / (most + 1);
+  }
+  return { ready: target.beam.from, swept: RECORDED };
+}
+/** Give each chip a row on each floor it visits: 0 to those that pass on, the parent's where that is free, to those that rest. */
+function place(chips: Chip[], text: number) {
+  const rows = Array.from({ length: text + 1 }, () => 1);
+  for (let floor = 0; floor <= text; floor++) {
+    const here = chips.filter((c) => c.born <= floor && floor <= c.rest);
+    const taken = new Set(here.filter((c) => c.rest > floor).map((c) => `${c.column}:0`));
+    for (const chip of here) {
+      if (chip.rest > floor || floor === text) {
+        chip.rows[floor] = 0;
+        continue;
+      }
+      let row = chip.above?.rows[floor] ?? 0;
+      while (taken.has(`${chip.column}:${row}`)) row += 1;
+      taken.add(`${chip.column}:${row}`);
+      chip.rows[floor] = row;
+      rows[floor] = Math.max(rows[floor], row + 1);
+    }
+  }
+  return rows;
+}
+
+/** Where a chip is at a time, or null before it is born. */
+export const moveAt = (chip: Chip, t: number): Move | null => chip.moves.findLast((m) => m.at <= t + 1e-9) ?? null;
+
+/** The stills of a scene: drafts proposed, all verified in one pass, verdicts, text. */
+export const stillsOf = (scene: Scene) => [scene.ready, (scene.ready + scene.swept) / 2, 0.995, 1];
+
+/** The time of an event of the target round, by its node (`OWN`, `ROOT` or a draft's). */
+export function timeOf(scene: Scene, node: number): number {
+  if (node === OWN) return 1;
+  const chip = chipOf(scene, scene.round.id, node);
+  return chip ? chip.moves[chip.moves.length - 1].at : scene.ready;
+}
+
+/** The chip beside another: columns to the left and right on the nearest floor, floors and rows above and below. */
+export function beside(scene: Scene, key: string | null, way: "left" | "right" | "up" | "down"): Chip | null {
+  const here = scene.chips.find((c) => c.key === key);
+  if (!here) return scene.chips[0] ?? null;
+  const height = (c: Chip) => c.rest * 100 - c.rows[c.rest];
+  const by = (a: Chip, b: Chip) => height(a) - height(b);
+  if (way === "up" || way === "down") {
+    const column = scene.chips.filter((c) => c.column === here.column).sort(by);
+    return column[column.indexOf(here) + (way === "up" ? 1 : -1)] ?? here;
+  }
+  const to = here.column + (way === "right" ? 1 : -1);
+  const near = scene.chips.filter((c) => c.column === to);
+  return near.sort((a, b) => Math.abs(by(a, here)) - Math.abs(by(b, here)))[0] ?? here;
+}

@@ -1,0 +1,72 @@
+// The staircase: geometry of a run, and the events under its points.
+import assert from "node:assert/strict";
+import { test } from "vitest";
+import { createStore } from "../lib/run";
+import { RECORDED, small } from "../lib/testing";
+import { gainOf, paths, stairsOf, stepAt, ticks, timeOf } from "./stairs";
+
+const of = (snapshot: any) => {
+  const store = createStore();
+  store.adopt(snapshot);
+  return { store, stairs: stairsOf(store) };
+};
+
+test("a tread is as wide as its round took, a riser as high as what it brought", () => {
+  const { stairs } = of(small());
+  assert.deepEqual(stairs.treads, [
+    { round: 2, from: 0, to: 4e6, low: 0, high: 2 },
+    { round: 3, from: 4e6, to: 8e6, low: 2, high: 3 },
+  ]);
+  assert.deepEqual([stairs.tokens, stairs.end, stairs.plain, stairs.timed], [3, 8e6, null, true]);
+});
+
+test("the ramp is plain decoding of as many tokens", () => {
+  const { stairs } = of({ ...small(), meta: { plain_tokens_per_second: 500 } });
+  assert.equal(stairs.plain, 6e6);
+});
+
+test("a gain above the tokens of a round is not shown", () => {
+  const gain = (plain: number) => gainOf(of({ ...small(), meta: { plain_tokens_per_second: plain } }).stairs);
+  // Three tokens in two rounds of 8 ms together: at most 1.5 times as fast, and 5 % for the noise of timings.
+  assert.ok(Math.abs((gain(250) ?? 0) - 1.5) < 1e-9);
+  assert.deepEqual([gain(200), gainOf(of(small()).stairs)], [null, null]);
+});
+
+test("a run without times has rounds of one width", () => {
+  const untimed = small();
+  untimed.rounds.start_ns = untimed.rounds.duration_ns = [null, null, null];
+  const { stairs } = of({ ...untimed, meta: { plain_tokens_per_second: 500 } });
+  assert.deepEqual([stairs.end, stairs.plain, stairs.timed], [2, null, false]);
+});
+
+test("each token is a piece of a riser in its source's colour", () => {
+  const { store, stairs } = of(small());
+  const { line, risers } = paths(stairs, store.tokens, (s) => s, { x: (ns) => ns / 1e6, y: (n) => 30 - 10 * n });
+  assert.equal(line, "M0.00 30.00H4.00M4.00 10.00H8.00");
+  assert.equal(risers.get("nano"), "M4.00 30.00V20.60");
+  assert.equal(risers.get("target"), "M4.00 20.00V10.60M8.00 10.00V0.60");
+});
+
+test("a point of the staircase is an event, also beyond its ends, and an event has a time within its round", () => {
+  const { store, stairs } = of(small());
+  const { rounds, events } = store.index();
+  assert.deepEqual(
+    [-1, 0, 1.1e6, 3.9e6, 4e6, 9e6].map((t) => stepAt(stairs, t, rounds)),
+    [0, 0, 1, 3, 4, 4],
+  );
+  for (const [name, run] of Object.entries(RECORDED)) {
+    const { store, stairs } = of(run);
+    const { rounds, events } = store.index();
+    for (const step of events.keys()) {
+      const at = timeOf(stairs, step, rounds);
+      assert.ok(Math.abs(stepAt(stairs, at - 1, rounds) - step) <= 0, `${name}: event ${step}`);
+    }
+  }
+  assert.equal(timeOf(stairs, events.length - 1, rounds), 8e6);
+});
+
+test("ticks are 1, 2 or 5 times a power of ten", () => {
+  assert.deepEqual(ticks(128, 4), [0, 50, 100]);
+  assert.deepEqual(ticks(0.9, 3), [0, 0.5]);
+  assert.deepEqual(ticks(0, 3), [0]);
+});

@@ -1,0 +1,102 @@
+// The staircase of a run: x is time after prefill, y is tokens. A tread is what a round cost, a riser what it brought. Pure.
+import type { Store } from "../lib/run";
+
+/** One target round: nanoseconds from the first round's start, and the tokens before and after it. */
+export interface Tread {
+  round: number;
+  from: number;
+  to: number;
+  low: number;
+  high: number;
+}
+export interface Stairs {
+  treads: Tread[];
+  tokens: number;
+  /** End of the last round, ns. */
+  end: number;
+  /** Plain decoding of as many tokens, ns; null where it was not measured. */
+  plain: number | null;
+  /** Whether times were recorded; otherwise each round is one unit wide. */
+  timed: boolean;
+}
+
+export function stairsOf(store: Pick<Store, "index" | "rounds" | "tokens" | "meta">): Stairs {
+  const { rounds } = store.index();
+  const rows = rounds.map((span) => store.rounds.get(span.id));
+  const timed = rows.every((row) => row && row.start_ns !== null && row.duration_ns !== null);
+  const zero = rows[0]?.start_ns ?? 0;
+  const treads = rounds.map((span, k) => {
+    const row = rows[k];
+    const from = timed && row ? row.start_ns - zero : k;
+    const to = timed && row ? from + row.duration_ns : k + 1;
+    return { round: span.id, from, to, low: span.first, high: span.first + span.count };
+  });
+  const tokens = store.tokens.length;
+  const rate = timed ? store.meta.plain_tokens_per_second : null;
+  return { treads, tokens, end: treads.at(-1)?.to ?? 0, plain: rate ? (tokens / rate) * 1e9 : null, timed };
+}
+
+/** Timings of an idle machine differ by a few percent, as in bench/report.py. */
+const NOISE = 0.05;
+/** How many times as fast as plain decoding; null where that was not measured, or exceeds the tokens of a round: no machine does that. */
+export function gainOf({ plain, end, tokens, treads }: Stairs): number | null {
+  const gain = plain !== null && end ? plain / end : null;
+  return gain !== null && gain <= (tokens / treads.length) * (1 + NOISE) ? gain : null;
+}
+
+/** Round numbers that divide 0 … `most` into about `parts`: 1, 2 or 5 times a power of ten. */
+export function ticks(most: number, parts: number): number[] {
+  if (!(most > 0)) return [0];
+  const raw = most / parts;
+  const power = 10 ** Math.floor(Math.log10(raw));
+  const step = ([1, 2, 5].find((k) => k * power >= raw) ?? 10) * power;
+  return Array.from({ length: Math.floor(most / step + 1e-9) + 1 }, (_, k) => k * step);
+}
+
+/** Plot geometry: pixels from time and tokens. */
+export interface Plane {
+  x(ns: number): number;
+  y(tokens: number): number;
+}
+
+/** SVG path data: treads as one line, risers as one path for each source family. */
+export function paths(stairs: Stairs, sources: { source: string }[], family: (source: string) => string, at: Plane) {
+  const risers = new Map<string, string>();
+  let line = "";
+  const p = (v: number) => v.toFixed(2);
+  for (const { from, to, low, high } of stairs.treads) {
+    line += `M${p(at.x(from))} ${p(at.y(low))}H${p(at.x(to))}`;
+    for (let k = low; k < high; k++) {
+      const name = family(sources[k].source);
+      const gap = at.y(k) - at.y(k + 1) > 3 ? 0.6 : 0;
+      risers.set(name, `${risers.get(name) ?? ""}M${p(at.x(to))} ${p(at.y(k))}V${p(at.y(k + 1) + gap)}`);
+    }
+  }
+  return { line, risers };
+}
+
+/** The event at a time: within a round, events are spread evenly over its duration. */
+export function stepAt(stairs: Stairs, ns: number, spans: readonly { begin: number; end: number }[]): number {
+  const { treads } = stairs;
+  if (!treads.length) return 0;
+  let low = 0;
+  let high = treads.length - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (treads[middle].from <= ns) low = middle;
+    else high = middle - 1;
+  }
+  const { from, to } = treads[low];
+  const { begin, end } = spans[low];
+  const share = to > from ? Math.max(0, Math.min(1, (ns - from) / (to - from))) : 0;
+  return Math.min(end - 1, begin + Math.floor(share * (end - begin)));
+}
+
+/** The time of an event: the inverse of {@link stepAt}, at the middle of its share of the round. */
+export function timeOf(stairs: Stairs, step: number, spans: readonly { begin: number; end: number }[]): number {
+  const k = spans.findIndex((s) => step < s.end);
+  const tread = stairs.treads[k];
+  if (!tread) return stairs.end;
+  const { begin, end } = spans[k];
+  return tread.from + ((step - begin + 1) / (end - begin)) * (tread.to - tread.from);
+}

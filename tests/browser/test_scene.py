@@ -1,0 +1,332 @@
+"""The scene of a round by itself in a page."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled
+from hsd_viz.trace import RoundRow, Step, TokenRow, Trace
+from hsd_viz.views.run_views import RoundInspector, Timeline
+from hsd_viz.views.stream import TokenStream
+
+from .conftest import quiet
+from .round_page import STRANGE, nodes, selected, start, title, tree_trace
+
+pytestmark = pytest.mark.browser
+
+WHY = {
+    "no match": "had no match",
+    "not worth it": "below the verification cost",
+    "no room": "one more token",
+    "off": "plain decoding",
+    None: "reason not recorded",
+}
+
+
+def test_every_level_s_tokens_are_on_its_floor_and_survivors_in_the_text(open_page):
+    shown = open_page()
+    page, trace = shown.page, load_bundled("both")
+    start(page, trace, RoundInspector)
+    top = next(r for r in trace.round_rows if r.parent is None)
+    below = sorted((r for r in trace.round_rows if r.parent == top.id), key=lambda r: r.id)
+    words = page.locator(".hsd-sc-label").all_text_contents()
+    assert words[2].startswith("target: one forward pass") and words[1].startswith(f"small: {len(below)} forward pass")
+    rejected = next(d for d in trace.draft_rows if d.round == below[0].id and d.verdict == "rejected")
+    page.locator(f'.hsd-sc-chip[aria-label^="position {rejected.depth}, "][data-verdict=rejected]').last.click()
+    assert "’s round" in title(page)
+    tokens = [t for t in trace.token_rows if t.round == top.id]
+    tops = page.eval_on_selector_all(
+        ".hsd-sc-chip[data-key]", "all => all.map(n => new DOMMatrix(getComputedStyle(n).transform).f)"
+    )
+    assert tops.count(min(tops)) == len(tokens)
+    shown.check()
+
+
+def test_keys_walk_the_scene_and_pin(open_page):
+    shown = open_page()
+    page, trace = shown.page, load_bundled("one-draft")
+    start(page, trace, RoundInspector, TokenStream)
+    drafts = [d for d in trace.draft_rows if d.round == 0]
+    page.locator(".hsd-sc-stage").focus()
+    page.keyboard.press("Home")
+    for d in (d for d in drafts if d.verdict == "accepted"):
+        assert selected(page).startswith(f"position {d.depth}, ") and d.verdict in selected(page)
+        page.keyboard.press("ArrowRight")
+    page.keyboard.press("End")
+    own = next(t for t in trace.token_rows if t.kind in ("correction", "bonus"))
+    assert f"own token, {own.kind}" in selected(page)
+    page.keyboard.press("Enter")
+    assert page.locator(".hsd-sc-chip.hsd-pinned").count() == 1
+    assert page.get_attribute(".hsd-tok.hsd-pinned", "data-i") == str(own.index)
+    page.keyboard.press("ArrowLeft")
+    assert "accepted" in selected(page)
+    page.keyboard.press("Escape")
+    assert page.locator(".hsd-sc-chip.hsd-pinned").count() == 0
+    shown.check()
+
+
+HEIGHTS = """() => [...document.querySelectorAll(".hsd-sc-chip[data-key]:not(.hsd-unborn)")]
+  .map(n => new DOMMatrix(n.style.transform).f)"""
+
+
+@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
+def test_a_played_round_rises_from_the_lowest_floor_and_ends_as_text(open_page, motion):
+    shown = open_page()
+    page = shown.page
+    page.emulate_media(reduced_motion=motion)
+    start(page, load_bundled("hierarchy"), RoundInspector)
+    last = sorted(page.evaluate(HEIGHTS))
+    chips = page.locator(".hsd-sc-chip[data-key]")
+    first = chips.first.element_handle()
+    page.get_by_role("button", name="Play round").click()
+    page.wait_for_function(f"last => Math.min(999, ...({HEIGHTS})()) > last", arg=min(last))
+    assert page.locator("[data-key][data-verdict=correction]").count() == 0
+    if motion == "reduce":
+        assert first.evaluate("n => getComputedStyle(n).transitionDuration") == "0s"
+    else:
+        page.wait_for_selector(".hsd-sc-beam.hsd-lit")
+    page.get_by_role("button", name="Play round").wait_for(timeout=20_000)
+    assert sorted(page.evaluate(HEIGHTS)) == last
+    assert first.evaluate("n => n.isConnected")  # a token is one element, wherever it is
+    shown.check()
+
+
+def test_the_arithmetic_stands_there_with_the_run_s_numbers(open_page):
+    shown = open_page()
+    page, trace = shown.page, load_bundled("sampled")
+    start(page, trace, RoundInspector)
+    for round_id in [r.id for r in trace.round_rows][:8]:
+        looked = [d for d in trace.draft_rows if d.round == round_id and d.u is not None]
+        lines = [t for t in page.locator(".hsd-sc-sum").all_text_contents() if t]
+        assert len(lines) == len(looked)
+        for d, line in zip(looked, lines, strict=True):
+            u, q, product, sign, p = re.fullmatch(r"u · q = (\S+) × (\S+) = (\S+) (<|≥) (\S+) = p", line).groups()
+            assert sign == ("<" if d.verdict == "accepted" else "≥")
+            for text, value in ((u, d.u), (q, d.q), (product, d.u * d.q), (p, d.p)):
+                assert float(text) == pytest.approx(value, rel=6e-3)
+        page.get_by_role("button", name="Next round").click()
+    shown.check()
+
+
+@pytest.mark.parametrize("width", [1400, 420])
+@pytest.mark.parametrize("count", [16, 28, 64])
+def test_trees_of_strange_text_stay_legible_and_scroll_in_their_own_box(open_page, width, count):
+    shown = open_page(width)
+    page = shown.page
+    start(page, tree_trace(count), TokenStream, RoundInspector, Timeline)
+    assert len(nodes(page)) == count + 1
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    boxes = page.eval_on_selector_all(
+        ".hsd-sc-chip[data-key]",
+        "all => all.map(n => { const m = new DOMMatrix(n.style.transform);"
+        " return [m.e, m.f, m.e + n.offsetWidth, m.f + n.offsetHeight]; })",
+    )
+    for k, (left, top, right, bottom) in enumerate(boxes):
+        assert right - left >= 36 and bottom - top >= 26
+        assert all(o[0] >= right or o[2] <= left or o[1] >= bottom or o[3] <= top for o in boxes[k + 1 :])
+    texts = page.eval_on_selector_all(".hsd-sc-chip[data-key] code", "all => all.map(n => n.textContent)")
+    assert STRANGE[0] in texts and "‹U+202E›abc" in texts and "↵↵␣␣␣␣" in texts
+    # Walking to the last row brings it into sight, and leaves the page where it was.
+    page.locator(".hsd-sc-stage").focus()
+    before = page.evaluate("scrollY")
+    for key in ["Home", *["ArrowDown"] * count]:
+        page.keyboard.press(key)
+    quiet(page)
+    seen = page.evaluate("""() => {
+      const node = document.querySelector(".hsd-sc-chip[aria-selected=true]").getBoundingClientRect();
+      const box = document.querySelector(".hsd-sc-scroll").getBoundingClientRect();
+      return node.top >= box.top && node.bottom <= box.bottom && node.left >= box.left && node.right <= box.right;
+    }""")
+    assert seen
+    assert page.evaluate("scrollY") == before
+    assert page.evaluate("window.pwned") is None
+    shown.check()
+
+
+@pytest.mark.parametrize("name", ["databases", "hierarchy", "sampled", "plain"])
+def test_the_page_below_stays_where_it_is_while_rounds_go_by(open_page, name):
+    shown = open_page()
+    page, trace = shown.page, load_bundled(name)
+    start(page, trace, RoundInspector)
+    heights = set()
+    for _ in range(20):
+        heights.add(page.locator(".hsd-scene").bounding_box()["height"])
+        page.get_by_role("button", name="Next round").click()
+    assert len(heights) == 1
+    shown.check()
+
+
+#: Words of the two views that stand at a contrast below 4.5 on what is behind them.
+FAINT = """() => {
+  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const rgba = (colour) => {
+    canvas.clearRect(0, 0, 1, 1);
+    canvas.fillStyle = colour;
+    canvas.fillRect(0, 0, 1, 1);
+    return canvas.getImageData(0, 0, 1, 1).data;
+  };
+  const over = (top, under) => [0, 1, 2].map((k) => (top[k] * top[3] + under[k] * (255 - top[3])) / 255);
+  const linear = (x) => (x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);
+  const luminance = (c) => 0.2126 * linear(c[0] / 255) + 0.7152 * linear(c[1] / 255) + 0.0722 * linear(c[2] / 255);
+  const page = rgba(getComputedStyle(document.documentElement).getPropertyValue("--test-page"));
+  const behind = (node) => {
+    const layers = [];
+    for (let n = node; n; n = n.parentElement) layers.unshift(rgba(getComputedStyle(n).backgroundColor));
+    return layers.reduce((under, top) => over(top, under), [...page]);
+  };
+  const out = [];
+  for (const node of document.querySelectorAll(".hsd-scene *, .hsd-timeline *")) {
+    const words = [...node.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
+    if (!words || node.closest("svg") || node.closest(":disabled") || !node.getClientRects().length) continue;
+    const under = behind(node);
+    const [a, b] = [luminance(over(rgba(getComputedStyle(node).color), under)), luminance(under)];
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < 4.5) out.push(`${node.className} "${node.textContent.slice(0, 30)}": ${ratio.toFixed(2)}`);
+  }
+  return out;
+}"""
+
+
+@pytest.mark.parametrize(("theme", "colour"), [("light", "#ffffff"), ("dark", "#111111")])
+def test_words_can_be_read_in_both_themes(open_page, theme, colour):
+    shown = open_page()
+    page = shown.page
+    page.evaluate(
+        """([theme, colour]) => {
+          document.body.dataset.jpThemeLight = String(theme === "light");
+          document.documentElement.style.cssText = `--test-page: ${colour}; --jp-layout-color1: ${colour}`;
+        }""",
+        [theme, colour],
+    )
+    start(page, load_bundled("both"), RoundInspector, Timeline)
+    assert page.locator(".hsd-scene.hsd-dark").count() == (theme == "dark")
+    for _ in range(4):
+        assert page.evaluate(FAINT) == []
+        page.get_by_role("button", name="Next round").click()
+    page.eval_on_selector(".hsd-sc-summary", "node => { node.style.color = '#777'; }")
+    assert len(page.evaluate(FAINT)) == 1  # what measures can fail
+    shown.check()
+
+
+@pytest.mark.parametrize("why", list(WHY), ids=str)
+def test_why_nothing_was_drafted_is_said_in_words(open_page, why):
+    shown = open_page(420)
+    page = shown.page
+    trace = Trace({"stack": "db > target", "prompt": "p", "wall_ns": 10, "prefill_ns": 0})
+    token = TokenRow(0, 1, "x", None, 0, "plain", "target", (1,), 0)
+    trace.append(Step.of_rows([token], [], [RoundRow(0, None, 1, 0, 0, 0, "plain", why, 0, 5)], [], {1: "x"}))
+    start(page, trace, RoundInspector)
+    words = page.text_content(".hsd-sc-summary")
+    assert words.startswith("No draft: ") and WHY[why] in words
+    assert nodes(page) == ["0:own"]
+    shown.check()
+
+
+def test_a_node_lights_the_place_it_was_copied_from(open_page):
+    shown = open_page()
+    page, trace = shown.page, load_bundled("repetition")
+    start(page, trace, TokenStream, RoundInspector)
+    copied = next(d for d in trace.draft_rows if d.position is not None and d.verdict == "unreached")
+    page.locator(f'.hsd-sc-chip[data-key="{copied.round}:{copied.node}"]').hover()
+    prompt = [trace.pieces[i] for i in trace.meta["prompt_ids"]]
+    assert copied.position < len(prompt)
+    lit = page.eval_on_selector_all(".hsd-ptok", "all => all.findIndex(s => s.classList.contains('hsd-lit2'))")
+    assert lit == copied.position
+    page.mouse.move(2, 2)
+    assert page.locator(".hsd-lit2").count() == 0
+    shown.check()
+
+
+def table(page) -> dict[str, list[str]]:
+    """The values of the dart board by their names."""
+    rows = page.eval_on_selector_all(
+        ".hsd-dt-values tbody tr, .hsd-dt-values tfoot tr",
+        "all => all.map(tr => [...tr.children].map(cell => cell.textContent))",
+    )
+    return {row[0]: row[1:] for row in rows}
+
+
+def glyphs(text: str) -> str:
+    return text.replace("\n", "↵").replace(" ", "␣")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("recorded", [True, False])
+def test_a_correction_s_residual_can_be_done_again_from_the_table(open_page, recorded):
+    shown = open_page()
+    page, trace = shown.page, load_bundled("sampled")
+    tokens = [t for t in trace.token_rows if t.residual_top]
+    if not recorded:  # an older trace gives the sum away by what else it holds of a token, if it is enough
+        trace.token_rows = [t._replace(residual_sum=None) for t in trace.token_rows]
+    start(page, trace, RoundInspector, TokenStream)
+    for token in tokens:
+        page.locator(f'.hsd-tok[data-i="{token.index}"]').click()
+        rows = table(page)
+        if rows:
+            break
+    refused = next(d for d in trace.draft_rows if d.round == token.round and d.verdict == "rejected")
+    assert list(map(float, rows[glyphs(refused.text)])) == pytest.approx(
+        [refused.p, refused.q, refused.p, 0, 0], abs=6e-5
+    )
+    total = float(rows["sum"][3])
+    assert total == pytest.approx(token.residual_sum, abs=6e-5)
+    assert float(rows["sum"][2]) + total == pytest.approx(1, abs=2e-4)
+    known = [(i, residual) for i, residual in token.residual_top if glyphs(trace.pieces[i]) in rows]
+    assert known
+    for i, residual in known:
+        p, q, accepted, left, scaled = map(float, rows[glyphs(trace.pieces[i])])
+        assert scaled == pytest.approx(residual, abs=6e-5)
+        assert left / total == pytest.approx(residual, abs=1e-3)
+        assert p - q == pytest.approx(left, abs=2e-4) and accepted + left == pytest.approx(p, abs=2e-4)
+    assert float(rows["others"][4]) == pytest.approx(1 - sum(r for _, r in known), abs=2e-4)
+    shown.check()
+
+
+def test_a_walked_draft_s_correction_comes_from_p_without_what_was_drafted(open_page):
+    shown = open_page()
+    page, trace = shown.page, load_bundled("databases", SIDE_BY_SIDE / "sampled")
+    token = next(t for t in trace.token_rows if t.residual_top)
+    refused = {d.token_id: d for d in trace.draft_rows if d.round == token.round and d.verdict == "rejected"}
+    start(page, trace, RoundInspector, TokenStream)
+    page.locator(f'.hsd-tok[data-i="{token.index}"]').click()
+    rows = table(page)
+    kept = 1 - sum(d.p for d in refused.values())
+    assert float(rows["sum"][3]) == pytest.approx(kept, abs=6e-5)
+    for i, residual in token.residual_top:
+        p, drafted, accepted, left, scaled = rows[glyphs(trace.pieces[i])]
+        assert (drafted, accepted) == ("no", "0")
+        assert float(p) == float(left) == pytest.approx(residual * kept, abs=6e-5)
+        assert float(scaled) == pytest.approx(residual, abs=6e-5)
+    shown.check()
+
+
+def test_a_thousand_darts_make_p_and_with_the_lossy_rule_they_do_not(open_page):
+    shown = open_page()
+    page, trace = shown.page, load_bundled("sampled")
+    start(page, trace, RoundInspector, TokenStream)
+    token = next(t for t in trace.token_rows if t.residual_top and t.residual_sum > 0.2)
+    page.locator(f'.hsd-tok[data-i="{token.index}"]').click()
+    off = lambda: float(re.search(r"difference from p ([\d.e-]+)", page.text_content(".hsd-dt"))[1])
+    page.get_by_role("button", name="Throw a dart").click()
+    assert "Last dart: " in page.text_content(".hsd-dt")
+    page.get_by_role("button", name="Throw 1 000").click()
+    assert off() < 0.05 and page.locator(".hsd-dt-pile.hsd-off").count() == 0
+    page.get_by_label("Correction from").select_option("p")
+    assert page.locator(".hsd-dt-pile").count() == 0
+    page.get_by_role("button", name="Throw 1 000").click()
+    assert "stays wrong" in page.text_content(".hsd-dt")
+    shown.check()
+
+
+def test_a_chance_is_that_of_being_kept(open_page):
+    shown = open_page()
+    page, trace = shown.page, load_bundled("sampled")
+    start(page, trace, RoundInspector, TokenStream)
+    d = next(d for d in trace.draft_rows if d.verdict == "rejected")
+    page.locator(f'.hsd-tok[data-i="{next(t.index for t in trace.token_rows if t.round == d.round)}"]').click()
+    words = page.text_content(f'.hsd-sc-step[data-node="{d.node}"]')
+    chance = float(re.search(r"rejected: acceptance probability (\S+)", words)[1])
+    assert chance == pytest.approx(d.p / d.q, rel=6e-3)
+    shown.check()

@@ -1,0 +1,90 @@
+"""Acceptance profiles: read, written, compared, and refused where they would mislead."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from hsd_viz import cli
+from hsd_viz.calibration.profile import AcceptanceProfile, difference, from_traces, read_profile
+from hsd_viz.engine.replay import load_bundled
+
+#: The rates that the schema's authors give as an example.
+RATES = [0.816082, 0.776577, 0.749591]
+
+
+def file_of(tmp_path, **data):
+    path = tmp_path / "speculation_profile.json"
+    path.write_text(json.dumps(data))
+    return path
+
+
+def test_a_profile_of_the_interchange_form_is_read(tmp_path):
+    given = {
+        "schema_version": "1.0",
+        "measured": True,
+        "conditional_accept_rates": RATES,
+        "mean_accept_length": 2.924887,
+    }
+    found = read_profile(file_of(tmp_path, **given))
+    assert found.mean_length == pytest.approx(2.924887, abs=1e-4)
+    assert found.conditional == pytest.approx(RATES)
+    edge = found.edge()
+    assert edge.curve(4)[1:4] == pytest.approx(found.marginal) and edge.tail == pytest.approx(RATES[-1])
+
+
+def test_a_profile_is_its_own_inverse(tmp_path):
+    made = AcceptanceProfile((0.8, 0.5, 0.3), "eagle3", "head", "llama-8b", {1: 20, 2: 30, 3: 20, 4: 30})
+    again = read_profile(made.save(tmp_path / "p.json"))
+    assert again == made and json.loads((tmp_path / "p.json").read_text())["num_speculative_tokens"] == 3
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        ({"text": "no"}, "no acceptance rates"),
+        ({"measured": False, "marginal_accept_rates": [0.5]}, "nothing was measured"),
+        ({"marginal_accept_rates": [0.5, 0.7]}, "must not rise"),
+        ({"marginal_accept_rates": [float("nan")]}, "must not rise"),
+        ({"marginal_accept_rates": ["x"]}, "not a usable profile"),
+        ({"marginal_accept_rates": [0.5], "mean_accept_length": 2.5}, "contradicts itself"),
+        ({"marginal_accept_rates": [0.5], "verification_method": "block"}, "block verification"),
+    ],
+)
+def test_what_would_mislead_is_refused(tmp_path, data, words):
+    with pytest.raises(ValueError, match=words):
+        read_profile(file_of(tmp_path, **data))
+
+
+def test_a_profile_of_a_trace_is_its_acceptance():
+    trace = load_bundled("both")
+    with pytest.raises(ValueError, match="no round verified 'x' by 'target'"):
+        from_traces([trace], "x", "target")
+    found = from_traces([trace], "small", "target")
+    assert sum(found.histogram.values()) == found.conditions["rounds"] > 0
+    assert 0 < found.marginal[0] < 1
+
+
+def test_two_profiles_are_compared_with_an_interval():
+    before = AcceptanceProfile((0.5,), histogram={1: 500, 2: 500})
+    after = AcceptanceProfile((0.7,), histogram={1: 300, 2: 700})
+    change, low, high = difference(before, after)
+    assert change == pytest.approx(0.2) and low > 0.1 and high < 0.3
+    same = difference(before, before)
+    assert same[1] < 0 < same[2]
+    with pytest.raises(ValueError, match="no interval"):
+        difference(before, AcceptanceProfile((0.5,)))
+
+
+def test_predict_takes_a_profile(tmp_path, capsys):
+    path = file_of(tmp_path, conditional_accept_rates=RATES)
+    words = ["predict", "--gpu", "H100", "--models", "llama-8b,eagle3", "--profile", str(path)]
+    assert cli.main([*words, "--json", str(tmp_path / "out.json")]) == 0
+    capsys.readouterr()
+    rows = json.loads((tmp_path / "out.json").read_text())["rows"]
+    three = [r for r in rows if r["stack"] == "eagle3:3 > llama-8b"]
+    assert not three or three[0]["acceptance_length"] == pytest.approx(2.924887, abs=1e-3)
+    assert any(r["stack"].startswith("eagle3:") for r in rows)
+    assert cli.main([*words, "--acceptance", "0.5"]) == 2
+    assert "exclude each other" in capsys.readouterr().err

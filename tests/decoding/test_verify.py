@@ -1,0 +1,222 @@
+"""Verdicts: what is decided, what is recorded of it, and what the loop keeps of both."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hsd_viz.decoding.sampling import describe, distribution, likeliest
+from hsd_viz.decoding.session import Draft, Numbers, Record, Sampling
+from hsd_viz.decoding.verify import block_rule, judge, token_rule, walk
+from hsd_viz.drafting.tree import DraftTree
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "lossless"))
+
+from toys import Guesser, loop_of, models
+
+ONE = Sampling(1.0)
+
+
+def tree_of(*nodes: tuple[int, int]) -> DraftTree:
+    tree = DraftTree()
+    for token, parent in nodes:
+        tree.add(token, parent, "context")
+    return tree
+
+
+@st.composite
+def trees(draw_from) -> DraftTree:
+    """Any tree of up to nine nodes over four tokens, siblings in any order among the nodes."""
+    tree, taken = DraftTree(), set()
+    for _ in range(draw_from(st.integers(0, 9))):
+        parent, token = draw_from(st.integers(-1, len(tree) - 1)), draw_from(st.integers(0, 3))
+        if (parent, token) not in taken:
+            taken.add((parent, token))
+            tree.add(token, parent, "context")
+    return tree
+
+
+@settings(deadline=None)
+@given(trees(), st.lists(st.integers(0, 3), min_size=10, max_size=10))
+def test_a_walk_is_what_following_children_gives(tree, drawn):
+    asked = []
+    accepted, token, compared = walk(tree, lambda row: asked.append(row) or drawn[row])
+    place, path, looked = -1, [], []
+    while True:
+        children = [node for node, parent in enumerate(tree.parents) if parent == place]
+        looked += children
+        following = [node for node in children if tree.tokens[node] == drawn[place + 1]]
+        if not following:
+            break
+        place = following[0]
+        path.append(place)
+    assert (accepted, token, sorted(compared)) == (path, drawn[place + 1], sorted(looked))
+    assert asked == [0, *(node + 1 for node in path)], "a row is asked for where the walk gets, and once"
+
+
+def scores_of(rows) -> np.ndarray:
+    with np.errstate(divide="ignore"):
+        return np.log(np.array(rows, float))
+
+
+def test_a_corrections_residual_has_no_drafted_token_at_the_text():
+    """Two children were drafted after the text; the verifier drew another token."""
+    tree = tree_of((0, -1), (1, -1), (2, 0))
+    found = judge(scores_of([[0.4, 0.3, 0.1, 0.2]] * 4), Draft(tree), ONE, Numbers([0.75, 0.5]), Record(details=5))
+    assert (found.accepted, found.token, found.examined) == ([], 2, 1)
+    assert found.p == pytest.approx([0.4, 0.3, None])
+    assert [token for token, _ in found.correction.top] == [3, 2] and found.correction.total == pytest.approx(0.3)
+    assert [p for _, p in found.correction.top] == pytest.approx([2 / 3, 1 / 3]) and found.correction.q_top is None
+
+
+def test_a_corrections_residual_has_no_drafted_token_at_a_nodes_row():
+    """The same after an accepted node: its children are left out, those of other places are not."""
+    tree = tree_of((0, -1), (1, -1), (2, 0), (3, 0))
+    rows = [[0.4, 0.3, 0.1, 0.2], [0.5, 0.2, 0.2, 0.1], *[[0.25] * 4] * 3]
+    found = judge(scores_of(rows), Draft(tree), ONE, Numbers([0.1, 0.1, 0.1]), Record(details=5))
+    assert (found.accepted, found.token, found.row, found.examined) == ([0], 0, 1, 2)
+    assert found.p == pytest.approx([0.4, 0.3, 0.2, 0.1])
+    assert [token for token, _ in found.correction.top] == [0, 1] and found.correction.total == pytest.approx(0.7)
+
+
+@pytest.mark.parametrize("rule", ["token", "block"])
+def test_a_chains_correction_is_drawn_from_the_residual_that_is_recorded(rule):
+    p, q = [[0.1, 0.5, 0.4]] * 2, np.array([[0.6, 0.3, 0.1]])
+    draft = Draft(DraftTree.chain([0], "m"), rows=q, rule=rule)
+    found = judge(scores_of(p), draft, ONE, Numbers([0.5, 0.5], [0.9]), Record(details=5, rows=True))
+    assert (found.accepted, found.token, found.examined) == ([], 2, 1)
+    assert [token for token, _ in found.correction.top] == [2, 1] and found.correction.total == pytest.approx(0.5)
+    assert [token for token, _ in found.correction.q_top] == [0, 1, 2]
+    assert found.rows == pytest.approx(np.array(p[:1])), "the full row, not the residual, goes up"
+    assert found.u == [0.9] and found.q == [0.6] and found.p == pytest.approx([0.1])
+    bonus = judge(scores_of(p), draft, ONE, Numbers([0.5, 0.5], [0.0]), Record(details=5))
+    assert bonus.accepted == [0] and bonus.correction is None and bonus.examined == 1
+
+
+def test_block_verification_of_a_chain_by_hand():
+    """p = (.3, .7) and q = (.6, .4) at both places: w_1 = .5, h_1 = s / (s + 1 - w_1), s = (.5 .3 - .6)+ + (.5 .7 - .4)+."""
+    p, q = np.array([[0.3, 0.7]] * 3), np.array([[0.6, 0.4]] * 2)
+    found = block_rule([0, 1], q, p, [0.0, 0.9])
+    # w_2 = min(1, .5 * .7 / .4) = .875 is the chance of the whole draft; nothing is left at place 1, so h_1 = 0.
+    assert found.accepted == 0 and found.h == pytest.approx([0.0, 0.875]) and found.compared == range(2)
+    assert found.residual == pytest.approx([0, 0.3])
+    found = block_rule([0, 1], q, p, [0.99, 0.8])
+    assert found.accepted == 2 and found.compared == range(1, 2) and found.residual is None
+    # Ratios above 1 are not carried over: w_1 = 1, so that h_2 = w_2 = .5.
+    found = block_rule([1, 0], q, p, [0.99, 0.4])
+    assert found.accepted == 2 and found.h[1] == pytest.approx(0.5)
+
+
+def test_equal_rows_are_always_accepted_and_disjoint_ones_never():
+    row = np.array([[0.25, 0.5, 0.25]])
+    assert token_rule([1], row, np.concatenate([row, row]), [1 - 2**-52]).accepted == 1
+    p, q = np.array([[0.0, 1.0], [0.5, 0.5]]), np.array([[1.0, 0.0]])
+    assert token_rule([0], q, p, [0.0]).accepted == 0
+    # A place that was rejected where nothing is left of p - q: p itself is the limit.
+    draft = Draft(DraftTree.chain([0], "m"), rows=np.array([[0.5, 0.5]]))
+    found = judge(scores_of([[0.0, 0.5], [0.5, 0.5]]) + 0.0, draft, ONE, Numbers([0.3, 0.3], [0.5]), Record())
+    assert found.accepted == [] and found.token == 1
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("vocabulary", [6, 4096, 5003])
+def test_a_row_is_described_at_temperature_1(vocabulary, dtype):
+    rows = np.random.default_rng(vocabulary).normal(size=(4, vocabulary)).astype(dtype) * 5
+    rows[1, [1, 5]] = -np.inf  # forbidden tokens
+    rows[2] *= 40  # next to certain
+    rows[3] *= 1e-3  # next to uniform
+    for row, token in zip(rows, (1, 3, 0, 5), strict=True):
+        p, entropy, top = describe(row, token, 5)
+        exact = np.exp(row.astype(float) - row.max())
+        exact /= exact.sum()
+        assert p == pytest.approx(exact[token], rel=1e-4, abs=1e-30)
+        seen = exact[exact > 0]
+        assert entropy == pytest.approx(-(seen * np.log(seen)).sum(), rel=1e-4, abs=1e-4)
+        best = np.argsort(-exact, kind="stable")[:5]
+        assert [v for _, v in top] == pytest.approx(exact[best], rel=1e-4, abs=1e-30)
+        assert [t for t, v in top if v > 1e-30] == [t for t in best if exact[t] > 1e-30]
+
+
+def test_equal_weights_come_by_their_number():
+    weights = np.zeros(300, np.float32)
+    weights[[250, 7, 123]] = 1.0
+    before = weights.copy()
+    assert [token for token, _ in likeliest(weights, 5)] == [7, 123, 250, 0, 1] and (weights == before).all()
+
+
+def test_a_drafter_learns_from_every_row_of_the_draft():
+    tree, scores = tree_of((0, -1), (1, -1)), np.random.default_rng(0).normal(size=(3, 9))
+    order = judge(scores, Draft(tree), Sampling(), None, Record(observe=3)).observed
+    assert order[0] == [np.argsort(-row)[:3].tolist() for row in scores]
+    warm = judge(scores, Draft(tree), Sampling(), None, Record(observe=3, temperature=0.5)).observed
+    assert warm[0] == order[0]
+    p = distribution(scores, Sampling(0.5))
+    assert warm[1] == [[p[row, token] for token in tokens] for row, tokens in enumerate(warm[0])]
+
+
+# --- what the loop keeps ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_nothing_is_recorded_of_what_follows_an_end_token(temperature):
+    """A stopped round: details of the emitted tokens alone, no correction, and only its places count as examined."""
+    stopped = beyond = 0
+    for seed in range(60):
+        sampling = Sampling(temperature, seed=seed, rule="token")
+        below, target = models(2, seed=1)
+        loop = loop_of([target], [], sampling, 40, Guesser(below, seed), eos=frozenset({seed % 6}), details=3)
+        for found in loop.rounds():
+            _, rounds, _ = loop.log.take()
+            assert len(found.details) == len(found.tokens)
+            assert (found.correction is not None) == (found.outcome == "correction" and temperature > 0)
+            if found.outcome == "stopped":
+                stopped += 1
+                beyond += len(found.verdict.accepted) > len(found.accepted)
+                assert found.tokens[-1] in loop.eos and len(found.tokens) == len(found.accepted)
+                assert rounds[-1].examined == rounds[-1].accepted == len(found.accepted)
+    assert stopped > 3 and (beyond or not temperature), (stopped, beyond)
+
+
+@pytest.mark.parametrize(("tokens", "positions", "text"), [(7, None, 8), (7, 8, 8), (7, 6, 6), (1, 100, 2)])
+def test_limits_by_position_end_the_text_exactly(tokens, positions, text):
+    for lookaheads, database in (([4], False), ([2, 3], False), ([], True)):
+        tables = models(len(lookaheads) + 1)
+        drafter = Guesser(models(2)[0]) if database else None
+        loop = loop_of(tables, lookaheads, ONE, tokens, drafter, positions=positions)
+        for _ in loop.rounds():
+            pass
+        assert len(loop.text) == text
+
+
+def test_the_random_numbers_of_a_round_do_not_depend_on_its_outcome():
+    """A draft takes n; a chain's verification n below the target's own and n + 1 more; a tree's 1 + its depth."""
+    taken = []
+
+    class Counted(loop_of(models(2), [3], ONE, 1).draws.__class__):
+        def fresh(self, n):
+            taken.append(n)
+            return super().fresh(n)
+
+    loop = loop_of(models(3), [3, 4], ONE, 30)
+    loop.draws = Counted(1)
+    for found in loop.rounds():
+        assert taken[-1] == len(found.draft) or not len(found.draft)
+        below = taken[: -1 if len(found.draft) else None]
+        assert all(n in (1, 2, 3, 4) for n in below)
+        taken.clear()
+
+
+def test_the_loop_needs_no_torch():
+    """Every module of ``decoding`` can be imported where importing torch and transformers fails."""
+    program = (
+        "import importlib, pkgutil, sys; sys.modules['torch'] = sys.modules['transformers'] = None; "
+        "import hsd_viz.decoding as found; "
+        "[importlib.import_module(f'{found.__name__}.{m.name}') for m in pkgutil.iter_modules(found.__path__)]"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -1,0 +1,135 @@
+"""The mistakes that break losslessness, one class each: every test of losslessness must catch those it is run with."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from hsd_viz.decoding.loop import Loop
+from hsd_viz.decoding.sampling import distribution, draw
+from hsd_viz.decoding.session import Draft
+from hsd_viz.drafting.tree import DraftTree
+
+
+class MiddleSamplesItsRow(Loop):
+    """Rule 1: on rejection a middle level draws from p instead of the residual."""
+
+    def verify(self, i, draft):
+        found = super().verify(i, draft)
+        if i < self.top and draft.rows is not None and found.outcome == "correction":
+            found.tokens[-1] = draw(found.verdict.rows[found.verdict.row], self.draws.fresh(1)[0])
+        return found
+
+
+class ResidualProposed(Loop):
+    """Rule 2: the residual is proposed as the row of a corrected token."""
+
+    def verify(self, i, draft):
+        found = super().verify(i, draft)
+        if i < self.top and draft.rows is not None and found.outcome == "correction":
+            rows, row = found.verdict.rows.copy(), found.verdict.row
+            left = np.maximum(rows[row] - draft.rows[row], 0)
+            rows[row] = left / left.sum() if left.sum() else rows[row]
+            found.verdict.rows = rows
+        return found
+
+
+class DraftersRowProposed(Loop):
+    """Rule 3: accepted tokens are proposed with the drafter's rows."""
+
+    def verify(self, i, draft):
+        found = super().verify(i, draft)
+        if i < self.top and draft.rows is not None:
+            n = len(found.accepted)
+            found.verdict.rows = np.concatenate([draft.rows[:n], found.verdict.rows[n:]])
+        return found
+
+
+class UnlikelyTokenDropped(Loop):
+    """Rule 4: a token is dropped after it was seen."""
+
+    def draft(self, levels, room):
+        out = super().draft(levels, room)
+        if len(levels) == 1 and len(out) > 1 and out.rows[-1, out.tree.tokens[-1]] < 0.25:
+            n = len(out) - 1
+            out = Draft(out.tree.within(n), out.paths[:n], out.rows[:n])
+        return out
+
+
+class StopsAfterUnlikelyToken(Loop):
+    """The lossless cousin of the mutant above: stop early, but keep the token."""
+
+    def draft(self, levels, room):
+        out = super().draft(levels, room)
+        if len(levels) == 1:
+            for n in range(1, len(out)):
+                if out.rows[n - 1, out.tree.tokens[n - 1]] < 0.25:
+                    self.levels[0].session.truncate(len(self.text) + n - 1)
+                    return Draft(out.tree.within(n), out.paths[:n], out.rows[:n])
+        return out
+
+
+class RowBeforeTemperature(Loop):
+    """Rule 5: q is taken before temperature, top-k and top-p."""
+
+    def _sample(self, i, n):
+        out = super()._sample(i, n)
+        before = [self.text[-1], *out.tree.tokens[:-1]]
+        scores = self.levels[i].session.logits[before]
+        out.rows = distribution(scores, replace(self.sampling, temperature=1.0, top_k=0, top_p=1.0))
+        return out
+
+
+class SoftmaxOfArgMax(Loop):
+    """Rule 6: the draft is the arg-max, its q the softmax."""
+
+    def _sample(self, i, n):
+        session, tokens, rows = self.levels[i].session, [], []
+        for _ in range(n):
+            row = session.forward(tokens[-1:] or self.text[session.length :], 1)[0]
+            rows.append(distribution(row, self.sampling))
+            tokens.append(int(row.argmax()))
+        return Draft(DraftTree.chain(tokens, "m0"), [(i,)] * n, np.stack(rows))
+
+
+class OneNumberForAllPlaces(Loop):
+    """All places of a draft are judged with one random number."""
+
+    def _numbers(self, i, draft):
+        numbers = super()._numbers(i, draft)
+        return numbers._replace(u=list(numbers.u[:1]) * len(numbers.u))
+
+
+class OneNumberForADraft(Loop):
+    """All tokens of a draft are drawn with one random number."""
+
+    def _sample(self, i, n):
+        fresh = self.draws.fresh
+        self.draws.fresh = lambda n: fresh(1) * n
+        try:
+            return super()._sample(i, n)
+        finally:
+            self.draws.fresh = fresh
+
+
+class EachSiblingTriedAlone(Loop):
+    """The tree rule's mistake: each child is accepted with its own probability, nothing is renormalised after a rejection."""
+
+    def verify(self, i, draft):
+        found, tree = super().verify(i, draft), draft.tree
+        scores = self.levels[i].session.logits[[self.text[-1], *tree.tokens]]
+        p, path, place = distribution(scores, self.sampling), [], -1
+        while True:
+            children = [node for node, parent in enumerate(tree.parents) if parent == place]
+            row = p[place + 1]
+            hit = next((node for node in children if self.draws.fresh(1)[0] < row[tree.tokens[node]]), None)
+            if hit is None:
+                break
+            place = hit
+            path.append(hit)
+        found.accepted, found.tokens = path, [*(tree.tokens[n] for n in path), draw(row, self.draws.fresh(1)[0])]
+        session = self.levels[i].session
+        session.truncate(len(self.text))
+        session.feed(found.tokens[:-1]) if path else None
+        return found

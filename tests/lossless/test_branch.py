@@ -1,0 +1,147 @@
+"""The branch rule (arXiv 2601.05724) by exact enumeration, beside block verification, with the mistakes that it invites."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+
+import numpy as np
+import pytest
+
+from hsd_viz.decoding.verify import Judged, block_rule, branch_rule
+
+NEVER, ALWAYS = 2.0, -1.0
+
+
+def tables(seed: int, length: int, v: int) -> tuple[dict, dict]:
+    """Return rows of a verifier and of a drafter for every prefix; a third of the drafter's entries may be 0."""
+    random = np.random.default_rng(seed)
+    prefixes = [c for n in range(length + 1) for c in itertools.product(range(v), repeat=n)]
+    p, q = (random.dirichlet(np.full(v, 0.6), len(prefixes)) for _ in range(2))
+    if seed % 2:
+        q[random.random(q.shape) < 0.3] = 0
+        q[:, 0] += 0.05
+        q /= q.sum(1, keepdims=True)
+    return dict(zip(prefixes, p, strict=True)), dict(zip(prefixes, q, strict=True))
+
+
+def stops(rule, tokens, q, p) -> list[tuple[int, float, np.ndarray]]:
+    """Return (accepted, chance, row of the next token) for each number of accepted tokens, asked of the rule itself."""
+    n = len(tokens)
+    found: list[Judged] = [
+        rule(tokens, q, p, [NEVER if k != stop - 1 else ALWAYS for k in range(n)]) for stop in range(n, -1, -1)
+    ]
+    h, left, out = rule(tokens, q, p, [NEVER] * n).h, 1.0, []
+    for judged in found:
+        k = judged.accepted
+        chance = left * (h[k - 1] if k else 1.0)
+        left -= chance
+        row = p[k] if judged.residual is None or not judged.residual.sum() > 0 else judged.residual
+        out.append((k, chance, row / row.sum()))
+    return out
+
+
+def audit(rule, seed: int, length: int, v: int) -> tuple[float, float]:
+    """Return the largest error of the law of ``length + 1`` tokens, and the expected number of accepted ones."""
+    p_of, q_of = tables(seed, length, v)
+    law: dict[tuple[int, ...], float] = {}
+    accepted = 0.0
+
+    def add(text: tuple[int, ...], weight: float) -> None:
+        if len(text) > length:
+            law[text] = law.get(text, 0.0) + weight
+        elif weight:
+            for token, chance in enumerate(p_of[text]):
+                add((*text, token), weight * chance)
+
+    for chain in itertools.product(range(v), repeat=length):
+        q = np.stack([q_of[chain[:k]] for k in range(length)])
+        drafted = float(np.prod([q[k, token] for k, token in enumerate(chain)]))
+        if not drafted:
+            continue
+        p = np.stack([p_of[chain[:k]] for k in range(length + 1)])
+        for k, chance, row in stops(rule, chain, q, p):
+            accepted += drafted * chance * k
+            for token, share in enumerate(row):
+                add((*chain[:k], token), drafted * chance * share)
+    error = 0.0
+    for text in itertools.product(range(v), repeat=length + 1):
+        exact = float(np.prod([p_of[text[:k]][token] for k, token in enumerate(text)]))
+        error = max(error, abs(law.get(text, 0.0) - exact))
+    return error, accepted
+
+
+SIZES = [(1, 3), (1, 5), (2, 3), (2, 4), (2, 5), (3, 3), (3, 4), (4, 3), (5, 3), (4, 4)]
+
+
+@pytest.mark.parametrize(("length", "v"), SIZES, ids=str)
+def test_the_law_is_the_verifiers_and_as_much_is_accepted_as_by_block(length, v):
+    """Over all sizes, 200 instances."""
+    for seed in range(20):
+        error, accepted = audit(branch_rule, seed, length, v)
+        assert error < 1e-12, seed
+        assert accepted == pytest.approx(audit(block_rule, seed, length, v)[1], abs=1e-12)
+
+
+def test_branch_and_block_give_one_verdict():
+    random = np.random.default_rng(0)
+    for _ in range(2000):
+        n, v = int(random.integers(1, 13)), int(random.integers(2, 9))
+        q, p = random.dirichlet(np.full(v, 0.7), n), random.dirichlet(np.full(v, 0.7), n + 1)
+        tokens = [int(random.choice(v, p=row)) for row in q]
+        u = random.random(n).tolist()
+        block, branch = block_rule(tokens, q, p, u), branch_rule(tokens, q, p, u)
+        assert (block.accepted, block.compared) == (branch.accepted, branch.compared)
+        assert branch.h == pytest.approx(block.h, rel=1e-12, abs=1e-14)
+        if block.residual is not None:
+            np.testing.assert_allclose(branch.residual, block.residual, rtol=1e-9, atol=1e-14)
+
+
+def test_ratios_beyond_the_largest_number_are_judged():
+    n = 40
+    q, p = np.full((n, 2), [1 - 1e-30, 1e-30]), np.full((n + 1, 2), 0.5)
+    judged = branch_rule([1] * n, q, p, [0.999999] * n)
+    assert judged.accepted == n and np.isfinite(judged.h).all()
+
+
+def mutant(tokens, q, p, u, *, mistake: str) -> Judged:
+    """The branch rule with one mistake."""
+    n, ratio, cap, w, joint = len(tokens), 1.0, 1.0, [1.0], [1.0]
+    for k, token in enumerate(tokens):
+        ratio *= float(p[k, token]) / float(q[k, token])
+        cap = max(cap, ratio)
+        w.append(ratio if mistake == "no cap" else min(1.0, ratio / cap))
+        joint.append(min(1.0, ratio))
+        if mistake == "forgotten cap":
+            cap = max(1.0, ratio)
+    h, k, residual = [0.0] * n, n, None
+    while True:
+        if k < n:
+            residual = np.maximum((1.0 if mistake == "token residual" else w[k]) * p[k] - q[k], 0)
+        if k == 0:
+            break
+        s = 0.0 if residual is None else float(np.maximum(w[k] * p[k] - q[k], 0).sum())
+        last = joint[n] if mistake == "uncapped whole draft" else min(1.0, w[n])
+        h[k - 1] = last if k == n else 1.0 if w[k] >= 1 else s / (s + 1 - w[k])
+        if u[k - 1] < h[k - 1]:
+            break
+        k -= 1
+    return Judged(k, residual, range(max(0, k - 1), n), h)
+
+
+def test_the_mutants_without_a_mistake_are_the_rule():
+    assert audit(functools.partial(mutant, mistake=""), 2, 3, 3)[0] < 1e-12
+
+
+@pytest.mark.parametrize("mistake", ["uncapped whole draft", "no cap", "forgotten cap", "token residual"])
+def test_mutants_are_caught(mistake):
+    """The first is how the authors' published code judges a whole draft (their repository, revision b8575e2): it accepts
+    more, and its output is not the verifier's.
+    """
+    rule = functools.partial(mutant, mistake=mistake)
+    found = [audit(rule, seed, 3, 3) for seed in range(6)]
+    assert max(error for error, _ in found) > 1e-3
+    if mistake == "uncapped whole draft":
+        exact = [audit(branch_rule, seed, 3, 3)[1] for seed in range(6)]
+        assert all(more >= enough - 1e-12 for (_, more), enough in zip(found, exact, strict=True))
+        assert any(more > enough + 0.01 for (_, more), enough in zip(found, exact, strict=True))

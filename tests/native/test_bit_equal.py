@@ -1,0 +1,144 @@
+"""Logits in int8 have the same bits on every kernel of this processor, in the forward pass in numpy, for any width and
+number of threads.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+import torch
+
+from hsd_viz.ladder.load import model_path
+from hsd_viz.native import build as build_module
+from hsd_viz.native import session as session_module
+from hsd_viz.native.build import Build, default_build, kernels
+from hsd_viz.native.model import NativeModel
+from hsd_viz.native.reference import ReferenceModel
+from hsd_viz.native.weights import Weights, load
+
+pytestmark = pytest.mark.skipif(not default_build().wait(), reason=f"no native runtime: {default_build().reason}")
+
+WIDTHS = (1, 2, 3, 5, 8, 16)
+#: A text is fed up to each of these places, and from there with every width.
+CONTEXTS = (0, 1, 63, 300)
+LONG = (700, 1470)
+
+
+def text(seed: int, n: int, vocab: int) -> list[int]:
+    return np.random.default_rng(seed).integers(0, vocab, n).tolist()
+
+
+def feed(session, ids: Sequence[int], contexts: Sequence[int], step: int) -> list[np.ndarray]:
+    """Feed ``ids`` up to each context, ``step`` tokens at a time, and there with each width: all rows of logits."""
+    rows, fed = [], 0
+    for context in contexts:
+        while fed < context:
+            n = min(step, context - fed)
+            session.forward(ids[fed : fed + n], 1)
+            fed += n
+        for width in WIDTHS:
+            rows.append(np.asarray(session.forward(ids[fed : fed + width], width)).copy())
+            session.truncate(fed)
+        tree = [-1, 0, -1, 1, 1, 2, 5]
+        rows.append(np.asarray(session.forward(ids[fed : fed + 7], 7, tree)).copy())
+        session.keep(fed, [0, 1, 4])
+        rows.append(np.asarray(session.forward(ids[fed + 7 : fed + 10], 3)).copy())
+        session.truncate(fed)
+    return rows
+
+
+def differing(weights: Weights, builds: dict[str, tuple[Build, int]], contexts, seeds, monkeypatch) -> list[str]:
+    """Return which settings give other bits than the forward pass in numpy."""
+    monkeypatch.setattr(session_module, "BYTES_A_THREAD", 1)
+    reference, wrong = ReferenceModel(weights), []
+    models = {name: (NativeModel(weights, build), threads) for name, (build, threads) in builds.items()}
+    for seed in seeds:
+        ids = text(seed, max(contexts) + 32, weights.vocab_size)
+        expected = feed(reference.session(), ids, contexts, 128)
+        for name, (model, threads) in models.items():
+            monkeypatch.setattr(torch, "get_num_threads", lambda n=threads: n)
+            got = feed(model.session(), ids, contexts, 37 + seed)
+            wrong += [name for a, b in zip(got, expected, strict=True) if not np.array_equal(a, b)]
+    return sorted(set(wrong))
+
+
+def everything() -> dict[str, tuple[Build, int]]:
+    settings = {name: (Build(kernel=name), 1) for name in kernels()}
+    for name, (build, _) in settings.items():
+        assert build.wait(), f"{name}: {build.reason}"
+    return settings | {f"{name}, 2 threads": (build, 2) for name, (build, _) in settings.items()}
+
+
+def test_every_kernel_has_the_bits_of_the_numpy_pass(monkeypatch):
+    assert differing(load(model_path("nano")), everything(), CONTEXTS, range(2), monkeypatch) == []
+
+
+@pytest.mark.parametrize("shape", ["llama", "biases, long heads", "mistral, window of 7", "qwen2"])
+def test_models_of_odd_shapes(shape, monkeypatch):
+    """No width, head or vocabulary is a multiple of a vector or a panel."""
+    weights = odd(shape)
+    assert differing(weights, everything(), (0, 1, 70), [3], monkeypatch) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["nano", "small", "target"])
+def test_long_contexts(name, monkeypatch):
+    assert differing(load(model_path(name)), everything(), (*CONTEXTS, *LONG), range(4), monkeypatch) == []
+
+
+def test_a_fused_multiply_add_in_attention_is_seen(tmp_path, monkeypatch):
+    """The mutant: one product of attention is no longer rounded before it is added."""
+    sources = tmp_path / "src"
+    shutil.copytree(build_module.SOURCES, sources)
+    file = sources / "attention.hpp"
+    whole = "(a[i] * upper + b[i] * part)"
+    assert file.read_text().count(whole) == 1
+    file.write_text(file.read_text().replace(whole, "std::fma(a[i], upper, b[i] * part)"))
+    monkeypatch.setattr(build_module, "SOURCES", sources)
+    monkeypatch.setenv("HSD_VIZ_CXXFLAGS", "-O1")  # compiled in less time
+    mutant = Build(tmp_path / "cache")
+    assert mutant.wait(), mutant.reason
+    assert differing(load(model_path("nano")), {"mutant": (mutant, 1)}, (63,), [0], monkeypatch) == ["mutant"]
+
+
+def odd(shape: str) -> Weights:
+    """Random weights of a small model in float32, to be rounded when they are loaded."""
+    config = {
+        "model_type": shape.split(",")[0] if shape.startswith(("mistral", "qwen2")) else "llama",
+        "vocab_size": 150, "hidden_size": 40, "intermediate_size": 90, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "rms_norm_eps": 1e-6,
+        "head_dim": 72 if "long" in shape else 10, "sliding_window": 7 if "window" in shape else None,
+    }  # fmt: skip
+    random = np.random.default_rng(5)
+    head, heads, groups = config["head_dim"], config["num_attention_heads"], config["num_key_value_heads"]
+    shapes = {
+        "self_attn.q_proj": (head * heads, 40), "self_attn.k_proj": (head * groups, 40),
+        "self_attn.v_proj": (head * groups, 40), "self_attn.o_proj": (40, head * heads),
+        "mlp.gate_proj": (90, 40), "mlp.up_proj": (90, 40), "mlp.down_proj": (40, 90),
+    }  # fmt: skip
+    new = lambda *size: random.normal(0, 0.3, size).astype(np.float32)
+    tensors = {"model.embed_tokens.weight": new(150, 40), "lm_head.weight": new(150, 40), "model.norm.weight": new(40)}
+    for layer in range(2):
+        at = f"model.layers.{layer}."
+        for part, size in shapes.items():
+            tensors[f"{at}{part}.weight"] = new(*size)
+            if "biases" in shape or (shape == "qwen2" and part[-6] in "qkv"):
+                tensors[f"{at}{part}.bias"] = new(size[0])
+        tensors |= {f"{at}{norm}.weight": new(40) for norm in ("input_layernorm", "post_attention_layernorm")}
+    return Weights(shape, config, tensors)
+
+
+def test_the_library_holds_no_instruction_of_another_kernel():
+    """The plain library runs on any processor of its family."""
+    if "avx2" not in kernels() or not shutil.which("objdump"):
+        pytest.skip("this is for x86-64 with objdump")
+    build = Build(kernel="plain")
+    assert build.wait(), build.reason
+    code = subprocess.run(["objdump", "-d", build.path], capture_output=True, text=True, check=True).stdout
+    assert "%xmm0" in code
+    assert "%ymm" not in code
+    assert "%zmm" not in code

@@ -1,0 +1,249 @@
+"""Finding a compiler, compiling once, and saying why when there is nothing to be had."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from hsd_viz.native import build as build_module
+from hsd_viz.native.build import Build, default_build
+
+needs_library = pytest.mark.skipif(not default_build().wait(), reason=f"no native runtime: {default_build().reason}")
+
+
+def script(path: Path, body: str) -> Path:
+    """A program that stands in for a compiler; ``$out`` is the file it shall make."""
+    path.write_text(
+        '#!/bin/sh\nout=; for word; do last=$before; before=$word; [ "$last" = -o ] && out=$word; done\n' + body + "\n"
+    )
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return path
+
+
+@pytest.fixture
+def compiler(tmp_path, monkeypatch):
+    """Make ``$CXX`` a script."""
+
+    def make(body: str) -> Build:
+        monkeypatch.setenv("CXX", str(script(tmp_path / "c++", body)))
+        return Build(cache=tmp_path / "cache")
+
+    return make
+
+
+def copying() -> str:
+    """A compiler that knows the answer, and counts how often it links."""
+    count = 'case "$*" in *-shared*) echo x >> "$0.count";; esac'
+    return f'[ -n "$out" ] || exit 0; {count}; cp "{default_build().path}" "$out"'
+
+
+def test_no_compiler(tmp_path, monkeypatch):
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    build = Build(cache=tmp_path)
+    assert not build.wait(10)
+    assert (build.state, build.reason) == ("unavailable", "no C++ compiler is installed (c++, g++ or clang++)")
+    with pytest.raises(ValueError, match="there is no native runtime: no C"):
+        build.library  # noqa: B018
+    monkeypatch.setenv("CXX", "mine++ -O1")
+    build = Build(cache=tmp_path)
+    assert not build.wait(10) and build.reason == "the C++ compiler $CXX (mine++) is not there"
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("echo 'In file x:' >&2; echo 'x.cpp:1: error: no such thing' >&2; exit 1", "x.cpp:1: error: no such thing"),
+        ("exit 3", "exit status 3"),
+        ("kill -SEGV $$", "exit status -11"),
+        ('echo text > "$out"', "the compiled library cannot be loaded"),
+    ],
+)
+def test_a_compiler_that_fails(body, said, compiler, tmp_path):
+    build = compiler(f'[ -n "$out" ] || exit 0\n{body}')
+    assert not build.wait(30)
+    assert build.state == "unavailable" and build.reason == f"{tmp_path}/c++ failed: {said}"
+    assert not [path for path in (tmp_path / "cache").glob("*") if path.suffix not in (".so", ".lock")]
+
+
+def test_a_folder_that_cannot_be_written(compiler, tmp_path):
+    (tmp_path / "cache").write_text("a file")
+    build = compiler("exit 0")
+    assert not build.wait(10) and "cannot be written" in build.reason
+
+
+@needs_library
+def test_it_is_compiled_once(compiler, tmp_path):
+    assert compiler(copying()).wait(30)
+    assert compiler(copying()).wait(30)
+    assert (tmp_path / "c++.count").read_text().count("x") == 1
+    library = next((tmp_path / "cache").glob("*.so"))
+    library.unlink()  # in place it would be changed under those who have it loaded
+    library.write_bytes(b"")
+    assert compiler(copying()).wait(30), "a broken file is compiled again"
+    assert ctypes.CDLL(str(library)).hsd_vector_bytes() in (16, 32, 64)
+
+
+@needs_library
+@pytest.mark.parametrize("attack", ["content", "mode", "folder", "owner"])
+def test_a_library_that_others_may_have_changed_is_not_loaded(attack, compiler, tmp_path, monkeypatch):
+    assert compiler(copying()).wait(30)
+    (library,) = (tmp_path / "cache").glob("*.so")
+    content = library.read_bytes()
+    library.unlink()
+    library.write_bytes(content + (b"more" if attack == "content" else b""))  # it still loads
+    library.chmod(0o777 if attack == "mode" else 0o755)
+    (tmp_path / "cache").chmod(0o777 if attack == "folder" else 0o700)
+    if attack == "owner":
+        monkeypatch.setattr(os, "getuid", lambda: 12345)
+        os.chown(library, 54321, -1)
+    assert compiler(copying()).wait(30)
+    assert (tmp_path / "c++.count").read_text().count("x") == 2, "it is compiled again"
+
+
+@needs_library
+def test_several_may_build_at_once(compiler, tmp_path):
+    slow = 'case "$*" in *-shared*) sleep 0.5;; esac\n' + copying()
+    builds = [compiler(slow) for _ in range(4)]
+    assert all(build.start().state == "compiling" for build in builds)
+    waiting = [threading.Thread(target=build.wait) for build in builds]
+    for thread in waiting:
+        thread.start()
+    for thread in waiting:
+        thread.join()
+    assert [build.state for build in builds] == ["ready"] * 4
+    assert (tmp_path / "c++.count").read_text().count("x") == 1, "one compiles, the others wait"
+    assert len(list((tmp_path / "cache").iterdir())) == 1
+
+
+@needs_library
+def test_a_library_is_completed_when_the_process_ends(compiler, tmp_path):
+    compiler('case "$*" in *-shared*) sleep 1;; esac\n' + copying())
+    cache = tmp_path / "cache"
+    code = "import pathlib, sys; from hsd_viz.native.build import Build; "
+    code += "print(Build(pathlib.Path(sys.argv[1])).start().state)"
+    done = subprocess.run([sys.executable, "-c", code, cache], capture_output=True, text=True, timeout=30)
+    assert done.stdout == "compiling\n", done.stderr
+    assert compiler_made(cache)
+
+
+@needs_library
+def test_what_a_killed_compilation_leaves_is_removed(compiler, tmp_path, monkeypatch):
+    monkeypatch.setenv("HSD_VIZ_KERNEL", "plain")
+    cache, body = tmp_path / "cache", 'case "$*" in *-shared*) [ -e "$0.fast" ] || sleep 5;; esac\n' + copying()
+    first = compiler(body).start()
+    assert first.state == "compiling"
+    while not list(cache.glob(".*.so.*/*.o")):
+        time.sleep(0.02)
+    os.kill(first.process.pid, signal.SIGKILL)
+    assert not first.wait(10) and first.reason.endswith("exit status -9")
+    assert list(cache.glob(".*.so.*"))
+    (tmp_path / "c++.fast").touch()
+    assert compiler(body).wait(30)
+    assert [path.suffix for path in cache.iterdir()] == [".so"] and len(list(cache.glob(".*"))) == 0
+
+
+def compiler_made(cache: Path) -> bool:
+    """Return whether a library appears within ten seconds."""
+    ends = time.monotonic() + 10
+    while time.monotonic() < ends and not list(cache.glob("*-*.so")):
+        time.sleep(0.05)
+    return bool(list(cache.glob("*-*.so")))
+
+
+@needs_library
+def test_the_library_of_the_package_comes_first(compiler, tmp_path, monkeypatch):
+    packaged = tmp_path / "lib"
+    packaged.mkdir()
+    monkeypatch.setattr(build_module, "PACKAGED", packaged)
+    build, best = compiler(copying()), next(iter(build_module.kernels()))
+    shutil.copy(default_build().path, packaged / build_module.library_name(best))
+    assert build.wait(30) and (build.path.parent, build.kernel) == (packaged, best)
+    assert not (tmp_path / "cache").exists(), "nothing is compiled"
+
+    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    monkeypatch.delenv("CXX")
+    assert Build(tmp_path / "cache").wait(10), "it needs no compiler"
+
+    sources = tmp_path / "src"
+    shutil.copytree(build_module.SOURCES, sources)
+    (sources / "more.hpp").touch()
+    monkeypatch.setattr(build_module, "SOURCES", sources)
+    build = Build(tmp_path / "cache")
+    assert not build.wait(10) and "no C++ compiler" in build.reason, "it is of other sources"
+
+
+@needs_library
+def test_another_compiler_flag_or_processor_is_another_file(compiler, tmp_path, monkeypatch):
+    assert compiler(copying()).wait(30)
+    monkeypatch.setenv("HSD_VIZ_CXXFLAGS", "-O2 -g0")
+    assert compiler(copying()).wait(30)
+    monkeypatch.delenv("HSD_VIZ_CXXFLAGS")
+    monkeypatch.setattr(build_module, "processor_features", set)
+    assert compiler(copying()).wait(30)
+    assert compiler('[ "$1" = --version ] && echo version 2\n' + copying()).wait(30)
+    assert len(list((tmp_path / "cache").glob("*.so"))) == 4
+
+
+@needs_library
+def test_a_new_library_lets_those_go_that_nobody_used(compiler, tmp_path, monkeypatch):
+    cache, day = tmp_path / "cache", 24 * 3600
+    assert compiler(copying()).wait(30)
+    (used,) = cache.glob("*.so")
+    kept = {  # days since it was written
+        f"{'a' * 24}.so": 29,
+        f"{'b' * 24}k3j_9x.tmp": 0.9,
+        "notes.txt": 400,
+        f"{'c' * 23}.so": 400,
+        "mine.tmp": 400,
+    }
+    gone = {f"{'d' * 24}.so": 31, f"{'e' * 24}k3j_9x.tmp": 1.1, f".{'f' * 24}.so.k3j_9x": 1.1}
+    for name, days in (kept | gone).items():
+        (cache / name).write_bytes(b"")
+        os.utime(cache / name, (time.time() - days * day,) * 2)
+    os.utime(used, (time.time() - 31 * day,) * 2)
+    # One that is loaded is used, and nothing is looked at then.
+    assert compiler(copying()).wait(30)
+    assert time.time() - used.stat().st_mtime < day and (cache / f"{'d' * 24}.so").exists()
+    monkeypatch.setenv("HSD_VIZ_CXXFLAGS", "-O2 -g0")
+    build = compiler(copying())
+    assert build.wait(30)
+    assert {path.name for path in cache.iterdir()} == {*kept, used.name, build.path.name}
+
+
+@needs_library
+def test_a_library_in_use_may_go(tmp_path):
+    path = tmp_path / f"{'a' * 24}.so"
+    path.write_bytes(default_build().path.read_bytes())
+    library = ctypes.CDLL(str(path))
+    os.utime(path, (0, 0))
+    build_module.sweep(tmp_path)
+    assert not path.exists() and library.hsd_vector_bytes() in (16, 32, 64)
+    build_module.sweep(tmp_path / "nowhere")
+
+
+def test_where_libraries_are_kept(monkeypatch, tmp_path):
+    monkeypatch.delenv("HSD_VIZ_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert build_module.cache_folder() == tmp_path / "xdg" / "hsd_viz" / "native"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert build_module.cache_folder() == Path.home() / ".cache" / "hsd_viz" / "native"
+    monkeypatch.setenv("HSD_VIZ_CACHE", str(tmp_path / "ours"))
+    assert build_module.cache_folder() == tmp_path / "ours" / "native"
+
+
+def test_the_sources_are_package_data():
+    assert {"runtime.cpp", "forward.hpp"} <= {path.name for path in build_module.SOURCES.iterdir()}
+    assert os.path.commonpath([build_module.SOURCES, Path(build_module.__file__).parent]) == str(
+        Path(build_module.__file__).parent
+    )

@@ -1,0 +1,142 @@
+"""The compiled loop's decisions alone are those of the reference, also where a number equals its border."""
+
+from __future__ import annotations
+
+import ctypes
+import random
+import subprocess
+
+import numpy as np
+import pytest
+
+from hsd_viz.decoding.draws import Draws
+from hsd_viz.decoding.sampling import distribution, draw
+from hsd_viz.decoding.settings import Sampling
+from hsd_viz.decoding.verdict import Draft, Numbers, Record
+from hsd_viz.decoding.verify import judge
+from hsd_viz.drafting.tree import DraftTree
+from hsd_viz.native import build
+from hsd_viz.native import compile as compiling
+from hsd_viz.trace.tables import RULES
+
+VOCAB = 70
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory) -> ctypes.CDLL:
+    try:
+        compiler = build.find_compiler()
+    except Exception as error:
+        pytest.skip(f"no C++ compiler: {error}")
+    path = tmp_path_factory.mktemp("decide") / "decide.so"
+    flags = [*(flag for flag in compiling.FLAGS if flag != "-O3"), "-shared"]
+    source = build.Path(__file__).with_name("decide.cpp")
+    subprocess.run(
+        [*compiler, *flags, "-fvisibility=default", f"-I{build.SOURCES}", str(source), "-o", path], check=True
+    )
+    found = ctypes.CDLL(str(path))
+    found.decide_number.restype = ctypes.c_double
+    return found
+
+
+def pointer(array: np.ndarray) -> ctypes.c_void_p:
+    return ctypes.c_void_p(array.ctypes.data)
+
+
+def halves(choose: random.Random) -> np.ndarray:
+    """Logits of a row whose probabilities are powers of two at the tokens that can come: sums meet their borders."""
+    row = np.full(VOCAB, -np.inf)
+    left = choose.sample(range(VOCAB), choose.choice([1, 2, 3, 5]))
+    for depth, token in enumerate(left, 1):
+        row[token] = -min(depth, len(left) - 1) * np.log(2)
+    return row
+
+
+def rows(choose: random.Random, n: int) -> np.ndarray:
+    if choose.random() < 0.5:
+        return np.stack([halves(choose) for _ in range(n)])
+    return np.random.default_rng(choose.randrange(2**32)).normal(size=(n, VOCAB)) * 2
+
+
+def number(choose: random.Random) -> float:
+    """Every second number is one that a border of halves may have."""
+    return choose.randrange(16) / 16 if choose.random() < 0.5 else choose.random()
+
+
+def test_a_draw_at_a_border_takes_the_next_token(library):
+    choose = random.Random(0)
+    for _ in range(600):
+        weights = np.array([choose.choice([0, 0, 1, 2, 4]) for _ in range(choose.choice([5, 70, 600]))], float)
+        weights[choose.randrange(len(weights))] = 1
+        # Any whole number may be the mark, the sum of a block among them.
+        for r in (choose.randrange(int(weights.sum())) / weights.sum(), choose.random(), 0.0):
+            got = library.decide_draw(pointer(weights), len(weights), ctypes.c_double(r))
+            assert got == draw(weights, r) and weights[got] > 0
+
+
+def test_a_distribution_is_that_of_the_reference_at_every_border(library):
+    choose = random.Random(1)
+    for seed in range(400):
+        logits = rows(choose, 1)[0]
+        shares = np.sort(distribution(logits, Sampling(1.0)))[::-1].cumsum()
+        top_p = choose.choice([1.0, 0.9, 0.5, 0.25, min(1.0, float(shares[choose.randrange(4)]))])
+        sampling = Sampling(choose.choice([1.0, 0.7, 2.0]), choose.choice([0, 1, 3, 40]), top_p, seed)
+        p, spare = np.empty(VOCAB), np.empty(VOCAB + 64)
+        numbers = ctypes.c_double(sampling.temperature), sampling.top_k, ctypes.c_double(sampling.top_p)
+        library.decide_distribute(pointer(logits), VOCAB, *numbers, pointer(p), pointer(spare))
+        assert np.array_equal(p, distribution(logits, sampling)), sampling
+
+
+def test_numbers_are_those_of_the_reference(library):
+    for seed in (0, 1, 2**63, 2**64 - 1):
+        draws = Draws(seed)
+        for position in (0, 1, 77, 2**40):
+            assert library.decide_number(ctypes.c_uint64(seed), ctypes.c_int64(position)) == draws.at(position)
+
+
+def random_draft(choose: random.Random, scores: np.ndarray, sampling: Sampling) -> Draft:
+    """A tree of point masses, of which many are likely, or a sampled chain with its rows."""
+    n, likely = len(scores) - 1, lambda row: int(choose.choice(np.argsort(scores[row])[-3:]))
+    if sampling.greedy or choose.random() < 0.5:
+        tree: DraftTree = DraftTree()
+        while len(tree) < n:
+            parent = choose.randrange(-1, len(tree))
+            siblings = {tree.tokens[k] for k, other in enumerate(tree.parents) if other == parent}
+            token = choose.choice([likely(parent + 1), choose.randrange(VOCAB)])
+            if token not in siblings:
+                tree.add(token, parent, "context")
+        return Draft(tree, [(0,)] * n)
+    q = distribution(rows(choose, n), Sampling(1.0)) if n else np.empty((0, VOCAB))
+    tokens = [int(choose.choices(range(VOCAB), row)[0]) for row in q]
+    return Draft(DraftTree.chain(tokens, "m"), [(0,)] * n, q, choose.choice(RULES))
+
+
+def test_verdicts_are_those_of_the_reference(library):
+    """On random trees, chains and rules: what is accepted, drawn, examined and recorded."""
+    choose, seen = random.Random(2), set()
+    for _ in range(3000):
+        sampling = Sampling(choose.choice([0.0, 1.0, 1.0, 0.7]), choose.choice([0, 0, 5]), choose.choice([1.0, 0.75]))
+        n = choose.choice([0, 1, 2, 3, 6])
+        scores = rows(choose, n + 1)
+        draft = random_draft(choose, scores, sampling)
+        r, u = ([number(choose) for _ in range(n + 1)] for _ in range(2))
+        expected = judge(scores, draft, sampling, None if sampling.greedy else Numbers(r, u), Record(details=5))
+        found, numbers, details = np.zeros(4 + n, np.int32), np.empty((4, n)), np.zeros(3)
+        tree = [np.array(column, np.int32) for column in (draft.tree.tokens, draft.tree.parents)]
+        q = None if draft.rows is None else pointer(draft.rows)
+        drawn = np.array(r), np.array(u)
+        library.decide(
+            *(VOCAB, ctypes.c_double(sampling.temperature), sampling.top_k, ctypes.c_double(sampling.top_p), n),
+            *(*map(pointer, tree), q, RULES.index(draft.rule), *map(pointer, drawn), pointer(scores)),
+            *map(pointer, (found, numbers, details)),
+        )
+        decided = [len(expected.accepted), expected.token, expected.row, expected.examined, *expected.accepted]
+        assert found[: len(decided)].tolist() == decided
+        h = expected.h or [None] * n
+        for got, want in zip(numbers.tolist(), (expected.p, expected.q, expected.u, h), strict=True):
+            assert [None if np.isnan(x) else x for x in got] == want
+        own = expected.details[-1]
+        residual = expected.correction.total if expected.correction else 0
+        assert details == pytest.approx([own.p, own.entropy, residual], rel=1e-12, abs=1e-12)
+        seen.add((draft.rows is not None, draft.rule, expected.examined > len(expected.accepted)))
+    assert len(seen) == 2 + 2 * len(RULES)

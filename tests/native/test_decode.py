@@ -1,0 +1,157 @@
+"""Whole decodes by the compiled loop: what they promise without a look at the reference."""
+
+from __future__ import annotations
+
+import itertools
+from types import SimpleNamespace
+
+import pytest
+from models import ids, native
+
+from hsd_viz.decoding.draws import Draws
+from hsd_viz.decoding.settings import Sampling
+from hsd_viz.drafting.db import DatabaseDrafter
+from hsd_viz.native.build import default_build
+from hsd_viz.native.decode import NativeDecode, NativeLevel
+from hsd_viz.native.drafter import NativeDatabaseDrafter
+
+pytestmark = pytest.mark.skipif(not default_build().wait(), reason=f"no native runtime: {default_build().reason}")
+
+PROMPT = ids(8) * 4
+LOOKAHEADS = {"plain": [], "one draft": [4], "three drafts": [2, 3, 5]}
+
+
+def decode(lookaheads, sampling, prompt=PROMPT, database=False, costs=None, **options) -> NativeDecode:
+    names = ["qwen2", "mistral", "qwen3", "llama"][-1 - len(lookaheads) :]
+    levels = [
+        NativeLevel(name, native(name), look, sampling.rule)
+        for name, look in zip(names, [*lookaheads, None], strict=True)
+    ]
+    drafter = None
+    if database:
+        drafter = DatabaseDrafter(("context",), {}, costs=costs, temperature=sampling.temperature)
+        drafter = NativeDatabaseDrafter(default_build().library, drafter)
+    return NativeDecode(levels, drafter, sampling, prompt, **{"max_new_tokens": 40, **options})
+
+
+def joined(batches) -> SimpleNamespace:
+    """The columns of all batches, by table."""
+    parts = [batch.columns() for batch in batches]
+    return SimpleNamespace(
+        **{
+            table: {name: [*itertools.chain(*(part[table][name] for part in parts))] for name in columns}
+            for table, columns in parts[0].items()
+        }
+    )
+
+
+def batches_of(decode: NativeDecode, ns: int = 40_000_000):
+    list(decode.prefill())
+    return decode.rounds(ns)
+
+
+def run(*args, **options) -> SimpleNamespace:
+    return joined(batches_of(decode(*args, **options)))
+
+
+@pytest.mark.parametrize("database", [False, True])
+@pytest.mark.parametrize("stack", LOOKAHEADS)
+def test_greedy_decoding_gives_the_tokens_of_plain_decoding(stack, database):
+    plain = run([], Sampling())
+    found = run(LOOKAHEADS[stack], Sampling(), database=database)
+    assert found.tokens["token_id"] == plain.tokens["token_id"] and len(plain.tokens["index"]) == 40
+    assert plain.rounds["outcome"] == ["plain"] * 40 and plain.rounds["why_no_draft"] == ["off"] * 40
+    if stack != "plain" or database:
+        assert found.drafts["verdict"].count("rejected") > 0
+
+
+@pytest.mark.parametrize("sampling", [Sampling(0.25, seed=2), Sampling(1.0, seed=9), Sampling(0.8, 9, 0.9, 5)], ids=str)
+def test_database_drafts_give_the_tokens_of_plain_sampling(sampling):
+    """Token for token at any temperature: the target's own draws are keyed by their places."""
+    drafted = accepted = 0
+    for seed in range(3):
+        plain = run([], sampling, ids(8, seed) * 4)
+        found = run([], sampling, ids(8, seed) * 4, database=True)
+        assert found.tokens["token_id"] == plain.tokens["token_id"]
+        drafted += len(found.drafts["node"])
+        accepted += found.tokens["kind"].count("accepted")
+    assert drafted > 20 and (accepted > 0 or sampling.temperature > 0.5)
+
+
+def test_uniform_numbers_are_those_of_the_reference():
+    """The fresh stream goes to a draft's tokens and then to their verification, in fixed amounts."""
+    found, draws = run([3], Sampling(1.5, seed=77, rule="token"), max_new_tokens=12), Draws(77)
+    per_round = {}
+    for this, u in zip(found.drafts["round"], found.drafts["u"], strict=True):
+        per_round.setdefault(this, []).append(u)
+    for us in per_round.values():
+        draws.fresh(len(us))
+        fresh = draws.fresh(len(us))
+        assert all(u in (None, number) for u, number in zip(us, fresh, strict=True)) and us[0] == fresh[0]
+
+
+def test_a_decode_ends_at_an_end_token_and_at_limits():
+    whole = run([], Sampling()).tokens["token_id"]
+    end = next(k for k in range(5, 40) if whole[k] not in whole[:k])
+    for lookaheads, database in (([], False), ([4], False), ([2, 3, 5], True)):
+        found = run(lookaheads, Sampling(), database=database, eos=frozenset({whole[end]}))
+        assert found.tokens["token_id"] == whole[: end + 1]
+        for limit in ({"max_new_tokens": 7}, {"positions": len(PROMPT) + 7}):
+            assert run(lookaheads, Sampling(), database=database, **limit).tokens["token_id"] == whole[:7]
+    assert run([4], Sampling(), max_new_tokens=1).rounds["why_no_draft"] == ["no room"]
+
+
+@pytest.mark.parametrize("sampling", [Sampling(), Sampling(1.2, seed=3)], ids=str)
+def test_short_calls_add_up_to_one_long_call(sampling):
+    """Every call does at least one target round, and its times lie within those of the decode."""
+    found, short = run([2, 3, 5], sampling), decode([2, 3, 5], sampling)
+    batches = [*batches_of(short, 0)]
+    parts = joined(batches)
+    for table, columns in vars(found).items():
+        for name in columns.keys() - {"start_ns", "duration_ns"}:
+            assert columns[name] == vars(parts)[table][name], name
+    assert {batch.columns()["rounds"]["parent"].count(None) for batch in batches} == {1}
+    assert short.text == [*PROMPT, *parts.tokens["token_id"]] and found.calls["kind"][:4] == ["prefill"] * 4
+    spans = [*zip(parts.calls["start_ns"], parts.calls["duration_ns"], strict=True)]
+    assert all(a + spent <= b for (a, spent), (b, _) in itertools.pairwise(spans))
+    assert sum(parts.calls["duration_ns"]) <= spans[-1][0] + spans[-1][1] <= short.log.now()
+
+
+@pytest.mark.parametrize("n", [1, 2, 513, 514, 1026])
+def test_a_prompt_is_fed_in_parts_but_for_its_last_token(n):
+    prompt = (ids(600, n) * 2)[:n]
+    loop = decode([4], Sampling(), prompt, database=True, max_new_tokens=2)
+    stages = [*loop.prefill()]
+    assert [name for name, done, total in stages if done == total] == ["qwen3", "llama"][: 2 * (n > 1)]
+    calls = joined(loop.rounds()).calls
+    fed = [
+        (k, fed) for k, fed, kind in zip(calls["level"], calls["fed"], calls["kind"], strict=True) if kind == "prefill"
+    ]
+    whole = [min(512, n - 1 - begin) for begin in range(0, n - 1, 512)]
+    assert fed == [(0, n), *((1, part) for part in whole), *((2, part) for part in whole)]
+
+
+def test_a_decode_is_cancelled_by_making_no_further_call():
+    expected, cancelled = run([4], Sampling(1.0, seed=1)), decode([4], Sampling(1.0, seed=1))
+    calls = batches_of(cancelled, 0)
+    some = joined([next(calls) for _ in range(6)]).tokens["token_id"]
+    calls.close()
+    del calls, cancelled
+    assert 0 < len(some) < 40 and some == expected.tokens["token_id"][: len(some)]
+    assert run([4], Sampling(1.0, seed=1)).tokens == expected.tokens
+
+
+def test_details_are_recorded_where_asked_for():
+    sampling = Sampling(1.5, seed=4)
+    some, none = run([4], sampling), run([4], sampling, details=0)
+    assert none.tokens["token_id"] == some.tokens["token_id"] and none.drafts == some.drafts
+    for name in ("p", "entropy", "top", "residual_top", "q_top", "residual_sum"):
+        assert set(none.tokens[name]) == {None}
+    assert all(len(top) == 5 and top[0][1] == max(p for _, p in top) for top in some.tokens["top"])
+    corrections = [k for k, kind in enumerate(some.tokens["kind"]) if kind == "correction"]
+    assert [k for k, top in enumerate(some.tokens["residual_top"]) if top] == corrections and corrections
+
+
+def test_a_token_outside_of_the_vocabulary_is_refused():
+    with pytest.raises(ValueError, match="vocabulary"):
+        run([], Sampling(), [1, 2, 5000, 3])

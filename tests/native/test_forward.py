@@ -1,0 +1,202 @@
+"""The native forward is transformers' function, and the same to the last bit however tokens are fed.
+
+The second half runs once for every width of vector that can be built here.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+import torch
+from models import CONFIGS, eager, ids, native, path_to, random_tree
+
+from hsd_viz.ladder.load import model_path
+from hsd_viz.native import session as session_module
+from hsd_viz.native.build import Build, default_build, kernels
+from hsd_viz.native.model import NativeModel
+from hsd_viz.native.weights import load
+
+pytestmark = pytest.mark.skipif(not default_build().wait(), reason=f"no native runtime: {default_build().reason}")
+
+TYPES = [torch.float32, torch.float64, torch.bfloat16]
+#: Relative to the largest logit. transformers rounds norms and angles to float32 in float64 too, and all to bfloat16 in it.
+CLOSE = {torch.float32: 1e-4, torch.float64: 1e-4, torch.bfloat16: 0.1}
+
+#: What the forward is compiled for, and its threads.
+SETTINGS = {f"{n} threads": (default_build(), n) for n in (1, 2, 5)}
+SETTINGS |= {f"kernel {name}": (Build(kernel=name), 1 + k % 2) for k, name in enumerate(list(kernels())[1:])}
+
+
+@pytest.fixture(params=SETTINGS)
+def build(request, monkeypatch):
+    """The build of a setting; its threads serve every forward, however small the model."""
+    build, threads = SETTINGS[request.param]
+    if not build.wait():
+        pytest.skip(f"the compiler has no such flags: {build.reason}")
+    monkeypatch.setattr(session_module, "BYTES_A_THREAD", 1)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
+    return build
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("name", CONFIGS)
+def test_it_is_the_function_of_the_module(name, dtype):
+    """Over a chain, a tree behind it, a chain behind the path kept of the tree."""
+    parents = random_tree(17, seed=3)
+    path = path_to(parents, 16)
+    logits = []
+    for model in (native(name, dtype), eager(name, dtype)):
+        session = model.session()
+        rows = [session.forward(ids(33), 33), session.forward(ids(17, 1), 17, parents)]
+        session.keep(33, path)
+        assert session.length == 33 + len(path)
+        rows.append(session.forward(ids(5, 2), 5))
+        logits.append(np.concatenate([row.astype(np.float64) for row in rows]))
+    mine, its = logits
+    assert np.abs(mine - its).max() / np.abs(its).max() < CLOSE[dtype]
+
+
+def one_by_one(model: NativeModel, tokens: list[int], session=None) -> np.ndarray:
+    session = session or model.session()
+    return np.concatenate([session.forward([token], 1) for token in tokens])
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("name", CONFIGS)
+def test_any_width_gives_the_bits_of_one_token_at_a_time(name, dtype, build):
+    model = native(name, dtype, build)
+    text = ids(170)
+    expected = one_by_one(model, text)
+    session = model.session()
+    fed = 0
+    for width in range(1, 18):
+        rows = session.forward(text[fed : fed + width], width)
+        assert np.array_equal(rows, expected[fed : fed + width]), width
+        fed += width
+    assert np.array_equal(session.forward(text[fed:], 1), expected[-1:])
+    assert np.array_equal(model.session().forward(text, len(text)), expected), "a prefill of everything"
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("name", CONFIGS)
+def test_any_tree_gives_the_bits_of_its_paths(name, dtype, build):
+    """Each node's row, and all that follows once a path is kept, is that of plain decoding along the path."""
+    model = native(name, dtype, build)
+    for seed, (cached, nodes) in enumerate([(0, 9), (1, 17), (20, 5), (63, 16), (64, 40)]):
+        text, drafted, parents = ids(cached, seed), ids(nodes, seed + 50), random_tree(nodes, seed)
+        tree = model.session()
+        if cached:
+            tree.forward(text, 1)
+        rows = tree.forward(drafted, nodes, parents)
+        for leaf in range(nodes):
+            path = path_to(parents, leaf)
+            plain = model.session()
+            if cached:
+                plain.forward(text, 1)
+            assert np.array_equal(rows[path], one_by_one(model, [drafted[node] for node in path], plain))
+        tree.keep(cached, path)
+        assert tree.length == plain.length == cached + len(path)
+        after = ids(12, seed + 100)
+        assert np.array_equal(tree.forward(after, 12), one_by_one(model, after, plain))
+
+
+def test_truncating_to_more_than_there_is_changes_nothing():
+    session = native("llama").session()
+    session.feed(ids(5))
+    session.truncate(9)
+    assert session.length == 5
+
+
+@pytest.mark.parametrize("name", ["llama", "mistral, window of 7", "qwen3"])
+def test_a_session_rolled_back_at_random_is_as_a_fresh_one(name):
+    """Thirty runs of feeding, trees, keeping and truncating; now and then everything is compared with a fresh session."""
+    model, random = native(name), torch.Generator().manual_seed(0)
+    pick = lambda low, high: int(torch.randint(low, high, (), generator=random))
+    for run in range(30):
+        session, text = model.session(), []
+        for step in range(pick(3, 14)):
+            fed = ids(pick(1, 40 if step % 5 else 300), seed=1000 * run + step)
+            if text and pick(0, 2):
+                parents = random_tree(len(fed), seed=1000 * run + step)
+                session.forward(fed, pick(1, len(fed) + 1), parents)
+                path = path_to(parents, pick(0, len(fed)))
+                session.keep(len(text), path)
+                text += [fed[node] for node in path]
+            else:
+                session.forward(fed, pick(1, len(fed) + 1))
+                text += fed
+            if pick(0, 3) == 0:
+                del text[pick(0, len(text) + 1) :]
+                session.truncate(len(text))
+            assert session.length == len(text)
+        probe = ids(3, seed=run)
+        fresh = model.session().forward(text + probe, 3)
+        assert np.array_equal(session.forward(probe, 3), fresh)
+
+
+def test_sessions_of_one_model_in_several_threads(monkeypatch):
+    """They share weights, angles and the pool, which serves one at a time; each gets the bits it would get alone."""
+    monkeypatch.setattr(session_module, "BYTES_A_THREAD", 1)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    fresh = NativeModel(eager("llama"))
+    texts = [ids(900, seed) for seed in range(4)]
+    expected = [native("llama").session().forward(text, 900) for text in texts]
+    got: list[np.ndarray | None] = [None] * 4
+
+    def decode(k: int) -> None:
+        session = fresh.session()
+        got[k] = np.concatenate([session.forward(texts[k][at : at + 9], 9) for at in range(0, 900, 9)])
+
+    workers = [threading.Thread(target=decode, args=(k,)) for k in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert all(np.array_equal(a, b) for a, b in zip(got, expected, strict=True))
+
+
+_FORKING = """
+import os, sys, torch
+import numpy as np
+sys.path.insert(0, {tests!r})
+from models import native, ids
+from hsd_viz.native import session
+session.BYTES_A_THREAD = 1
+torch.set_num_threads(2)
+model = native("llama")
+expected = model.session().forward(ids(50), 50)
+child = os.fork()
+if child == 0:
+    same = np.array_equal(model.session().forward(ids(50), 50), expected)
+    os._exit(0 if same else 1)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(sys, "getdlopenflags"), reason="there is no fork here")
+def test_the_pool_outlives_neither_a_fork_nor_the_interpreter():
+    """A forked child has no helpers and starts its own; a process whose helpers sleep or spin ends at once."""
+    script = _FORKING.format(tests=str(__import__("pathlib").Path(__file__).parent))
+    ran = subprocess.run([sys.executable, "-W", "ignore", "-c", script], timeout=120, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_bytes_are_told():
+    model, module = native("llama, whole panels"), eager("llama, whole panels").module
+    assert model.weight_bytes >= sum(p.numel() * 4 for p in module.parameters() if p.dim() == 2) - 256 * 128 * 4
+    heads, dim = module.config.num_key_value_heads, module.model.layers[0].self_attn.head_dim
+    assert model.cache_bytes_per_token >= 2 * model.layers * heads * dim * 4
+    int8 = NativeModel(load(model_path("nano")))
+    assert 2 * 2 * 2 * (64 + 4) <= int8.cache_bytes_per_token < 2 * 2 * 2 * (64 + 8)
+
+
+def test_bad_input_gets_a_sentence():
+    session = native("llama").session()
+    for tokens, parents, said in [([150], None, "vocabulary"), ([-1], None, "vocabulary"), ([1, 2], [-1, 1], "parent")]:
+        with pytest.raises(ValueError, match=said):
+            session.forward(tokens, 1, parents)
+    assert session.length == 0

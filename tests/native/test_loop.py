@@ -1,0 +1,107 @@
+"""The compiled loop and Python's are equal event for event: rows of all tables but for times, numbers bit for bit."""
+
+from __future__ import annotations
+
+import random
+from types import SimpleNamespace
+
+import pytest
+import torch
+from models import VOCAB, ids, native
+from test_native_drafter import habits, write
+
+from hsd_viz.decoding.loop import Level, Loop
+from hsd_viz.decoding.record import Recorder
+from hsd_viz.decoding.settings import Sampling
+from hsd_viz.drafting.db import DatabaseDrafter
+from hsd_viz.drafting.index.format import Index
+from hsd_viz.native.build import default_build
+from hsd_viz.native.decode import NativeDecode, NativeLevel
+from hsd_viz.native.drafter import NativeDatabaseDrafter
+from hsd_viz.trace.tables import RULES, TABLES
+
+pytestmark = pytest.mark.skipif(not default_build().wait(), reason=f"no native runtime: {default_build().reason}")
+
+#: A recorder's texts, of which the compiled loop has none.
+TEXTS = SimpleNamespace(piece=lambda token: ("", None), pieces=lambda tokens: {})
+APART = {"text", "raw", "start_ns", "duration_ns"}
+#: Combinations in one test, and tests.
+COMBINATIONS, PARTS = 30, 8
+
+
+def reference(levels, drafter, sampling, prompt, *, details, **limits) -> dict[str, dict[str, list]]:
+    """The tables of a decode by Python's loop."""
+    stages = [Level(level.name, level.model.session(), level.lookahead, level.rule) for level in levels]
+    loop = Loop(stages, drafter, sampling, prompt, details=details, **limits)
+    recorder = Recorder(loop, TEXTS, details > 0)
+    list(loop.prefill())
+    steps = [recorder.step(verified) for verified in loop.rounds()]
+    return {
+        name: {field: [value for step in steps for value in step.columns[name][field]] for field in table.columns}
+        for name, table in TABLES.items()
+    }
+
+
+def compiled(levels, drafter, sampling, prompt, ns=40_000_000, **options) -> dict[str, dict[str, list]]:
+    """The same by the compiled loop."""
+    if drafter is not None:
+        drafter = NativeDatabaseDrafter(default_build().library, drafter)
+    loop = NativeDecode(levels, drafter, sampling, prompt, **options)
+    list(loop.prefill())
+    batches = [batch.columns() for batch in loop.rounds(ns)]
+    return {
+        name: {field: [value for batch in batches for value in batch[name][field]] for field in table.columns}
+        for name, table in TABLES.items()
+    }
+
+
+def check_same(expected: dict, found: dict) -> None:
+    for name, columns in expected.items():
+        for field in set(columns) - APART:
+            assert found[name][field] == columns[field], f"{name}.{field}"
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    paths = write(tmp_path_factory.mktemp("databases"), VOCAB, habits(0, VOCAB, 40, 150))
+    return {name: Index(path) for name, path in paths.items()}
+
+
+def combination(seed: int, files: dict) -> tuple[list, dict]:
+    """A stack, settings, a text and limits; the options of the compiled loop apart."""
+    choose = random.Random(seed)
+    n, dtype = choose.choice([1, 2, 2, 3, 4]), choose.choice([torch.float32] * 3 + [torch.float64])
+    models = [native(choose.choice(["llama", "qwen2", "mistral", "qwen3"]), dtype) for _ in range(n)]
+    levels = [
+        NativeLevel(f"m{k}", model, None if k == n - 1 else choose.randint(1, 7), choose.choice(RULES))
+        for k, model in enumerate(models)
+    ]
+    temperature = choose.choice([0.0, 0.3, 0.7, 1.0, 2.0])
+    top_k, top_p = choose.choice([0, 0, 1, 5, 40]), choose.choice([1.0, 1.0, 0.9, 0.5])
+    sampling = Sampling(temperature, top_k, top_p, choose.randrange(2**62))
+    prompt = ids(choose.choice([1, 2, 7, 40, 600]), seed)
+    if choose.random() < 0.5:
+        prompt = (ids(5, seed) * 120)[: len(prompt)]
+    drafter, eos = None, frozenset(choose.sample(range(VOCAB), choose.choice([0, 1, 20])))
+    if choose.random() < 0.6:
+        sources = choose.choice([("context",), ("context", "model", "statistics"), ("model",)])
+        costs = choose.choice([None, 0.02, 0.15])
+        drafter = DatabaseDrafter(sources, files, eos=eos, costs=costs, temperature=temperature)
+    limits = {"max_new_tokens": choose.choice([1, 2, 5, 30]), "eos": eos, "details": choose.choice([0, 5])}
+    if choose.random() < 0.2:
+        limits["positions"] = len(prompt) + choose.randint(1, 20)
+    if choose.random() < 0.3:
+        limits["budget"] = choose.randint(1, 40)
+    return [levels, drafter, sampling, prompt], limits
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_the_loops_are_equal_event_for_event(part, files):
+    """On random stacks, rules, temperatures, seeds, prompts, top-k, top-p, limits and end tokens."""
+    seen: set[str] = set()
+    for seed in range(part * COMBINATIONS, (part + 1) * COMBINATIONS):
+        given, limits = combination(seed, files)
+        expected = reference(*given, **limits)
+        check_same(expected, compiled(*given, ns=seed % 2 * 40_000_000, **limits))
+        seen |= {*expected["drafts"]["verdict"], *expected["rounds"]["outcome"], *expected["tokens"]["kind"]}
+    assert seen >= {"accepted", "rejected", "unreached", "correction", "bonus", "plain"}

@@ -1,0 +1,395 @@
+"""The native database drafter and Python's: the same trees to the last bit, whatever is drafted from and learnt."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hsd_viz.calibration.forwards import DraftCosts
+from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
+from hsd_viz.drafting.db import DatabaseDrafter, LogitsDatabaseDrafter
+from hsd_viz.drafting.index.build import build_database
+from hsd_viz.drafting.index.count import Pruning
+from hsd_viz.drafting.index.format import GuardedIndex, Header, Index, Table, marks, write_index
+from hsd_viz.engine import load_engine
+from hsd_viz.engine.runtimes import Runtimes
+from hsd_viz.native.build import default_build
+from hsd_viz.native.drafter import NativeDatabaseDrafter, native_drafter
+from hsd_viz.stack import DraftSource
+
+pytestmark = pytest.mark.skipif(not default_build().wait(), reason=f"no native runtime: {default_build().reason}")
+
+#: How many token ids there are: few, so that much is found.
+SIZE = 12
+_NAMES = (
+    "context|model|statistics|context,model|model,context|statistics,context|statistics,model|context,model,statistics|"
+    "statistics,model,context|model,context,statistics"
+)
+STACKS = tuple(tuple(names.split(",")) for names in _NAMES.split("|"))
+COSTS = (None, 0.0, 0.02, 0.15, 0.6, (5, 5, 5, 5, 9, 9, 9, 9, 14), (1.0, 1.6, 1.6, 1.6, 3.0))
+
+tokens = st.integers(0, SIZE - 1)
+curves = st.one_of(
+    st.sampled_from(COSTS),
+    st.lists(st.floats(0, 0.4), min_size=1, max_size=30).map(lambda steps: np.cumsum([1.0, *steps])),
+)
+
+
+def habits(seed: int, size: int, count: int, length: int) -> list[list[int]]:
+    """Texts in which a token is mostly followed by the next one, and stretches return."""
+    draw = random.Random(seed)
+    texts = []
+    for _ in range(count):
+        text = [1]
+        while len(text) < length:
+            if draw.random() < 0.1 and len(text) > 10:
+                at = draw.randrange(len(text) - 5)
+                text += text[at : at + draw.randrange(2, 12)]
+            else:
+                text.append((text[-1] + 1) % size if draw.random() < 0.7 else draw.randrange(size))
+        texts.append(text[:length])
+    return texts
+
+
+def write(folder: Path, size: int, texts: list[list[int]]) -> dict[str, Path]:
+    """A model and a statistics database of these texts."""
+    paths = {"model": folder / "model.hsdb", "statistics": folder / "statistics.hsdb"}
+    facts = {"vocabulary_size": size, "vocabulary_hash": "h", "pruning": Pruning(least=2)}
+    half = len(texts) // 2
+    build_database([np.array(text) for text in texts[half:]], paths["statistics"], kind="statistics", **facts)
+    build_database(texts[:half], paths["model"], kind="model", **facts)
+    return paths
+
+
+@pytest.fixture(scope="module")
+def paths(tmp_path_factory) -> dict[str, Path]:
+    return write(tmp_path_factory.mktemp("databases"), SIZE, habits(0, SIZE, 40, 150))
+
+
+@pytest.fixture(scope="module")
+def files(paths) -> dict[str, Index]:
+    return {name: Index(path) for name, path in paths.items()}
+
+
+def native(drafter: DatabaseDrafter) -> DatabaseDrafter:
+    twin = native_drafter(drafter, default_build().library)
+    assert type(twin) is NativeDatabaseDrafter
+    return twin
+
+
+def pair(sources, shared, **options) -> tuple[DatabaseDrafter, DatabaseDrafter]:
+    drafter = DatabaseDrafter(sources, shared, **options)
+    return drafter, native(drafter)
+
+
+def same(one, other) -> None:
+    """Trees are equal in every column; a float only to itself."""
+    assert other == one
+    assert other.scores == one.scores and other.depths() == one.depths()
+    assert [type(value) for value in other.positions] == [type(value) for value in one.positions]
+
+
+@st.composite
+def run(draw, token=tokens):
+    """A prompt, and rounds of it: (tokens kept but not emitted, budget) per draft, then tokens emitted."""
+    prompt = draw(st.lists(token, max_size=60))
+    ahead = st.lists(token, max_size=4)
+    drafts = st.lists(st.tuples(ahead, st.integers(0, 64)), max_size=3)
+    return prompt, draw(st.lists(st.tuples(drafts, st.lists(token, max_size=9), st.booleans()), max_size=12))
+
+
+def follow(one, twin, prompt, rounds) -> int:
+    """Have both draft all of a run; returns how many nodes were drafted."""
+    one.start(prompt)
+    twin.start(prompt)
+    text, nodes = list(prompt), 0
+    for drafts, emitted, obedient in rounds:
+        tree = None
+        for ahead, budget in drafts:
+            tree = one.draft(text + ahead, budget)
+            same(tree, twin.draft(text + ahead, budget))
+            nodes += len(tree)
+        if obedient and tree:
+            # The target follows the draft for a while, and what was kept above.
+            emitted = drafts[-1][0] + tree.tokens[:3] + emitted
+        one.extend(emitted)
+        twin.extend(emitted)
+        text += emitted
+    return nodes
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    run(),
+    st.sampled_from(STACKS),
+    curves,
+    st.one_of(st.none(), st.frozensets(tokens, max_size=3)),
+    st.sampled_from((0.0, 0.3, 0.7, 1.0, 1.5)),
+    st.integers(1, 16),
+)
+def test_trees_are_the_same_to_the_last_bit(files, known, sources, costs, eos, temperature, longest):
+    one, twin = pair(sources, files, eos=eos, costs=costs, temperature=temperature, longest=longest)
+    follow(one, twin, *known)
+    follow(one, twin, *known)
+
+
+@pytest.mark.parametrize("costs", [None, 0.02, 0.15])
+def test_long_runs_that_learn_much(files, costs):
+    draw = random.Random(5)
+    one, twin = pair(("context", "model", "statistics"), files, eos={0}, costs=costs)
+    nodes = 0
+    for text in habits(7, SIZE, 3, 1500):
+        one.start(text[:100])
+        twin.start(text[:100])
+        at = 100
+        while at < len(text):
+            tree = one.draft(text[:at], 24)
+            same(tree, twin.draft(text[:at], 24))
+            nodes += len(tree)
+            step = draw.randrange(1, 6)
+            one.extend(text[at : at + step])
+            twin.extend(text[at : at + step])
+            at += step
+    assert nodes > 2000
+
+
+@pytest.mark.parametrize("size", [70_000, 300])
+def test_large_vocabularies_and_wide_files(tmp_path, size):
+    texts = habits(1, size, 30, 400)
+    # Habits of many ids: stretches that return are what is found.
+    opened = {name: Index(path) for name, path in write(tmp_path, size, texts * 3).items()}
+    one, twin = pair(("context", "model", "statistics"), opened, costs=0.02)
+    text, nodes = texts[0], 0
+    for at in range(0, 400, 3):
+        tree = one.draft(text[:at], 16)
+        same(tree, twin.draft(text[:at], 16))
+        nodes += len(tree)
+        one.extend(text[at : at + 3])
+        twin.extend(text[at : at + 3])
+    assert nodes > 300
+
+
+def test_counts_of_any_size(tmp_path):
+    counts = [1, 2, 32_767, 32_768, 33_000, 65_535, 65_536, 1_000_000, 8_388_352, 8_388_608, 2**32 - 1, 2**33]
+    for size in (300, 70_000):
+        # The key (k,) is followed by k + 1 and k + 2.
+        table = Table(
+            marks(np.arange(12)[:, None]),
+            np.ones(12, int),
+            np.array(counts) + np.array(counts) // 2,
+            np.arange(0, 26, 2),
+            np.repeat(np.arange(12), 2) + np.tile([1, 2], 12),
+            np.stack([counts, np.array(counts) // 2 + 1], 1).ravel(),
+        )
+        path = tmp_path / f"{size}.hsdb"
+        write_index(path, table, Header("statistics", size, "h", {}))
+        for file in (Index(path), GuardedIndex(path)):
+            one, twin = pair(("statistics",), {"statistics": file}, costs=None)
+            for token in range(12):
+                tree = one.draft([token], 12)
+                same(tree, twin.draft([token], 12))
+                assert len(tree) and tree.counts[0] >= min(counts[token], 2**23) * 0.99
+
+
+def damages(header: dict, draw: random.Random):
+    """Ways to damage the arrays of a file, by name: each takes them and changes them in place."""
+    n = {name: size for name, (_, size) in header["arrays"].items()}
+
+    def few(arrays):
+        for array in arrays.values():
+            for _ in range(max(1, len(array) // 20)):
+                array[draw.randrange(len(array))] ^= 1 << draw.randrange(8 * array.itemsize)
+
+    def noise(arrays):
+        for array in arrays.values():
+            array[:] = np.frombuffer(draw.randbytes(array.nbytes), array.dtype)
+
+    def full_buckets(arrays):
+        arrays["starts"][::2], arrays["starts"][1::2] = draw.randrange(n["marks"]), draw.choice([n["marks"], 2**32 - 1])
+
+    def rows_at_the_end(arrays):
+        k = np.array([draw.randrange(8) for _ in range(n["places"])])
+        shift = np.array([draw.randrange(-2, 3) for _ in range(n["places"])])
+        arrays["places"][:] = (n["values"] - 2 * k + shift) * 8 + k
+
+    def small_values(arrays):
+        arrays["values"][:] = [draw.randrange(SIZE + 2) for _ in range(n["values"])]
+
+    def no_more(arrays):
+        arrays["marks"][:] = arrays["marks"][::-1].copy()
+
+    return (few, noise, full_buckets, rows_at_the_end, small_values, no_more)
+
+
+@pytest.mark.parametrize("way", range(6))
+def test_damaged_files_are_read_like_in_python_and_never_past_their_end(paths, tmp_path, way):
+    for seed in range(8):
+        draw, shared = random.Random(seed), {}
+        for name, path in paths.items():
+            raw = bytearray(path.read_bytes())
+            length = int.from_bytes(raw[12:16], "little")
+            header, body, arrays = json.loads(raw[24 : 24 + length]), 24 + length, {}
+            for array, (dtype, size) in header["arrays"].items():
+                arrays[array] = np.frombuffer(raw, dtype, size, body)
+                body += (arrays[array].nbytes + 7) // 8 * 8
+            damages(header, draw)[way](arrays)
+            (tmp_path / f"{seed}{path.name}").write_bytes(raw)
+            shared[name] = GuardedIndex(
+                tmp_path / f"{seed}{path.name}", vocabulary_size=draw.choice([None, SIZE - 2, SIZE + 5])
+            )
+        for sources in (("statistics",), ("model",), ("statistics", "context", "model")):
+            one, twin = pair(sources, shared, costs=0.02)
+            text = habits(seed, SIZE, 1, 80)[0]
+            one.start(text[:20])
+            twin.start(text[:20])
+            for at in range(20, 80):
+                same(one.draft(text[:at], 24), twin.draft(text[:at], 24))
+                one.extend(text[at : at + 1])
+                twin.extend(text[at : at + 1])
+
+
+def test_a_file_that_is_overwritten_while_it_is_open_is_never_read_past_its_end(paths, tmp_path):
+    """What was whole when it was opened is believed; it gives wrong drafts then, and nothing worse."""
+    for seed in range(20):
+        path = tmp_path / f"{seed}.hsdb"
+        raw = bytearray(paths["statistics"].read_bytes())
+        path.write_bytes(raw)
+        twin = native(DatabaseDrafter(("statistics",), {"statistics": Index(path)}, costs=None))
+        body = 24 + int.from_bytes(raw[12:16], "little")
+        with open(path, "r+b") as f:
+            f.seek(body)
+            f.write(b"\xff" * (len(raw) - body) if seed == 0 else random.Random(seed).randbytes(len(raw) - body))
+        for token in range(SIZE):
+            twin.draft([token, token + 1], 64)
+
+
+def test_costs_end_tokens_and_budgets_of_any_kind(files):
+    sources = ("context", "model", "statistics")
+    text = habits(3, SIZE, 1, 80)[0]
+    seen = set()
+    for costs in COSTS:
+        for eos in (frozenset(), frozenset({3, 4})):
+            twin = native(DatabaseDrafter(sources, files, costs=costs, eos=eos))
+            for budget in (3, 64, 200, 7):
+                one = DatabaseDrafter(sources, files, costs=costs, eos=eos)
+                one.start(text)
+                twin.start(text)
+                tree = one.draft(text, budget)
+                same(tree, twin.draft(text, budget))
+                seen.add((len(tree), tuple(tree.tokens)))
+    assert len(seen) > 10
+
+
+def test_what_has_no_twin_stays_as_it_is(files):
+    library = default_build().library
+
+    class Other:
+        def lookup(self, tail, longest=None):
+            return None
+
+    shared = SharedDatabases(found=dict(files))
+    for drafter in (
+        None,
+        make_drafter(DraftSource("lookup")),
+        make_drafter(DraftSource("hd"), databases=shared),
+        make_drafter(DraftSource("db", ("context", "logits")), memory=Memory()),
+        DatabaseDrafter(("context", "model"), {"model": Other()}),
+        DatabaseDrafter(("context",), {}, longest=17),
+    ):
+        assert native_drafter(drafter, library) is drafter
+    assert isinstance(make_drafter(DraftSource("db", ("context", "logits")), memory=Memory()), LogitsDatabaseDrafter)
+    twin = native(make_drafter(DraftSource("db"), databases=shared, eos=2))
+    assert (twin.name, twin.nodes, twin.sources) == ("db", 24, ("context", "model", "statistics"))
+    assert native_drafter(twin, library) is twin
+
+
+PROMPT = 'class Stack:\n    """A stack."""\n\n    def __init__(self):\n        self.items = []\n\n    def push(self, item):\n'
+
+
+@pytest.fixture(scope="module")
+def engine():
+    """The shipped ladder with its databases."""
+    engine = load_engine(device="cpu", dtype="float32")
+    engine.wait_ready()
+    return engine
+
+
+@pytest.mark.parametrize(
+    ("stack", "temperature"),
+    [("db > target", 0.0), ("db > target", 1.0), ("db > nano:3 > target", 0.0), ("db > nano:3 > target", 0.8)],
+)
+def test_a_decode_is_the_same_with_either(engine, stack, temperature, monkeypatch):
+    served = []
+    # Given costs: those that are measured depend on what else the machine does.
+    monkeypatch.setattr(DraftCosts, "known", lambda self, model: True)
+    monkeypatch.setattr(DraftCosts, "of", lambda self, model: tuple(1 + 0.05 * n for n in range(32)))
+
+    def decode():
+        trace = engine.run(PROMPT, stack, max_new_tokens=96, temperature=temperature, seed=3)
+        return [
+            trace.token_rows,
+            trace.draft_rows,
+            [row._replace(start_ns=0, duration_ns=0) for row in trace.round_rows],
+        ], trace.meta
+
+    take = Runtimes.drafter
+    monkeypatch.setattr(Runtimes, "drafter", lambda self, drafter: (served.append(take(self, drafter)), served[-1])[1])
+    rows, meta = decode()
+    assert [type(drafter).__name__ for drafter in served] == ["NativeDatabaseDrafter"]
+    monkeypatch.setattr(Runtimes, "drafter", lambda self, drafter: drafter)
+    expected, known = decode()
+    assert rows == expected
+    assert {row.source for row in rows[1]} >= {"context"}
+    assert {key for key in meta if meta[key] != known[key]} <= {"created", "prefill_ns", "wall_ns"}
+
+
+def test_python_drafts_until_the_library_is_ready_and_where_it_is_not_wanted(files):
+    class Compiling:
+        state, library = "compiling", default_build().library
+
+        def start(self):
+            return self
+
+    build, drafter = Compiling(), DatabaseDrafter(("context", "model"), files)
+    for device in ("cpu", "cuda"):
+        build.state = "compiling"
+        runtimes = Runtimes(torch.device(device), build=build)
+        assert runtimes.drafter(drafter) is drafter
+        build.state = "ready"
+        assert type(runtimes.drafter(drafter)) is NativeDatabaseDrafter
+        assert runtimes.drafter(None) is None
+        build.state = "unavailable"
+        assert runtimes.drafter(drafter) is drafter
+    assert Runtimes(torch.device("cpu"), "eager").drafter(drafter) is drafter
+
+
+def test_memory_is_given_back(files):
+    def resident() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    if not Path("/proc/self/statm").exists():
+        pytest.skip("this system does not tell how much memory a process has")
+    prompt = [random.Random(9).randrange(SIZE) for _ in range(20_000)]
+
+    def some(count: int) -> None:
+        for _ in range(count):
+            twin = native(DatabaseDrafter(("context", "model", "statistics"), files))
+            twin.start(prompt)
+            twin.draft(prompt, 24)
+            twin.extend(prompt[:50])
+        gc.collect()
+
+    some(50)
+    before = resident()
+    some(1000)
+    # Each has half a megabyte.
+    assert resident() - before < 30 * 2**20

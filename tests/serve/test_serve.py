@@ -1,0 +1,61 @@
+"""``hsd-viz serve`` as a process: what it listens on, how it ends, and how a Ray of its own is closed to others."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import psutil
+import pytest
+
+from hsd_viz import cluster, connect
+from hsd_viz.listen import free_port
+
+
+def test_one_engine_needs_no_ray_and_ends_in_silence(tmp_path):
+    port = free_port()
+    command = [sys.executable, "-m", "hsd_viz", "serve", "--port", str(port)]
+    with (tmp_path / "errors").open("wb") as errors:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True)
+        try:
+            address = process.stdout.readline().split()[1]
+            assert connect(address).run("def f(", max_new_tokens=4).text
+            family = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
+            listening = [c.laddr for p in family for c in p.net_connections() if c.status == "LISTEN"]
+            assert [tuple(place) for place in listening] == [("127.0.0.1", port)]
+            os.killpg(process.pid, signal.SIGINT)  # Ctrl-C reaches all of its processes
+            assert process.wait(30) == 0
+        finally:
+            process.kill()
+            process.wait()
+    assert (tmp_path / "errors").read_text() == "loading the models\n"
+
+
+def test_a_ray_of_our_own_is_on_loopback_with_a_secret_of_its_own(monkeypatch):
+    for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"):
+        monkeypatch.setenv(name, "")
+    cluster.prepare("ray://elsewhere:10001")
+    assert os.environ["RAY_AUTH_MODE"] == os.environ["RAY_AUTH_TOKEN"] == ""
+    cluster.prepare()
+    first = os.environ["RAY_AUTH_TOKEN"]
+    cluster.prepare()
+    assert os.environ["RAY_AUTH_MODE"] == "token" and len(first) >= 64 and os.environ["RAY_AUTH_TOKEN"] != first
+    assert os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] == "0"
+
+
+LISTENS = """
+import psutil
+from hsd_viz.cluster import start
+start()
+family = psutil.Process().children(recursive=True)
+print({c.laddr.ip for p in family for c in p.net_connections() if c.status == "LISTEN"})
+"""
+
+
+@pytest.mark.slow
+def test_no_port_of_ray_is_reached_from_another_machine():
+    pytest.importorskip("ray")
+    done = subprocess.run([sys.executable, "-c", LISTENS], capture_output=True, text=True, timeout=300)
+    if "timed out during startup" in done.stderr:
+        pytest.skip("Ray does not start on a machine as busy as this one")
+    assert set(eval(done.stdout)) <= {"127.0.0.1", "::ffff:127.0.0.1"}, done.stderr

@@ -1,0 +1,169 @@
+"""Compiled sessions, on the CPU by inductor: the rows of eager ones whatever is fed, kept and rolled back."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import random
+
+import numpy as np
+import pytest
+import torch
+from families import CONFIGS, VOCABULARY, text_of
+from transformers import AutoModelForCausalLM, LlamaConfig
+
+from hsd_viz.decoding.loop import Level, Loop
+from hsd_viz.decoding.session import Numbers, Sampling
+from hsd_viz.drafting.tree import DraftTree
+from hsd_viz.torch_models.compiled import CompiledModel
+from hsd_viz.torch_models.eager import HFModel
+
+#: One width: each one is compiled by itself, which takes seconds.
+WIDTH = 8
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_compiler():
+    """Compile in this process: its helpers would each import torch first."""
+    with torch._inductor.config.patch(compile_threads=1):
+        yield
+
+
+@functools.cache
+def eager(family: str, dtype: torch.dtype) -> HFModel:
+    torch.manual_seed(0)
+    return HFModel(family, AutoModelForCausalLM.from_config(CONFIGS[family]).to(dtype))
+
+
+@functools.cache
+def windowed() -> CompiledModel:
+    return CompiledModel(eager("mistral, window of 5", torch.float32), widths=(WIDTH,))
+
+
+@functools.cache
+def strict() -> CompiledModel:
+    return CompiledModel(eager("llama", torch.bfloat16), strict=True, widths=(1, WIDTH))
+
+
+def close(a, b) -> bool:
+    return np.allclose(a, b, rtol=1e-4, atol=1e-4)
+
+
+def test_anything_fed_kept_and_rolled_back_gives_the_rows_of_an_eager_session():
+    rng, model = random.Random(1), windowed()
+    session, plain = model.session(1), model.eager.session()
+    some = lambda n: [rng.randrange(VOCABULARY) for _ in range(n)]
+    for step in range(60):
+        kind = "long" if step in (0, 20) else rng.choice(["chain", "chain", "tree", "back", "feed"])
+        tokens, base = some(600 if kind == "long" else rng.choice([1, 1, 2, 5, 9, 20])), session.length
+        if kind in ("feed", "long"):
+            session.feed(tokens)
+            plain.feed(tokens)
+        elif kind == "chain":
+            rows = rng.randint(1, len(tokens))
+            assert close(session.forward(tokens, rows), plain.forward(tokens, rows))
+        elif kind == "tree":
+            parents = [rng.randint(-1, k - 1) if rng.random() < 0.5 else k - 1 for k in range(len(tokens))]
+            assert close(session.forward(tokens, len(tokens), parents), plain.forward(tokens, len(tokens), parents))
+            path, node = [], len(tokens) - 1
+            while node >= 0:
+                path.insert(0, node)
+                node = parents[node]
+            session.keep(base, path)
+            plain.keep(base, path)
+        else:
+            length = rng.randint(max(1, base - 12), base + 2)
+            session.truncate(length)
+            plain.truncate(length)
+        assert session.length == plain.length
+    assert session.cache.places > 1024, "the cache grew"
+
+
+def test_a_greedy_draft_stays_on_the_device_until_it_is_whole():
+    model = windowed()
+    for eos in (frozenset(), frozenset(range(25))):
+        session, plain = model.session(), model.eager.session()
+        found, own = (s.sample(text_of(7), 6, Sampling(), None, eos) for s in (session, plain))
+        assert found.tokens == own.tokens and session.length == plain.length
+        assert close(session.forward(found.tokens[-1:], 1), plain.forward(found.tokens[-1:], 1))
+    sampled = [
+        s.sample(text_of(7), 4, Sampling(1.0), Numbers([0.3] * 4), frozenset()) for s in (model.session(), plain)
+    ]
+    assert len(sampled[0].tokens) == 4 and sampled[0].rows.shape == (4, VOCABULARY)
+
+
+def test_caches_are_used_again():
+    model = windowed()
+    first = model.session(100)
+    places = id(first.cache)
+    del first
+    second = model.session(100)
+    assert id(second.cache) == places and id(model.session(100).cache) != places
+    # What an earlier sequence left behind is never attended to.
+    assert close(second.forward(text_of(5), 5), model.eager.session().forward(text_of(5), 5))
+
+
+class Known:
+    """A drafter that knows the text to come, but for every third token."""
+
+    name, nodes = "lookup", 8
+
+    def __init__(self, text: list[int]) -> None:
+        self.text = text
+
+    def start(self, prompt):
+        pass
+
+    def extend(self, tokens):
+        pass
+
+    def draft(self, text, budget):
+        known = self.text[len(text) : len(text) + len(text) % 6]
+        tokens = [(t + 1) % VOCABULARY if k % 3 == 2 else t for k, t in enumerate(known, len(text))]
+        return DraftTree.chain(tokens, "lookup").or_reason(budget)
+
+
+def decode(model, temperature: float, known: list[int] | None = None) -> list[int]:
+    levels = [Level("target", model.session())]
+    loop = Loop(levels, Known(known) if known else None, Sampling(temperature), text_of(12), max_new_tokens=40)
+    for _ in loop.prefill():
+        pass
+    accepted = sum(len(verified.accepted) for verified in loop.rounds())
+    assert accepted > 10 or not known, "nothing was accepted: the test saw no speculation"
+    return loop.text
+
+
+def test_strict_rows_do_not_depend_on_what_is_fed_with_them():
+    """In bfloat16, bit for bit: one token at a time, as a verification of any width, behind any number of others."""
+    model, text = strict(), text_of(30)
+    assert model.runtime == "strict" and model.widths == (WIDTH,)
+    alone, parts = model.session(), model.session()
+    rows = np.concatenate([alone.forward([token], 1) for token in text])
+    cuts = [0, 1, 4, 11, 13, 30]
+    found = [parts.forward(text[a:b], b - a) for a, b in itertools.pairwise(cuts)]
+    assert np.array_equal(np.concatenate(found), rows)
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_strict_decoding_with_chains_gives_the_tokens_of_plain_decoding(temperature):
+    plain = decode(strict(), temperature)
+    assert decode(strict(), temperature, plain) == plain
+
+
+def test_what_cannot_be_compiled_is_refused():
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        vocab_size=40, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=24
+    )
+    model = HFModel("odd", AutoModelForCausalLM.from_config(config))
+    inner = model.module.forward
+
+    def breaks(*args, **options):
+        print("a side effect that no graph has")
+        torch._dynamo.graph_break()
+        return inner(*args, **options)
+
+    model.module.forward = breaks
+    with pytest.raises(ValueError, match="odd") as error:
+        CompiledModel(model, widths=(WIDTH,))
+    assert "\n" not in str(error.value)

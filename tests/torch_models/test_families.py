@@ -1,0 +1,73 @@
+"""Whatever the family: plain decoding is transformers' own greedy search, and drafts of any kind leave it as it is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from families import CONFIGS, VOCABULARY, module, text_of
+
+from hsd_viz.decoding.loop import Level, Loop
+from hsd_viz.decoding.settings import Sampling
+from hsd_viz.drafting.tree import DraftTree
+from hsd_viz.torch_models.eager import HFModel
+from hsd_viz.torch_models.suitable import check_config, check_forward
+
+PROMPT, TOKENS = text_of(12), 40
+
+
+class Grove:
+    """A drafter that knows the text to come and hides it among other drafts, at any depth and behind any sibling."""
+
+    name = "db"
+    nodes = 16
+
+    def __init__(self, known: list[int]) -> None:
+        self.known = known
+        self.random = np.random.default_rng(0)
+
+    def start(self, prompt):
+        pass
+
+    def extend(self, tokens):
+        pass
+
+    def draft(self, text, budget):
+        tree, parent = DraftTree(), -1
+        for token in self.known[len(text) : len(text) + int(self.random.integers(0, 5))]:
+            wrong = [
+                t
+                for t in self.random.choice(VOCABULARY, size=int(self.random.integers(0, 3)), replace=False).tolist()
+                if t != token
+            ]
+            for other in wrong:
+                below = tree.add(other, parent, "context")
+                tree.add(int(self.random.integers(VOCABULARY)), below, "context")
+            parent = tree.add(token, parent, "context")
+        return tree
+
+
+def decode(models, drafter=None):
+    levels = [Level("target" if k == len(models) - 1 else "draft", m.session(), 4) for k, m in enumerate(models)]
+    loop = Loop(levels, drafter, Sampling(), PROMPT, max_new_tokens=TOKENS)
+    for _ in loop.prefill():
+        pass
+    accepted = sum(len(verified.accepted) for verified in loop.rounds())
+    return loop.text[len(PROMPT) :], accepted
+
+
+@pytest.mark.parametrize("family", CONFIGS)
+def test_greedy_identity(family):
+    target = HFModel(family, module(family))
+    check_config(family, target.module.config)
+    check_forward(target)
+    plain, _ = decode([target])
+    with torch.inference_mode():
+        own = target.module.generate(torch.tensor([PROMPT]), max_new_tokens=TOKENS, do_sample=False)[0, len(PROMPT) :]
+    assert plain == own.tolist()
+    assert len(set(plain)) > 5, "a text that repeats itself tests little"
+
+    drafted, accepted = decode([HFModel("draft", module(family, noise=0.05)), target])
+    assert drafted == plain and 0 < accepted < TOKENS
+    drafted, accepted = decode([target], Grove(PROMPT + plain))
+    assert drafted == plain and accepted > TOKENS // 3

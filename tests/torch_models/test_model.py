@@ -1,0 +1,126 @@
+"""The cached model: whatever was fed, rolled back and gathered, its rows are those of a fresh pass over the text."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+import torch
+from families import CONFIGS, module, text_of
+from transformers import AutoModelForCausalLM, LlamaConfig, MambaConfig, T5Config
+
+from hsd_viz.torch_models.eager import HFModel
+
+
+@pytest.fixture(params=CONFIGS)
+def model(request):
+    return HFModel(request.param, module(request.param))
+
+
+def fresh(model, tokens, rows):
+    """The last ``rows`` rows of a pass of the Hugging Face model itself, without a cache."""
+    with torch.inference_mode():
+        return model.module(torch.tensor([tokens]), use_cache=False).logits[0, -rows:].numpy()
+
+
+def close(a, b):
+    return np.allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
+def test_chunks_and_single_tokens(model):
+    text = text_of(30)
+    session = model.session()
+    session.forward(text[:11], 1)
+    session.forward(text[11:12], 1)
+    assert close(session.forward(text[12:], 18), fresh(model, text, 18))
+    assert session.length == 30
+
+
+def test_rolling_back_and_going_another_way(model):
+    text, other = text_of(20), text_of(9, seed=1)
+    session = model.session()
+    session.forward(text, 1)
+    session.truncate(12)
+    assert session.length == 12
+    assert close(session.forward(other, 9), fresh(model, text[:12] + other, 9))
+    session.truncate(500)
+    assert session.length == 21
+
+
+def test_every_branch_of_a_tree_sees_its_own_past(model):
+    text, drafted = text_of(16), text_of(6, seed=2)
+    parents = [-1, 0, 0, 1, -1, 4]
+    session = model.session()
+    session.forward(text[:-2], 1)
+    fed = text[-2:] + drafted
+    rows = session.forward(fed, 7, parents=[-1, 0, *(1 if p < 0 else p + 2 for p in parents)])
+    for node in range(len(drafted)):
+        path, place = [], node
+        while place >= 0:
+            path.insert(0, drafted[place])
+            place = parents[place]
+        assert close(rows[node + 1 :][:1], fresh(model, text + path, 1)), node
+
+
+def test_a_walked_path_is_gathered_into_place(model):
+    text, drafted, after = text_of(16), text_of(6, seed=2), text_of(3, seed=3)
+    session = model.session()
+    session.forward(text, 1)
+    session.forward(drafted, 1, parents=[-1, 0, 0, 1, 2, 4])
+    session.keep(16, [0, 2, 4])
+    assert session.length == 19
+    path = [drafted[0], drafted[2], drafted[4]]
+    assert close(session.forward(after, 3), fresh(model, text + path + after, 3))
+
+
+def test_a_cache_grows_past_its_first_capacity():
+    model = HFModel("llama", module("llama"))
+    text = text_of(700)
+    session = model.session()
+    for start in range(0, 700, 100):
+        rows = session.forward(text[start : start + 100], 2)
+    assert close(rows, fresh(model, text, 2))
+
+
+def test_rows_end_where_the_tokenizer_does():
+    """Checkpoints pad their embeddings; a padded id is no token and must not be drawn."""
+    padded = module("llama")
+    narrow, wide = HFModel("llama", padded, tokens=44), HFModel("llama", padded, tokens=999)
+    assert (narrow.vocab_size, wide.vocab_size) == (44, 50)
+    rows = narrow.session().forward(text_of(9), 3)
+    assert rows.shape == (3, 44) and np.array_equal(rows, wide.session().forward(text_of(9), 3)[:, :44])
+
+
+def test_recurrent_and_encoder_decoder_models_are_refused():
+    mamba = AutoModelForCausalLM.from_config(
+        MambaConfig(vocab_size=20, hidden_size=16, num_hidden_layers=1, state_size=4)
+    )
+    with pytest.raises(ValueError, match="cannot be rolled back"):
+        HFModel("mamba", mamba)
+    from transformers import T5ForConditionalGeneration
+
+    t5 = T5ForConditionalGeneration(T5Config(vocab_size=20, d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2))
+    with pytest.raises(ValueError, match="encoder-decoder"):
+        HFModel("t5", t5)
+
+
+def test_a_long_prompt_costs_no_more_than_its_length_asks():
+    """Each chunk looks at all before it, so its time grows in a line, and the cache is copied when it doubles only."""
+    config = LlamaConfig(
+        vocab_size=64, hidden_size=128, num_hidden_layers=2, num_attention_heads=4, intermediate_size=128
+    )
+    model = HFModel("llama", AutoModelForCausalLM.from_config(config))
+    times = []
+    for _ in range(3):
+        session, grown, times_now = model.session(), set(), []
+        for start in range(0, 8192, 512):
+            begin = time.perf_counter()
+            session.forward(text_of(512, seed=start), 1)
+            times_now.append(time.perf_counter() - begin)
+            grown.add(session._cache.layers[0].keys.data_ptr())
+        times.append(times_now)
+    assert len(grown) <= 5, "512, 1024, ... 8192"
+    best = [min(of_chunk) for of_chunk in zip(*times, strict=True)]
+    # In a line: at most 12.5 / 4.5 = 2.8 times as long in the second half; with a whole mask or a copy each time, 7 and more.
+    assert sum(best[8:]) < 4.5 * sum(best[:8])

@@ -1,0 +1,123 @@
+"""What cannot be decoded is refused with the reason: from the config where it tells, else from the model's own rows."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from families import CONFIGS, module
+from transformers import (
+    AutoModelForCausalLM,
+    BartConfig,
+    BertConfig,
+    BertGenerationConfig,
+    BloomConfig,
+    FalconH1Config,
+    JambaConfig,
+    Mamba2Config,
+    MambaConfig,
+    MixtralConfig,
+    MptConfig,
+    Phi3Config,
+    Qwen3NextConfig,
+    RobertaConfig,
+    RwkvConfig,
+    T5Config,
+    ViTConfig,
+)
+from transformers.models.llama4 import Llama4TextConfig
+
+from hsd_viz.torch_models.eager import HFModel
+from hsd_viz.torch_models.suitable import check_config, check_forward, context
+
+REFUSED = [
+    (MambaConfig(), "cannot be rolled back"),
+    (Mamba2Config(), "cannot be rolled back"),
+    (RwkvConfig(), "cannot be rolled back"),
+    (JambaConfig(), "cannot be rolled back"),
+    (FalconH1Config(), "cannot be rolled back"),
+    (Qwen3NextConfig(), r"cannot be rolled back \(linear_attention\)"),
+    (T5Config(), "encoder-decoder"),
+    (BartConfig(), "encoder-decoder"),
+    (BertConfig(), "is an encoder"),
+    (RobertaConfig(architectures=["RobertaForMaskedLM"], is_decoder=True), "is an encoder"),
+    (ViTConfig(), "not a causal language model"),
+]
+
+
+@pytest.mark.parametrize(("config", "says"), REFUSED, ids=lambda v: type(v).__name__)
+def test_a_config_that_tells(config, says):
+    with pytest.raises(ValueError, match=says) as error:
+        check_config("it", config)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("family", CONFIGS)
+def test_families_that_are_promised_pass(family):
+    check_config(family, CONFIGS[family])
+
+
+SMALL = {"vocab_size": 64, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48}
+REFUSED_BY_ROWS = {
+    "looks ahead": BertGenerationConfig(**SMALL, initializer_range=0.3),
+    "masks of its own": MptConfig(vocab_size=64, d_model=32, n_layers=2, n_heads=4, initializer_range=0.3),
+    "no four-dimensional mask": BloomConfig(vocab_size=64, hidden_size=32, n_layer=2, n_head=4),
+}
+
+
+@pytest.mark.parametrize("kind", REFUSED_BY_ROWS)
+def test_a_forward_that_tells(kind):
+    torch.manual_seed(0)
+    model = HFModel("it", AutoModelForCausalLM.from_config(REFUSED_BY_ROWS[kind]))
+    with pytest.raises(ValueError, match="it cannot be decoded here") as error:
+        check_forward(model)
+    assert "\n" not in str(error.value)
+
+
+WIDE = {"vocab_size": 64, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2}
+WIDE |= {"intermediate_size": 48, "max_position_embeddings": 256, "initializer_range": 0.3, "num_local_experts": 4}
+OTHERS = {
+    "experts and a window": MixtralConfig(**WIDE, sliding_window=5),
+    "chunks": Llama4TextConfig(
+        **WIDE, head_dim=8, attention_chunk_size=4, intermediate_size_mlp=48, no_rope_layers=[1, 0]
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_other_layers_give_the_rows_of_the_text(kind):
+    """Experts run in float32 only; the probe's text is longer than the window and the chunk."""
+    torch.manual_seed(0)
+    model = HFModel(kind, AutoModelForCausalLM.from_config(OTHERS[kind]))
+    with torch.no_grad():
+        for name, weight in model.module.named_parameters():
+            if "experts" in name:  # made without values
+                weight.copy_(0.3 * torch.randn_like(weight))
+    check_config(kind, model.module.config)
+    check_forward(model)
+
+
+def test_a_model_without_numbers_is_told():
+    made = AutoModelForCausalLM.from_config(CONFIGS["llama"])
+    with torch.no_grad():
+        made.lm_head.weight[0] = torch.nan
+    with pytest.raises(ValueError, match="not finite in float32"):
+        check_forward(HFModel("it", made))
+
+
+def test_half_precision_is_no_wrong_mask():
+    check_forward(HFModel("it", module("gemma2, windows and caps").bfloat16()))
+    module.cache_clear()
+
+
+def test_stretched_positions_end_at_the_original_context():
+    """Their rotary tables depend on how far a forward reaches: beyond it, drafts would change the rows of the text."""
+    base = {
+        "max_position_embeddings": 512,
+        "original_max_position_embeddings": 128,
+        "hidden_size": 32,
+        "num_attention_heads": 4,
+    }
+    stretch = {"rope_type": "longrope", "rope_theta": 1e4, "short_factor": [1.0] * 4, "long_factor": [2.0] * 4}
+    assert context(Phi3Config(**base, pad_token_id=0, rope_parameters=stretch)) == 128
+    assert context(Phi3Config(max_position_embeddings=512)) == 512
+    assert context(MptConfig()) is None

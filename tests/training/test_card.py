@@ -1,0 +1,41 @@
+"""The records of a trained ladder, and the card."""
+
+from __future__ import annotations
+
+import pytest
+
+from hsd_viz.ladder.load import info, load_model, names, weights_hash
+from training.card import render, write_card
+
+
+def test_the_hash_follows_the_tensors(tiny, tmp_path) -> None:
+    hashes = {weights_hash(tiny / "weights" / n) for n in names()}
+    assert len(hashes) == 3 and all(len(h) == 12 for h in hashes)
+    load_model(str(tiny / "weights" / "nano"), dtype="float16").save_pretrained(str(tmp_path))
+    assert weights_hash(tmp_path) == weights_hash(tiny / "weights" / "nano")
+    with pytest.raises(ValueError, match="no safetensors"):
+        weights_hash(tiny)
+
+
+def test_info_and_evaluation(tiny) -> None:
+    found = info(tiny / "weights")
+    assert list(found["models"]) == list(names())
+    for name, row in found["models"].items():
+        assert row["parameters"] == sum(p.numel() for p in load_model(str(tiny / "weights" / name)).parameters())
+        assert row["training"]["tokens"] == 12 * 128
+    for row in found["evaluation"]["models"].values():
+        assert 3 < row["loss"] < 8 and list(row["loss_by_position"]) == ["0-64"]
+    for pair in found["evaluation"]["pairs"].values():
+        assert 0 < pair["overlap"] <= 1 and 0 <= pair["greedy_agreement"] <= 1 and pair["kl"] >= 0
+
+
+def test_the_card_contains_the_recorded_figures(tiny, tmp_path) -> None:
+    found = info(tiny / "weights")
+    text = write_card(tiny / "weights", tmp_path / "CARD.md").read_text(encoding="utf-8")
+    for row in found["evaluation"]["models"].values():
+        assert f"{row['loss']:.3f}" in text and row["hash"] in text
+    for row in found["evaluation"]["pairs"].values():
+        assert f"{row['overlap']:.3f}" in text
+    assert all(package in text for package in found["corpus"]["packages"])
+    with pytest.raises(ValueError, match="no record"):
+        render({"models": {}})

@@ -1,0 +1,58 @@
+"""Which text each step reads, and the two augmentations of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hsd_viz.ladder.load import load_tokenizer
+from training.data import add_repeats, cut, heldout_windows, line_breaks, split_breaks, step_chunks
+
+
+def test_chunks_are_all_read_once_before_any_twice() -> None:
+    tokens = np.arange(1 + 40 * 8, dtype=np.uint16)
+    rows = np.concatenate([step_chunks(tokens, s, 4, 8, seed=3) for s in range(10)])
+    assert sorted(rows[:, 0].tolist()) == list(range(0, 320, 8))
+    assert (rows[:, -1] - rows[:, 0] == 8).all()
+    assert np.array_equal(step_chunks(tokens, 2, 4, 8, seed=3), rows[8:12])
+    assert not np.array_equal(step_chunks(tokens, 10, 4, 8, seed=3), rows[:4])
+    assert len(heldout_windows(tokens, 5, 8)) == 5
+    with pytest.raises(ValueError, match="one step needs 41"):
+        step_chunks(tokens, 0, 41, 8, seed=0)
+
+
+def test_cutting_keeps_every_pair_of_neighbours() -> None:
+    chunks = np.stack([np.arange(9), np.arange(100, 109)])
+    assert cut(chunks, 4).tolist() == [
+        [0, 1, 2, 3, 4],
+        [100, 101, 102, 103, 104],
+        [4, 5, 6, 7, 8],
+        [104, 105, 106, 107, 108],
+    ]
+
+
+def test_repeats_contain_a_passage_twice_with_one_substitution() -> None:
+    windows = np.arange(3 * 101).reshape(3, 101)
+    assert np.array_equal(add_repeats(windows, 0.0, 5, 0), windows)
+    changed = add_repeats(windows, 1.0, 5, 0)
+    assert changed.shape == windows.shape and np.array_equal(changed, add_repeats(windows, 1.0, 5, 0))
+    for before, after in zip(windows, changed, strict=True):
+        length = int(np.flatnonzero(after != before)[0])
+        passage = slice(length, min(2 * length, 101))
+        # The first token may itself be the substituted one.
+        again = after[passage]
+        assert (again == before[: len(again)]).sum() >= len(again) - 1
+        assert np.array_equal(after[2 * length :], before[length : 101 - length]) or 2 * length >= 101
+
+
+def test_split_line_breaks_decode_to_the_same_text() -> None:
+    tokenizer = load_tokenizer()
+    table = line_breaks(tokenizer.backend_tokenizer)
+    text = "def f(x):\n    if x:\n        return 1\n\n    return 2\n" * 20
+    ids = np.array([tokenizer(text).input_ids])
+    assert np.array_equal(split_breaks(ids, table, 0.0, 0, 0), ids)
+    found = split_breaks(ids, table, 1.0, 0, 0)
+    assert found.shape == ids.shape and text.startswith(tokenizer.decode(found[0].tolist()))
+    newline = tokenizer.convert_tokens_to_ids("Ċ")
+    assert (found == newline).sum() > (ids == newline).sum()
+    assert (table[found].sum(-1) == 0).all()

@@ -1,0 +1,71 @@
+"""Both databases of a ladder, built from a real tokenizer, a real (untrained) model and a small corpus, then drafted from."""
+
+import numpy as np
+import pytest
+
+from hsd_viz.drafting import SharedDatabases, make_drafter
+from hsd_viz.drafting.index.inspect import describe
+from hsd_viz.stack import parse
+from training.corpus import SourceFile, tokenize
+from training.data import EOS_ID, train_tokenizer
+from training.data import save_tokenizer as save
+from training.databases import rebuild_databases
+
+TEXTS = [f"def name_{i}(x):\n    for item in range({i}):\n        x = x + item\n    return x\n" * 4 for i in range(40)]
+
+
+@pytest.fixture(scope="module")
+def ladder(tmp_path_factory):
+    import torch
+
+    from training.model import build, export
+    from training.recipe import profile
+
+    folder = tmp_path_factory.mktemp("ladder")
+    tokenizer = train_tokenizer(TEXTS, 400)
+    save(tokenizer, folder / "tokenizer", 256)
+    (folder / "data").mkdir()
+    files = [SourceFile("p", "1", "MIT", f"{i}.py", text, False) for i, text in enumerate(TEXTS)]
+    np.save(folder / "data" / "train.npy", tokenize(files, tokenizer, EOS_ID))
+    torch.manual_seed(0)
+    export(build("target", profile("tiny")), folder / "tokenizer", folder / "weights" / "target")
+    return folder, tokenizer
+
+
+def test_rebuild(ladder):
+    folder, tokenizer = ladder
+    told = []
+    paths = rebuild_databases(
+        folder / "out",
+        weights=folder / "weights",
+        data=folder / "data",
+        prompts=8,
+        new_tokens=12,
+        batch=4,
+        progress=lambda what, share: told.append((what, share)),
+    )
+    assert [p.name for p in paths] == ["statistics.hsdb", "model.hsdb", "fivegrams.hsdb"]
+    assert {p.name for p in (folder / "out").iterdir()} == {p.name for p in paths}, "nothing half-done is left behind"
+    assert ("writing", 1.0) in told and ("counting", 1.0) in told
+    facts = describe(paths[1])
+    assert facts["meta"]["outputs"] == 8 and facts["meta"]["tokens"] <= 8 * 13
+    assert len(facts["meta"]["weights"]) >= 12
+    shared = SharedDatabases.open(folder / "out", tokenizer.get_vocab())
+    assert set(shared.found) == {"model", "statistics", "fivegrams"}
+    drafter = make_drafter(parse("db[statistics] > target").bottom, databases=shared, eos=EOS_ID, costs=0.05)
+    prompt = tokenizer.encode("def other(y):\n    for item in").ids
+    drafter.start(prompt)
+    assert tokenizer.decode(drafter.draft(prompt, 8).tokens[:2]).startswith(" range(")
+
+
+def test_tokens_of_another_tokenizer_are_refused(ladder):
+    folder, _ = ladder
+    other = folder / "other"
+    save(train_tokenizer(["something else " * 9], 300), other / "tokenizer", 256)
+    (other / "data").mkdir()
+    with pytest.raises(ValueError, match="another tokenizer"):
+        rebuild_databases(folder / "no", weights=folder / "weights", data=other / "data")
+    with pytest.raises(ValueError, match="unknown database 'context'"):
+        rebuild_databases(folder / "no", weights=folder / "weights", only="context")
+    with pytest.raises(ValueError, match="no ladder"):
+        rebuild_databases(folder / "no", weights=folder / "nowhere")

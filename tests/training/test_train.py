@@ -1,0 +1,202 @@
+"""The training loop: models learn, a killed run repeats the uninterrupted one, the export is the trained network."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from hsd_viz.ladder.load import load_model
+from training.data import Data, prepare
+from training.learner import rate_at
+from training.recipe import STAGES, Run, profile
+from training.storage import LOG, exclusive, load_checkpoint, save_checkpoint
+from training.train import Stage, train_ladder
+
+QUIET = {"threads": 1, "progress": lambda _: None}
+
+
+def entries_of(log):
+    """Return the entries of a log; a kill may have cut off the last one."""
+    lines = log.read_text().splitlines(keepends=True)
+    return [json.loads(line) for line in lines if line.endswith("}\n")]
+
+
+def losses(folder: Path) -> dict[tuple[str, int], dict[str, float]]:
+    return {(e["stage"], e["step"]): e["loss"] for e in entries_of(folder / LOG) if e["event"] == "step"}
+
+
+@pytest.fixture
+def prepared(tiny: Path, tmp_path: Path) -> Path:
+    """A training folder with the corpus of ``tiny`` and nothing trained."""
+    for part in ("data", "tokenizer"):
+        shutil.copytree(tiny / part, tmp_path / part)
+    return tmp_path
+
+
+def test_it_learns(tiny) -> None:
+    held = [e for e in entries_of(tiny / LOG) if e["event"] == "heldout"]
+    for stage, names in STAGES.items():
+        course = [e["heldout"] for e in held if e["stage"] == stage]
+        for name in names:
+            assert course[-1][name]["last"] < course[0][name]["last"] - 0.1, name
+
+
+def test_a_killed_run_repeats_the_uninterrupted_losses(tiny, prepared) -> None:
+    code = (
+        "import sys, time; from pathlib import Path; from training.train import train_ladder\n"
+        "train_ladder('tiny', Path(sys.argv[1]), threads=1, progress=lambda _: time.sleep(0.1))"
+    )
+    expected = losses(tiny)
+    for stop_after in (4, 15):  # entries of the log: within the target, then within the drafts
+        process = subprocess.Popen([sys.executable, "-c", code, str(prepared)], stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + 120
+        while not (prepared / LOG).exists() or len(losses(prepared)) < stop_after:
+            assert process.poll() is None and time.monotonic() < deadline
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        assert len(losses(prepared)) < len(expected)
+    train_ladder("tiny", prepared, **QUIET)
+    found = losses(prepared)
+    assert found.keys() == expected.keys()
+    for key, row in expected.items():
+        assert row == pytest.approx(found[key], abs=1e-6), key
+    starts = [e for e in entries_of(prepared / LOG) if e["event"] == "start"]
+    assert [e["stage"] for e in starts] == ["target", "target", "drafts", "target", "drafts"]
+    assert starts[1]["step"] > 0 and starts[4]["step"] > 0
+
+
+def test_resuming_between_two_log_entries_keeps_their_mean(tiny, prepared) -> None:
+    plan = replace(profile("tiny"), log_every=4)
+    train_ladder(plan, prepared, stages=["target"], stop_at=6, **QUIET)
+    train_ladder(plan, prepared, stages=["target"], **QUIET)
+    one = {step: row["target"] for (stage, step), row in losses(tiny).items() if stage == "target"}
+    for (_, step), row in losses(prepared).items():
+        assert row["target"] == pytest.approx(np.mean([one[k] for k in range(step - 3, step + 1)]), abs=1e-6)
+
+
+def test_steps_can_change_before_the_decay(tiny, prepared) -> None:
+    train_ladder("tiny", prepared, stages=["target"], stop_at=5, **QUIET)
+    train_ladder("tiny", prepared, stages=["target"], steps={"target": 20}, **QUIET)
+    found = losses(prepared)
+    assert max(step for _, step in found) == 20
+    assert all(found["target", k] == pytest.approx(losses(tiny)["target", k], abs=1e-6) for k in range(1, 6))
+
+
+def test_a_time_limit_shortens_the_run(prepared) -> None:
+    plan = profile("tiny")
+    runs = {name: replace(run, steps=100_000) for name, run in plan.runs.items()}
+    started = time.monotonic()
+    train_ladder(replace(plan, runs=runs), prepared, minutes=0.1, **QUIET)
+    assert time.monotonic() - started < 30
+    for stage in STAGES:
+        state = load_checkpoint(prepared / f"{stage}.pt")
+        assert 0 < state["step"] == state["steps"] < 100_000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("huge", {}), "unknown profile"),
+        (("tiny", {"stages": ["big"]}), "unknown stage"),
+        (("tiny", {"steps": {"big": 1}}), "unknown stage"),
+        (("tiny", {"device": "abacus"}), "not available"),
+    ],
+)
+def test_invalid_arguments(tmp_path, arguments, message) -> None:
+    name, options = arguments
+    with pytest.raises(ValueError, match=message):
+        train_ladder(name, tmp_path, **options)
+
+
+def test_a_checkpoint_of_another_seed_is_rejected(tiny, tmp_path) -> None:
+    shutil.copytree(tiny, tmp_path / "run")
+    with pytest.raises(ValueError, match="seed 0"):
+        train_ladder("tiny", tmp_path / "run", stages=["target"], seed=1, **QUIET)
+
+
+def test_drafts_need_the_final_target(prepared) -> None:
+    with pytest.raises(ValueError, match="finish the target"):
+        train_ladder("tiny", prepared, stages=["drafts"], **QUIET)
+    train_ladder("tiny", prepared, stages=["target"], stop_at=5, **QUIET)
+    with pytest.raises(ValueError, match="finish the target"):
+        train_ladder("tiny", prepared, stages=["drafts"], **QUIET)
+
+
+def test_exported_weights_are_the_trained_ones(tiny) -> None:
+    state = load_checkpoint(tiny / "drafts.pt")["models"]["small"]
+    held = state["heldout"]
+    loaded = load_model(str(tiny / "weights" / "small")).state_dict()
+    names = [n for n in state["network"] if n != "lm_head.weight"]  # tied
+    values = state["average"] if held["average"] < held["last"] else [state["network"][n] for n in names]
+    for name, value in zip(names, values, strict=True):
+        assert torch.equal(loaded[name], value.half().float()), name
+
+
+def test_the_learning_rate_rises_stays_and_falls() -> None:
+    run = Run(steps=100, rates={}, warmup=10, decay=0.3, floor=0.05)
+    rates = [rate_at(s, 100, run) for s in range(100)]
+    assert rates[0] == pytest.approx(0.1) and rates[20] == rates[69] == 1.0
+    assert rates[70:] == sorted(rates[70:], reverse=True) and rates[-1] < 0.1
+
+
+def test_the_average_follows_the_weights(tiny) -> None:
+    plan = profile("tiny")
+    stage = Stage("target", plan, prepare(plan, tiny), tiny, 0, "cpu")
+    learner = stage.learners[0]
+    stage.one_step()
+    last = torch.cat([p.detach().flatten() for p in learner.network.parameters()])
+    first = torch.cat(
+        [
+            p.detach().flatten()
+            for p in Stage("target", plan, stage.data, tiny, 0, "cpu").learners[0].network.parameters()
+        ]
+    )
+    average = torch.cat([p.flatten() for p in learner.average])
+    torch.testing.assert_close(average, first + (last - first) * 0.9)
+
+
+def test_the_time_of_a_stage_is_measured_by_window(tiny) -> None:
+    plan = profile("tiny")
+    stage = Stage("target", plan, prepare(plan, tiny), tiny, 0, "cpu")
+    before = [p.clone() for p in stage.learners[0].network.parameters()]
+    seconds = stage.compile()
+    assert 0 < seconds < 60 and math.isfinite(seconds)
+    after = list(stage.learners[0].network.parameters())
+    assert all(torch.equal(a, b) and b.grad is None for a, b in zip(before, after, strict=True))
+
+
+def test_a_step_depends_on_its_number_only(tiny) -> None:
+    plan = profile("tiny")
+    data: Data = prepare(plan, tiny)
+    one, other = (Stage("target", plan, data, tiny, 0, "cpu").batch_at(7) for _ in range(2))
+    assert all(torch.equal(a, b) for a, b in zip(one, other, strict=True))
+    assert torch.equal(one[0][:, 1:], one[1][:, :-1])
+
+
+def test_checkpoints_keep_the_previous_one(tmp_path) -> None:
+    for step in (1, 2, 3):
+        save_checkpoint(tmp_path / "a.pt", {"step": step})
+    assert load_checkpoint(tmp_path / "a.pt") == {"step": 3}
+    assert load_checkpoint(tmp_path / "a.previous.pt") == {"step": 2}
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.previous.pt", "a.pt"]
+
+
+def test_one_process_trains_in_a_folder(tmp_path) -> None:
+    with exclusive(tmp_path):
+        assert int((tmp_path / "pid").read_text()) == os.getpgrp()
+        with pytest.raises(ValueError, match="another process"), exclusive(tmp_path):
+            pass
+    assert not (tmp_path / "pid").exists()

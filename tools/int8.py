@@ -1,0 +1,64 @@
+"""Round a checkpoint's matrices to 8 bits: ``python -m tools.int8 FOLDER [FOLDER ...]``.
+
+The shipped models were made this way from the float16 files of training. In place of a folder's safetensors files there
+is one ``model.safetensors`` with int8 matrices ``NAME.weight``, their float32 scales ``NAME.scale``, and the rest in
+float32; ``docs/reference/arithmetic.md`` states the rule. Rounding what is rounded changes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from hsd_viz.disk import write_whole
+from hsd_viz.ladder.load import weights_hash
+from hsd_viz.native.weights import read_tensors, rounded
+
+_TYPES = {np.dtype(np.int8): "I8", np.dtype(np.float32): "F32"}
+
+
+def convert(folder: Path) -> Path:
+    """Replace the safetensors files of ``folder``; return the new one."""
+    tensors: dict[str, np.ndarray] = {}
+    for name, tensor in read_tensors(folder).items():
+        if tensor.dtype == np.int8 or name.endswith(".scale"):
+            tensors[name] = tensor
+        elif tensor.ndim == 2:
+            matrix = rounded(tensor)
+            tensors |= {name: matrix.numbers, f"{name.removesuffix('weight')}scale": matrix.scales}
+        else:
+            tensors[name] = tensor.astype(np.float32)
+    # Float32 first: every tensor begins at a multiple of four bytes.
+    ordered = sorted(tensors.items(), key=lambda item: (item[1].dtype == np.int8, item[0]))
+    header, end = {"__metadata__": {"format": "pt"}}, 0
+    for name, tensor in ordered:
+        begin, end = end, end + tensor.nbytes
+        header[name] = {"dtype": _TYPES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [begin, end]}
+    text = json.dumps(header, separators=(",", ":"), sort_keys=True).encode()
+    text += b" " * (-len(text) % 8)
+    content = len(text).to_bytes(8, "little") + text + b"".join(tensor.tobytes() for _, tensor in ordered)
+    for old in (*folder.glob("*.safetensors"), *folder.glob("*.safetensors.index.json")):
+        old.unlink()
+    path = folder / "model.safetensors"
+    path.write_bytes(content)
+    return path
+
+
+def note(folder: Path, before: str) -> None:
+    """Note beside the evaluation of the weights ``before`` what they are now."""
+    path = folder.parent / "evaluation.json"
+    found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"models": {}}
+    if (row := found["models"].get(folder.name, {})).get("hash") == before:
+        row["rounded_hash"] = weights_hash(folder)
+        write_whole(path, json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        hashed = weights_hash(Path(name))
+        made = convert(Path(name))
+        note(Path(name), hashed)
+        print(f"{made}: {made.stat().st_size / 1e6:.1f} MB")

@@ -1,0 +1,108 @@
+"""Apply the faults of ``tests/mutants.md``, one at a time, to a copy of the project, and run the test that must notice.
+
+``python -m tools.mutants [WORD ...]`` takes the faults whose line holds one of the words, or all. Exit code 1: a test
+passed in spite of a fault, failed without one, or a text was not found exactly once. The C++ library of a fault is
+compiled with little optimization, into a folder that goes with the copy.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+LIST = ROOT / "tests" / "mutants.md"
+#: Seconds for one run of tests.
+PATIENCE = 600
+_LINE = re.compile(r"\| (?P<file>\S+) \| `(?P<text>.+?)` \| `(?P<fault>.+?)` \| (?P<test>\S.*\S) \|$")
+_LEFT_OUT = shutil.ignore_patterns(".*", "node_modules", "site", "__pycache__")
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A fault: in ``file``, ``text`` (which is there once) becomes ``fault``; ``test`` must fail."""
+
+    file: str
+    text: str
+    fault: str
+    test: str
+
+    def applied(self, source: str) -> str:
+        """Return the source with the fault. Raises: ValueError: if the text is not there exactly once."""
+        if source.count(self.text) != 1:
+            raise ValueError(f"{self.file} has {source.count(self.text)} times {self.text!r}: update tests/mutants.md")
+        return source.replace(self.text, self.fault)
+
+
+def listed(words: list[str], path: Path = LIST) -> list[Mutant]:
+    """Return the faults whose line holds one of ``words``, all without words."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    found = [_LINE.match(line) for line in lines if not words or any(word in line for word in words)]
+    return [Mutant(**match.groupdict()) for match in found if match]
+
+
+def passes(tests: list[str], root: Path) -> bool:
+    """Return whether tests of one kind pass in the project at ``root``. Raises: ValueError: if they do not run."""
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
+    if scripts := tests[0].startswith("js/"):
+        files, _, name = tests[0].removeprefix("js/").partition("::")
+        command = ["npx", "vitest", "run", "--silent", files, *(["-t", re.escape(name)] if name else [])]
+    environment = {**os.environ, "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment |= {"HSD_VIZ_CACHE": str(root.parent / "cache"), "HSD_VIZ_CXXFLAGS": "-O1"}
+    folder = root / "js" if scripts else root
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=PATIENCE)
+    output = done.stdout + done.stderr
+    if done.returncode not in (0, 1) or (" skipped" in output and " passed" not in output and not done.returncode):
+        raise ValueError(f"{tests[0]} does not run: {(output.strip().splitlines() or ['no output'])[-1]}")
+    return done.returncode == 0
+
+
+def healthy(mutants: list[Mutant], root: Path) -> dict[str, bool]:
+    """Return whether each test passes without a fault: those of Python together first, one by one if one fails."""
+    tests = [*dict.fromkeys(mutant.test for mutant in mutants)]
+    python = [test for test in tests if not test.startswith("js/")]
+    alone = tests if python and not passes(python, root) else [test for test in tests if test not in python]
+    return {**dict.fromkeys(python, True), **{test: passes([test], root) for test in alone}}
+
+
+def verdict(mutant: Mutant, root: Path) -> str:
+    """Return what the test of a fault says of it; the project at ``root`` is left as it was."""
+    path = root / mutant.file
+    source = path.read_text(encoding="utf-8")
+    try:
+        path.write_text(mutant.applied(source), encoding="utf-8")
+        return "SURVIVED" if passes([mutant.test], root) else "killed"
+    except (ValueError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    finally:
+        path.write_text(source, encoding="utf-8")
+
+
+def main(words: list[str]) -> int:
+    """Run the faults, print one line for each and a summary."""
+    mutants, verdicts = listed(words), Counter[str]()
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "project"
+        shutil.copytree(ROOT, copy, ignore=_LEFT_OUT)
+        (copy / "js" / "node_modules").symlink_to((ROOT / "js" / "node_modules").resolve())
+        fit = healthy(mutants, copy)
+        for mutant in mutants:
+            said = verdict(mutant, copy) if fit[mutant.test] else f"fails without the fault: {mutant.test}"
+            verdicts[said] += 1
+            print(f"{said}: {mutant.file}: {mutant.fault}", flush=True)
+    killed, survived = verdicts["killed"], verdicts["SURVIVED"]
+    print(
+        f"{len(mutants)} faults: {killed} killed, {survived} survived, {len(mutants) - killed - survived} did not run"
+    )
+    return int(killed < len(mutants))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,142 @@
+"""Write MODEL_CARD.md from the records of training and evaluation. The module itself contains no figures."""
+
+from pathlib import Path
+
+from hsd_viz.disk import write_whole
+from hsd_viz.ladder.load import info, weights_dir
+
+from .corpus import RESERVED, Limits
+from .evaluation import markdown
+from .recipe import HEAD_DIM, STAGES
+
+#: Filled by :func:`render`.
+_TEMPLATE = Path(__file__).with_name("model_card.md")
+
+
+def _models(found: dict) -> str:
+    rows = [["model", "parameters", "layers × width", "training tokens", "steps", "time", "on disk", "hash"]]
+    for name, m in found["models"].items():
+        t = m.get("training", {})
+        spent = [f"{t['tokens'] / 1e6:.1f} M", f"{t['step']}", f"{t['seconds'] / 3600:.1f} h"] if t else ["", "", ""]
+        shape = f"{m['layers']} × {m['width']}, {m['heads']} heads"
+        size = f"{m['bytes'] / 1e6:.1f} MB"
+        rows.append([name, f"{m['parameters'] / 1e6:.2f} M", shape, *spent, size, f"`{m['hash']}`"])
+    return markdown(rows)
+
+
+def _losses(models: dict) -> str:
+    buckets = list(next(iter(models.values()))["loss_by_position"])
+    rows = [["model", "held-out loss", *(f"at {b}" for b in buckets), "accuracy"]]
+    for name, m in models.items():
+        rows.append([name, *(f"{v:.3f}" for v in (m["loss"], *m["loss_by_position"].values())), f"{m['accuracy']:.1%}"])
+    return markdown(rows)
+
+
+def _pairs(pairs: dict) -> str:
+    rows = [["draft → target", "Σ min(p, q)", "greedy agreement", "KL(p ‖ q)"]]
+    for key, v in pairs.items():
+        rows.append([key.replace("/", " → "), *(f"{v[k]:.3f}" for k in ("overlap", "greedy_agreement", "kl"))])
+    return markdown(rows)
+
+
+def _licences(corpus: dict) -> str:
+    groups: dict[str, list[tuple[str, dict]]] = {}
+    for package, row in corpus["packages"].items():
+        groups.setdefault(row["licence"], []).append((package, row))
+    size = lambda group: sum(row["bytes"] for _, row in group)
+    rows = [["licence", "training text", "packages"]]
+    for licence, group in sorted(groups.items(), key=lambda g: -size(g[1])):
+        rows.append([licence, f"{size(group) / 1e6:.1f} MB", ", ".join(f"{p} {row['version']}" for p, row in group)])
+    return markdown(rows)
+
+
+def _recipe(found: dict) -> str:
+    lines = []
+    for names in STAGES.values():
+        t = found["models"].get(names[0], {}).get("training")
+        if not t:
+            continue
+        run = t["run"]
+        rates = ", ".join(f"{rate:g} ({name})" for name, rate in run["rates"].items())
+        windows = ", ".join(f"{length} tokens from {share:.0%}" for share, length in run["windows"])
+        parts = [
+            f"- **{' and '.join(names)}** (profile `{t['profile']}`): {t['step']} steps of {run['batch']} tokens",
+            f"windows of {windows} of the run",
+            f"Muon at {rates} on the matrices, AdamW at {run['vector_rate']:g} on the rest",
+            f"warm-up {run['warmup']} steps, decay to {run['floor']:.0%} over the last {run['decay']:.0%}",
+        ]
+        if weight := run["distillation"]:
+            parts.append(f"loss {weight:g} · KL(target ‖ draft) + {1 - weight:.2g} · cross-entropy")
+        lines.append("; ".join(parts) + ".")
+    return "\n".join(lines)
+
+
+def _writing(writing: dict) -> str:
+    labels = {
+        "repetition": "of the tokens of greedy text repeat an 8-gram (suite `heldout`)",
+        "copied": "of the 4-grams after `edit` prompts are copied from the prompt (median)",
+        "parsed": "of the lines below belong to a block that `ast.parse` accepts",
+    }
+    shares = "; ".join(f"{writing[key]:.0%} {label}" for key, label in labels.items() if key in writing)
+    parts = [f"The target's first samples, with fixed seeds; none was selected. {shares}."]
+    for sample in writing.get("samples", []):
+        opening = sample["prompt"].splitlines()[0]
+        parts.append(f"Temperature {sample['temperature']}, from `{opening}`:\n\n```python\n{sample['text']}\n```")
+    return "\n\n".join(parts)
+
+
+def stale_models(found: dict) -> list[str]:
+    """Return the models of ``load.info()`` whose present weights were not evaluated, neither as they are nor before
+    :mod:`tools.int8` rounded them.
+    """
+    measured = found.get("evaluation", {}).get("models", {})
+    evaluated = lambda name: [measured.get(name, {}).get(key) for key in ("hash", "rounded_hash")]
+    return [name for name, row in found["models"].items() if row["hash"] not in evaluated(name)]
+
+
+def render(found: dict) -> str:
+    """Return the model card as Markdown, from ``load.info()``. Raises: ValueError: if there is no record of the corpus,
+    the evaluation or any model.
+    """
+    missing = [key for key in ("corpus", "evaluation") if key not in found]
+    if missing or not found["models"]:
+        raise ValueError(f"no record of {', '.join(missing) or 'any model'}: train and evaluate the ladder first")
+    if names := stale_models(found):
+        raise ValueError(f"the evaluation is of other weights of {', '.join(names)}: evaluate the ladder first")
+    corpus, evaluation = found["corpus"], found["evaluation"]
+    total, first = corpus["total"], next(iter(found["models"].values()))
+    return _TEMPLATE.read_text(encoding="utf-8").format(
+        architecture=first["architecture"],
+        models=_models(found),
+        head=HEAD_DIM,
+        vocabulary=first["vocabulary"],
+        context=first["context"],
+        files=total["files"],
+        megabytes=total["bytes"] / 1e6,
+        train_tokens=total["train_tokens"] / 1e6,
+        package_megabytes=Limits().package_bytes / 1e6,
+        reserved=", ".join(sorted(RESERVED)),
+        heldout_files=total["heldout_files"],
+        heldout_tokens=total["heldout_tokens"] / 1e6,
+        licences=_licences(corpus),
+        recipe=_recipe(found),
+        windows=evaluation["windows"],
+        window=evaluation["window"],
+        losses=_losses(evaluation["models"]),
+        pairs=_pairs(evaluation["pairs"]),
+        writing=_writing(evaluation.get("writing", {})),
+    )
+
+
+def write_card(root: Path | None = None, out: Path | None = None) -> Path:
+    """Write the card of the weights in ``root`` (default: the shipped ones) to ``out`` (default: MODEL_CARD.md beside
+    them).
+    """
+    root = Path(root) if root is not None else weights_dir()
+    out = Path(out) if out is not None else root.parent / "MODEL_CARD.md"
+    write_whole(out, render(info(root)))
+    return out
+
+
+if __name__ == "__main__":
+    print(write_card())

@@ -1,0 +1,120 @@
+"""The databases of the ladder: statistics from the corpus, the model database from the target's outputs."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from hsd_viz.drafting.index.build import build_database, build_fivegrams, split_documents
+from hsd_viz.drafting.index.format import SUFFIX
+from hsd_viz.drafting.index.outputs import Generate, choose_prompts, collect_outputs
+from hsd_viz.drafting.make import FIVEGRAMS, STORED, vocabulary_hash
+from hsd_viz.ladder.load import load_model, weights_dir, weights_hash
+
+from .data import EOS_ID
+
+Progress = Callable[[str, float], None]
+
+
+def rebuild_databases(
+    out: str | Path | None = None,
+    *,
+    weights: str | Path | None = None,
+    data: str | Path | None = None,
+    only: str | None = None,
+    prompts: int = 4096,
+    new_tokens: int = 96,
+    batch: int = 128,
+    dtype: str = "bfloat16",
+    progress: Progress | None = None,
+) -> list[Path]:
+    """Build ``statistics.hsdb``, ``model.hsdb`` and ``fivegrams.hsdb``; return their paths.
+
+    The target continues ``prompts`` passages of the corpus by ``new_tokens`` each, with greedy decoding. Many short
+    outputs are better than few long ones: small models repeat themselves, and repetitions are in the context database
+    anyway. An interrupted run resumes after its last complete batch.
+
+    Args:
+        out: folder of the databases (default: that of the shipped ones).
+        weights: folder that contains ``target`` (default: the shipped weights).
+        data: folder of a ``train.npy`` tokenized with the target's tokenizer (default: read this environment's corpus).
+        only: one of the two kinds; the 5-grams belong to the model database.
+        dtype: data type of the forward passes; bfloat16 takes less than half the time on processors that support it.
+        progress: called with the current activity and its completed share.
+
+    Raises:
+        ValueError: for an unknown kind, missing weights, or tokens of another tokenizer.
+    """
+    if only not in (None, *STORED):
+        raise ValueError(f"unknown database '{only}': choose from {', '.join(STORED)}")
+    weights = Path(weights) if weights is not None else weights_dir()
+    out = Path(out) if out is not None else weights / "databases"
+    tokenizer = _tokenizer(weights / "target")
+    vocabulary = tokenizer.get_vocab(with_added_tokens=True)
+    # A model may have more token ids than its tokenizer and may generate them.
+    size = max(json.loads((weights / "target" / "config.json").read_text())["vocab_size"], max(vocabulary.values()) + 1)
+    facts = {"vocabulary_size": size, "vocabulary_hash": vocabulary_hash(vocabulary), "progress": progress}
+    documents = split_documents(_tokens(tokenizer, data, progress), EOS_ID)
+    paths = []
+    if only != "model":
+        paths.append(out / f"statistics{SUFFIX}")
+        build_database(documents, paths[-1], kind="statistics", **facts)
+    if only != "statistics":
+        paths.append(out / f"model{SUFFIX}")
+        identity = {"weights": weights_hash(weights / "target"), "documents": len(documents), "prompts": prompts}
+        identity |= {"new_tokens": new_tokens, "batch": batch, "dtype": dtype}
+        partial = out / "outputs.partial.jsonl"
+        batches = choose_prompts(documents, prompts, batch=batch)
+        generate = _greedy(weights / "target", new_tokens, dtype)
+        sequences = collect_outputs(generate, batches, partial, identity=identity, eos=EOS_ID, progress=progress)
+        build_database(sequences, paths[-1], kind="model", **facts, meta={"decoding": "greedy", **identity})
+        paths.append(out / f"{FIVEGRAMS}{SUFFIX}")
+        facts.pop("progress")
+        build_fivegrams(sequences, paths[-1], **facts, meta={"decoding": "greedy", **identity})
+        partial.unlink()
+    return paths
+
+
+def _tokenizer(folder: Path):
+    from tokenizers import Tokenizer
+
+    path = folder / "tokenizer.json"
+    if not path.exists():
+        raise ValueError(f"there is no ladder in '{folder.parent}': '{path}' does not exist")
+    return Tokenizer.from_file(str(path))
+
+
+def _tokens(tokenizer, data: str | Path | None, progress: Progress | None) -> np.ndarray:
+    """Return the training part of the corpus as one array, each file preceded by the end-of-text token."""
+    if data is not None:
+        beside = Path(data).parent / "tokenizer"
+        if (beside / "tokenizer.json").exists() and _tokenizer(beside).get_vocab() != tokenizer.get_vocab():
+            raise ValueError(f"the tokens in '{data}' were made with another tokenizer than the target's")
+        return np.load(Path(data) / "train.npy", mmap_mode="r")
+    from . import corpus
+
+    if progress:
+        progress("reading the corpus", 0.0)
+    return corpus.tokenize(corpus.train_files(), tokenizer, EOS_ID)
+
+
+def _greedy(folder: Path, new_tokens: int, dtype: str) -> Generate:
+    """Return a function that continues a batch of prompts of equal length with greedy decoding."""
+    import torch
+
+    model = load_model(str(folder), dtype=dtype)
+
+    def generate(prompts: list[list[int]]) -> list[list[int]]:
+        ids = torch.tensor(prompts)
+        with torch.inference_mode():
+            whole = model.generate(
+                ids,
+                attention_mask=torch.ones_like(ids),
+                do_sample=False,
+                max_new_tokens=new_tokens,
+                pad_token_id=EOS_ID,
+            )
+        return whole[:, ids.shape[1] :].tolist()
+
+    return generate

@@ -1,0 +1,162 @@
+"""One model in training: its network, optimizers and running average."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from transformers import Qwen3ForCausalLM
+
+from .model import build, cross_entropy, distillation_loss
+from .recipe import Profile, Run
+
+
+def autocast(device: str) -> torch.autocast:
+    """Return the autocast context of training and of measuring: bfloat16 over float32 weights."""
+    return torch.autocast(device, torch.bfloat16)
+
+
+def rate_at(step: int, steps: int, run: Run) -> float:
+    """Return the learning rate at ``step`` as a share of its peak: rising, constant, falling to ``run.floor``."""
+    rise = min(1.0, (step + 1) / max(1, run.warmup))
+    left = (steps - step) / max(1.0, run.decay * steps)
+    return rise * (run.floor + (1 - run.floor) * min(1.0, left))
+
+
+@torch.no_grad()
+def heldout_loss(network: Qwen3ForCausalLM, windows: np.ndarray, device: str, batch: int = 4) -> float:
+    """Return the mean loss in nats over ``windows`` [count, length + 1]."""
+    total = 0.0
+    for start in range(0, len(windows), batch):
+        ids = torch.from_numpy(windows[start : start + batch]).to(device)
+        with autocast(device):
+            logits = network(ids[:, :-1]).logits
+        total += cross_entropy(logits, ids[:, 1:].contiguous()).item() * len(ids)
+    return total / len(windows)
+
+
+def optimisers(network: Qwen3ForCausalLM, run: Run, matrix_rate: float) -> list[torch.optim.Optimizer]:
+    """Return Muon for the matrices inside the layers and AdamW for the embedding and the norms.
+
+    Muon (Jordan et al. 2024) replaces the momentum of a matrix by the nearest orthogonal matrix; scaled to the magnitude
+    of AdamW's updates (Liu et al. 2025, arXiv 2502.16982) it reaches a lower loss than AdamW alone at a few million
+    tokens. Each parameter group stores its peak learning rate as ``peak``.
+    """
+    matrices = [p for n, p in network.named_parameters() if p.dim() == 2 and "embed" not in n]
+    others = [p for n, p in network.named_parameters() if p.dim() != 2 or "embed" in n]
+    muon = {"weight_decay": run.weight_decay, "momentum": 0.95, "adjust_lr_fn": "match_rms_adamw"}
+    found = [
+        torch.optim.Muon(matrices, lr=matrix_rate, **muon),
+        torch.optim.AdamW(others, lr=run.vector_rate, betas=(0.9, 0.95), weight_decay=0.0, fused=True),
+    ]
+    for group in (g for optimiser in found for g in optimiser.param_groups):
+        group["peak"] = group["lr"]
+    return found
+
+
+def compiled(function: Callable[..., Tensor], profile: Profile) -> Callable[..., Tensor]:
+    """Return the function compiled, one variant per model and window, if the profile asks for it."""
+    if not profile.compile:
+        return function
+    # Variants count per function, whichever model it belongs to; beyond 8, the default, further ones would run uncompiled.
+    torch._dynamo.config.recompile_limit = 64
+    return torch.compile(function, dynamic=False)
+
+
+class Teacher:
+    """The trained target as a source of logits for distillation."""
+
+    def __init__(self, network: Qwen3ForCausalLM, profile: Profile, device: str) -> None:
+        self.network, self.device = network.to(device).eval(), device
+        self._logits = compiled(self._forward, profile)
+
+    def _forward(self, ids: Tensor) -> Tensor:
+        with autocast(self.device):
+            return self.network(ids).logits
+
+    @torch.no_grad()
+    def logits(self, ids: Tensor) -> Tensor:
+        """Return logits [batch, length, vocabulary] in bfloat16."""
+        return self._logits(ids)
+
+
+class Learner:
+    """One model and everything its next step depends on, apart from the text."""
+
+    def __init__(self, name: str, profile: Profile, run: Run, seed: int, device: str) -> None:
+        self.name, self.run, self.device = name, run, device
+        generator = torch.Generator().manual_seed(seed)
+        self.profile = profile
+        self.network = build(name, profile, generator).to(device)
+        self.optimisers = optimisers(self.network, run, run.rates[name])
+        self.average = [p.detach().clone() for p in self.network.parameters()] if run.average else []
+        self.loss_sum = torch.zeros((), dtype=torch.float64, device=device)
+        self.heldout: dict[str, float] = {}
+        self._loss = compiled(self._forward, profile)
+
+    def _forward(self, ids: Tensor, targets: Tensor, teacher: Tensor | None) -> Tensor:
+        with autocast(self.device):
+            logits = self.network(ids).logits
+        if teacher is None:
+            return cross_entropy(logits, targets)
+        return distillation_loss(logits, teacher, targets, self.run.distillation)
+
+    def backward(self, ids: Tensor, targets: Tensor, teacher: Tensor | None) -> Tensor:
+        """Compute the gradients of one batch; return the loss in nats as a tensor, which is not waited for."""
+        loss = self._loss(ids, targets, teacher)
+        loss.backward()
+        return loss.detach()
+
+    def update(self, step: int, steps: int) -> None:
+        """Apply the gradients and clear them."""
+        nn.utils.clip_grad_norm_(self.network.parameters(), self.run.clip)
+        share = rate_at(step, steps, self.run)
+        for optimiser in self.optimisers:
+            for group in optimiser.param_groups:
+                group["lr"] = group["peak"] * share
+            optimiser.step()
+        self.network.zero_grad(set_to_none=True)
+        if self.average:
+            # A short memory at the start: the average of the first steps would otherwise contain the random weights.
+            keep = min(self.run.average, (step + 1) / (step + 10))
+            torch._foreach_lerp_(self.average, [p.detach() for p in self.network.parameters()], 1 - keep)
+
+    def averaged(self) -> Qwen3ForCausalLM:
+        """Return a network with the averaged weights."""
+        network = build(self.name, self.profile).to(self.device)
+        with torch.no_grad():
+            for parameter, value in zip(network.parameters(), self.average, strict=True):
+                parameter.copy_(value)
+        return network
+
+    def best(self) -> Qwen3ForCausalLM:
+        """Return the averaged network if its held-out loss is lower, else the network."""
+        if self.average and self.heldout.get("average", float("inf")) < self.heldout.get("last", float("inf")):
+            return self.averaged()
+        return self.network
+
+    def measure(self, windows: np.ndarray) -> dict[str, float]:
+        """Measure the held-out loss of the last and of the averaged weights."""
+        self.heldout = {"last": heldout_loss(self.network, windows, self.device)}
+        if self.average:
+            self.heldout["average"] = heldout_loss(self.averaged(), windows, self.device)
+        return self.heldout
+
+    def state(self) -> dict[str, Any]:
+        """Return all that a resumed run needs."""
+        return {
+            "network": self.network.state_dict(),
+            "optimisers": [o.state_dict() for o in self.optimisers],
+            "average": self.average,
+            "loss_sum": self.loss_sum,
+            "heldout": self.heldout,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Continue from ``state``."""
+        self.network.load_state_dict(state["network"])
+        for optimiser, saved in zip(self.optimisers, state["optimisers"], strict=True):
+            optimiser.load_state_dict(saved)
+        self.average = [value.to(self.device) for value in state["average"]]
+        self.loss_sum, self.heldout = state["loss_sum"].to(self.device), dict(state["heldout"])

@@ -1,0 +1,268 @@
+"""Train the ladder: the target on the corpus, then both drafts together on the corpus and the target's distributions.
+
+    python -m training train --profile long --out DIR
+
+Deterministic for a given seed, machine and thread count. The same command resumes a stopped run from its last
+checkpoint; the resumed run repeats the losses of an uninterrupted one.
+"""
+
+import json
+import math
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from transformers import Qwen3ForCausalLM
+
+from hsd_viz.disk import write_whole
+
+from . import data as text
+from .learner import Learner, Teacher, rate_at
+from .model import build, export
+from .recipe import STAGES, Profile
+from .recipe import profile as find_profile
+from .storage import RunLog, exclusive, load_checkpoint, save_checkpoint
+
+
+class Stage:
+    """The models that are trained together on the same batches, and the position they have reached."""
+
+    def __init__(self, name: str, profile: Profile, data: text.Data, out: Path, seed: int, device: str) -> None:
+        self.name, self.profile, self.run = name, profile, profile.runs[name]
+        self.data, self.seed, self.device = data, seed, device
+        self.path, self.log = out / f"{name}.pt", RunLog(out)
+        self.learners = [Learner(model, profile, self.run, seed, device) for model in STAGES[name]]
+        self.teacher: Teacher | None = None
+        self.step, self.steps = 0, self.run.steps
+        self.seconds, self.processor_seconds, self.summed = 0.0, 0.0, 0
+
+    @property
+    def tokens(self) -> int:
+        """Tokens each model has seen."""
+        return self.step * self.run.batch
+
+    def batch_at(self, step: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return inputs and targets of a step, [windows, length] each."""
+        run, chunk = self.run, self.profile.chunk
+        chunks = text.step_chunks(self.data.train, step, run.batch // chunk, chunk, self.seed)
+        rows = text.add_repeats(text.cut(chunks, run.window_at(step, self.steps)), run.repeats, step, self.seed)
+        rows = text.split_breaks(rows, self.data.breaks, run.splits, step, self.seed)
+        ids = torch.from_numpy(rows).to(self.device)
+        return ids[:, :-1].contiguous(), ids[:, 1:].contiguous()
+
+    def compile(self) -> float:
+        """Compile all window lengths, so that no later step waits; return the estimated seconds of the stage."""
+        lengths = [window for _, window in self.run.windows]
+        edges = [*(share for share, _ in self.run.windows), 1.0]
+        seconds = 0.0
+        for length, share in zip(lengths, np.diff(edges), strict=True):
+            ids = torch.zeros(self.run.batch // length, length, dtype=torch.long, device=self.device)
+            self._timed_step(ids)
+            seconds += float(share) * min(self._timed_step(ids) for _ in range(2))
+        for learner in self.learners:
+            learner.network.zero_grad(set_to_none=True)
+        return seconds * self.steps
+
+    def _timed_step(self, ids: torch.Tensor) -> float:
+        started = time.perf_counter()
+        sum(loss.item() for loss in self._backward(ids, ids))
+        if self.device == "cuda":
+            torch.cuda.synchronize()
+        return time.perf_counter() - started
+
+    def _backward(self, ids: torch.Tensor, targets: torch.Tensor) -> list[torch.Tensor]:
+        rows = self.teacher.logits(ids) if self.teacher else None
+        return [learner.backward(ids, targets, rows) for learner in self.learners]
+
+    def one_step(self) -> None:
+        """Take one optimizer step with every model."""
+        losses = self._backward(*self.batch_at(self.step))
+        for learner, loss in zip(self.learners, losses, strict=True):
+            learner.loss_sum += loss
+            learner.update(self.step, self.steps)
+        self.step += 1
+        self.summed += 1
+
+    def state(self) -> dict[str, Any]:
+        """Return the checkpoint."""
+        kept = ("step", "steps", "seconds", "processor_seconds", "summed", "seed")
+        models = {learner.name: learner.state() for learner in self.learners}
+        return {"profile": self.profile.name, "models": models} | {key: getattr(self, key) for key in kept}
+
+    def restore(self) -> None:
+        """Continue from the checkpoint. Raises: ValueError: if the checkpoint is of another seed or profile."""
+        state = load_checkpoint(self.path)
+        if (state["seed"], state["profile"]) != (self.seed, self.profile.name):
+            found = f"profile {state['profile']} and seed {state['seed']}"
+            raise ValueError(f"{self.path} was trained with {found}: choose another directory")
+        for learner in self.learners:
+            learner.restore(state["models"][learner.name])
+        for key in ("step", "steps", "seconds", "processor_seconds", "summed"):
+            setattr(self, key, state[key])
+
+    def fit(self, limit: float | None, progress: Callable[[str], None], stop_at: int | None = None) -> None:
+        """Train to the end, with checkpoints. ``limit``: seconds of the whole stage; the decay is brought forward so
+        that it ends in time.
+        """
+        windows = text.heldout_windows(self.data.heldout, 16, min(self.profile.chunk, 1024))
+        begun, before = time.perf_counter() - self.seconds, time.process_time() - self.processor_seconds
+        first, earlier, saved, stays = self.step, self.seconds, self.seconds, 1 - self.run.decay
+        while self.step < self.steps:
+            self.one_step()
+            self.seconds, self.processor_seconds = time.perf_counter() - begun, time.process_time() - before
+            if limit is not None and self.step < stays * self.steps and self.seconds > stays * limit:
+                self.steps = min(self.steps, math.ceil(self.step / stays))
+            done = self.step == self.steps
+            if done or self.step % self.profile.evaluate_every == 0:
+                held = {learner.name: learner.measure(windows) for learner in self.learners}
+                self.log.write("heldout", stage=self.name, step=self.step, tokens=self.tokens, heldout=held)
+            if done or self.step % self.profile.log_every == 0:
+                progress(self._report((self.step - first) / (self.seconds - earlier)))
+            if done or self.seconds - saved >= self.profile.checkpoint_seconds:
+                save_checkpoint(self.path, self.state())
+                saved = self.seconds
+            if stop_at is not None and self.step >= stop_at and not done:
+                return
+
+    def _report(self, speed: float) -> str:
+        """Write the mean losses since the last report to the log and return a line of progress; ``speed``: steps/s."""
+        losses = {learner.name: learner.loss_sum.item() / self.summed for learner in self.learners}
+        for learner in self.learners:
+            learner.loss_sum.zero_()
+        self.summed = 0
+        place = {"stage": self.name, "step": self.step, "tokens": self.tokens, "loss": losses}
+        rate, window = rate_at(self.step - 1, self.steps, self.run), self.run.window_at(self.step - 1, self.steps)
+        spent = {"seconds": round(self.seconds, 1), "processor_seconds": round(self.processor_seconds, 1)}
+        self.log.write("step", **place, rate=round(rate, 4), window=window, **spent)
+        shown = "  ".join(
+            f"{learner.name} {losses[learner.name]:.3f} (held-out "
+            + ", ".join(f"{kind} {value:.3f}" for kind, value in learner.heldout.items())
+            + ")"
+            for learner in self.learners
+        )
+        left = (self.steps - self.step) / speed / 60
+        reached = f"{self.name} {self.step}/{self.steps}  {self.tokens / 1e6:.2f} M tokens"
+        return f"{reached}  {shown}  {speed * self.run.batch:.0f} tokens/s  {left:.0f} min left"
+
+    def record(self) -> dict[str, Any]:
+        """Return the part of the run that is shipped beside the weights."""
+        kept = {key: getattr(self, key) for key in ("step", "steps", "seconds", "processor_seconds", "seed", "tokens")}
+        return {"profile": self.profile.name, **kept, "run": asdict(self.run)}
+
+    def export(self, out: Path) -> None:
+        """Write the Hugging Face checkpoints of this stage into ``out/weights``."""
+        for learner in self.learners:
+            folder = out / "weights" / learner.name
+            export(learner.best(), out / "tokenizer", folder)
+            record = {**self.record(), "heldout": learner.heldout}
+            write_whole(folder / "training.json", json.dumps(record, indent=1) + "\n")
+
+
+def to_stderr(line: str) -> None:
+    """Print a line of progress."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def trained_target(out: Path, profile: Profile) -> Qwen3ForCausalLM:
+    """Return the target of a training folder: the better of its last and its averaged weights. Raises: ValueError: if
+    the target has not been trained to its end.
+    """
+    path = out / "target.pt"
+    state = load_checkpoint(path) if path.exists() else {"step": 0, "steps": 1}
+    if state["step"] < state["steps"]:
+        raise ValueError(f"the drafts are distilled from the final target: finish the target in {out} first")
+    learner = Learner("target", profile, profile.runs["target"], 0, "cpu")
+    learner.restore(state["models"]["target"])
+    return learner.best()
+
+
+def train_ladder(
+    profile: str | Profile,
+    out: Path,
+    *,
+    stages: Sequence[str] = tuple(STAGES),
+    seed: int = 0,
+    device: str = "cpu",
+    threads: int | None = None,
+    resume: bool = True,
+    minutes: float | None = None,
+    steps: Mapping[str, int] | None = None,
+    tokenizer: Path | None = None,
+    progress: Callable[[str], None] = to_stderr,
+    stop_at: int | None = None,
+) -> Path:
+    """Train the ladder and write Hugging Face checkpoints into ``out/weights``; return that folder.
+
+    Args:
+        profile: a name (``recipe.PROFILES``) or a ``Profile``.
+        stages: which of ``target`` and ``drafts`` to train; the target is always first.
+        resume: continue from the checkpoints in ``out``.
+        minutes: time limit of the whole ladder; the schedules are shortened to fit.
+        steps: number of steps by stage instead of the profile's, also for a resumed stage. Changing it before the decay
+            begins does not change the steps already taken.
+        tokenizer: folder of the tokenizer to use if ``out`` contains no corpus yet; by default one is trained.
+        stop_at: leave each stage at this step (for tests).
+
+    Raises:
+        ValueError: for an unknown profile, stage or device, for a checkpoint of another seed or profile, and if another
+            process trains in ``out``.
+    """
+    started = time.perf_counter()
+    plan = find_profile(profile) if isinstance(profile, str) else profile
+    for name in (*stages, *(steps or ())):
+        if name not in STAGES:
+            raise ValueError(f"unknown stage {name!r}: choose from {', '.join(STAGES)}")
+    if device not in ("cpu", "cuda") or (device == "cuda" and not torch.cuda.is_available()):
+        raise ValueError(f"device {device!r} is not available")
+    if threads is not None:
+        torch.set_num_threads(threads)
+    out = Path(out)
+    out.mkdir(parents=True, exist_ok=True)
+    with exclusive(out):
+        data = text.prepare(plan, out, tokenizer)
+        chosen = [Stage(name, plan, data, out, seed, device) for name in STAGES if name in stages]
+        for stage in chosen:
+            if resume and stage.path.exists():
+                stage.restore()
+            stage.steps = (steps or {}).get(stage.name, stage.steps)
+        limits = _limits(chosen, started + 60 * minutes) if minutes else {}
+        for stage in chosen:
+            _run_stage(stage, out, limits.get(stage.name), progress, stop_at)
+    return out / "weights"
+
+
+def _limits(stages: list[Stage], deadline: float) -> dict[str, float]:
+    """Compile all stages and divide the time that remains by their measured durations; return seconds by stage."""
+    durations = {}
+    for stage in stages:
+        if stage.run.distillation:
+            stage.teacher = Teacher(build("target", stage.profile), stage.profile, stage.device)
+        durations[stage.name] = stage.compile()
+    left, total = deadline - time.perf_counter(), sum(durations.values())
+    return {stage.name: stage.seconds + left * durations[stage.name] / total for stage in stages}
+
+
+def _run_stage(
+    stage: Stage, out: Path, limit: float | None, progress: Callable[[str], None], stop_at: int | None
+) -> None:
+    """Train one stage to its end and export its models."""
+    settings = {"device": stage.device, "threads": torch.get_num_threads(), "torch": torch.__version__}
+    place = {"step": stage.step, "steps": stage.steps, "seed": stage.seed, "pid": os.getpid()}
+    stage.log.write("start", profile=stage.profile.name, stage=stage.name, **place, **settings)
+    if stage.step < stage.steps:
+        if stage.run.distillation:
+            network = trained_target(out, stage.profile)
+            stage.teacher = stage.teacher or Teacher(build("target", stage.profile), stage.profile, stage.device)
+            stage.teacher.network.load_state_dict(network.state_dict())
+        if stage.profile.compile and limit is None:
+            stage.compile()
+    stage.fit(limit, progress, stop_at)
+    if stop_at is None:
+        stage.log.write("end", stage=stage.name, step=stage.step, tokens=stage.tokens)
+        stage.export(out)
