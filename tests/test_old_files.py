@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from hsd_viz.bench.report import read_report
+from hsd_viz.calibration.basis import plan_machine, plan_measured, read_json
 from hsd_viz.engine.replay import bundled, steps
 from hsd_viz.figures.drafting_data import study_of
-from hsd_viz.figures.latency_sources import plan_machine, plan_measured, read_json
 from hsd_viz.trace import Trace
 from hsd_viz.trace.metrics import check
 from hsd_viz.trace.trace import SCHEMA_VERSION

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
+from hsd_viz.calibration.basis import temperature_words
 from hsd_viz.figures.bars import stacked
 from hsd_viz.figures.drafting_data import PLAIN, Supply, only_source, percent, study_of
-from hsd_viz.figures.latency_sources import temperature_words
 from hsd_viz.figures.palette import family, in_order, key_of, label
 from hsd_viz.figures.style import go
 from hsd_viz.stack import DATABASES

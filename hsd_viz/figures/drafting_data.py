@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hsd_viz.bench.report import Report
-from hsd_viz.figures.latency_sources import machine_words, read_json
+from hsd_viz.calibration.basis import machine_words, read_json
 from hsd_viz.stack import DATABASES, Stack, StackError, parse_bench
 from hsd_viz.trace import Trace
 from hsd_viz.words import counted

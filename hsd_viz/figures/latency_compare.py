@@ -6,9 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from hsd_viz.calibration.estimate import estimate
-from hsd_viz.figures.bars import compared
-from hsd_viz.figures.latency_sources import (
+from hsd_viz.calibration.basis import (
     Basis,
     Measured,
     basis_of,
@@ -20,6 +18,8 @@ from hsd_viz.figures.latency_sources import (
     read_json,
     unseen,
 )
+from hsd_viz.calibration.estimate import estimate
+from hsd_viz.figures.bars import compared
 from hsd_viz.figures.palette import HUES, family
 from hsd_viz.figures.style import Given, go, trace_of
 from hsd_viz.latency.law import Law
@@ -49,7 +49,7 @@ def ranking(
     """Plot stacks by ms per token, fastest first: predicted, and measured with intervals where available.
 
     ``plan`` is the JSON data or file of ``hsd-viz plan``, or a calibration (or an argument of
-    :func:`~hsd_viz.figures.latency_sources.basis_of`), ranked by the law. ``measured`` adds ms per token by stack.
+    :func:`~hsd_viz.calibration.basis.basis_of`), ranked by the law. ``measured`` adds ms per token by stack.
     Raises: ValueError: if ``plan`` is invalid.
     """
     if isinstance(plan, str | Path):

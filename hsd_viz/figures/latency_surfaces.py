@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hsd_viz.figures.latency_sources import Measured, basis_of
+from hsd_viz.calibration.basis import Measured, basis_of
 from hsd_viz.figures.planes import axis, heat, mark, round_step
 from hsd_viz.figures.style import go
 from hsd_viz.latency.law import MOST, predict

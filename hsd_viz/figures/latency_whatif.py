@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hsd_viz.figures.latency_sources import USUAL, basis_of, rate
+from hsd_viz.calibration.basis import USUAL, basis_of, rate
 from hsd_viz.figures.planes import axis, mark, plane
 from hsd_viz.figures.style import go
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost

@@ -11,7 +11,7 @@ from typing import Any
 
 import traitlets
 
-from hsd_viz.figures.latency_sources import USUAL, Basis, basis_of, rate, tier_rate, unseen
+from hsd_viz.calibration.basis import USUAL, Basis, basis_of, rate, tier_rate, unseen
 from hsd_viz.figures.palette import HUES, family
 from hsd_viz.latency.inputs import Calibration, LevelCost
 from hsd_viz.latency.law import MOST
@@ -31,7 +31,7 @@ class HierarchyGraph(View):
     """Models as circles with area proportional to cost per token, edges as wide as acceptance, the selected stack
     highlighted.
 
-    ``basis`` is a calibration (or an argument of :func:`~hsd_viz.figures.latency_sources.basis_of`), ``out`` the names
+    ``basis`` is a calibration (or an argument of :func:`~hsd_viz.calibration.basis.basis_of`), ``out`` the names
     of removed draft models and databases, toggled by click or Enter. Raises: ValueError: if a name cannot be removed.
     """
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from hsd_viz.figures.latency_sources import Basis, basis_of
+from hsd_viz.calibration.basis import Basis, basis_of
 from hsd_viz.figures.latency_whatif import CUSTOM, SLOPE, one_draft_spec, one_draft_values
 from hsd_viz.figures.planes import plane
 from hsd_viz.latency.law import MOST

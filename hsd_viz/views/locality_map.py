@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import traitlets
 
-from hsd_viz.figures.latency_sources import machine_words
+from hsd_viz.calibration.basis import machine_words
 from hsd_viz.figures.palette import in_order, key_of
 from hsd_viz.trace import Trace
 from hsd_viz.views.doors import Given, View, trace_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hsd_viz.figures.latency_sources import TEMPERATURE as TEMPERATURE
+from hsd_viz.engine.replay import TEMPERATURE as TEMPERATURE
 
 
 @dataclass(frozen=True, slots=True)

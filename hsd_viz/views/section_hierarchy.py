@@ -11,8 +11,9 @@ from typing import Any
 import ipywidgets as widgets
 
 from hsd_viz import figures
+from hsd_viz.calibration.basis import Basis, basis_of, of_run, temperature_words
 from hsd_viz.calibration.store import identity
-from hsd_viz.figures.latency_sources import Basis, basis_of, of_run, recorded, temperature_words
+from hsd_viz.engine.replay import recorded
 from hsd_viz.latency.inputs import Calibration
 from hsd_viz.machine import cpu_model
 from hsd_viz.stack import parse

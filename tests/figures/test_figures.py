@@ -16,8 +16,9 @@ import pytest
 
 import hsd_viz as hsd
 from hsd_viz import figures
+from hsd_viz.calibration.basis import level_use
+from hsd_viz.engine.replay import recorded
 from hsd_viz.figures import bars, run, style
-from hsd_viz.figures.latency_sources import level_use, recorded
 from hsd_viz.figures.latency_whatif import one_draft
 from hsd_viz.latency.law import Law
 from hsd_viz.latency.select import surface

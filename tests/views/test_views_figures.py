@@ -10,8 +10,8 @@ from make_trace import make_trace
 
 from hsd_viz import figures as charts
 from hsd_viz import load_bundled
+from hsd_viz.calibration.basis import level_use
 from hsd_viz.figures import pictures as library
-from hsd_viz.figures.latency_sources import level_use
 from hsd_viz.trace import Trace
 from hsd_viz.views.chart import PLOTLY_MIME, Chart, show
 from hsd_viz.views.readout import Readout, lossless_words, origin, sampling_words, tiles

@@ -11,9 +11,9 @@ import pytest
 from make_trace import make_trace
 
 from hsd_viz import views
+from hsd_viz.calibration.basis import level_use, rate
 from hsd_viz.engine.replay import bundled, load_bundled
 from hsd_viz.figures.latency_compare import levels, ranking
-from hsd_viz.figures.latency_sources import level_use, rate
 from hsd_viz.figures.latency_surfaces import latency_surface
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost, LookupCost, Tier
 from hsd_viz.latency.law import Law, predict

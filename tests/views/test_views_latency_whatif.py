@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hsd_viz import views
-from hsd_viz.figures.latency_sources import rate
+from hsd_viz.calibration.basis import rate
 
 
 def test_one_draft_is_leviathans_law_where_checking_more_is_free():

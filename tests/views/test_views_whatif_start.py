@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hsd_viz import views
-from hsd_viz.engine.replay import bundled, load_bundled
-from hsd_viz.figures.latency_sources import measured, of_run, recorded
+from hsd_viz.calibration.basis import measured, of_run
+from hsd_viz.engine.replay import bundled, load_bundled, recorded
 from hsd_viz.latency.law import Law
 from hsd_viz.trace import Trace
 from hsd_viz.views.run_verdict import speedup

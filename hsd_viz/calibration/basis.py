@@ -1,8 +1,4 @@
-"""Data of the latency views: a calibration and times, with their provenance. No torch.
-
-A calibration is measured by ``hsd-viz plan``, estimated from traces, or estimated from the bundled recordings
-(:func:`recorded`).
-"""
+"""A calibration with its provenance, and measured times beside it: from ``hsd-viz plan``, files or traces."""
 
 import json
 import math
@@ -18,17 +14,12 @@ import numpy as np
 from hsd_viz.calibration.estimate import estimate
 from hsd_viz.calibration.timing import level_names, timings
 from hsd_viz.disk import read_limited
-from hsd_viz.engine.replay import bundled, load_bundled
 from hsd_viz.intervals import LEAST
 from hsd_viz.latency.inputs import Calibration, Edge, Tier
 from hsd_viz.stack import parse
 from hsd_viz.trace import Trace
 from hsd_viz.words import counted
 
-#: The temperature of the form, the recordings and the examples.
-TEMPERATURE = 0.7
-#: Recordings with more repetition than this are excluded.
-LOOP = 0.75
 #: With fewer tokens, the selected stack may differ on other text.
 FEW_TOKENS = 2_000
 #: Draft length for acceptance and cost if the lookahead is not given.
@@ -76,27 +67,6 @@ class Basis:
         return f"Based on {counted(self.tokens, 'token')} of {runs}: the fastest stack may differ on other text."
 
 
-def recorded() -> Basis:
-    """Estimate a calibration from the bundled recordings of the usual temperature, without highly repetitive ones. They
-    are short and few, and some were selected for what they show: enough to show how the law works, not to rank stacks
-    on another machine. Raises: ValueError: if no recordings are installed.
-    """
-    loaded = [load_bundled(r.name) for r in bundled()]
-    traces = [
-        t for t in loaded if t.meta["sampling"]["temperature"] == TEMPERATURE and t.metrics()["repetition_share"] < LOOP
-    ]
-    if not traces:
-        raise ValueError("no recordings are installed: measure a calibration with 'hsd-viz plan'")
-    tokens = sum(len(t) for t in traces)
-    repeated = sum(t.metrics()["repetition_share"] * len(t) for t in traces) / tokens
-    prompts = counted(len({t.meta.get("prompt") for t in traces}), "prompt")
-    words = (
-        f"estimated from {len(traces)} short recorded runs of {prompts}, {temperature_words(TEMPERATURE)}, on "
-        f"{_machine_and_day(traces[0])} ({counted(tokens, 'token')}, {repeated:.0%} repeated)"
-    )
-    return _estimated(traces, words)
-
-
 def of_run(trace: Trace) -> Basis:
     """Estimate a calibration from one run. Raises: ValueError: if it has no emitted tokens."""
     if not len(trace):
@@ -104,7 +74,7 @@ def of_run(trace: Trace) -> Basis:
     about = f"{temperature_words(_temperature(trace))}, {counted(len(trace), 'token')}"
     speed = (trace.meta.get("plain") or {}).get("tokens_per_second")
     beside = " and from the plain run beside it" if speed else ""
-    found = _estimated([trace], f"estimated from the run shown{beside} ({about} on {_machine_and_day(trace)})")
+    found = estimated([trace], f"estimated from the run shown{beside} ({about} on {machine_and_day(trace)})")
     return _with_plain(found, trace, 1e3 / speed) if speed else found
 
 
@@ -121,7 +91,7 @@ def _with_plain(basis: Basis, trace: Trace, ms: float) -> Basis:
     return replace(basis, calibration=replace(basis.calibration, costs=costs), measured=measured)
 
 
-def _estimated(traces: Sequence[Trace], source: str) -> Basis:
+def estimated(traces: Sequence[Trace], source: str) -> Basis:
     about: dict[str, Any] = {"tokens": sum(len(t) for t in traces), "runs": len(traces)}
     about["temperature"] = _temperature(traces[0])
     return Basis(estimate(traces).calibration(), source, measured(traces), **about)
@@ -131,7 +101,7 @@ def _temperature(trace: Trace) -> float:
     return float((trace.meta.get("sampling") or {}).get("temperature") or 0.0)
 
 
-def _machine_and_day(trace: Trace) -> str:
+def machine_and_day(trace: Trace) -> str:
     day = f", {str(trace.meta['created'])[:10]}" if trace.meta.get("created") else ""
     return f"{machine_words(trace)}{day}"
 
