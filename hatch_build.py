@@ -11,7 +11,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from packaging.tags import platform_tags
 
 sys.path.insert(0, str(Path(__file__).parent))
-from hsd_viz.native import build, compile
+from hsd_viz.native import build
 
 
 class NativeLibraries(BuildHookInterface):
@@ -31,7 +31,7 @@ class NativeLibraries(BuildHookInterface):
             name = build.library_name(kernel)
             out = Path(self._folder.name) / name
             try:
-                compile.compile_library([*compiler, *compile.FLAGS, *flags], build.SOURCES, out, link)
+                build.compile_library([*compiler, *build.FLAGS, *flags], build.SOURCES, out, link)
             except (OSError, ValueError) as error:
                 self.app.display_warning(f"no library of the kernel {kernel}: {error}")
                 continue

@@ -91,27 +91,27 @@ class Runtimes:
 
     def drafter(self, drafter: Drafter | None) -> Drafter | None:
         """Return the native equivalent of ``drafter``, which has not begun a run, where there is one that is ready."""
-        ready = self._drafting is not None and self._drafting.state == "ready"
+        ready = self._drafting is not None and self._drafting.wait(0)
         return native_drafter(drafter, self._drafting.library) if ready else drafter
 
     @property
     def compiling(self) -> bool:
         """Whether a faster runtime may be ready later."""
-        return self._build is not None and self._build.state == "compiling"
+        return self._build is not None and self._build.compiling
 
     def wait(self, progress: Callable[[str], None] = lambda text: None) -> None:
         """Wait until nothing is being compiled; ``progress`` is called every second."""
-        while self._drafting is not None and self._drafting.state == "compiling":
+        while self._drafting is not None and self._drafting.compiling:
             progress("compiling the native runtime")
             self._drafting.wait(1.0)
 
     def _integers(self, weights: Weights) -> tuple[Model, str | None]:
-        if self._build.state == "unavailable":
+        if self._build.reason is not None:
             return ReferenceModel(weights), self._build.reason
         return NativeModel(weights, self._build), None
 
     def _native(self, model: HFModel) -> tuple[Model, str | None]:
-        if self._build.state == "unavailable":
+        if self._build.reason is not None:
             return model, self._build.reason
         if any(p.device != model.device for p in model.module.parameters()):
             return model, "its weights are on several devices"

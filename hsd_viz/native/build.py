@@ -1,13 +1,13 @@
 """Finding the native library: the one that the package carries, one compiled before, or a new one.
 
 A wheel has a library for each of :data:`KERNELS` in ``lib/``. Where there is none of these sources, the machine's own
-compiler makes one, once, for ``~/.cache/hsd_viz/native`` (below ``$XDG_CACHE_HOME`` where that is set, or in
-``$HSD_VIZ_CACHE``). Which kernel is used is decided at run time by the processor's features, or by hand in
-``$HSD_VIZ_KERNEL``. In int8 all give the same bits.
+compiler makes one, once, for ``~/.cache/hsd_viz/native`` (see :func:`hsd_viz.disk.cache_folder`). The processor's
+features decide which kernel is used, or ``$HSD_VIZ_KERNEL``; in int8 all give the same bits. ``$CXX`` names the
+compiler, ``$HSD_VIZ_CXXFLAGS`` is added to its flags.
+
 The name of a compiled library is a hash over the sources, the compiler's version and the flags, and ends in a digest of
-the content; a file with other content, of another user, or writable by others is never loaded. ``$CXX`` names the
-compiler, ``$HSD_VIZ_CXXFLAGS`` is added to its flags. When a library is added, those that were not loaded for a while
-are removed.
+the content; a file with other content, of another user, or writable by others is never loaded. The compiler runs in a
+process of its own, which completes the library when this one ends before.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import contextlib
 import ctypes
 import functools
 import hashlib
-import json
 import os
 import platform
 import re
@@ -24,17 +23,20 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from hsd_viz import disk
-from hsd_viz.native import compile as compiling
 
 SOURCES = Path(__file__).parent / "src"
 #: The libraries of a wheel: ``KERNEL-HASH.so``, by the hash of the sources.
 PACKAGED = Path(__file__).parent / "lib"
 COMPILERS = ("c++", "g++", "clang++")
+#: No -ffast-math and no contraction: sums keep their order and are rounded as written.
+FLAGS = ("-std=c++17", "-O3", "-ffp-contract=off", "-fno-math-errno", "-fvisibility=hidden", "-fPIC", "-pthread")
 _AVX2 = ("-mavx2", "-mfma", "-mf16c")
 _AVX512 = ("-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq", "-mavx512vnni")
 #: By machine the kernels, the fastest first: a name, the features that the system must report, and the flags.
@@ -47,130 +49,109 @@ KERNELS: dict[str, tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]] = {
     ),
     "aarch64": (("dotprod", ("asimddp",), ("-march=armv8.2-a+dotprod",)), ("plain", (), ())),
 }
-#: All that is made in the cache: a library, and what belongs to one that is being compiled.
-_OURS = re.compile(r"\.?[0-9a-f]{24}(?:(?:-[0-9a-f]{16})?\.so(?:\.\w+)?|\w+\.tmp|\.lock)\Z")
-_DAY = 24 * 3600.0
-#: Seconds since a library was last loaded, and since a compiler began on a file, after which the file is removed. No
-#: compiler takes that long.
-UNUSED_SECONDS, STALE_SECONDS = 30 * _DAY, _DAY
+_OURS = re.compile(r"[0-9a-f]{24}-[0-9a-f]{16}\.so\Z")
+#: Seconds since a library was last loaded after which it is removed, and after which a compiler is given up.
+UNUSED_SECONDS, _SECONDS = 30 * 24 * 3600.0, 300
+
+
+class Unavailable(Exception):
+    """Why there is no library, in a few words."""
 
 
 class Build:
-    """One attempt to have the library. ``state`` is ``"compiling"``, ``"ready"`` or ``"unavailable"``; then ``reason``
-    says why.
-
-    The compiler runs in a process of its own, which completes the library when this one ends before. Several processes
-    and threads may build at once: one compiles, the others wait for it.
+    """One attempt to have the library, for a kernel or the fastest one. Several processes and threads may build at
+    once: one compiles, the others wait for it. ``reason`` says why there is none, ``path`` and ``kernel`` which it is.
     """
 
     def __init__(self, cache: Path | None = None, kernel: str | None = None) -> None:
-        self._state = "compiling"
         self.reason: str | None = None
         self.path: Path | None = None
-        self._cache = cache
-        self._kernel = kernel
-        #: The kernel of the library, once it is ready.
         self.kernel: str | None = None
+        self._cache, self._wanted = cache, kernel
+        self._library: ctypes.CDLL | None = None
+        self._search = self._find()
         #: The process that compiles, if any.
         self.process: subprocess.Popen | None = None
-        self._library: ctypes.CDLL | None = None
-        self._looked, self._done = threading.Event(), threading.Event()
         self._lock = threading.Lock()
-        self._thread: threading.Thread | None = None
 
     def start(self) -> Build:
-        """Start in a background thread, unless started. Returns at once."""
-        with self._lock:
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="compile the native runtime", daemon=True)
-                self._thread.start()
+        """Look for a library and start to compile where there is none. Returns at once."""
+        self.wait(0)
         return self
 
-    @property
-    def state(self) -> str:
-        """Where the build is; a library that is there already is not one that is being compiled."""
-        if self._thread is not None:
-            self._looked.wait()
-        return self._state
-
     def wait(self, timeout: float | None = None) -> bool:
-        """Start if need be and wait up to ``timeout`` seconds; whether the library is ready."""
-        self.start()
-        self._done.wait(timeout)
-        return self.state == "ready"
+        """Start if need be and wait up to ``timeout`` seconds; return whether the library is ready."""
+        ends = time.monotonic() + (1e9 if timeout is None else timeout)
+        with self._lock:
+            while self._library is None and self.reason is None:
+                try:
+                    if self.process is not None:
+                        self.process.wait(max(0, ends - time.monotonic()))
+                    self.process = next(self._search)
+                except subprocess.TimeoutExpired:
+                    return False
+                except (Unavailable, OSError) as error:
+                    self.reason = str(error)
+                except StopIteration:
+                    pass
+        return self._library is not None
+
+    @property
+    def compiling(self) -> bool:
+        """Whether the library may be ready later; starts to compile if need be."""
+        return not self.wait(0) and self.reason is None
 
     @property
     def library(self) -> ctypes.CDLL:
-        """The loaded library. Raises ``ValueError`` with the reason if there is none."""
+        """The loaded library. Raises: ValueError: if there is none; the message has the reason."""
         if not self.wait():
             raise ValueError(f"there is no native runtime: {self.reason}")
+        assert self._library is not None
         return self._library
 
-    # --- inside ----------------------------------------------------------------------------------------------------
-
-    def _run(self) -> None:
-        try:
-            self._have()
-            self._state = "ready"
-        except Unavailable as why:
-            self.reason, self._state = str(why), "unavailable"
-        except Exception as error:
-            self.reason, self._state = f"{type(error).__name__}: {error}".splitlines()[0], "unavailable"
-        finally:
-            self._looked.set()
-            self._done.set()
-
-    def _have(self) -> None:
-        choices, more = self._choices(), shlex.split(os.environ.get("HSD_VIZ_CXXFLAGS", ""))
-        if not more:
-            for kernel, _ in choices:
-                if self._use(kernel, PACKAGED / library_name(kernel)):
-                    return
-        compiler = find_compiler()
-        identity, folder, complaint = _identity(compiler), self._cache or cache_folder(), None
-        for kernel, chosen in choices:
-            flags = (*compiling.FLAGS, *chosen, *more)
-            name = hashlib.sha256("\0".join([identity, *flags, sources()]).encode()).hexdigest()[:24]
-            for path in sorted(folder.glob(f"{name}-*.so")):
-                if compiling.trusted(path) and self._use(kernel, path):
-                    with contextlib.suppress(OSError):  # a shared folder, which its owner looks after
-                        os.utime(path)  # used: this is what sweep goes by
-                    return
-            self.process = _compile([*compiler, *flags], folder, name)
-            self._looked.set()
-            printed, _ = self.process.communicate()
-            made = json.loads(printed) if printed else {"complaint": f"exit status {self.process.returncode}"}
-            if "path" in made:
-                if self._use(kernel, Path(made["path"])):
+    def _find(self) -> Iterator[subprocess.Popen]:
+        """Have the library; yields each process that compiles one, to be resumed when it has ended."""
+        able, named = kernels(), self._wanted or os.environ.get("HSD_VIZ_KERNEL")
+        if named and named not in able:
+            raise Unavailable(f"the kernel {named!r} is not one of this processor's: {', '.join(able)}")
+        choices, more = ([named] if named else list(able)), shlex.split(os.environ.get("HSD_VIZ_CXXFLAGS", ""))
+        if not more and any(self._use(kernel, PACKAGED / library_name(kernel)) for kernel in choices):
+            return
+        compiler, folder, complaint = find_compiler(), self._cache or cache_folder(), ""
+        identity = _identity(compiler)
+        for kernel in choices:
+            command = [*compiler, *FLAGS, *able[kernel], *more]
+            name = hashlib.sha256("\0".join([identity, *command, sources_hash()]).encode()).hexdigest()[:24]
+            if self._use_any(kernel, folder, name):
+                return
+            process = _start_compiling(command, folder, name)
+            yield process
+            printed = process.stdout.read().strip()  # type: ignore[union-attr]
+            if not process.returncode:
+                if self._use(kernel, Path(printed)):
                     return sweep(folder)
-                made = {"complaint": "the compiled library cannot be loaded"}
-            complaint = complaint or made["complaint"]
+                printed = "the compiled library cannot be loaded"
+            complaint = complaint or printed or f"exit status {process.returncode}"
         raise Unavailable(f"{compiler[0]} failed: {complaint}")
+
+    def _use_any(self, kernel: str, folder: Path, name: str) -> bool:
+        for path in sorted(folder.glob(f"{name}-*.so")):
+            if trusted(path) and self._use(kernel, path):
+                with contextlib.suppress(OSError):  # a shared folder, which its owner looks after
+                    os.utime(path)  # used: this is what sweep goes by
+                return True
+        return False
 
     def _use(self, kernel: str, path: Path) -> bool:
         """Load a library; whether it is one (a full disk truncates: it is then compiled again)."""
         from hsd_viz.native.library import declare
 
-        if not path.is_file():
-            return False
         try:
             self._library = declare(ctypes.CDLL(str(path)))
         except (OSError, AttributeError):
             return False
         self.kernel, self.path = kernel, path
         return True
-
-    def _choices(self) -> list[tuple[str, tuple[str, ...]]]:
-        """Return the kernels to try, with their flags: those this processor runs, or the one asked for."""
-        able = kernels()
-        named = self._kernel or os.environ.get("HSD_VIZ_KERNEL")
-        if named and named not in able:
-            raise Unavailable(f"the kernel {named!r} is not one of this processor's: {', '.join(able)}")
-        return [(named, able[named])] if named else list(able.items())
-
-
-class Unavailable(Exception):
-    """Why there is no library, in a few words."""
 
 
 @functools.cache
@@ -191,6 +172,11 @@ def find_compiler() -> list[str]:
     raise Unavailable("no C++ compiler is installed (c++, g++ or clang++)")
 
 
+def _family() -> tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]:
+    machine = {"AMD64": "x86_64", "arm64": "aarch64"}.get(platform.machine(), platform.machine())
+    return KERNELS.get(machine, (("plain", (), ()),))
+
+
 def family() -> dict[str, tuple[str, ...]]:
     """Return the kernels of this machine's family, the fastest first, with their compiler flags."""
     return {name: flags for name, _, flags in _family()}
@@ -200,43 +186,6 @@ def kernels() -> dict[str, tuple[str, ...]]:
     """Return the kernels that this processor can run, the fastest first, with their compiler flags."""
     found = processor_features()
     return {name: flags for name, needed, flags in _family() if found.issuperset(needed)}
-
-
-def _family() -> tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]:
-    machine = {"AMD64": "x86_64", "arm64": "aarch64"}.get(platform.machine(), platform.machine())
-    return KERNELS.get(machine, (("plain", (), ()),))
-
-
-def cache_folder() -> Path:
-    """Where libraries are kept."""
-    return disk.cache_folder("native")
-
-
-def sweep(folder: Path) -> None:
-    """Remove libraries that were not loaded for 30 days and what compilers left behind more than a day ago; all else
-    stays.
-
-    A process that loaded a library keeps its pages when the file is removed.
-    """
-    now = time.time()
-    try:
-        found = [path for path in folder.iterdir() if _OURS.match(path.name)]
-    except OSError:
-        return
-    for path in found:
-        try:
-            if now - path.lstat().st_mtime > (UNUSED_SECONDS if path.suffix == ".so" else STALE_SECONDS):
-                path.unlink() if path.is_file() else shutil.rmtree(path)
-        except OSError:  # another process was faster, or the file belongs to another user
-            continue
-
-
-def _identity(compiler: list[str]) -> str:
-    try:
-        version = subprocess.run([*compiler, "--version"], capture_output=True, text=True, timeout=60, errors="replace")
-    except (OSError, subprocess.SubprocessError) as error:
-        raise Unavailable(f"{compiler[0]} cannot be run: {error}") from None
-    return "\n".join([*compiler, version.stdout, platform.system(), platform.machine()])
 
 
 def processor_features() -> set[str]:
@@ -250,33 +199,141 @@ def processor_features() -> set[str]:
     return {word for line in lines if line.startswith(("flags", "Features")) for word in line.split(":", 1)[-1].split()}
 
 
-def sources() -> str:
-    """Return the hash of the sources."""
-    return compiling.sources_hash(SOURCES)
+def cache_folder() -> Path:
+    """Where libraries are kept."""
+    return disk.cache_folder("native")
+
+
+def sources_hash() -> str:
+    """Return 16 hexadecimal digits of the names and contents of the sources."""
+    found = hashlib.sha256()
+    for source in sorted(SOURCES.iterdir()):
+        found.update(source.name.encode() + b"\0" + source.read_bytes())
+    return found.hexdigest()[:16]
 
 
 def library_name(kernel: str) -> str:
     """Return the file name of a kernel's library of these sources in a wheel."""
-    return f"{kernel}-{sources()}.so"
+    return f"{kernel}-{sources_hash()}.so"
 
 
-def _compile(command: list[str], folder: Path, name: str) -> subprocess.Popen:
-    """Start to compile into ``folder`` by a process that outlives this one."""
+def digest(path: Path) -> str:
+    """Return 16 hexadecimal digits of a file's content."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+
+
+def trusted(path: Path) -> bool:
+    """Return whether this user (or root) has made a library of the cache, no other user can have changed it, and its
+    content is the one it was named after.
+    """
+    try:
+        for place in (path, path.parent):
+            found = place.stat()
+            if hasattr(os, "getuid") and (found.st_uid not in (os.getuid(), 0) or found.st_mode & 0o002):
+                return False
+        return path.stem.rpartition("-")[2] == digest(path)
+    except OSError:
+        return False
+
+
+def sweep(folder: Path) -> None:
+    """Remove libraries that were not loaded for 30 days; all else stays. A process that loaded one keeps its pages."""
+    for path in folder.glob("*.so"):
+        with contextlib.suppress(OSError):  # another process was faster, or the file belongs to another user
+            if _OURS.match(path.name) and time.time() - path.lstat().st_mtime > UNUSED_SECONDS:
+                path.unlink()
+
+
+def _identity(compiler: list[str]) -> str:
+    try:
+        version = subprocess.run([*compiler, "--version"], capture_output=True, text=True, timeout=60, errors="replace")
+    except (OSError, subprocess.SubprocessError) as error:
+        raise Unavailable(f"{compiler[0]} cannot be run: {error}") from None
+    return "\n".join([version.stdout, platform.system(), platform.machine()])
+
+
+def _start_compiling(command: Sequence[str], folder: Path, name: str) -> subprocess.Popen:
+    """Start to compile into ``folder`` by a process that outlives this one: :func:`into_cache`."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         (folder / f".{name}.lock").touch()
     except OSError as error:
         raise Unavailable(f"{folder} cannot be written: {error.strerror}") from None
-    program = [sys.executable, "-I", compiling.__file__, str(SOURCES), str(folder), name, shlex.join(command)]
+    program = "import sys; from hsd_viz.native.build import into_cache; into_cache(*sys.argv[1:])"
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    given = [sys.executable, "-c", program, shlex.join(command), str(SOURCES), str(folder), name]
     return subprocess.Popen(
-        program, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, start_new_session=True
+        given, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, start_new_session=True
     )
+
+
+def into_cache(command: str, sources: str, folder: str, name: str) -> None:
+    """Print the path of ``folder/NAME-DIGEST.so``, made unless another process was faster, or exit with the reason."""
+    lock = Path(folder) / f".{name}.lock"
+    with lock.open("w") as file:
+        if os.name == "posix":
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX)  # until this process ends
+        try:
+            path = next(filter(trusted, Path(folder).glob(f"{name}-*.so")), None)
+            if path is None:
+                with tempfile.TemporaryDirectory() as room:
+                    made = Path(room) / "library.so"
+                    compile_library(shlex.split(command), Path(sources), made)
+                    path = Path(folder) / f"{name}-{digest(made)}.so"
+                    with disk.replacing(path, mode=0o755) as to:
+                        shutil.copyfile(made, to)
+            said, status = str(path), 0
+        except (OSError, ValueError) as error:
+            said, status = str(error), 1
+        lock.unlink(missing_ok=True)
+    with contextlib.suppress(OSError):  # the process that asked has ended
+        print(said, flush=True)
+    sys.exit(status)
+
+
+def compile_library(command: Sequence[str], sources: Path, out: Path, link: Sequence[str] = ()) -> None:
+    """Compile each source file beside the others and link them to ``out``. ``command`` is the compiler with its flags.
+
+    Raises:
+        ValueError: if the compiler fails; the message is the first line of its complaint.
+    """
+    ends = time.monotonic() + _SECONDS
+    start = functools.partial(
+        subprocess.Popen,
+        **{"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT},
+        **{"text": True, "errors": "replace"},
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        objects = {source: str(Path(folder) / f"{source.stem}.o") for source in sorted(sources.glob("*.cpp"))}
+        running = [start([*command, "-c", str(source), "-o", to]) for source, to in objects.items()]
+        try:
+            for process in running:
+                _finish(process, ends)
+            running.append(start([*command, "-shared", *objects.values(), *link, "-o", str(out)]))
+            _finish(running[-1], ends)
+        finally:
+            for process in running:
+                process.kill()
+                process.communicate()
+
+
+def _finish(process: subprocess.Popen, ends: float) -> None:
+    try:
+        printed, _ = process.communicate(timeout=max(0.0, ends - time.monotonic()))
+    except subprocess.TimeoutExpired:
+        raise ValueError(f"it took more than {_SECONDS} seconds") from None
+    if process.returncode:
+        lines = [line.strip() for line in printed.splitlines() if line.strip()]
+        complaints = [line for line in lines if "error" in line.lower()]
+        raise ValueError((complaints or lines or [f"exit status {process.returncode}"])[0])
 
 
 def main() -> None:
     """Have the library before it is needed, with one line of progress."""
-    build, start = default_build().start(), time.monotonic()
-    while not build.wait(1.0) and build.state == "compiling":
+    build, start = default_build(), time.monotonic()
+    while not build.wait(1.0) and build.reason is None:
         if sys.stderr.isatty():
             print(f"\rcompiling the native runtime: {time.monotonic() - start:.0f} s ", end="", file=sys.stderr)
     if build.reason:

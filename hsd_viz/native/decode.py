@@ -19,7 +19,7 @@ from hsd_viz.decoding.settings import Sampling
 from hsd_viz.native.drafter import NativeDatabaseDrafter
 from hsd_viz.native.library import DecodeSettings, LevelSettings, Rule, failure
 from hsd_viz.native.model import NativeModel
-from hsd_viz.trace.tables import CALL_KINDS, KINDS, NO_DRAFT, OUTCOMES, RULES, TABLES, VERDICTS, Columns
+from hsd_viz.trace.tables import RULES, TABLES, Column, Columns
 
 #: The time of a call, so that a decode can be followed and cancelled.
 CALL_NS = 40_000_000
@@ -27,78 +27,51 @@ CALL_NS = 40_000_000
 PREFILL_CHUNK = 512
 #: How many of the likeliest tokens there is room for in a row.
 TOP = 5
-#: The columns of the library's tables, in their order, and of each what its numbers are: a whole number (``int``), one
-#: that may be missing (``int?``), a number that may be missing (``float``), or the place of a name in a tuple. Those of
-#: the likeliest tokens have the numbers of :data:`TOP` pairs (``top``).
-_TABLES: dict[str, dict[str, str | tuple[str, ...]]] = {
-    "tokens": {
-        **{"token_id": "int", "round": "int", "kind": KINDS, "source": "source", "path": "path", "depth": "int"},
-        **{"p": "float", "entropy": "float", "residual_sum": "float"},
-        **{"top": "top", "residual_top": "top", "q_top": "top"},
-    },
-    "drafts": {
-        **{"round": "int", "level": "int", "source": "source", "node": "int", "parent": "int", "depth": "int"},
-        **{"token_id": "int", "p": "float", "q": "float", "u": "float", "h": "float", "verdict": VERDICTS},
-        **{"key_length": "int?", "count": "int?", "score": "float", "position": "int?"},
-    },
-    "rounds": {
-        **{"id": "int", "parent": "int?", "level": "int", "drafted": "int", "examined": "int", "accepted": "int"},
-        **{"outcome": OUTCOMES, "why_no_draft": NO_DRAFT, "start_ns": "int", "duration_ns": "int", "rule": RULES},
-    },
-    "calls": {
-        **{"round": "int", "level": "int", "kind": CALL_KINDS, "steps": "int", "fed": "int", "cached": "int"},
-        **{"start_ns": "int", "duration_ns": "int"},
-    },
-}
-_PLACES = {table: place for place, table in enumerate(_TABLES)}
-_WIDTHS = {table: sum(2 * TOP if kind == "top" else 1 for kind in kinds.values()) for table, kinds in _TABLES.items()}
+_PLACES = {name: place for place, name in enumerate(TABLES)}
+
+
+def _width(column: Column) -> int:
+    """Return how many numbers the library has for a value of a column."""
+    return 2 * TOP if column.kind == "top" else 1
 
 
 class Batch:
-    """What happened in one call: the library's rows of numbers by table, as columns when they are asked for."""
+    """What happened in one call: the library's rows of numbers by table, as columns when they are asked for. ``levels``
+    are the names of the levels, ``sources`` those of what may have proposed a token.
+    """
 
-    def __init__(self, rows: dict[str, np.ndarray], first: int, names: list[str], sources: list[str]) -> None:
-        self._rows, self._first, self._names, self._sources = rows, first, names, sources
+    def __init__(self, rows: dict[str, np.ndarray], levels: list[str], sources: list[str]) -> None:
+        self._rows = rows
+        self._names = {"name": levels, "source": sources}
+        self._paths = [list(range(start, len(levels))) for start in range(len(levels))]
         #: The emitted tokens.
-        self.tokens: list[int] = rows["tokens"][:, 0].astype(int).tolist()
+        self.tokens: list[int] = rows["tokens"][:, 1].astype(int).tolist()
 
     def columns(self) -> dict[str, Columns]:
-        """Return the four tables, without the texts of tokens."""
-        tables = {name: self._columns(name) for name in _TABLES}
-        count = len(self.tokens)
-        tables["tokens"]["index"] = list(range(self._first, self._first + count))
-        tables["drafts"]["recut"] = [None] * len(self._rows["drafts"])
-        tables["calls"]["name"] = [self._names[level] for level in tables["calls"]["level"]]
-        return {
-            name: {column: tables[name].get(column, []) for column in table.columns} for name, table in TABLES.items()
-        }
+        """Return the four tables as they are declared, without the texts of tokens."""
+        tables: dict[str, Columns] = {}
+        for name, table in TABLES.items():
+            ends = np.cumsum([_width(column) for column in table.columns.values()])[:-1]
+            parts = np.split(self._rows[name], ends, axis=1)
+            tables[name] = {
+                c.name: self._values(c, part) for c, part in zip(table.columns.values(), parts, strict=True)
+            }
+        return tables
 
-    def _columns(self, table: str) -> Columns:
-        columns, at = {}, 0
-        for name, kind in _TABLES[table].items():
-            width = 2 * TOP if kind == "top" else 1
-            columns[name] = self._values(self._rows[table][:, at : at + width], kind)
-            at += width
-        return columns
-
-    def _values(self, numbers: np.ndarray, kind: str | tuple[str, ...]) -> list:
+    def _values(self, column: Column, numbers: np.ndarray) -> list:
         """Return the values of a column."""
-        if kind == "top":
-            return [
-                [[int(token), p] for token, p in row if p == p] or None for row in numbers.reshape(-1, TOP, 2).tolist()
-            ]
-        if kind == "int":
+        if column.kind == "top":
+            pairs = numbers.reshape(-1, TOP, 2).tolist()
+            return [[[int(token), p] for token, p in row if p == p] or None for row in pairs]
+        if column.kind == "int" and not column.null:
             return numbers[:, 0].astype(int).tolist()
         values = numbers[:, 0].tolist()
-        if kind == "float":
+        if column.kind == "float":
             return [None if value != value else value for value in values]
-        if kind == "int?":
+        if column.kind == "int":
             return [None if value != value else int(value) for value in values]
-        if kind == "path":
-            paths = [list(range(start, len(self._names))) for start in range(len(self._names))]
-            return [paths[int(start)] for start in values]
-        names = self._sources if kind == "source" else kind
-        return [None if value != value else names[int(value)] for value in values]
+        of = self._paths if column.kind == "ints" else self._names.get(column.name, column.about.names)
+        return [None if value != value else of[int(value)] for value in values]
 
 
 class NativeLevel(NamedTuple):
@@ -147,7 +120,7 @@ class NativeDecode:
         self._names = [*([drafter.name] if drafter else []), *(level.name for level in levels)]
         #: The names of what may have proposed a token, by its number: the levels, then the databases.
         self._sources = [*self._names[:-1], "target", *(drafter.sources if drafter else ())]
-        self._library, self._emitted, self._more = levels[-1].model.library, 0, 1
+        self._library, self._more = levels[-1].model.library, 1
         #: Calls of the prefill that no batch had yet.
         self._filled: list[np.ndarray] = []
 
@@ -169,11 +142,10 @@ class NativeDecode:
         """
         while self._more:
             self._call(CALL_NS if ns is None else ns)
-            rows = {table: self._rows(table) for table in _TABLES}
+            rows = {table: self._rows(table) for table in TABLES}
             if self._filled:
                 rows["calls"], self._filled = np.concatenate([*self._filled, rows["calls"]]), []
-            batch = Batch(rows, self._emitted, self._names, self._sources)
-            self._emitted += len(batch.tokens)
+            batch = Batch(rows, self._names, self._sources)
             self.text += batch.tokens
             yield batch
 
@@ -212,7 +184,7 @@ class NativeDecode:
 
     def _rows(self, table: str) -> np.ndarray:
         """Return the rows of the last call: a copy of the library's."""
-        start, width = ctypes.c_void_p(), _WIDTHS[table]
+        start, width = ctypes.c_void_p(), sum(map(_width, TABLES[table].columns.values()))
         n = self._library.quick.hsd_decode_rows(self._handle, _PLACES[table], start)
         return np.frombuffer(ctypes.string_at(start, 8 * n * width)).reshape(n, width)
 

@@ -18,8 +18,8 @@ CPU = torch.device("cpu")
 class FakeBuild:
     """A build in whatever state a test wants."""
 
-    def __init__(self, state: str, reason: str | None = None) -> None:
-        self.state, self.reason = state, reason
+    def __init__(self, compiling: bool = False, reason: str | None = None) -> None:
+        self.compiling, self.reason = compiling, reason
         self.done = threading.Event()
 
     def start(self):
@@ -27,7 +27,7 @@ class FakeBuild:
 
     def wait(self, timeout=None):
         self.done.wait(timeout)
-        return self.state == "ready"
+        return not self.compiling and self.reason is None
 
     @property
     def library(self):
@@ -45,22 +45,22 @@ needs_compiler = pytest.mark.skipif(not default_build().wait(), reason=f"no nati
 
 @needs_compiler
 def test_eager_while_compiling_native_afterwards():
-    build, model = FakeBuild("compiling"), llama()
+    build, model = FakeBuild(compiling=True), llama()
     runtimes = Runtimes(CPU, build=build)
     assert runtimes.compiling and runtimes.pick(model) == (model, "the native runtime is being compiled")
-    build.state = "ready"
+    build.compiling = False
     native, note = runtimes.pick(model)
     assert (native.runtime, note) == ("native", None) and not runtimes.compiling
     assert runtimes.pick(model)[0] is native
 
 
 def test_waiting_tells_what_for_and_ends_with_the_build():
-    build, told = FakeBuild("compiling"), []
+    build, told = FakeBuild(compiling=True), []
     runtimes = Runtimes(CPU, build=build)
 
     def tell(text):
         told.append(text)
-        build.state = "unavailable"
+        build.compiling, build.reason = False, "no"
         build.done.set()
 
     runtimes.wait(tell)
@@ -70,14 +70,14 @@ def test_waiting_tells_what_for_and_ends_with_the_build():
 
 def test_without_a_compiler_the_reason_is_given():
     model = llama()
-    assert Runtimes(CPU, build=FakeBuild("unavailable", "no C++ compiler is installed")).pick(model) == (
+    assert Runtimes(CPU, build=FakeBuild(reason="no C++ compiler is installed")).pick(model) == (
         model,
         "no C++ compiler is installed",
     )
 
 
 def test_eager_on_request_asks_nobody():
-    model, build = llama(), FakeBuild("ready")
+    model, build = llama(), FakeBuild()
     runtimes = Runtimes(CPU, "eager", build)
     assert runtimes.pick(model) == (model, None) and not runtimes.compiling
     with pytest.raises(ValueError, match=r"unknown runtime 'fast': it is one of auto, eager"):

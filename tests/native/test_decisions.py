@@ -16,7 +16,6 @@ from hsd_viz.decoding.verdict import Draft, Numbers, Record
 from hsd_viz.decoding.verify import judge
 from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.native import build
-from hsd_viz.native import compile as compiling
 from hsd_viz.trace.tables import RULES
 
 VOCAB = 70
@@ -29,7 +28,7 @@ def library(tmp_path_factory) -> ctypes.CDLL:
     except Exception as error:
         pytest.skip(f"no C++ compiler: {error}")
     path = tmp_path_factory.mktemp("decide") / "decide.so"
-    flags = [*(flag for flag in compiling.FLAGS if flag != "-O3"), "-shared"]
+    flags = [*(flag for flag in build.FLAGS if flag != "-O3"), "-shared"]
     source = build.Path(__file__).with_name("decide.cpp")
     subprocess.run(
         [*compiler, *flags, "-fvisibility=default", f"-I{build.SOURCES}", str(source), "-o", path], check=True

@@ -354,21 +354,22 @@ def test_a_decode_is_the_same_with_either(engine, stack, temperature, monkeypatc
 
 def test_python_drafts_until_the_library_is_ready_and_where_it_is_not_wanted(files):
     class Compiling:
-        state, library = "compiling", default_build().library
+        ready, library = False, default_build().library
 
         def start(self):
             return self
 
+        def wait(self, timeout):
+            return self.ready
+
     build, drafter = Compiling(), DatabaseDrafter(("context", "model"), files)
     for device in ("cpu", "cuda"):
-        build.state = "compiling"
+        build.ready = False
         runtimes = Runtimes(torch.device(device), build=build)
         assert runtimes.drafter(drafter) is drafter
-        build.state = "ready"
+        build.ready = True
         assert type(runtimes.drafter(drafter)) is NativeDatabaseDrafter
         assert runtimes.drafter(None) is None
-        build.state = "unavailable"
-        assert runtimes.drafter(drafter) is drafter
     assert Runtimes(torch.device("cpu"), "eager").drafter(drafter) is drafter
 
 

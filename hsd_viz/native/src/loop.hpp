@@ -277,9 +277,10 @@ template <class T> class Loop : public Decode {
             from.source = from.start = top_, from.depth = 0;
             if (!own) from = draft.nodes[accepted_[k]];
             const double kind = own ? CORRECTION_TOKEN + (outcome_ - CORRECTION) : ACCEPTED_TOKEN;
-            record.tokens.add({(double)emitted_[k], (double)record.round(), kind, (double)from.source, (double)from.start, (double)from.depth, p,
-                               entropy, sum});
+            record.tokens.add({(double)record.emitted++, (double)emitted_[k], NONE, NONE, (double)record.round(), kind, (double)from.source,
+                               (double)from.start, (double)from.depth, p, entropy});
             for (const Top* it : {&top, &residual, &q}) record.tokens.add(*it);
+            record.tokens.add({sum});
         }
     }
 
@@ -295,8 +296,8 @@ template <class T> class Loop : public Decode {
         for (int k = 0; k < draft.size(); ++k) {
             const Node& node = draft.nodes[k];
             record.drafts.add({(double)record.round(), (double)i, (double)node.source, (double)k, (double)node.parent, (double)node.depth,
-                               (double)node.token, verdict_.p[k], verdict_.q[k], verdict_.u[k], verdict_.h[k], (double)fates_[k],
-                               known(node.key_length), known(node.count), node.score, known(node.position)});
+                               (double)node.token, NONE, verdict_.p[k], verdict_.q[k], verdict_.u[k], (double)fates_[k], known(node.key_length),
+                               known(node.count), node.score, known(node.position), verdict_.h[k], NONE});
         }
         const int rule = draft.sampled ? levels_[i].spec.rule : BY_TOKEN;
         record.close(draft.size(), outcome_ == STOPPED ? count : verdict_.examined, count, outcome_, draft.size() ? NONE : (double)draft.why, rule);

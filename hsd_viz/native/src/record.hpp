@@ -18,7 +18,8 @@ enum Outcome { CORRECTION, BONUS, PLAIN, STOPPED };
 enum NoDraft { NO_MATCH, NOT_WORTH_IT, NO_ROOM, OFF };
 enum Call { PREFILL, DRAFT, VERIFY, LOOKUP, UPDATE };
 
-// Rows of `width` numbers, one after the other. A number that does not exist is NaN.
+// Rows of `width` numbers, one after the other: one for each column that hsd_viz.trace.tables declares, in its order, 2 TOP for one of likeliest
+// tokens. A number is a value, the place of a name among those declared, or NaN for null and for what only Python knows (texts of tokens).
 struct Table {
     const int width;
     std::vector<double> cells;
@@ -33,8 +34,9 @@ struct Table {
 // A round is the one of the innermost open() until close(); a call belongs to it, before the first to -1.
 class Record {
   public:
-    // The columns of each are named in decode.py.
-    Table tokens{9 + 6 * TOP}, drafts{16}, rounds{11}, calls{8};
+    // A source is a level or, above the target's, a database; a name is a level; a path is the level it starts at.
+    Table tokens{12 + 6 * TOP}, drafts{18}, rounds{11}, calls{9};
+    int64_t emitted = 0;  // tokens
 
     // Time in forward passes, and in sampling and verification by their logits.
     int64_t inside = 0;
@@ -58,7 +60,7 @@ class Record {
     int round() const { return open_.empty() ? -1 : open_.back().id; }
 
     void call(int level, Call kind, int64_t start, int fed, int cached = 0, int steps = 1) {
-        calls.add({(double)round(), (double)level, (double)kind, (double)steps, (double)fed, (double)cached, (double)start,
+        calls.add({(double)round(), (double)level, (double)level, (double)kind, (double)steps, (double)fed, (double)cached, (double)start,
                    (double)(now() - start)});
     }
     void clear() {
