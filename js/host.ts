@@ -3,10 +3,12 @@
 // shows a card with the command that offers it.
 
 import type { PaletteData } from "./lib/palette";
-import type { Append, Snapshot } from "./lib/run";
+import type { Append, Head, Snapshot } from "./lib/run";
+import type { Sources } from "./lib/stack";
 
 /** A recording that the host has. */
 export interface Recording {
+  /** Of one to compare: GROUP/NAME. */
   name: string;
   title: string;
   blurb: string;
@@ -27,15 +29,24 @@ export interface About {
   rules: string[];
   /** Models allowed in stacks; null: any. */
   models: string[] | null;
-  /** Names of databases and baselines that can stand first in a stack. */
-  sources: Record<string, string>;
+  /** What can stand first in a stack: its databases, the default ones, options, and a description. */
+  sources: Sources;
   /** Devices and number types that can be chosen; empty: the host has one. */
   devices: string[];
   dtypes: string[];
   limits: { prompt: number; tokens: number };
-  /** The temperature of the recordings. */
-  temperature: number;
-  version: string;
+  /** The form's values at first: a decode request. */
+  form: DecodeRequest;
+  /** Recordings of one prompt with several stacks, to compare; their names are those of {@link Host.recording}. */
+  races: { group: string; title: string; runs: (Recording & { stack: string })[] }[];
+  /** Stacks to compare by name. */
+  sides: Record<string, string>;
+  /** Saved reports: [title, name]. */
+  reports: [title: string, name: string][];
+  /** Titles of the lessons by number, where {@link Host.lesson} opens them. */
+  lessons: Record<string, string>;
+  /** Tabs of other packages. */
+  tabs: string[];
 }
 
 /** The body of `POST /decode` of `hsd-viz serve`, and options of the host. */
@@ -54,7 +65,7 @@ export interface DecodeRequest {
   device?: string;
   dtype?: string;
   target?: string;
-  /** Where drafts come from besides this text: "" the shipped databases, "own" those of this machine. */
+  /** Folder of databases; "": the shipped ones. */
   databases?: string;
 }
 /** Called while a decode is in progress; a `begin` has the columns of no steps yet, `append` those of new ones. */
@@ -74,12 +85,15 @@ export interface Figure {
   drawn: { data: unknown[]; layout: Record<string, unknown> };
   dark: [path: (string | number)[], value: unknown][];
 }
-/** A part of an answer: a paragraph, a warning, tables, a figure, or the data of a view of this bundle. */
+/** A part of an answer: a paragraph, a heading, a figure, or a view of this bundle with its state. */
 export type Part =
   | { kind: "text"; text: string; caution?: boolean }
   | { kind: "heading"; text: string }
   | { kind: "figure"; figure: Figure }
-  | { kind: "view"; view: string; state: Record<string, unknown> };
+  /** `asks`: changes of these traits are asked about (`about` with them as options); the answer's first part has the new state. */
+  | { kind: "view"; view: string; state: Record<string, unknown>; asks?: { about: string; traits: string[] } }
+  /** A widget of another package, by the id of its model in the kernel. */
+  | { kind: "widget"; model: string };
 /** An option of a question: a menu above its answer. */
 export interface Choice {
   name: string;
@@ -90,13 +104,15 @@ export interface Choice {
 export interface Answer {
   choices?: Choice[];
   parts: Part[];
+  /** Files that {@link Host.file} makes of this answer: [topic, words of the button]. */
+  files?: [about: string, words: string][];
 }
 
-/** A question about a run, a report, a log or a machine that is not at hand. `run` is Snapshot.run. */
+/** A question about a run, a report, a log or a machine that is not at hand. */
 export interface Question {
-  /** "databases" | "law" | "doctor" | "report" | "replay" | "predict" | a tab of another package */
   about: string;
-  run?: string;
+  /** The run it is about. */
+  run?: Snapshot;
   options?: Record<string, unknown>;
   files?: File[];
 }
@@ -107,18 +123,27 @@ export interface Host {
   recording(name: string): Promise<Snapshot>;
   /** Read a trace file. Rejects with one sentence if it is not one. */
   open?(file: File): Promise<Snapshot>;
-  /** Return a run as a file: "trace" | "html" | "csv" | "perfetto". */
-  save?(form: string, runs: Snapshot[]): Promise<File>;
+  /** Make a file: of a run "trace", "page", "tables" or "timeline"; or one that an answer offers. */
+  file?(question: Question): Promise<File>;
   /** Decode; resolves with the final head of the run, also when `signal` cancelled it after the first token. */
-  decode?(request: DecodeRequest, on: Progress, signal: AbortSignal): Promise<Snapshot>;
+  decode?(request: DecodeRequest, on: Progress, signal: AbortSignal): Promise<Head>;
   /** Let the target verify the visitor's draft after `prompt` (text): resolves with the tokens it accepts and the one it adds. */
   verify?(
     request: DecodeRequest,
     draft: string,
   ): Promise<{ accepted: string[]; added: string; rejected: string | null }>;
-  /** Topics that {@link ask} can answer. */
+  /**
+   * Topics that {@link ask} can answer: "doctor" "databases" "law" "law.pick" (of a run), "report" (options.name, or a file), "replay"
+   * (files: a log and perhaps a tokenizer), "predict", and the tabs of other packages.
+   */
   readonly answers: readonly string[];
   ask?(question: Question, on: Pick<Progress, "stage">, signal: AbortSignal): Promise<Answer>;
+  /** Return a lesson as a page of HTML, or its address. */
+  lesson?(number: number): Promise<string>;
+  /** Return plotly's module, packed by gzip. */
+  plotly?(): Promise<BlobPart>;
+  /** Draw a widget of another package into an element. */
+  widget?(model: string, el: HTMLElement): Promise<() => void>;
   /** Call `heard` with a reason when the host is lost, and with "" when it is back. */
   watch?(heard: (why: string) => void): () => void;
 }

@@ -4,7 +4,7 @@
 export interface ModelPart {
   kind: "model";
   name: string;
-  lookahead: number | null;
+  lookahead: number | "auto" | null;
 }
 export interface Bottom {
   kind: "bottom";
@@ -80,8 +80,8 @@ export function withLookahead(parts: Part[], k: number, value: number | null, mo
   );
 }
 /** Step a lookahead; automatic starts at the default. */
-export const stepped = (lookahead: number | null, by: number) =>
-  lookahead === null ? MODEL_LOOKAHEAD : lookahead + by;
+export const stepped = (lookahead: ModelPart["lookahead"], by: number) =>
+  typeof lookahead === "number" ? lookahead + by : MODEL_LOOKAHEAD;
 
 /** Set or remove the draft source. `auto` is directly below the target: draft models become its choices. */
 export function withBottom(parts: Part[], name: string | null) {

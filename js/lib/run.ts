@@ -15,8 +15,8 @@ export interface Meta {
 export interface Step extends Tables {
   pieces: Record<string, string>;
 }
-/** A whole run, finished or not: `run` identifies it, `seq` counts its steps so far. */
-export interface Snapshot extends Step {
+/** What a run is: `run` identifies it, `seq` counts its steps so far. */
+export interface Head {
   run: string;
   seq: number;
   prompt: string;
@@ -24,6 +24,8 @@ export interface Snapshot extends Step {
   levels: string[];
   meta: Meta;
 }
+/** A whole run, finished or not. */
+export interface Snapshot extends Head, Step {}
 /** The message with steps `first` to `seq` of a live run. */
 export interface Append {
   kind: "append";

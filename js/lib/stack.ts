@@ -1,0 +1,149 @@
+// The stack language in the browser, as hsd_viz/stack.py has it: the form reads stacks without a kernel. What decodes parses again.
+import type { Language, Part } from "../blocks/parts";
+
+/** The draft sources by name. */
+export type Sources = Record<string, Language & { words: string }>;
+export const MAX_LOOKAHEAD = 64;
+
+const LOOKAHEAD = String.raw`:\s*(?:[0-9]+|auto)(?=\s*(?:[>\],]|$))`;
+const TOKEN = new RegExp(
+  String.raw`\s*(?:"([^"]+)"|([>[\],])|(${LOOKAHEAD})|((?:[^\s>[\],":]|(?!${LOOKAHEAD}):)+))\s*`,
+  "y",
+);
+const NAME = /^(?:(?:\.\.?\/|\/|~).*|[A-Za-z_][A-Za-z0-9_.-]*|[\p{L}\p{N}_.-]+\/[\p{L}\p{N}_.:-]+)$/su;
+
+interface Lexeme {
+  text: string;
+  kind: "quoted" | "mark" | "look" | "word";
+}
+const KINDS = ["quoted", "mark", "look", "word"] as const;
+
+function lexemes(text: string): Lexeme[] {
+  const found: Lexeme[] = [];
+  TOKEN.lastIndex = 0;
+  while (TOKEN.lastIndex < text.length) {
+    const match = TOKEN.exec(text);
+    if (!match) throw new Error(`the stack '${text.trim()}' has an unclosed or empty double quote`);
+    const group = KINDS.findIndex((_, k) => match[k + 1] !== undefined);
+    found.push({ text: match[group + 1], kind: KINDS[group] });
+  }
+  return found;
+}
+
+function split(all: Lexeme[], mark: string): Lexeme[][] {
+  const parts: Lexeme[][] = [[]];
+  for (const one of all) {
+    if (one.kind === "mark" && one.text === mark) parts.push([]);
+    else parts[parts.length - 1].push(one);
+  }
+  return parts;
+}
+const shown = (part: Lexeme[]) => part.map((l) => (l.kind === "quoted" ? `"${l.text}"` : l.text)).join("");
+
+function modelOf(part: Lexeme[]): Part {
+  const [name, look, ...rest] = part;
+  if (!name || rest.length || (look && look.kind !== "look") || name.kind === "look" || name.kind === "mark")
+    throw new Error(`'${shown(part)}' is not a valid part: use a draft source or a model, as in 'nano:4'`);
+  if (name.kind === "word" && !NAME.test(name.text))
+    throw new Error(`'${name.text}' is not a model: use a ladder name, a hub id or a path`);
+  if (!look) return { kind: "model", name: name.text, lookahead: null };
+  const value = look.text.slice(1).trim();
+  if (value === "auto") return { kind: "model", name: name.text, lookahead: "auto" };
+  const number = Number(value);
+  if (number < 1 || number > MAX_LOOKAHEAD)
+    throw new Error(
+      `the lookahead '${value}' of '${name.text}' is out of range: expected a whole number from 1 to ${MAX_LOOKAHEAD}, or auto`,
+    );
+  return { kind: "model", name: name.text, lookahead: number };
+}
+
+function partOf(part: Lexeme[], sources: Sources): Part {
+  const [name, open, ...rest] = part;
+  if (name.kind !== "word" || !Object.hasOwn(sources, name.text)) return modelOf(part);
+  if (open?.kind === "look") throw new Error(`'${name.text}' is a draft source and takes no lookahead`);
+  if (!open) return { kind: "bottom", name: name.text, items: [] };
+  const close = rest.pop();
+  if (open.text !== "[" || close?.text !== "]" || !rest.length)
+    throw new Error(`'${shown(part)}' is not valid: list items in brackets, as in 'db[context,model]'`);
+  const { databases, options } = sources[name.text];
+  const items = split(rest, ",").map((item) => {
+    const [own, ...more] = item;
+    const known = own && (databases.includes(own.text) || Object.hasOwn(options, own.text));
+    if (!own || more.length || (!known && name.text !== "auto")) {
+      const allowed = [...databases, ...Object.keys(options)].join(", ");
+      throw new Error(`'${shown(item)}' is not an item of '${name.text}': use ${allowed || "none"}`);
+    }
+    return own.text;
+  });
+  const twice = items.find((item, k) => items.indexOf(item) !== k);
+  if (twice) throw new Error(`'${twice}' appears twice in '${shown(part)}'`);
+  return { kind: "bottom", name: name.text, items };
+}
+
+/** The parts of a stack, lowest level first. Throws an error with one sentence if the text is not a stack. */
+export function parseStack(text: string, sources: Sources): Part[] {
+  if (!text.trim())
+    throw new Error("the stack is empty: write for example 'target', 'nano:4 > target' or 'db > nano:4 > target'");
+  const parts = split(lexemes(text), ">").map((part, k) => {
+    if (!part.length)
+      throw new Error(`part ${k + 1} of the stack '${text.trim()}' is empty: separate the parts with '>'`);
+    const found = partOf(part, sources);
+    if (k && found.kind === "bottom")
+      throw new Error(`'${shown(part)}' is part ${k + 1} of the stack: it can only be the first part`);
+    return found;
+  });
+  const models = parts.filter((p) => p.kind === "model");
+  const [bottom] = parts;
+  const target = models.at(-1);
+  if (!target)
+    throw new Error(`'${bottom.name}' has no target: end the stack with a model, as in '${bottom.name} > target'`);
+  if (target.lookahead !== null)
+    throw new Error(
+      `the last part '${writeStack([target])}' is the target and takes no lookahead: write '${target.name}'`,
+    );
+  if (bottom.kind === "bottom" && bottom.name === "auto" && models.length > 1)
+    throw new Error("'auto' chooses the draft models and must be followed by the target");
+  const names = [
+    ...models.map((m) => m.name),
+    ...(bottom.kind === "bottom" && bottom.name === "auto" ? bottom.items : []),
+  ];
+  const twice = names.find((name, k) => names.indexOf(name) !== k);
+  if (twice) throw new Error(`'${twice}' appears twice in the stack: a model cannot draft for itself`);
+  return parts;
+}
+
+const quoted = (name: string) => (NAME.test(name) && !/[\s>[\],"]/.test(name) ? name : `"${name}"`);
+
+/** The text of parts. */
+export const writeStack = (parts: readonly Part[]) =>
+  parts
+    .map((p) =>
+      p.kind === "bottom"
+        ? `${p.name}${p.items.length ? `[${p.items.join(",")}]` : ""}`
+        : `${quoted(p.name)}${p.lookahead === null ? "" : `:${p.lookahead}`}`,
+    )
+    .join(" > ");
+
+/** Whether draft models may have taken part; they use random numbers of their own. True for text that is not a stack. */
+export function draftsWithModels(stack: string, sources: Sources): boolean {
+  try {
+    const [bottom, ...rest] = parseStack(stack, sources);
+    if (bottom.kind === "bottom" && bottom.name === "auto") return bottom.items.join() !== "db";
+    return (bottom.kind === "bottom" ? rest.length : rest.length + 1) > 1;
+  } catch {
+    return true;
+  }
+}
+export const isPlain = (stack: string) => !stack.includes(">") && Boolean(stack.trim());
+export const targetOf = (stack: string) => stack.split(">").at(-1)?.trim().replaceAll('"', "") ?? "";
+/** Why a page does not allow a stack; "" if it does. `models` null: any. */
+export function refusalOf(parts: readonly Part[], models: readonly string[] | null): string {
+  if (!models) return "";
+  const auto = parts[0]?.kind === "bottom" && parts[0].name === "auto" ? parts[0].items.filter((i) => i !== "db") : [];
+  const other = [...parts.flatMap((p) => (p.kind === "model" ? [p.name] : [])), ...auto].find(
+    (name) => !models.includes(name),
+  );
+  return other
+    ? `'${other}' is not allowed on this page: use ${models.join(", ")}; other models need \`hsd-viz dashboard --allow-models\``
+    : "";
+}
