@@ -93,8 +93,8 @@ template <class T, class W> class Sequence : public Session {
         size_t total = 0;
         for (int i = 0; i < n; ++i) {
             const int parent = parents ? parents[i] : i - 1;
-            if (tokens[i] < 0 || tokens[i] >= s_.vocab) throw std::invalid_argument("a token outside of the vocabulary was fed");
-            if (parent < -1 || parent >= i) throw std::invalid_argument("a parent must be -1 or one of the tokens before");
+            if (tokens[i] < 0 || tokens[i] >= s_.vocab) raise(std::invalid_argument("a token outside of the vocabulary was fed"));
+            if (parent < -1 || parent >= i) raise(std::invalid_argument("a parent must be -1 or one of the tokens before"));
             View v = parent < 0 ? View{cached, 0, 0, nullptr} : views_[parent];
             if (parent == i - 1 && !v.more)
                 ++v.run;

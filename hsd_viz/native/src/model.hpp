@@ -1,6 +1,7 @@
 // Weights of a Llama-shaped model in the order they are read, and the sequences that use them.
 #pragma once
 #include <memory>
+#include <stdexcept>
 #include <type_traits>
 #include <vector>
 #include "attention.hpp"
@@ -139,7 +140,7 @@ template <class T, class W> struct Weights : Model {
             case HEAD: return fill(head, s.width, s.vocab, 0, 0, 1);
             case HEAD_BIAS: return bias(head, s.vocab, 0, 0, 1);
         }
-        throw std::invalid_argument("no such slot");
+        raise(std::invalid_argument("no such slot"));
     }
     void window(int at, int size) override { layers.at(at).window = size; }
     Session* session() const override;

@@ -4,6 +4,20 @@
 // never waits for a helper that is late, asleep or was taken off its core: only for calls that a helper has begun. Results
 // cannot depend on who makes a call. Helpers spin for some microseconds between pieces, then sleep.
 #pragma once
+#ifdef __wasm__
+namespace hsd {
+
+// A browser's worker has one thread.
+class Team {
+  public:
+    explicit Team(int) {}
+    template <class F> void each(int items, F&& f) {
+        for (int item = 0; item < items; ++item) f(item);
+    }
+};
+
+}  // namespace hsd
+#else
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -181,3 +195,4 @@ class Team {
 };
 
 }  // namespace hsd
+#endif

@@ -10,6 +10,7 @@ using namespace hsd;
 static thread_local char error[200] = "";
 
 template <class R, class F> static R guarded(R failure, F&& f) {
+#ifdef __cpp_exceptions
     try {
         return f();
     } catch (const std::bad_alloc&) {
@@ -18,6 +19,9 @@ template <class R, class F> static R guarded(R failure, F&& f) {
         std::strncpy(error, e.what(), sizeof error - 1);
     }
     return failure;
+#else
+    return f();
+#endif
 }
 
 static void failed(const char* what) { std::strncpy(error, what, sizeof error - 1); }
@@ -28,12 +32,14 @@ API int hsd_vector_bytes() { return VECTOR_BYTES; }
 API Model* hsd_model_new(const Shape* shape) {
     return guarded<Model*>(nullptr, [&]() -> Model* {
         switch (shape->type) {
+#ifndef __wasm__
             case 0: return new_model<float, float>(*shape);
             case 1: return new_model<double, double>(*shape);
             case 2: return new_model<float, bf16>(*shape);
+#endif
             case 3: return new Weights<float, i8>(*shape);
         }
-        throw std::invalid_argument("no such type");
+        raise(std::invalid_argument("no such type"));
     });
 }
 API int hsd_model_set(Model* model, int layer, int slot, const void* data, const float* scales) {
@@ -93,7 +99,9 @@ API void hsd_drafter_free(Drafter* drafter) { delete drafter; }
 API Decode* hsd_decode_new(const DecodeSettings* settings, int wide, const LevelSettings* levels, int n, Drafter* drafter,
                            const int32_t* prompt, int n_prompt, const int32_t* ends, int n_ends) {
     return guarded<Decode*>(nullptr, [&]() -> Decode* {
+#ifndef __wasm__
         if (wide) return new_wide_decode(*settings, levels, n, drafter, prompt, n_prompt, ends, n_ends);
+#endif
         return new Loop<float>(*settings, levels, n, drafter, prompt, n_prompt, ends, n_ends);
     });
 }

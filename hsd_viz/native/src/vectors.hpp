@@ -168,6 +168,15 @@ template <class T> struct LaneSum {
     }
 };
 
+// End the call with an error; where there are no exceptions (WebAssembly) the whole program, whose caller restarts it.
+template <class E> [[noreturn]] inline void raise(const E& error) {
+#ifdef __cpp_exceptions
+    throw error;
+#else
+    std::abort();
+#endif
+}
+
 constexpr size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
 
 // Zeroed memory on a page border. Large pieces ask for huge pages: weights are streamed, and prefetchers stop at a page's end.
@@ -175,9 +184,13 @@ class Memory {
   public:
     Memory() = default;
     explicit Memory(size_t bytes) : bytes_(bytes) {
+#ifdef __wasm__
+        const size_t page = 64;
+#else
         const size_t page = bytes >= (1u << 21) ? 1u << 21 : 4096;
+#endif
         void* p = nullptr;
-        if (posix_memalign(&p, page, round_up(bytes ? bytes : 1, page))) throw std::bad_alloc();
+        if (posix_memalign(&p, page, round_up(bytes ? bytes : 1, page))) raise(std::bad_alloc());
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
         if (page > 4096) madvise(p, round_up(bytes, page), MADV_HUGEPAGE);
 #endif
