@@ -52,7 +52,7 @@ class Angles:
     """
 
     def __init__(self, turns: np.ndarray, factor: float, dtype: np.dtype) -> None:
-        self._factor, self._dtype = factor, dtype
+        self.factor, self._dtype = factor, dtype
         square = turns * turns
         #: The turn from one place to the next, by Taylor's series to the power of 23.
         self._cos, self._sin = np.zeros_like(turns), np.zeros_like(turns)
@@ -60,6 +60,8 @@ class Angles:
             self._cos = (-1) ** k / factorial(2 * k) + self._cos * square
             self._sin = (-1) ** k / factorial(2 * k + 1) + self._sin * square
         self._sin = self._sin * turns
+        #: The cosines and sines of one place.
+        self.turn = self._cos, self._sin
         self._lock = threading.Lock()
         self._wide = np.ones((1, len(turns))), np.zeros((1, len(turns)))
         self._table = self._rounded()
@@ -80,7 +82,7 @@ class Angles:
         self._cos, self._sin = c * c - s * s, 2.0 * (s * c)
 
     def _rounded(self) -> tuple[np.ndarray, np.ndarray]:
-        cos, sin = ((part * self._factor).astype(self._dtype) for part in self._wide)
+        cos, sin = ((part * self.factor).astype(self._dtype) for part in self._wide)
         return cos, sin
 
 

@@ -1,0 +1,127 @@
+"""The runtime in a browser tab: the files that it reads, and the numbers of this package that it needs.
+
+``js/tab/`` runs ``static/hsd-viz.wasm``, the sources of :mod:`hsd_viz.native` compiled by ``make wasm``, on the shipped
+weights and databases. All that Python declares (tables, structures, costs, priors) travels in the manifest.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hsd_viz.calibration.costs import Costs
+from hsd_viz.drafting.context import ContextDatabase
+from hsd_viz.drafting.db import MAX_SHARE, MIN_SCORE, DatabaseDrafter
+from hsd_viz.drafting.estimates import DISCOUNTS, GREEDY, LONGEST_BUCKET, MOST_RATE, PRIOR_WEIGHT, SAMPLED, cost_curve
+from hsd_viz.drafting.make import STORED
+from hsd_viz.engine.resolve import MAX_NEW_TOKENS
+from hsd_viz.ladder.load import model_path, names, weights_dir, weights_hash
+from hsd_viz.native import decode, library
+from hsd_viz.native.weights import STORAGE, load
+from hsd_viz.stack import DATABASES, DEFAULT_LOOKAHEAD, DRAFT_SOURCES, MAX_LOOKAHEAD
+from hsd_viz.trace.tables import DEFAULT_RULE, RULES, TABLES
+from hsd_viz.version import __version__
+from hsd_viz.views.scripts import STATIC
+
+FORMAT = "hsd_viz tab 1"
+WASM = STATIC / "hsd-viz.wasm"
+_STRUCTURES = (
+    library.Shape,
+    library.LevelSettings,
+    library.DecodeSettings,
+    library.IndexFile,
+    library.Drafting,
+)
+_KINDS: Mapping[Any, str] = {
+    ctypes.c_int32: "i32",
+    ctypes.c_int64: "i64",
+    ctypes.c_uint64: "u64",
+    ctypes.c_double: "f64",
+    ctypes.c_void_p: "pointer",
+}
+
+
+def files() -> dict[str, Path]:
+    """Return the files of the runtime by their names on the site."""
+    weights = {f"{name}.safetensors": model_path(name) / "model.safetensors" for name in names()}
+    databases = {f"{name}.hsdb": weights_dir() / "databases" / f"{name}.hsdb" for name in STORED}
+    return {"hsd-viz.wasm": WASM, "tokenizer.json": model_path("target") / "tokenizer.json", **weights, **databases}
+
+
+def manifest() -> dict[str, Any]:
+    """Return the manifest: every file with its size and CRC-32, the models, the tables, the drafter's numbers."""
+    context = ContextDatabase(DatabaseDrafter(("context",), {}).longest)
+    return {
+        "format": FORMAT,
+        "version": __version__,
+        "files": {name: _file(path) for name, path in files().items()},
+        "models": {name: _model(name) for name in names()},
+        "databases": {name: f"{name}.hsdb" for name in STORED},
+        "structures": {kind.__name__: _fields(kind) for kind in _STRUCTURES},
+        "slots": library.SLOTS,
+        "tables": {name: [*kinds.items()] for name, kinds in decode._TABLES.items()},
+        "columns": {name: [*table.columns] for name, table in TABLES.items()},
+        "top": decode.TOP,
+        "rules": RULES,
+        "stacks": {
+            "sources": DRAFT_SOURCES,
+            "databases": DATABASES,
+            "lookahead": DEFAULT_LOOKAHEAD,
+            "most": MAX_LOOKAHEAD,
+        },
+        "defaults": {"rule": DEFAULT_RULE, "most_new_tokens": MAX_NEW_TOKENS},
+        "drafting": {
+            "nodes": DatabaseDrafter.nodes,
+            "floor": MIN_SCORE,
+            "greedy": GREEDY,
+            "sampled": SAMPLED,
+            "discounts": DISCOUNTS,
+            "settings": {
+                "surest": MAX_SHARE,
+                "prior_weight": PRIOR_WEIGHT,
+                "most_rate": MOST_RATE,
+                "longest": context.longest,
+                "recent": context.recent,
+                "most": context.most,
+                "longest_bucket": LONGEST_BUCKET,
+            },
+        },
+    }
+
+
+def _file(path: Path) -> dict[str, Any]:
+    content = path.read_bytes()
+    return {"bytes": len(content), "crc32": zlib.crc32(content)}
+
+
+def _model(name: str) -> dict[str, Any]:
+    """Return a model's measures, the turn of its angles from one place to the next, and its costs for ``db``."""
+    size = len(json.loads((model_path("target") / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"])
+    weights = load(model_path(name), "int8", size)
+    measures = ("layers", "width", "heads", "kv_heads", "head_dim", "inner", "epsilon", "scale")
+    weights.name = name
+    weights.runtime = "native"
+    curve = cost_curve(Costs().of(weights))
+    at, slopes = curve.tables(DatabaseDrafter.nodes)
+    cos, sin = weights.angles.turn
+    return {
+        "file": f"{name}.safetensors",
+        "hash": weights_hash(model_path(name)),
+        "parameters": weights.parameters,
+        "positions": weights.positions,
+        "shape": {"type": STORAGE["int8"], "vocab": weights.vocab_size, **{m: getattr(weights, m) for m in measures}},
+        "turn": {"cos": cos.tolist(), "sin": sin.tolist(), "factor": weights.angles.factor},
+        "costs": {"at": at, "slopes": slopes, "least_slope": curve.least_slope},
+    }
+
+
+def _fields(structure: type[ctypes.Structure]) -> list[tuple[str, str]]:
+    """Return the fields of a structure in order, those of one inside it in its place."""
+    found: list[tuple[str, str]] = []
+    for name, kind, *_ in structure._fields_:
+        found += _fields(kind) if issubclass(kind, ctypes.Structure) else [(name, _KINDS[kind])]
+    return found

@@ -1,0 +1,63 @@
+// What hsd_viz/views/tab.py writes about the runtime's files, and what it takes from Python: one JSON file beside them.
+
+export interface FileFacts {
+  bytes: number;
+  crc32: number;
+}
+export interface ModelFacts {
+  file: string;
+  hash: string;
+  parameters: number;
+  positions: number;
+  shape: Record<string, number>;
+  /** Cosines and sines of the rotary angles of one place, and the factor of all. */
+  turn: { cos: number[]; sin: number[]; factor: number };
+  /** The relative costs of verifying 0, 1, 2, ... draft tokens, by which `db` sizes its trees. */
+  costs: { at: number[]; slopes: number[]; least_slope: number };
+}
+/** What the numbers of a column are, see hsd_viz/native/decode.py; an array: places in it. */
+export type Kind = "int" | "int?" | "float" | "top" | "source" | "path" | string[];
+export interface Manifest {
+  format: string;
+  version: string;
+  files: Record<string, FileFacts>;
+  models: Record<string, ModelFacts>;
+  databases: Record<string, string>;
+  structures: Record<string, [name: string, kind: string][]>;
+  slots: string[];
+  tables: Record<string, [name: string, kind: Kind][]>;
+  columns: Record<string, string[]>;
+  top: number;
+  rules: string[];
+  stacks: { sources: Record<string, string[]>; databases: string[]; lookahead: number; most: number };
+  defaults: { rule: string; most_new_tokens: number };
+  drafting: {
+    nodes: number;
+    floor: number;
+    greedy: Record<string, number[]>;
+    sampled: Record<string, number[]>;
+    discounts: Record<string, number>;
+    settings: Record<string, number>;
+  };
+}
+export const FORMAT = "hsd_viz tab 1";
+
+const CRC = Uint32Array.from({ length: 256 }, (_, i) => {
+  for (let bit = 0; bit < 8; bit++) i = i & 1 ? (i >>> 1) ^ 0xedb88320 : i >>> 1;
+  return i;
+});
+/** The CRC-32 of bytes. crypto.subtle is missing on pages that a class opens by plain HTTP. */
+export function crc32(bytes: Uint8Array): number {
+  let crc = 0xffffffff;
+  for (let i = 0; i < bytes.length; i++) crc = CRC[(crc ^ bytes[i]) & 0xff] ^ (crc >>> 8);
+  return ~crc >>> 0;
+}
+
+/** Throw unless a file is the one of the manifest. */
+export function check(name: string, bytes: Uint8Array, manifest: Manifest) {
+  const facts = manifest.files[name];
+  if (bytes.length !== facts.bytes)
+    throw new Error(`${name} is incomplete: it has ${bytes.length} bytes, expected ${facts.bytes}. Reload the page.`);
+  if (crc32(bytes) !== facts.crc32)
+    throw new Error(`${name} is damaged or of another version: its checksum differs. Build the site again.`);
+}

@@ -1,0 +1,108 @@
+// The module hsd-viz.wasm: its memory, its structures, its clock.
+import type { Manifest } from "./manifest";
+
+/** Thrown where memory is not to be had; what was loaded stays usable. */
+export class OutOfMemory extends Error {
+  constructor() {
+    super("There is too little memory for the runtime: close other tabs and reload the page.");
+  }
+}
+type Fields = Record<string, number | bigint>;
+type Call = (...args: (number | bigint)[]) => number;
+
+const SIZES: Record<string, number> = { i32: 4, pointer: 4, i64: 8, u64: 8, f64: 8 };
+
+/** An instance of the module. Addresses are numbers; nothing keeps a view of the memory, which grows. */
+export class Module {
+  private readonly exports: Record<string, unknown>;
+
+  private constructor(
+    instance: WebAssembly.Instance,
+    private readonly manifest: Manifest,
+  ) {
+    this.exports = instance.exports;
+    (this.exports._initialize as () => void)();
+  }
+
+  /** Compile and start the module. Throws an error in plain words where the browser cannot run it. */
+  static async open(bytes: Uint8Array<ArrayBuffer>, manifest: Manifest): Promise<Module> {
+    if (typeof WebAssembly !== "object" || !WebAssembly.validate(bytes))
+      throw new Error("This browser has no WebAssembly with SIMD: use a current Chrome, Edge, Firefox or Safari.");
+    let module: Module;
+    const clock = (_id: number, _precision: bigint, to: number) => {
+      module.view().setBigUint64(to, BigInt(Math.round(performance.now() * 1e6)), true);
+      return 0;
+    };
+    // Only a failing program of C++ writes anything; then it ends.
+    const wasi = { clock_time_get: clock, fd_close: () => 8, fd_seek: () => 8, fd_write: () => 8 };
+    const { instance } = await WebAssembly.instantiate(bytes, { wasi_snapshot_preview1: wasi });
+    module = new Module(instance, manifest);
+    return module;
+  }
+
+  get bytes(): number {
+    return (this.exports.memory as WebAssembly.Memory).buffer.byteLength;
+  }
+  view(): DataView {
+    return new DataView((this.exports.memory as WebAssembly.Memory).buffer);
+  }
+  array<T>(Kind: new (buffer: ArrayBuffer, at: number, length: number) => T, at: number, length: number): T {
+    return new Kind((this.exports.memory as WebAssembly.Memory).buffer as ArrayBuffer, at, length);
+  }
+
+  /** Call a function that returns 0 or a null handle only where there is no memory. */
+  make(name: string, ...args: (number | bigint)[]): number {
+    const result = this.call(name, ...args);
+    if (!result) throw new OutOfMemory();
+    return result;
+  }
+  /** Call a function. The module ends itself where an allocation fails. */
+  call(name: string, ...args: (number | bigint)[]): number {
+    try {
+      return (this.exports[name] as Call)(...args);
+    } catch (error) {
+      if (error instanceof WebAssembly.RuntimeError) throw new OutOfMemory();
+      throw error;
+    }
+  }
+
+  allocate(bytes: number): number {
+    return this.make("malloc", Math.max(bytes, 1));
+  }
+  free(address: number) {
+    this.call("free", address);
+  }
+  /** Copy bytes into memory of their own. */
+  put(content: ArrayBufferView): number {
+    const at = this.allocate(content.byteLength);
+    const from = new Uint8Array(content.buffer, content.byteOffset, content.byteLength);
+    this.array(Uint8Array, at, from.length).set(from);
+    return at;
+  }
+  /** Structures of a kind, one after the other, as the C++ has them: fields are aligned to their size. */
+  structures(kind: string, rows: Fields[]): number {
+    const layout = this.layout(kind);
+    const at = this.allocate(layout.size * rows.length);
+    const view = this.view();
+    rows.forEach((row, k) => {
+      for (const [name, type, offset] of layout.fields) {
+        const to = at + k * layout.size + offset;
+        if (type === "f64") view.setFloat64(to, Number(row[name]), true);
+        else if (SIZES[type] === 8) view.setBigInt64(to, BigInt(row[name]), true);
+        else view.setInt32(to, Number(row[name]), true);
+      }
+    });
+    return at;
+  }
+
+  private layout(kind: string) {
+    const fields: [name: string, type: string, offset: number][] = [];
+    let end = 0;
+    for (const [name, type] of this.manifest.structures[kind]) {
+      const at = Math.ceil(end / SIZES[type]) * SIZES[type];
+      fields.push([name, type, at]);
+      end = at + SIZES[type];
+    }
+    return { fields, size: Math.ceil(end / 8) * 8 };
+  }
+}

@@ -1,0 +1,98 @@
+// The runtime under node, against what tests/js/test_tab.py writes: texts with their tokens, and recorded runs.
+import { readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import type { Tables } from "../lib/tables";
+import { check, type Manifest } from "./manifest";
+import { Module } from "./memory";
+import { metrics } from "./metrics";
+import { Runtime } from "./runtime";
+import { parse } from "./stacks";
+import { Tokenizer } from "./tokenizer";
+
+const read = (path: string) => readFileSync(path) as unknown as Uint8Array<ArrayBuffer>;
+const given = process.env.HSD_TAB ? JSON.parse(readFileSync(process.env.HSD_TAB, "utf8")) : null;
+const manifest = given?.manifest as Manifest;
+const timed = /_ns$|seconds|tokens_per_second/;
+const untimed = (value: unknown) =>
+  JSON.parse(JSON.stringify(value, (key, inner) => (timed.test(key) ? undefined : inner)));
+
+describe.skipIf(!given)("the runtime of a tab", async () => {
+  const tokenizer = new Tokenizer(JSON.parse(readFileSync(given.files["tokenizer.json"], "utf8")));
+  const runtime = new Runtime(await Module.open(read(given.files["hsd-viz.wasm"]), manifest), manifest);
+  for (const [name, { file }] of Object.entries(manifest.models)) runtime.addModel(name, read(given.files[file]));
+  for (const [name, file] of Object.entries(manifest.databases)) runtime.addDatabase(name, read(given.files[file]));
+
+  test("texts have the tokens of the package tokenizers", () => {
+    expect(given.texts.length).toBeGreaterThan(1000);
+    for (const [text, ids] of given.texts) expect(tokenizer.encode(text), JSON.stringify(text)).toEqual(ids);
+    for (const [ids, text, pieces] of given.tokens) {
+      expect(tokenizer.decode(ids)).toBe(text);
+      expect(ids.map((id: number) => tokenizer.piece(id))).toEqual(pieces);
+    }
+  });
+
+  test.each(given.runs as { name: string; meta: any; columns: any; metrics: any }[])(
+    "$name has the rows of the native runtime",
+    ({ meta, columns, metrics: figures }) => {
+      const { temperature, top_k, top_p, seed, rule } = meta.sampling;
+      const decode = runtime.decode({
+        prompt: tokenizer.read(meta.prompt),
+        stack: parse(meta.stack, manifest),
+        sampling: { temperature, top_k, top_p, seed: BigInt(seed), rule },
+        max_new_tokens: meta.max_new_tokens,
+      });
+      expect([...decode.prefill()].length).toBeGreaterThan(0);
+      const prefilled = decode.now();
+      const rows: Record<string, Record<string, unknown[]>> = {};
+      for (let part = decode.rounds(5); part; part = decode.rounds(5))
+        for (const [table, found] of Object.entries(part))
+          for (const [column, values] of Object.entries(found)) {
+            rows[table] ??= {};
+            rows[table][column] = [...(rows[table][column] ?? []), ...(values as unknown[])];
+          }
+      rows.tokens.text = (rows.tokens.token_id as number[]).map((id) => tokenizer.piece(id)[0]);
+      rows.tokens.raw = (rows.tokens.token_id as number[]).map((id) => tokenizer.piece(id)[1]);
+      rows.drafts.text = (rows.drafts.token_id as number[]).map((id) => tokenizer.piece(id)[0]);
+      decode.close();
+      for (const table of Object.keys(columns)) expect(untimed(rows[table])).toEqual(untimed(columns[table]));
+      expect(untimed(metrics(rows as unknown as Tables, decode.now(), prefilled))).toEqual(untimed(figures));
+    },
+  );
+
+  test("a file that is incomplete or changed is refused", () => {
+    const file = new Uint8Array(read(given.files["nano.safetensors"]));
+    check("nano.safetensors", file, manifest);
+    expect(() => check("nano.safetensors", file.subarray(1000), manifest)).toThrow(/incomplete/);
+    file[5000] ^= 1;
+    expect(() => check("nano.safetensors", file, manifest)).toThrow(/damaged/);
+  });
+
+  test("memory that cannot be had is reported, and what is loaded stays usable", () => {
+    expect(() => runtime.module.allocate(2 ** 30)).toThrow(/too little memory/);
+    expect(runtime.time("nano", 1, 0, 1)).toBeGreaterThan(0);
+    expect(runtime.module.bytes).toBeLessThan(150e6);
+  });
+
+  test.each([
+    ["", /empty/],
+    ["nano >", /part 2 of the stack/],
+    ["db", /has no target/],
+    ["target > db", /only be the first part/],
+    ["nano:0 > target", /whole number from 1 to 64/],
+    ["nano:4", /takes no lookahead/],
+    ["db:4 > target", /takes no lookahead/],
+    ["nano > nano", /appears twice/],
+    ["db[context,context] > target", /appears twice/],
+    ["db[web] > target", /takes context, model, statistics, logits/],
+    ["giant > target", /unknown model 'giant'/],
+    ["nano[context] > target", /unknown name 'nano'/],
+    ["hd > target", /hsd-viz decode --stack "hd > target"/],
+    ["db[logits] > target", /hsd-viz decode/],
+    ["nano:auto > target", /hsd-viz decode/],
+    ["org/model > target", /hsd-viz decode/],
+  ])("the stack '%s' is refused", (text, why) => expect(() => parse(text, manifest)).toThrow(why));
+
+  test("a stack is resolved as the command line does", () => {
+    for (const [text, resolved] of given.stacks) expect(parse(text, manifest).resolved).toBe(resolved);
+  });
+});

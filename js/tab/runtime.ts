@@ -1,0 +1,334 @@
+// The native runtime in WebAssembly: models, databases and the compiled loop. What hsd_viz/native/*.py is for the library, this is for the
+// module; the arithmetic is the same, and so are the tokens and the rows (docs/reference/arithmetic.md).
+import { type Kind, type Manifest, type ModelFacts } from "./manifest";
+import { Module } from "./memory";
+import type { TabStack } from "./stacks";
+import type { Columns, Tables } from "../lib/tables";
+
+export interface Sampling {
+  temperature: number;
+  top_k: number;
+  top_p: number;
+  seed: bigint;
+  rule: string;
+}
+export interface DecodeSettings {
+  prompt: number[];
+  stack: TabStack;
+  sampling: Sampling;
+  max_new_tokens: number;
+}
+interface Model {
+  facts: ModelFacts;
+  handle: number;
+  bytes: number;
+  cos: number;
+  sin: number;
+}
+/** Tokens of the prompt fed at a time: PREFILL_CHUNK of loop.hpp. */
+const PREFILL_CHUNK = 512;
+const LINEAR: Record<string, string> = {
+  ...Object.fromEntries(["q", "k", "v", "o"].map((slot) => [slot, `self_attn.${slot}_proj`])),
+  ...Object.fromEntries(["gate", "up", "down"].map((slot) => [slot, `mlp.${slot}_proj`])),
+};
+const NORMS: Record<string, string> = {
+  ...{ input_norm: "input_layernorm", post_norm: "post_attention_layernorm" },
+  ...{ q_norm: "self_attn.q_norm", k_norm: "self_attn.k_norm" },
+};
+
+/** The tensors of a safetensors file: their bytes by name. */
+export function readTensors(file: Uint8Array): Record<string, Uint8Array> {
+  const length = Number(new DataView(file.buffer, file.byteOffset).getBigUint64(0, true));
+  const header = JSON.parse(new TextDecoder().decode(file.subarray(8, 8 + length)));
+  return Object.fromEntries(
+    Object.entries(header as Record<string, { data_offsets: [number, number] }>)
+      .filter(([name]) => name !== "__metadata__")
+      .map(([name, { data_offsets: [from, to] }]) => [name, file.subarray(8 + length + from, 8 + length + to)]),
+  );
+}
+
+/** Tables of cosines and sines [places][n], doubled from one place as hsd_viz/native/angles.py does. */
+export function angles({ cos: c, sin: s, factor }: ModelFacts["turn"], places: number): [Float32Array, Float32Array] {
+  const n = c.length;
+  let [tc, ts] = [[...c], [...s]];
+  const cos = new Float64Array(places * n).fill(1, 0, n);
+  const sin = new Float64Array(places * n);
+  for (let have = 1; have < places; have *= 2) {
+    for (let k = 0; k < Math.min(have, places - have) * n; k++) {
+      const i = k % n;
+      cos[have * n + k] = cos[k] * tc[i] - sin[k] * ts[i];
+      sin[have * n + k] = sin[k] * tc[i] + cos[k] * ts[i];
+    }
+    [tc, ts] = [tc.map((x, i) => x * x - ts[i] * ts[i]), tc.map((x, i) => 2 * (ts[i] * x))];
+  }
+  return [Float32Array.from(cos, (x) => x * factor), Float32Array.from(sin, (x) => x * factor)];
+}
+
+export class Runtime {
+  private readonly models = new Map<string, Model>();
+  private readonly databases = new Map<string, number>();
+
+  constructor(
+    readonly module: Module,
+    readonly manifest: Manifest,
+  ) {}
+
+  has(name: string) {
+    return this.models.has(name) || this.databases.has(name);
+  }
+
+  /** Pack the weights of a model. */
+  addModel(name: string, file: Uint8Array) {
+    const { module, manifest } = this;
+    const facts = manifest.models[name];
+    const shape = module.structures("Shape", [facts.shape]);
+    const handle = module.make("hsd_model_new", shape);
+    module.free(shape);
+    const tensors = readTensors(file);
+    const set = (layer: number, slot: string, tensor: string, kept = false) => {
+      const scales = tensors[tensor.replace(/weight$/, "scale")];
+      const data = module.put(tensors[tensor]);
+      const by = scales === undefined ? 0 : module.put(scales);
+      module.make("hsd_model_set", handle, layer, manifest.slots.indexOf(slot), data, by);
+      if (kept) return;
+      module.free(data);
+      if (by) module.free(by);
+    };
+    for (let layer = 0; layer < facts.shape.layers; layer++) {
+      for (const [slot, part] of [...Object.entries(LINEAR), ...Object.entries(NORMS)]) {
+        const tensor = `model.layers.${layer}.${part}.weight`;
+        if (tensor in tensors) set(layer, slot, tensor);
+      }
+    }
+    set(-1, "embedding", "model.embed_tokens.weight", true);
+    set(-1, "final_norm", "model.norm.weight");
+    set(-1, "head", "lm_head.weight" in tensors ? "lm_head.weight" : "model.embed_tokens.weight");
+    const [cos, sin] = angles(facts.turn, facts.positions).map((table) => module.put(table));
+    const bytes = Number(module.call("hsd_model_bytes", handle));
+    this.models.set(name, { facts, handle, bytes, cos, sin });
+  }
+
+  /** Open a database file (hsd_viz/drafting/index/format.py), whose checksum was compared. */
+  addDatabase(name: string, file: Uint8Array) {
+    const view = new DataView(file.buffer, file.byteOffset);
+    const length = view.getUint32(12, true);
+    const start = 24 + length;
+    const header = JSON.parse(new TextDecoder().decode(file.subarray(24, start)));
+    const at = this.module.put(file.subarray(start));
+    const fields: Record<string, number> = { limit: -1, most_in_bucket: 0, value_bytes: 2 };
+    let offset = 0;
+    for (const [array, [type, count]] of Object.entries(header.arrays as Record<string, [string, number]>)) {
+      const size = type === "uint16" ? 2 : 4;
+      fields[array] = at + offset;
+      fields[`n_${array}`] = count;
+      if (array === "values") fields.value_bytes = size;
+      offset += Math.ceil((size * count) / 8) * 8;
+    }
+    fields.wide = header.vocabulary_size > 2 ** 16 ? 1 : 0;
+    fields.shift = 32 - header.bits;
+    fields.longest = header.longest;
+    this.databases.set(name, this.module.structures("IndexFile", [fields]));
+  }
+
+  /** Milliseconds of a forward pass of `width` tokens after `cached` ones, the least of some. */
+  time(name: string, width: number, cached: number, repeats: number): number {
+    const { module } = this;
+    const model = this.model(name);
+    const session = module.make("hsd_session_new", model.handle);
+    const most = Math.max(width, cached);
+    const tokens = module.put(Int32Array.from({ length: most }, (_, k) => (k * 97 + 11) % model.facts.shape.vocab));
+    const logits = module.allocate(4 * width * model.facts.shape.vocab);
+    const feed = (n: number, rows: number, before: number) =>
+      module.make("hsd_session_forward", session, tokens, n, 0, rows, logits, model.cos, model.sin, before, 1);
+    if (cached) feed(cached, 1, 0);
+    let best = Infinity;
+    // The clock has steps of 0.1 ms in most pages: several passes are timed together.
+    for (let k = 0; k < repeats; k++) {
+      const started = performance.now();
+      let passes = 0;
+      do {
+        feed(width, width, cached);
+        passes++;
+      } while (performance.now() - started < 8);
+      best = Math.min(best, (performance.now() - started) / passes);
+    }
+    module.call("hsd_session_free", session);
+    module.free(tokens);
+    module.free(logits);
+    return best;
+  }
+
+  decode(settings: DecodeSettings): Decode {
+    return new Decode(this, settings);
+  }
+
+  model(name: string): Model {
+    return this.models.get(name) as Model;
+  }
+
+  /** Make the drafter of `db` below a verifier: hsd_viz/native/drafter.py. */
+  drafter(databases: string[], verifier: string, temperature: number, end: number): number {
+    const { module } = this;
+    const { settings, nodes, floor, greedy, sampled, discounts } = this.manifest.drafting;
+    const rules = module.structures("Drafting", [settings]);
+    const handle = module.make("hsd_drafter_new", rules);
+    const heat = Math.min(1, temperature) * Math.min(1, temperature);
+    const given = [rules];
+    const put = (numbers: ArrayBufferView) => given[given.push(module.put(numbers)) - 1];
+    for (const name of databases) {
+      const rates = Float64Array.from(greedy[name], (rate, n) => (1 - heat) * rate + heat * sampled[name][n]);
+      module.make("hsd_drafter_add", handle, this.databases.get(name) ?? 0, put(rates), discounts[name]);
+    }
+    module.make("hsd_drafter_ends", handle, put(Int32Array.of(end)), 1);
+    const { at, slopes, least_slope } = this.model(verifier).facts.costs;
+    const tables = [put(Float64Array.from(at)), put(Float64Array.from(slopes))];
+    module.make("hsd_drafter_costs", handle, ...tables, nodes + 1, least_slope, floor);
+    for (const address of given) module.free(address);
+    return handle;
+  }
+}
+
+/** One decode, run bit by bit: prefill() to its end, then rounds() until it returns null. close() frees it. */
+export class Decode {
+  readonly names: string[];
+  readonly limit: number;
+  readonly emitted: number[] = [];
+  private readonly sources: string[];
+  private readonly handle: number;
+  private readonly sessions: number[] = [];
+  private readonly drafter: number;
+  private zero = performance.now();
+  private more = 1;
+  private filled: number[] = [];
+
+  constructor(
+    private readonly runtime: Runtime,
+    private readonly settings: DecodeSettings,
+  ) {
+    const { prompt, stack, sampling, max_new_tokens } = settings;
+    const { module, manifest } = runtime;
+    const { models, databases } = stack;
+    const parts = models.map((model) => runtime.model(model.name));
+    const levels = models.map(({ name, lookahead }) =>
+      lookahead === null ? "target" : name === "target" ? "ladder-target" : name,
+    );
+    this.names = [...(databases ? ["db"] : []), ...levels];
+    this.sources = [...this.names.slice(0, -1), "target", ...(databases ?? [])];
+    const { positions, shape } = (parts.at(-1) as Model).facts;
+    this.limit = Math.min(prompt.length + max_new_tokens, positions);
+    this.drafter = databases ? runtime.drafter(databases, models[0].name, sampling.temperature, 0) : 0;
+    const rows = parts.map(({ handle, cos, sin, bytes }, k) => {
+      const session = module.make("hsd_session_new", handle);
+      this.sessions.push(session);
+      const rule = manifest.rules.indexOf(sampling.rule);
+      return { session, cos, sin, bytes, lookahead: models[k].lookahead ?? 0, rule, threads: 1 };
+    });
+    const { temperature, top_p, top_k, seed } = sampling;
+    const numbers = { temperature, top_p, top_k: Math.min(top_k, shape.vocab), seed: BigInt.asIntN(64, seed) };
+    const limits = { vocab: shape.vocab, limit: this.limit, budget: manifest.drafting.nodes, details: manifest.top };
+    const given = [
+      module.structures("DecodeSettings", [{ ...numbers, ...limits }]),
+      module.structures("LevelSettings", rows),
+      module.put(Int32Array.from(prompt)),
+      module.put(Int32Array.of(0)),
+    ];
+    const [all, specs, text, ends] = given;
+    this.handle = module.make(
+      ...(["hsd_decode_new", all, 0, specs, rows.length, this.drafter, text, prompt.length, ends, 1] as const),
+    );
+    for (const address of given) module.free(address);
+  }
+
+  /** Nanoseconds since the start, less the time between two calls. */
+  now(): number {
+    return Math.round((performance.now() - this.zero) * 1e6);
+  }
+  /** Set the time to `now`: what passed since then is not the decode's. */
+  resumeAt(now: number) {
+    this.zero = performance.now() - now / 1e6;
+  }
+
+  /** Feed all of the prompt but its last token to every level, a part at a time; yields (level, tokens done, tokens in all). */
+  *prefill(): Generator<[name: string, done: number, total: number]> {
+    const whole = this.settings.prompt.length - 1;
+    for (const [k, name] of this.names.entries()) {
+      const database = k === 0 && this.drafter !== 0;
+      for (let begin = 0; begin === 0 || (!database && begin < whole); begin += PREFILL_CHUNK) {
+        this.run(0);
+        this.filled.push(...this.rows("calls"));
+        if (whole && !database) yield [name, Math.min(begin + PREFILL_CHUNK, whole), whole];
+      }
+    }
+  }
+
+  /** Decode for about `ms`; null when the text has ended. The texts of tokens are empty. */
+  rounds(ms: number): Tables | null {
+    if (this.more === 0) return null;
+    this.run(ms * 1e6);
+    const { tables, columns } = this.runtime.manifest;
+    const first = this.emitted.length;
+    const found: Record<string, Record<string, unknown[]>> = {};
+    for (const [name, kinds] of Object.entries(tables)) {
+      let cells = this.rows(name);
+      if (name === "calls" && this.filled.length) [cells, this.filled] = [[...this.filled, ...cells], []];
+      found[name] = this.columns(cells, kinds);
+      const n = Object.values(found[name])[0].length;
+      if (name === "tokens") found.tokens.index = Array.from({ length: n }, (_, k) => first + k);
+      if (name === "calls") found.calls.name = (found.calls.level as number[]).map((level) => this.names[level]);
+      found[name] = Object.fromEntries(columns[name].map((column) => [column, found[name][column] ?? Array(n).fill(null)]));
+    }
+    this.emitted.push(...(found.tokens.token_id as number[]));
+    return found as unknown as Tables;
+  }
+
+  close() {
+    const { module } = this.runtime;
+    module.call("hsd_decode_free", this.handle);
+    for (const session of this.sessions) module.call("hsd_session_free", session);
+    if (this.drafter) module.call("hsd_drafter_free", this.drafter);
+  }
+
+  private run(ns: number) {
+    this.more = this.runtime.module.call("hsd_decode_run", this.handle, BigInt(ns), BigInt(this.now()));
+  }
+
+  private rows(table: string): number[] {
+    const { module, manifest } = this.runtime;
+    const start = module.allocate(4);
+    const n = module.call("hsd_decode_rows", this.handle, Object.keys(manifest.tables).indexOf(table), start);
+    const at = module.view().getUint32(start, true);
+    module.free(start);
+    return [...module.array(Float64Array, at, n * this.width(manifest.tables[table]))];
+  }
+
+  private width(kinds: [string, Kind][]): number {
+    return kinds.reduce((sum, [, kind]) => sum + (kind === "top" ? 2 * this.runtime.manifest.top : 1), 0);
+  }
+
+  private columns(cells: number[], kinds: [string, Kind][]): Columns<Record<string, unknown>> {
+    const width = this.width(kinds);
+    const found: Record<string, unknown[]> = {};
+    let at = 0;
+    for (const [name, kind] of kinds) {
+      const place = at;
+      found[name] = Array.from({ length: cells.length / width }, (_, row) => this.value(cells, row * width + place, kind));
+      at += kind === "top" ? 2 * this.runtime.manifest.top : 1;
+    }
+    return found;
+  }
+
+  private value(cells: number[], at: number, kind: Kind): unknown {
+    const value = cells[at];
+    if (kind === "top") {
+      const pairs: [number, number][] = [];
+      for (let k = 0; k < this.runtime.manifest.top; k++)
+        if (!Number.isNaN(cells[at + 2 * k + 1])) pairs.push([cells[at + 2 * k], cells[at + 2 * k + 1]]);
+      return pairs.length ? pairs : null;
+    }
+    if (kind === "int") return value;
+    if (Number.isNaN(value)) return null;
+    if (kind === "path") return Array.from({ length: this.names.length - value }, (_, k) => value + k);
+    if (kind === "source") return this.sources[value];
+    return Array.isArray(kind) ? kind[value] : value;
+  }
+}

@@ -1,0 +1,150 @@
+// The tokenizer of the ladder: byte-level BPE without normalization, from the model's tokenizer.json. Equal to the package `tokenizers`.
+
+/** What is read of a tokenizer.json. */
+export interface TokenizerFile {
+  added_tokens: { id: number; content: string }[];
+  model: { vocab: Record<string, number>; merges: [string, string][] };
+}
+
+/** GPT-2's words: contractions, letters, digits and other signs with at most one space before, spaces. */
+const SPACE = "\\p{White_Space}";
+const WORDS = new RegExp(
+  `'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^${SPACE}\\p{L}\\p{N}]+|${SPACE}+(?!\\P{White_Space})|${SPACE}+`,
+  "gu",
+);
+
+/** GPT-2's alphabet: the printable character of each byte in a byte-level vocabulary. */
+function alphabet(): string[] {
+  const plain = (b: number) => (b > 32 && b < 127) || (b > 160 && b < 173) || b > 173;
+  let next = 256;
+  return Array.from({ length: 256 }, (_, b) => String.fromCharCode(plain(b) ? b : next++));
+}
+const CHARACTERS = alphabet();
+const BYTES = new Map(CHARACTERS.map((character, byte) => [character, byte]));
+const MOST_KEPT = 20_000; // words
+
+export class Tokenizer {
+  readonly size: number;
+  /** The token that ends a text, and starts an empty one. */
+  readonly end: number;
+  private readonly vocab: Map<string, number>;
+  private readonly tokens: string[] = [];
+  private readonly special: Map<number, string>;
+  private readonly ranks: Map<string, number>;
+  private readonly kept = new Map<string, number[]>();
+  private readonly texts = new Map<number, [text: string, raw: string | null]>();
+
+  constructor(file: TokenizerFile) {
+    this.vocab = new Map(Object.entries(file.model.vocab));
+    for (const [token, id] of this.vocab) this.tokens[id] = token;
+    this.special = new Map(file.added_tokens.map(({ id, content }) => [id, content]));
+    for (const [id, content] of this.special) this.tokens[id] = content;
+    this.ranks = new Map(file.model.merges.map(([a, b], rank) => [`${a} ${b}`, rank]));
+    this.size = this.tokens.length;
+    this.end = file.added_tokens[0].id;
+  }
+
+  /** Token ids of a text. Special tokens that are spelled out in it are read as such. Throws for a lone surrogate. */
+  encode(text: string): number[] {
+    if (/\p{Surrogate}/u.test(text)) throw new Error("the prompt contains a lone surrogate and is not valid Unicode");
+    const ids: number[] = [];
+    let rest = text;
+    while (rest) {
+      let at = rest.length;
+      let found: [id: number, content: string] | null = null;
+      for (const [id, content] of this.special) {
+        const place = rest.indexOf(content);
+        if (place >= 0 && place < at) [at, found] = [place, [id, content]];
+      }
+      // One at a time: a long text has more words than a call has arguments.
+      for (const [word] of rest.slice(0, at).matchAll(WORDS)) for (const id of this.word(word)) ids.push(id);
+      if (found) ids.push(found[0]);
+      rest = rest.slice(at + (found ? found[1].length : 0));
+    }
+    return ids;
+  }
+
+  /** Token ids of a prompt; an empty one is the token that starts a text. */
+  read(prompt: string): number[] {
+    const ids = this.encode(prompt);
+    return ids.length ? ids : [this.end];
+  }
+
+  /** The bytes of a token. */
+  bytes(id: number): Uint8Array {
+    const token = this.tokens[id];
+    if (token === undefined) return new TextEncoder().encode(`<${id}>`);
+    if (this.special.has(id)) return new TextEncoder().encode(token);
+    return Uint8Array.from([...token], (character) => BYTES.get(character) as number);
+  }
+
+  /** The text of a token for display, where its bytes are not whole characters with escapes, and then its bytes in hexadecimal. */
+  piece(id: number): [text: string, raw: string | null] {
+    let found = this.texts.get(id);
+    if (!found) {
+      const raw = this.bytes(id);
+      try {
+        found = [new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(raw), null];
+      } catch {
+        found = [escaped(raw), hexadecimal(raw)];
+      }
+      this.texts.set(id, found);
+    }
+    return found;
+  }
+
+  /** The text of tokens; bytes that form no character become U+FFFD. */
+  decode(ids: number[]): string {
+    const all = ids.map((id) => this.bytes(id));
+    const bytes = new Uint8Array(all.reduce((sum, part) => sum + part.length, 0));
+    let at = 0;
+    for (const part of all) {
+      bytes.set(part, at);
+      at += part.length;
+    }
+    return new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
+  }
+
+  /** Merge the bytes of a word, the pair of the lowest rank first, from the left among equals. */
+  private word(word: string): number[] {
+    const known = this.kept.get(word);
+    if (known) return known;
+    let parts = Array.from(new TextEncoder().encode(word), (byte) => CHARACTERS[byte]);
+    while (parts.length > 1) {
+      let best = Infinity;
+      for (let i = 0; i + 1 < parts.length; i++)
+        best = Math.min(best, this.ranks.get(`${parts[i]} ${parts[i + 1]}`) ?? Infinity);
+      if (best === Infinity) break;
+      const merged: string[] = [];
+      for (let i = 0; i < parts.length; i++) {
+        if (i + 1 < parts.length && this.ranks.get(`${parts[i]} ${parts[i + 1]}`) === best)
+          merged.push(parts[i] + parts[++i]);
+        else merged.push(parts[i]);
+      }
+      parts = merged;
+    }
+    const ids = parts.map((part) => this.vocab.get(part) as number);
+    if (this.kept.size < MOST_KEPT && word.length < 64) this.kept.set(word, ids);
+    return ids;
+  }
+}
+
+const hexadecimal = (bytes: Uint8Array) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+
+/** Bytes as text, those of no whole character as \xNN. */
+function escaped(bytes: Uint8Array): string {
+  let text = "";
+  for (let at = 0; at < bytes.length; ) {
+    let length = Math.min(4, bytes.length - at);
+    for (; length; length--) {
+      const part = new TextDecoder().decode(bytes.subarray(at, at + length));
+      if (!part.includes("\ufffd") && [...part].length === 1) {
+        text += part;
+        break;
+      }
+    }
+    if (!length) text += `\\x${hexadecimal(bytes.subarray(at, at + 1))}`;
+    at += length || 1;
+  }
+  return text;
+}
