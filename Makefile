@@ -11,7 +11,7 @@ GPU = $(shell nvidia-smi -L 2>/dev/null | head -1)
 comma = ,
 CHROMIUM = $(firstword $(foreach name,chromium chromium-browser google-chrome,$(shell command -v $(name) 2>/dev/null)))
 
-.PHONY: dashboard test test-full check views views-check docs chromium
+.PHONY: dashboard test test-full check views views-check wasm docs chromium
 .DELETE_ON_ERROR:
 
 dashboard: $(VENV)/.dashboard-ready  ## serve the dashboard on http://HOST:PORT
@@ -35,6 +35,9 @@ views: js/node_modules/.ready  ## build the views from js/ (needs node 20 or new
 
 views-check: js/node_modules/.ready  ## lint and type js/, and compare the built files with it
 	cd js && npm run --silent lint && npm run --silent typecheck && npm run --silent check
+
+wasm: $(VENV)/.dashboard-ready  ## compile the runtime of browser tabs (needs clang 14 for wasm32)
+	$(VENV)/bin/python -m tools.wasm
 
 docs: $(VENV)/.docs-ready  ## build the documentation in site/
 	$(VENV)/bin/mkdocs build --strict --quiet

@@ -68,13 +68,19 @@ function levels(rounds: Tables["rounds"]) {
     .sort((a, b) => a - b)
     .map((level) => {
       const accepted = rounds.accepted.filter((_, k) => rounds.level[k] === level);
-      const histogram = Array.from({ length: Math.max(...accepted) + 1 }, (_, n) => accepted.filter((a) => a === n).length);
+      const histogram = Array.from(
+        { length: Math.max(...accepted) + 1 },
+        (_, n) => accepted.filter((a) => a === n).length,
+      );
       return { level, rounds: accepted.length, ...counts(rounds, level), accepted_histogram: histogram };
     });
 }
 
 function callsByLevel(calls: Tables["calls"]) {
-  const sums = new Map<string, { level: number; name: string; kind: string; calls: number; steps: number; fed: number; ns: number }>();
+  const sums = new Map<
+    string,
+    { level: number; name: string; kind: string; calls: number; steps: number; fed: number; ns: number }
+  >();
   calls.level.forEach((level, k) => {
     const [name, kind] = [calls.name[k], calls.kind[k]];
     const key = `${level} ${name} ${kind}`;

@@ -1,9 +1,10 @@
 // The native runtime in WebAssembly: models, databases and the compiled loop. What hsd_viz/native/*.py is for the library, this is for the
 // module; the arithmetic is the same, and so are the tokens and the rows (docs/reference/arithmetic.md).
-import { type Kind, type Manifest, type ModelFacts } from "./manifest";
-import { Module } from "./memory";
-import type { TabStack } from "./stacks";
+
 import type { Columns, Tables } from "../lib/tables";
+import type { Kind, Manifest, ModelFacts } from "./manifest";
+import type { Module } from "./memory";
+import type { TabStack } from "./stacks";
 
 export interface Sampling {
   temperature: number;
@@ -43,7 +44,14 @@ export function readTensors(file: Uint8Array): Record<string, Uint8Array> {
   return Object.fromEntries(
     Object.entries(header as Record<string, { data_offsets: [number, number] }>)
       .filter(([name]) => name !== "__metadata__")
-      .map(([name, { data_offsets: [from, to] }]) => [name, file.subarray(8 + length + from, 8 + length + to)]),
+      .map(
+        ([
+          name,
+          {
+            data_offsets: [from, to],
+          },
+        ]) => [name, file.subarray(8 + length + from, 8 + length + to)],
+      ),
   );
 }
 
@@ -275,7 +283,9 @@ export class Decode {
       const n = Object.values(found[name])[0].length;
       if (name === "tokens") found.tokens.index = Array.from({ length: n }, (_, k) => first + k);
       if (name === "calls") found.calls.name = (found.calls.level as number[]).map((level) => this.names[level]);
-      found[name] = Object.fromEntries(columns[name].map((column) => [column, found[name][column] ?? Array(n).fill(null)]));
+      found[name] = Object.fromEntries(
+        columns[name].map((column) => [column, found[name][column] ?? Array(n).fill(null)]),
+      );
     }
     this.emitted.push(...(found.tokens.token_id as number[]));
     return found as unknown as Tables;
@@ -311,7 +321,9 @@ export class Decode {
     let at = 0;
     for (const [name, kind] of kinds) {
       const place = at;
-      found[name] = Array.from({ length: cells.length / width }, (_, row) => this.value(cells, row * width + place, kind));
+      found[name] = Array.from({ length: cells.length / width }, (_, row) =>
+        this.value(cells, row * width + place, kind),
+      );
       at += kind === "top" ? 2 * this.runtime.manifest.top : 1;
     }
     return found;

@@ -23,7 +23,9 @@ export function parse(text: string, manifest: Manifest): TabStack {
   const written = text.trim();
   if (!written) throw new Error("the stack is empty: write for example 'target', 'nano:4 > target' or 'db > target'");
   const elsewhere = (what: string) =>
-    new Error(`${what} does not run in a browser tab: use \`hsd-viz decode --stack "${written.replaceAll('"', "'")}"\``);
+    new Error(
+      `${what} does not run in a browser tab: use \`hsd-viz decode --stack "${written.replaceAll('"', "'")}"\``,
+    );
   let databases: string[] | null = null;
   let named: string[] = [];
   const models: TabModel[] = [];
@@ -34,9 +36,9 @@ export function parse(text: string, manifest: Manifest): TabStack {
     const name = quoted ?? word;
     if (!name) throw new Error(`unknown part '${part}': expected db or one of ${ladder.join(", ")}`);
     if (word in sources) {
-      if (place)
-        throw new Error(`'${part}' is part ${place + 1} of the stack: it can only be the first part`);
-      if (look !== undefined) throw new Error(`'${word}' takes no lookahead: its drafts are as long as the match suggests`);
+      if (place) throw new Error(`'${part}' is part ${place + 1} of the stack: it can only be the first part`);
+      if (look !== undefined)
+        throw new Error(`'${word}' takes no lookahead: its drafts are as long as the match suggests`);
       if (word !== "db") throw elsewhere(`'${word}'`);
       named = items === undefined ? [] : items.split(",").map((item) => item.trim());
       for (const item of named) {

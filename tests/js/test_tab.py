@@ -16,7 +16,14 @@ from hsd_viz.views import tab
 from tests.js.test_scripts import needs_tools, run
 from tools import wasm
 
-STACKS = ("target", "nano > target", "nano:2>small", 'db[ model,context ] > "small":7 > target', "small", "target:3 > nano")
+STACKS = (
+    "target",
+    "nano > target",
+    "nano:2>small",
+    'db[ model,context ] > "small":7 > target',
+    "small",
+    "target:3 > nano",
+)
 HOT = " \n\t'sretvmld0aé\u0085\ufeff\u180e\x1c"
 
 
