@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from hsd_viz.ladder.load import model_path, names, weights_dir, weights_hash
 from hsd_viz.native import decode, library
 from hsd_viz.native.weights import STORAGE, load
 from hsd_viz.stack import DATABASES, DEFAULT_LOOKAHEAD, DRAFT_SOURCES, MAX_LOOKAHEAD
-from hsd_viz.trace.tables import DEFAULT_RULE, RULES, TABLES
+from hsd_viz.trace.tables import DEFAULT_RULE, RULES, TABLES, Column
 from hsd_viz.version import __version__
 from hsd_viz.views.scripts import STATIC
 
@@ -63,8 +63,7 @@ def manifest() -> dict[str, Any]:
         "databases": {name: f"{name}.hsdb" for name in STORED},
         "structures": {kind.__name__: _fields(kind) for kind in _STRUCTURES},
         "slots": library.SLOTS,
-        "tables": {name: [*kinds.items()] for name, kinds in decode._TABLES.items()},
-        "columns": {name: [*table.columns] for name, table in TABLES.items()},
+        "tables": {name: [_column(column) for column in table.columns.values()] for name, table in TABLES.items()},
         "top": decode.TOP,
         "rules": RULES,
         "stacks": {
@@ -91,6 +90,11 @@ def manifest() -> dict[str, Any]:
             },
         },
     }
+
+
+def _column(column: Column) -> tuple[str, str, Sequence[str] | None]:
+    """Return a column's name, its kind, and the names that its numbers stand for."""
+    return column.name, column.kind, column.about.names
 
 
 def _file(path: Path) -> dict[str, Any]:

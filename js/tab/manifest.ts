@@ -15,8 +15,8 @@ export interface ModelFacts {
   /** The relative costs of verifying 0, 1, 2, ... draft tokens, by which `db` sizes its trees. */
   costs: { at: number[]; slopes: number[]; least_slope: number };
 }
-/** What the numbers of a column are, see hsd_viz/native/decode.py; an array: places in it. */
-export type Kind = "int" | "int?" | "float" | "top" | "source" | "path" | string[];
+/** A column of hsd_viz/trace/tables.py: its name, its kind, and the names that its numbers stand for. */
+export type Column = [name: string, kind: "int" | "float" | "str" | "ints" | "texts" | "top", names: string[] | null];
 export interface Manifest {
   format: string;
   version: string;
@@ -25,8 +25,7 @@ export interface Manifest {
   databases: Record<string, string>;
   structures: Record<string, [name: string, kind: string][]>;
   slots: string[];
-  tables: Record<string, [name: string, kind: Kind][]>;
-  columns: Record<string, string[]>;
+  tables: Record<string, Column[]>;
   top: number;
   rules: string[];
   stacks: { sources: Record<string, string[]>; databases: string[]; lookahead: number; most: number };

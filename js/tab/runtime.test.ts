@@ -1,6 +1,6 @@
 // The runtime under node, against what tests/js/test_tab.py writes: texts with their tokens, and recorded runs.
 import { readFileSync } from "node:fs";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { Tables } from "../lib/tables";
 import { check, type Manifest } from "./manifest";
 import { Module } from "./memory";
@@ -9,6 +9,7 @@ import { Runtime } from "./runtime";
 import { parse } from "./stacks";
 import { Tokenizer } from "./tokenizer";
 
+vi.setConfig({ testTimeout: 300_000 });
 const read = (path: string) => readFileSync(path) as unknown as Uint8Array<ArrayBuffer>;
 const given = process.env.HSD_TAB ? JSON.parse(readFileSync(process.env.HSD_TAB, "utf8")) : null;
 const manifest = given?.manifest as Manifest;

@@ -1,8 +1,8 @@
 // The native runtime in WebAssembly: models, databases and the compiled loop. What hsd_viz/native/*.py is for the library, this is for the
 // module; the arithmetic is the same, and so are the tokens and the rows (docs/reference/arithmetic.md).
 
-import type { Columns, Tables } from "../lib/tables";
-import type { Kind, Manifest, ModelFacts } from "./manifest";
+import type { Tables } from "../lib/tables";
+import type { Column, Manifest, ModelFacts } from "./manifest";
 import type { Module } from "./memory";
 import type { TabStack } from "./stacks";
 
@@ -269,26 +269,18 @@ export class Decode {
     }
   }
 
-  /** Decode for about `ms`; null when the text has ended. The texts of tokens are empty. */
+  /** Decode for about `ms`; null when the text has ended. The texts of tokens are null. */
   rounds(ms: number): Tables | null {
     if (this.more === 0) return null;
     this.run(ms * 1e6);
-    const { tables, columns } = this.runtime.manifest;
-    const first = this.emitted.length;
-    const found: Record<string, Record<string, unknown[]>> = {};
-    for (const [name, kinds] of Object.entries(tables)) {
+    const rows = Object.entries(this.runtime.manifest.tables).map(([name, columns]) => {
       let cells = this.rows(name);
       if (name === "calls" && this.filled.length) [cells, this.filled] = [[...this.filled, ...cells], []];
-      found[name] = this.columns(cells, kinds);
-      const n = Object.values(found[name])[0].length;
-      if (name === "tokens") found.tokens.index = Array.from({ length: n }, (_, k) => first + k);
-      if (name === "calls") found.calls.name = (found.calls.level as number[]).map((level) => this.names[level]);
-      found[name] = Object.fromEntries(
-        columns[name].map((column) => [column, found[name][column] ?? Array(n).fill(null)]),
-      );
-    }
-    this.emitted.push(...(found.tokens.token_id as number[]));
-    return found as unknown as Tables;
+      return [name, this.columns(cells, columns)];
+    });
+    const found: Tables = Object.fromEntries(rows);
+    for (const token of found.tokens.token_id) this.emitted.push(token);
+    return found;
   }
 
   close() {
@@ -308,39 +300,45 @@ export class Decode {
     const n = module.call("hsd_decode_rows", this.handle, Object.keys(manifest.tables).indexOf(table), start);
     const at = module.view().getUint32(start, true);
     module.free(start);
-    return [...module.array(Float64Array, at, n * this.width(manifest.tables[table]))];
+    return [
+      ...module.array(
+        Float64Array,
+        at,
+        n * manifest.tables[table].reduce((sum, column) => sum + this.width(column), 0),
+      ),
+    ];
   }
 
-  private width(kinds: [string, Kind][]): number {
-    return kinds.reduce((sum, [, kind]) => sum + (kind === "top" ? 2 * this.runtime.manifest.top : 1), 0);
+  /** Numbers of a value. */
+  private width([, kind]: Column): number {
+    return kind === "top" ? 2 * this.runtime.manifest.top : 1;
   }
 
-  private columns(cells: number[], kinds: [string, Kind][]): Columns<Record<string, unknown>> {
-    const width = this.width(kinds);
-    const found: Record<string, unknown[]> = {};
-    let at = 0;
-    for (const [name, kind] of kinds) {
-      const place = at;
-      found[name] = Array.from({ length: cells.length / width }, (_, row) =>
-        this.value(cells, row * width + place, kind),
+  private columns(cells: number[], columns: Column[]): Record<string, unknown[]> {
+    const width = columns.reduce((sum, column) => sum + this.width(column), 0);
+    let place = 0;
+    const values = columns.map((column) => {
+      const at = place;
+      place += this.width(column);
+      const rows = Array.from({ length: cells.length / width }, (_, row) =>
+        this.value(cells, row * width + at, column),
       );
-      at += kind === "top" ? 2 * this.runtime.manifest.top : 1;
-    }
-    return found;
+      return [column[0], rows];
+    });
+    return Object.fromEntries(values);
   }
 
-  private value(cells: number[], at: number, kind: Kind): unknown {
+  private value(cells: number[], at: number, [name, kind, names]: Column): unknown {
     const value = cells[at];
     if (kind === "top") {
       const pairs: [number, number][] = [];
-      for (let k = 0; k < this.runtime.manifest.top; k++)
-        if (!Number.isNaN(cells[at + 2 * k + 1])) pairs.push([cells[at + 2 * k], cells[at + 2 * k + 1]]);
+      for (let k = at; k < at + 2 * this.runtime.manifest.top; k += 2)
+        if (!Number.isNaN(cells[k + 1])) pairs.push([cells[k], cells[k + 1]]);
       return pairs.length ? pairs : null;
     }
-    if (kind === "int") return value;
     if (Number.isNaN(value)) return null;
-    if (kind === "path") return Array.from({ length: this.names.length - value }, (_, k) => value + k);
-    if (kind === "source") return this.sources[value];
-    return Array.isArray(kind) ? kind[value] : value;
+    if (kind === "ints") return Array.from({ length: this.names.length - value }, (_, k) => value + k);
+    if (kind !== "str") return value;
+    return (name === "name" ? this.names : name === "source" ? this.sources : (names as string[]))[value];
   }
 }
