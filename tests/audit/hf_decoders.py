@@ -25,13 +25,14 @@ class TableModel(PreTrainedModel, GenerationMixin):
         self.table = torch.from_numpy(table)
         self.anchor = torch.nn.Parameter(torch.zeros(1))
 
-    def forward(self, input_ids, past_key_values=None, **_):
+    def forward(self, input_ids, past_key_values=None, cache=None, **_):
+        cache = past_key_values if cache is None else cache  # its name before transformers 5.24
         keys = input_ids.double()[:, None, :, None]
-        seen = past_key_values.update(keys, keys, 0)[0] if past_key_values is not None else keys
+        seen = cache.update(keys, keys, 0)[0] if cache is not None else keys
         ids = seen[0, 0, :, 0].long()
         before = torch.cat([ids[:1], ids[:-1]])
         logits = self.table[before, ids][-input_ids.shape[1] :][None]
-        return CausalLMOutputWithPast(logits=logits, past_key_values=past_key_values)
+        return CausalLMOutputWithPast(None, logits, cache)
 
 
 def assisted(task: Task) -> list[int]:
