@@ -32,7 +32,6 @@ from benchmarks.harness import arguments, command, numbers, resumed, say, write
 from benchmarks.padding import check_padding, padded_name, save_padded
 from hsd_viz.bench.plan import split
 from hsd_viz.calibration.calibrate import TARGET
-from hsd_viz.cli.arguments import add_ray
 from hsd_viz.cluster import Part, sweep
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.ladder.load import model_path
@@ -190,7 +189,8 @@ def settings_of(args: argparse.Namespace) -> dict[str, Any]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = arguments("grid", __doc__, suite="heldout", **_SIZES, threads=1)
-    add_ray(parser, "one point")
+    text = "divide the work over the Ray cluster at ADDRESS (left out: Ray on this machine), one point a task"
+    parser.add_argument("--ray", nargs="?", const="local", metavar="ADDRESS", help=text)
     parser.add_argument("--resume", action="store_true", help="reuse the points in the --json file")
     parser.add_argument("--target", default="target", metavar="M", help="the model to pad (default target)")
     text = "draft models, smallest first (default nano,small,base)"

@@ -1,82 +1,81 @@
-"""The command ``hsd-viz``.
+"""The command ``hsd-viz``: one function a command, see :mod:`hsd_viz.cli.options`.
 
-Exit codes: 0 done, 1 slower (bench --compare), 2 bad usage or input (one line on stderr), 130 interrupted or output
-closed.
-Nothing heavy is imported before a command runs.
+Exit codes: 0 done, 1 slower (bench --compare) or not lossless (audit), 2 bad usage or input (one line on stderr), 130
+interrupted or output closed. Nothing heavy is imported before a command runs.
 """
 
-import argparse
 import os
+import shlex
 import sys
 import warnings
-from collections.abc import Sequence
-from typing import Any, NoReturn
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from hsd_viz.cli import audit, bench, course, databases, decode, ladder, logs, plan, predict, serve, traces
+from hsd_viz.cli import audit, bench, databases, decode, ladder, logs, predict, serve, traces
 from hsd_viz.cli.arguments import drop_stdout, say
+from hsd_viz.cli.options import BAD_INPUT, Parser, add_command, notes
 from hsd_viz.stack import LargerDraftWarning
 from hsd_viz.version import __version__
-from hsd_viz.words import did_you_mean
 
-DONE, BAD_INPUT, INTERRUPTED = 0, 2, 130
-
+INTERRUPTED = 130
+#: Command -> its function, or its summary and its actions.
+COMMANDS: dict[str, Callable[..., int | None] | tuple[str, dict[str, Callable[..., int | None]]]] = {
+    "decode": decode.decode,
+    "bench": bench.bench,
+    "plan": bench.plan,
+    "predict": predict.predict,
+    "replay": logs.replay,
+    "import": logs.import_,
+    "doctor": logs.doctor,
+    "audit": audit.audit,
+    "dashboard": serve.dashboard,
+    "serve": serve.serve,
+    "classroom": serve.classroom,
+    "site": ("Build a static site of recorded runs, races, lessons and reports.", {"build": traces.build_site}),
+    "export": traces.export,
+    "traces": ("List and record the bundled traces.", {"list": traces.list_, "record": traces.record}),
+    "databases": (
+        "Inspect and build draft databases.",
+        {"inspect": databases.inspect, "build": databases.build},
+    ),
+    "ladder": (
+        "The shipped models: info, train, evaluate, rebuild.",
+        {"info": ladder.info, "train": ladder.train, "evaluate": ladder.evaluate, "rebuild": ladder.rebuild},
+    ),
+    "course": (
+        "Copy the lessons as notebooks.",
+        {"copy": traces.copy_course, "build": traces.build_course, "slides": traces.slides},
+    ),
+}
 #: Missing module -> the extra that provides it.
 _EXTRAS = {
     **dict.fromkeys(("torch", "transformers", "tokenizers", "safetensors"), "models"),
     **dict.fromkeys(("voila", "jupyterlab", "jupyter_server", "ipykernel"), "app"),
     **dict.fromkeys(("ray", "fastapi", "pydantic", "prometheus_client", "segno"), "cluster"),
 }
-_EPILOG = """\
-examples:
-  hsd-viz decode --stack "db > target" --prompt "def main(" --temperature 0.7
-  hsd-viz bench --stack "db > target" --stack "nano:4 > target" --limit 12 --temperature 0.7
-  hsd-viz dashboard
-
-A stack is read left to right; '>' means "drafts for" and the last part is the target:
-  target                           plain decoding
-  db > target                      database drafting: context, model, statistics
-  nano:4 > target                  a draft model that proposes at least 4 tokens (lookahead 1-64, default 4)
-  nano:4 > small:8 > target        a hierarchy of draft models
-  db > nano:6 > small:8 > target   databases below a hierarchy
-
-Exit codes: 0 done, 1 slower (bench --compare), 2 bad usage or input, 130 interrupted or output closed (as by `| head -1`).
-
-`hsd-viz COMMAND --help` describes a command.
-"""
 
 
-class Parser(argparse.ArgumentParser):
-    """An argument parser with one-line errors, and suggestions for misspelled words."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        options: dict[str, Any] = {"formatter_class": argparse.RawDescriptionHelpFormatter, "allow_abbrev": False}
-        super().__init__(*args, **options | kwargs)
-
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        found, unknown = super().parse_known_args(args, namespace)
-        if unknown:
-            hint = did_you_mean(unknown[0].partition("=")[0], self._option_string_actions)
-            self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
-        return found, unknown
-
-    def _check_value(self, action: argparse.Action, value: Any) -> None:
-        if action.choices is not None and value not in action.choices:
-            choices = list(map(str, action.choices))
-            hint = did_you_mean(str(value), choices)
-            raise argparse.ArgumentError(action, f"invalid choice: {value!r} (use {', '.join(choices)}){hint}")
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(BAD_INPUT, f"{self.prog}: {' '.join(message.split())} (see {self.prog} --help)\n")
-
-
-def build_parser() -> Parser:
-    """Return the parser of ``hsd-viz``; parsed arguments carry the command's function as ``run``."""
-    parser = Parser(prog="hsd-viz", description="See, measure and learn speculative decoding.", epilog=_EPILOG)
-    text = "print the version and exit"
-    parser.add_argument("--version", action="version", version=f"hsd-viz {__version__}", help=text)
+def build_parser(words: Sequence[str] | None = None) -> Parser:
+    """Return the parser of ``hsd-viz``; parsed arguments carry the command as ``run(args)``. With ``words``, only the
+    command among them gets its options, which is enough to parse them.
+    """
+    description = "See, measure and learn speculative decoding."
+    parser = Parser(prog="hsd-viz", description=description, epilog=notes("hsd-viz"))
+    parser.add_argument(
+        "--version", action="version", version=f"hsd-viz {__version__}", help="print the version and exit"
+    )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
-    for module in (decode, bench, plan, predict, logs, audit, serve, traces, databases, ladder, course):
-        module.add(commands)
+    for name, command in COMMANDS.items():
+        complete = words is None or name in words
+        if callable(command):
+            add_command(commands, name, command, complete)
+            continue
+        summary, actions = command
+        text = summary[0].lower() + summary[1:].rstrip(".")
+        group = commands.add_parser(name, help=text, description=summary, epilog=notes(name))
+        added = group.add_subparsers(title="actions", metavar="ACTION", dest="action", required=True)
+        for action, function in actions.items():
+            add_command(added, action, function, complete)
     return parser
 
 
@@ -91,11 +90,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="replace")
     words = list(sys.argv[1:] if argv is None else argv)
     try:
-        args = build_parser().parse_args(words or ["--help"])
-        args.words = words
+        args = build_parser(words).parse_args(words or ["--help"])
+        args.command_line = shlex.join(["hsd-viz", *words])
         with warnings.catch_warnings():
             _say_warnings()
-            return args.run(args)
+            return args.run(args) or 0
     except SystemExit as stop:  # argparse: --help, --version, bad usage
         return stop.code if isinstance(stop.code, int) else BAD_INPUT
     except KeyboardInterrupt:

@@ -1,97 +1,81 @@
 """``hsd-viz decode``: continue a prompt and report how."""
 
-import argparse
 import codecs
 import json
 import sys
 from collections.abc import Generator
 from contextlib import closing
 from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated as A
 from typing import Any
 
 from hsd_viz.cli import arguments
-from hsd_viz.cli.arguments import file_name, option
+from hsd_viz.cli.arguments import MachineOptions, SamplingOptions
+from hsd_viz.cli.options import EITHER
 from hsd_viz.prompts import read_text
 from hsd_viz.stack import HFStack, parse_bench
 from hsd_viz.trace import Event, Finished, Stage, Started, Step, Trace
 from hsd_viz.trace.trace import checked_name
 from hsd_viz.words import counted
 
-_EPILOG = """\
-examples:
-  hsd-viz decode --stack "db > target" --prompt "def main(" --temperature 0.7
-  hsd-viz decode --stack "db > nano:4 > small:8 > target" --prompt-file prompt.py --temperature 0.7 --save run.json.gz
-  hsd-viz decode --stack "nano:4 > target" --prompt "class Node:" --temperature 0.7 --seed 3 --json
-
-The text is streamed to standard output, the figures go to standard error. --json prints one object instead: text,
-token_ids, stop_reason, stack, stack_resolved, target, metrics, calls_by_level. Ctrl-C or a closed output
-pipe (`| head -1`) stops the decode: --save then writes what was decoded so far; the exit code is 130. Write a prompt
-that begins with a dash as --prompt=-x.
-"""
 _CLOSED = "standard output was closed"
 
 
-def add(commands: argparse._SubParsersAction) -> None:
-    text = "continue a prompt with a stack and report the source of each token"
-    parser = arguments.add_command(commands, "decode", text, run, epilog=_EPILOG)
-    option(parser, "--stack S", "the stack, such as 'db > nano:4 > target' (lookahead 1-64)", required=True)
-    prompt = parser.add_mutually_exclusive_group(required=True)
-    option(prompt, "--prompt TEXT", "the text to continue")
-    option(prompt, "--prompt-file F", "a UTF-8 file with the text to continue; - is standard input", file_name)
-    text = "format the prompt as a user turn by the chat template of the target's tokenizer"
-    option(parser, "--chat", text, action="store_true")
-    option(parser, "--save F.json.gz", "write the trace, for the explorer and for export", file_name)
-    option(parser, "--json", "print one JSON object and nothing else", action="store_true")
-    arguments.add_sampling(parser)
-    arguments.add_machine(parser)
-
-
-def run(args: argparse.Namespace) -> int:
-    """Decode and return the exit code. Raises ValueError for invalid input."""
-    if isinstance(parse_bench(args.stack), HFStack):
-        raise ValueError(f"'{args.stack.strip()}' is one of transformers' own loops, which only `hsd-viz bench` runs")
-    sampling = arguments.sampling(args)
-    prompt = _prompt(args)
-    arguments.check_outputs(args.save)
-    if args.save is not None:
-        checked_name(args.save)
-    options = {"max_new_tokens": args.max_new_tokens, **asdict(sampling), "chat": args.chat}
-    engine = arguments.engine(args)
-    if args.save is None:
-        events = engine.decode(prompt, args.stack, **options)
+def decode(
+    *,
+    stack: A[str, "S", "the stack, such as 'db > nano:4 > target' (lookahead 1-64)"],
+    prompt: A[str | None, EITHER, "TEXT", "the text to continue"] = None,
+    prompt_file: A[Path | None, EITHER, "F", "a UTF-8 file with the text to continue; - is standard input"] = None,
+    chat: A[bool, "format the prompt as a user turn by the chat template of the target's tokenizer"] = False,
+    save: A[Path | None, "F.json.gz", "write the trace, for the explorer and for export"] = None,
+    json_: A[bool, "print one JSON object and nothing else"] = False,
+    sampling: SamplingOptions,
+    machine: MachineOptions,
+) -> int:
+    """Continue a prompt with a stack and report the source of each token."""
+    if isinstance(parse_bench(stack), HFStack):
+        raise ValueError(f"'{stack.strip()}' is one of transformers' own loops, which only `hsd-viz bench` runs")
+    settings, text = asdict(sampling.sampling()), _prompt(prompt, prompt_file)
+    arguments.check_outputs(save)
+    if save is not None:
+        checked_name(save)
+    options = {"max_new_tokens": sampling.max_new_tokens, **settings, "chat": chat}
+    engine = machine.engine()
+    if save is None:
+        events = engine.decode(text, stack, **options)
     else:
         # The trace then explains its own speed-up (`hsd-viz doctor`).
-        # Not above: it imports the decoding, which no help text needs.
         from hsd_viz.engine.beside import PLAIN_TOKENS, decode_beside_plain
 
-        events = decode_beside_plain(engine, prompt, args.stack, least=PLAIN_TOKENS, **options)
-    trace, stopped = _follow(events, show=not args.json)
+        events = decode_beside_plain(engine, text, stack, least=PLAIN_TOKENS, **options)
+    trace, stopped = _follow(events, show=not json_)
     if trace is None:
         raise KeyboardInterrupt
-    if args.save is not None:
-        with arguments.writing(args.save):
-            trace.save(args.save)
-    if args.json:
+    if save is not None:
+        with arguments.writing(save):
+            trace.save(save)
+    if json_:
         print(json.dumps(summary(trace)))
     else:
         print(_figures(trace), file=sys.stderr)
     if stopped is None:
         return 0
     tokens = counted(len(trace), "token")
-    arguments.say(f"{stopped}; saved {tokens} to {args.save}" if args.save else f"{stopped} after {tokens}")
+    arguments.say(f"{stopped}; saved {tokens} to {save}" if save else f"{stopped} after {tokens}")
     return 130
 
 
-def _prompt(args: argparse.Namespace) -> str:
-    if args.prompt_file is None:
+def _prompt(prompt: str | None, file: Path | None) -> str:
+    if prompt is not None:
         try:
-            args.prompt.encode()
+            prompt.encode()
         except UnicodeEncodeError:
             # Python represents undecodable bytes of an argument as lone surrogates.
             raise ValueError("the prompt is not UTF-8 text") from None
-        return args.prompt
-    if str(args.prompt_file) != "-":
-        return read_text(args.prompt_file, "prompt")
+        return prompt
+    if file is not None and str(file) != "-":
+        return read_text(file, "prompt")
     if sys.stdin is None:
         raise ValueError("standard input is closed: no prompt to read")
     try:
@@ -144,9 +128,7 @@ def summary(trace: Trace) -> dict[str, Any]:
     return {
         "text": trace.text,
         "token_ids": trace.token_ids,
-        "stop_reason": trace.meta["stop_reason"],
-        "stack": trace.meta["stack"],
-        "stack_resolved": trace.meta["stack_resolved"],
+        **{name: trace.meta[name] for name in ("stop_reason", "stack", "stack_resolved")},
         "target": trace.meta["models"][-1]["model"],
         "metrics": figures,
         "calls_by_level": calls,
@@ -154,18 +136,15 @@ def summary(trace: Trace) -> dict[str, Any]:
 
 
 def _figures(trace: Trace) -> str:
-    m = trace.metrics()
-    speed, length = _number(m["tokens_per_second"], ".1f"), _number(m["mean_acceptance_length"], ".2f")
+    m, stop = trace.metrics(), "" if trace.meta["cancelled"] else f", stopped by {trace.meta['stop_reason']}"
+    speed, length, rate = (
+        "-" if m[name] is None else format(m[name], form)
+        for name, form in (("tokens_per_second", ".1f"), ("mean_acceptance_length", ".2f"), ("acceptance_rate", ".0%"))
+    )
     sources = sorted(m["emitted_by_source"].items(), key=lambda item: -item[1])
-    lines = [
-        f"{trace.meta['stack_resolved']}: {m['tokens']} tokens in {m['seconds']:.2f} s ({speed} tokens/s)"
-        + ("" if trace.meta["cancelled"] else f", stopped by {trace.meta['stop_reason']}"),
+    return (
+        f"{trace.meta['stack_resolved']}: {m['tokens']} tokens in {m['seconds']:.2f} s ({speed} tokens/s){stop}\n"
         f"  {m['target_forwards']} target forward passes, {length} tokens per pass; "
-        f"drafted {m['drafted']}, accepted {m['accepted']} ({_number(m['acceptance_rate'], '.0%')})",
-        f"  by source: {', '.join(f'{name} {count}' for name, count in sources) or 'none'}",
-    ]
-    return "\n".join(lines)
-
-
-def _number(value: float | None, form: str) -> str:
-    return "-" if value is None else format(value, form)
+        f"drafted {m['drafted']}, accepted {m['accepted']} ({rate})\n"
+        f"  by source: {', '.join(f'{name} {count}' for name, count in sources) or 'none'}"
+    )

@@ -1,58 +1,24 @@
 """``hsd-viz ladder``: the shipped family of small models; training it needs a checkout of the project."""
 
-import argparse
 import json
-import sys
-from importlib import import_module
-from pathlib import Path
+from typing import Annotated as A
 from typing import Any
 
-from hsd_viz.cli import arguments
-from hsd_viz.cli.arguments import option
-
-_EPILOG = """\
-examples:
-  hsd-viz ladder info
-  hsd-viz ladder train --profile cpu --out my-ladder
-  hsd-viz ladder evaluate --trained my-ladder
-  hsd-viz ladder rebuild --trained my-ladder
-
-train, evaluate and rebuild run `python -m training` in a checkout of the project; `hsd-viz ladder train --help` lists
-their options. Training reads permissively licensed Python source found on this machine.
-"""
+from hsd_viz.cli.arguments import checkout
 
 
-def add(commands: argparse._SubParsersAction) -> None:
-    text = "the shipped models: info, train, evaluate, rebuild"
-    about = "The shipped family of small models; training, evaluating and rebuilding it."
-    parser = arguments.add_command(commands, "ladder", text, about=about, epilog=_EPILOG)
-    actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
-    about = "Show the shipped models."
-    parser = arguments.add_command(actions, "info", "sizes, training and quality", run_info, about=about)
-    option(parser, "--json", "print everything known as one JSON object", action="store_true")
-    for name, text in (
-        ("train", "train a ladder: the target, then both drafts"),
-        ("evaluate", "measure a trained ladder and print its goals"),
-        ("rebuild", "rebuild what depends on the shipped weights"),
-    ):
-        # No prefix character: everything that follows belongs to `python -m training`.
-        parser = actions.add_parser(name, help=text, add_help=False, prefix_chars="\0")
-        parser.add_argument("rest", nargs="*", metavar="OPTION", help=f"see `python -m training {name} --help`")
-        parser.set_defaults(run=run_training, action=name)
+def info(*, json_: A[bool, "print everything known as one JSON object"] = False) -> None:
+    """Show sizes, training and quality of the shipped models."""
+    from hsd_viz import ladder
 
-
-def run_info(args: argparse.Namespace) -> int:
-    """Print the shipped models and how good they are."""
-    from hsd_viz.ladder import info
-
-    found = info()
-    if args.json:
-        print(json.dumps(found))
-        return 0
-    if not found["models"]:
+    facts = ladder.info()
+    if json_:
+        print(json.dumps(facts))
+        return
+    if not facts["models"]:
         raise ValueError("this installation contains no models: train them with `hsd-viz ladder train`")
-    evaluation = found.get("evaluation", {})
-    for name, row in found["models"].items():
+    evaluation = facts.get("evaluation", {})
+    for name, row in facts["models"].items():
         print(_line(name, row, evaluation.get("models", {}).get(name, {})))
     for pair, row in evaluation.get("pairs", {}).items():
         agreement = f"Σ min(p, q) {row['overlap']:.3f}, greedy agreement {row['greedy_agreement']:.3f}"
@@ -62,13 +28,11 @@ def run_info(args: argparse.Namespace) -> int:
         "copied": "copied after edit prompts",
         "parsed": "lines in valid blocks",
     }
-    known = {label: evaluation.get("writing", {}).get(key) for key, label in labels.items()}
-    if shown := [f"{label} {value:.0%}" for label, value in known.items() if value is not None]:
+    shares = {label: evaluation.get("writing", {}).get(key) for key, label in labels.items()}
+    if shown := [f"{label} {share:.0%}" for label, share in shares.items() if share is not None]:
         print(f"target writes: {', '.join(shown)}")
-    total = found.get("corpus", {}).get("total", {})
-    if total:
+    if total := facts.get("corpus", {}).get("total", {}):
         print(f"corpus: {total['files']} files, {total['bytes'] / 1e6:.1f} MB; {total['heldout_files']} files held out")
-    return 0
 
 
 def _line(name: str, row: dict[str, Any], measured: dict[str, Any]) -> str:
@@ -81,11 +45,16 @@ def _line(name: str, row: dict[str, Any], measured: dict[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def run_training(args: argparse.Namespace) -> int:
-    """Run a command of ``python -m training`` in the checkout that contains this package."""
-    root = Path(__file__).resolve().parents[2]
-    if not (root / "training" / "__main__.py").is_file():
-        raise ValueError(f"training needs a checkout of the project: {root / 'training'} does not exist")
-    if str(root) not in sys.path:
-        sys.path.insert(0, str(root))
-    return import_module("training.__main__").main([args.action, *args.rest])
+def train(*options: str) -> int:
+    """Train a ladder: the target, then both drafts."""
+    return checkout("training.__main__").main(["train", *options])
+
+
+def evaluate(*options: str) -> int:
+    """Measure a trained ladder and print its goals."""
+    return checkout("training.__main__").main(["evaluate", *options])
+
+
+def rebuild(*options: str) -> int:
+    """Rebuild what depends on the shipped weights."""
+    return checkout("training.__main__").main(["rebuild", *options])

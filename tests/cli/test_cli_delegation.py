@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import hsd_viz.cli.ladder
-import hsd_viz.cli.traces
+import hsd_viz.cli.arguments
 import hsd_viz.ladder
 import hsd_viz.ladder.load
 import tools.record
@@ -95,7 +94,7 @@ def test_ladder_train_runs_the_recipe_of_the_checkout(monkeypatch, tmp_path, cap
 
 
 def test_without_a_checkout_ladder_train_says_where_it_is(monkeypatch, capsys):
-    monkeypatch.setattr(hsd_viz.cli.ladder, "__file__", "/nowhere/hsd_viz/cli/ladder.py")
+    monkeypatch.setattr(hsd_viz.cli.arguments, "ROOT", Path("/nowhere"))
     assert main(["ladder", "train", "--out", "x"]) == 2
     assert "needs a checkout" in capsys.readouterr().err
 
@@ -150,15 +149,15 @@ def test_traces_are_listed_where_only_one_kind_is_there(monkeypatch, capsys):
 def test_traces_are_recorded_one_kind_or_the_other(tmp_path, monkeypatch, capsys):
     for kind in ("record_traces", "record_side_by_side"):
         monkeypatch.setattr(tools.record, kind, lambda out, progress, kind=kind: [out / kind])
-    monkeypatch.setattr(hsd_viz.cli.traces, "checkout_tool", {"record": tools.record}.get)
+    monkeypatch.setattr(hsd_viz.cli.arguments, "checkout", {"tools.record": tools.record}.get)
     assert main(["traces", "record", "--out", str(tmp_path)]) == 0
     assert main(["traces", "record", "--out", str(tmp_path), "--side-by-side"]) == 0
     assert capsys.readouterr().out.split() == [str(tmp_path / "record_traces"), str(tmp_path / "record_side_by_side")]
 
 
 def test_recording_needs_a_checkout(tmp_path, monkeypatch, capsys):
-    assert hsd_viz.cli.traces.checkout_tool("record").RECIPES
-    monkeypatch.setattr(hsd_viz.cli.traces, "__file__", str(tmp_path / "hsd_viz" / "cli" / "traces.py"))
+    assert hsd_viz.cli.arguments.checkout("tools.record").RECIPES
+    monkeypatch.setattr(hsd_viz.cli.arguments, "ROOT", tmp_path)
     assert main(["traces", "record"]) == 2
     err = capsys.readouterr().err
     assert err.count("\n") == 1 and "this needs a checkout of the project" in err

@@ -79,13 +79,12 @@ def words_of(parser, chance) -> list[str]:
 def test_random_options_end_without_a_traceback(name, tmp_path, monkeypatch, capfd):
     """At least 1 000 for each command: nearly all are refused while they are parsed, the others run up to the engine."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("hsd_viz.cli.arguments.engine", _no_engine)
     monkeypatch.setattr("hsd_viz.engine.local.load_engine", _no_engine)
     for heavy in HEAVY:
         monkeypatch.setattr(heavy, _no_engine)
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"")))
     chance, codes, parser = random.Random(" ".join(name)), set(), build_parser()
-    monkeypatch.setattr("hsd_viz.cli.build_parser", lambda: parser)
+    monkeypatch.setattr("hsd_viz.cli.build_parser", lambda words: parser)
     for _ in range(COUNT):
         words = [*name, *words_of(COMMANDS[name], chance)]
         if ENDLESS & set(name):
