@@ -19,7 +19,7 @@ from typing import Any, Literal, NewType, NoReturn, Union, get_args, get_origin,
 from hsd_viz.words import check_range, did_you_mean
 
 BAD_INPUT = 2
-#: The command as it was given; a parameter of this type is no option.
+#: The command as it was given; a parameter of this type is not an option.
 CommandLine = NewType("CommandLine", str)
 
 
