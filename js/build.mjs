@@ -66,9 +66,7 @@ if (mode === "--watch") {
 } else {
   const results = await Promise.all(builds.map((options) => build(options)));
   const built = new Map(results.flatMap((r) => r.outputFiles).map((f) => [basename(f.path), f.text]));
-  // hsd-viz.wasm is made by `make wasm`.
-  const names = readdirSync(OUT).filter((name) => !name.endsWith(".wasm"));
-  const stored = new Map(names.map((name) => [name, readFileSync(join(OUT, name), "utf8")]));
+  const stored = new Map(readdirSync(OUT).map((name) => [name, readFileSync(join(OUT, name), "utf8")]));
   const differing = [...new Set([...built.keys(), ...stored.keys()])].filter(
     (name) => built.get(name) !== stored.get(name),
   );

@@ -1,4 +1,4 @@
-"""Compile the native runtime for browser tabs: ``hsd_viz/views/static/hsd-viz.wasm`` from ``hsd_viz/native/src``.
+"""Compile the native runtime for browser tabs: ``hsd_viz/native/hsd-viz.wasm`` from ``hsd_viz/native/src``.
 
 ``python -m tools.wasm [OUT]`` needs clang 14 with its WebAssembly libraries:
 ``apt-get install clang lld wasi-libc libc++-dev-wasm32 libclang-rt-dev-wasm32``.
@@ -11,8 +11,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from hsd_viz.engine.tab import WASM
 from hsd_viz.native.build import SOURCES
-from hsd_viz.views.tab import WASM
 
 #: The compiler that the committed file was made by: another one makes other bytes.
 COMPILER = "clang version 14"

@@ -1,4 +1,4 @@
-// What hsd_viz/views/tab.py writes about the runtime's files, and what it takes from Python: one JSON file beside them.
+// What hsd_viz/engine/tab.py writes about the runtime's files, and what it takes from Python: one JSON file beside them.
 
 export interface FileFacts {
   bytes: number;

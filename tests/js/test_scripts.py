@@ -101,5 +101,5 @@ def test_the_module_imports_nothing_and_is_small():
 def test_every_view_is_in_the_module_and_every_built_file_is_used():
     listed = re.search(r"const VIEWS = \{(.*?)\}", (JS / "hsd-viz.ts").read_text(encoding="utf-8"), re.DOTALL)
     assert set(re.findall(r"\w+", listed[1])) == DRAWN
-    files = {"hsd-viz.js", "loader.js", "page.css", "page_lessons.css", "page_lessons.js", "hsd-viz.wasm"}
+    files = {"hsd-viz.js", "loader.js", "page.css", "page_lessons.css", "page_lessons.js"}
     assert {path.name for path in STATIC.iterdir()} == files

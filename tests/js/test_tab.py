@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import random
+from pathlib import Path
 
 import pytest
 
 from hsd_viz.decoding.text import TokenText
+from hsd_viz.engine import tab
 from hsd_viz.engine.replay import bundled, load_bundled
 from hsd_viz.ladder.load import model_path
 from hsd_viz.ladder.text import LadderTokenizer
 from hsd_viz.stack import parse
-from hsd_viz.views import tab
 from tests.js.test_scripts import needs_tools, run
 from tools import wasm
 
@@ -44,7 +45,7 @@ def test_the_tab_decodes_as_the_native_runtime(tmp_path):
     text = TokenText(LadderTokenizer(model_path("target")))
     source = random.Random(1)
     ids = [source.choices(range(text.size), k=40) for _ in range(200)]
-    texts = random_texts(400) + [path.read_text(encoding="utf-8") for path in tab.STATIC.parent.glob("*.py")]
+    texts = random_texts(400) + [path.read_text(encoding="utf-8") for path in Path(tab.__file__).parent.glob("*.py")]
     given = {
         "manifest": tab.manifest(),
         "files": {name: str(path) for name, path in tab.files().items()},

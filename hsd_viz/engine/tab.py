@@ -1,6 +1,6 @@
 """The runtime in a browser tab: the files that it reads, and the numbers of this package that it needs.
 
-``js/tab/`` runs ``static/hsd-viz.wasm``, the sources of :mod:`hsd_viz.native` compiled by ``make wasm``, on the shipped
+``js/tab/`` runs ``hsd-viz.wasm``, the sources of :mod:`hsd_viz.native` compiled by ``make wasm``, on the shipped
 weights and databases. All that Python declares (tables, structures, costs, priors) travels in the manifest.
 """
 
@@ -25,10 +25,9 @@ from hsd_viz.native.weights import STORAGE, load
 from hsd_viz.stack import DATABASES, DEFAULT_LOOKAHEAD, DRAFT_SOURCES, MAX_LOOKAHEAD
 from hsd_viz.trace.tables import DEFAULT_RULE, RULES, TABLES, Column
 from hsd_viz.version import __version__
-from hsd_viz.views.scripts import STATIC
 
 FORMAT = "hsd_viz tab 1"
-WASM = STATIC / "hsd-viz.wasm"
+WASM = Path(decode.__file__).parent / "hsd-viz.wasm"
 _STRUCTURES = (
     library.Shape,
     library.LevelSettings,
