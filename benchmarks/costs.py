@@ -11,8 +11,7 @@ import json
 import sys
 from pathlib import Path
 
-from hsd_viz.calibration.costs import FORMAT
-from hsd_viz.calibration.forwards import DraftCosts
+from hsd_viz.calibration.forwards import FORMAT, draft_costs
 from hsd_viz.drafting.estimates import CPU_MARGINAL
 from hsd_viz.engine.local import load_engine
 from hsd_viz.ladder.load import names, weights_dir
@@ -32,7 +31,7 @@ def main(argv: list[str] | None = None) -> int:
         engine = load_engine(device="cpu", dtype=dtype, threads=1)
         engine.wait_ready()
         for name, row in models.items():
-            first, *rest = DraftCosts().of(engine.model(name))
+            first, *rest = draft_costs(engine.model(name))
             row[dtype] = [1.0, *(round(ms / first, 3) for ms in rest)]
     table = {"format": FORMAT, "models": models, "others": {"cpu": CPU_MARGINAL, "cuda": GPU_MARGINAL}}
     lines = json.dumps(table, indent=1).replace(",\n    ", ", ").replace("[\n    ", "[").replace("\n   ]", "]")

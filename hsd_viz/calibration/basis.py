@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from hsd_viz.calibration.estimate import estimate
-from hsd_viz.calibration.timing import level_names, timings
+from hsd_viz.calibration.estimate import estimate, level_names, timings
 from hsd_viz.disk import read_limited
 from hsd_viz.intervals import LEAST
 from hsd_viz.latency.inputs import Calibration, Edge, Tier

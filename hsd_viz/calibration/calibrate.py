@@ -10,13 +10,13 @@ pays for.
 - Costs: medians of the forward passes, launches, look-ups and overheads of the same rounds. Verifications at the widths
   between and beyond get their shape from forward passes timed in isolation (:mod:`~hsd_viz.calibration.forwards`).
 
-Decodes are not recorded, so that the cost of recording is not included. Measuring starts when the engine has finished
-compiling.
+Decodes are not recorded, so that the cost of recording is not included.
 """
 
 import hashlib
 import time
 from collections.abc import Callable, Generator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
 from typing import Any
@@ -33,15 +33,11 @@ from hsd_viz.trace import Trace
 
 TARGET = "target"
 #: Tokens decoded per prompt.
-TOKENS = 128
-WARM_UP_TOKENS = 8
+TOKENS, WARM_UP_TOKENS = 128, 8
 #: Lookaheads of a model directly under the target; of two models, the lower one's first; of a model over a database.
 ALONE = (1, 2, 4, 8)
 PAIRS = ((2, 4), (4, 8))
 OVER_DATABASE = (3, 8)
-
-#: Receives the progress.
-Report = Callable[[Progress], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,76 +90,74 @@ class Workload:
 
 
 def calibrate(
-    engine: Engine, work: Workload, *, progress: Report = lambda _: None, cancelled: Callable[[], bool] = lambda: False
+    engine: Engine,
+    work: Workload,
+    *,
+    progress: Callable[[Progress], None] = lambda _: None,
+    cancelled: Callable[[], bool] = lambda: False,
 ) -> StoredCalibration | None:
-    """Measure the decodes of ``work``. Cancelled (``cancelled`` is called before each decode) or interrupted with
-    Ctrl-C, the calibration covers the prompts that every stack had finished, with ``complete`` False; ``None`` without
-    any. Raises: ValueError: for bad input, or if all texts ended at once.
-    """
-    steps = calibration_steps(engine, work, report=progress, cancelled=cancelled)
-    stop = False
+    """Measure the decodes of ``work`` as :func:`calibration_steps` does, with its progress given to ``progress``."""
+    steps = calibration_steps(engine, work, cancelled)
     try:
         while True:
-            step = steps.throw(KeyboardInterrupt) if stop else next(steps)
-            try:
-                progress(step)
-                stop = cancelled()
-            except KeyboardInterrupt:
-                stop = True
+            progress(next(steps))
     except StopIteration as end:
         return end.value
 
 
 def calibration_steps(
-    engine: Engine, work: Workload, *, report: Report = lambda _: None, cancelled: Callable[[], bool] = lambda: False
+    engine: Engine, work: Workload, cancelled: Callable[[], bool] = lambda: False
 ) -> Generator[Progress, None, StoredCalibration | None]:
-    """Yield the progress before each decode of a calibration, and return the calibration. ``KeyboardInterrupt`` ends it
-    early. ``report`` gets progress while the engine compiles; ``cancelled`` ends the timing of isolated forward
-    passes.
+    """Yield the progress before each decode of a calibration, and return the calibration. ``cancelled`` (called before
+    each decode) and Ctrl-C end it early: it then covers the prompts that every stack had finished, with ``complete``
+    False; ``None`` without any. Raises: ValueError: for bad input, or if all texts ended at once.
     """
     prompts, stacks, sampling = work.suite.prompts, work.stacks(), work.sampling
     total, created = len(stacks) * len(prompts), time.time()
     texts: list[list[Trace]] = []
     shapes: dict[str, dict[int, float]] = {}
-    who: dict[str, Any] = {}
-    try:
+    engine_identity: dict[str, Any] = {}
+
+    def run(prompt: Prompt, stack: str, tokens: int, settings: Sampling) -> Trace:
+        if cancelled():
+            raise KeyboardInterrupt
+        return decode(engine, prompt, stack, tokens, settings)
+
+    with suppress(KeyboardInterrupt):
         for stack in stacks:
             yield Progress(0, total, stack, "")
-            decode(engine, prompts[0], stack, min(WARM_UP_TOKENS, work.max_new_tokens), sampling)
-        engine.wait_ready(lambda text: report(Progress(0, total, "", "", text)))
-        who = work.probe(engine)
+            run(prompts[0], stack, min(WARM_UP_TOKENS, work.max_new_tokens), sampling)
+        yield Progress(0, total, "", "", "timing forward passes")
+        engine.wait_ready()
+        engine_identity = work.probe(engine)
         named = {**dict(zip(work.drafts, work.drafts, strict=True)), TARGET: work.target}
-        models = {name: model for name, own in named.items() if (model := engine.model(own)) is not None}
-        if models:
-            yield Progress(0, total, "", "", "timing forward passes")
+        if models := {name: model for name, own in named.items() if (model := engine.model(own)) is not None}:
             shapes = time_forwards(models, clock=engine.clock, cancelled=cancelled)
         for k, prompt in enumerate(prompts):
             decoded: list[Trace] = []
             for stack in stacks:
                 yield Progress(k * len(stacks) + len(decoded), total, stack, prompt.id)
-                decoded.append(decode(engine, prompt, stack, work.max_new_tokens, at(sampling, k)))
+                decoded.append(run(prompt, stack, work.max_new_tokens, at(sampling, k)))
             texts.append(decoded)
-    except KeyboardInterrupt:
-        pass
     complete = len(texts) == len(prompts)
     if not any(len(trace) for text in texts for trace in text):
         if complete:
             raise ValueError("no token was decoded on the calibration prompts: every text ended at once")
         return None
-    found = estimate([trace for text in texts for trace in text], (*work.drafts, TARGET))
-    costs = dict(found.timing.models)
+    estimates = estimate([trace for text in texts for trace in text], (*work.drafts, TARGET))
+    costs = dict(estimates.timing.models)
     for name in shapes.keys() & costs.keys():
-        if real := found.timing.medians[name]:
+        if real := estimates.timing.medians[name]:
             costs[name] = replace(costs[name], forward=fit_curve(shapes[name], real))
     return StoredCalibration(
-        identity=who,
+        identity=engine_identity,
         texts=work.texts(engine, len(texts)),
         created=created,
         seconds=time.time() - created,
-        calibration=replace(found.calibration(), costs=costs),
-        acceptance=tuple(found.counts.values()),
-        lookups={f"{database} > {verifier}": n for (database, verifier), n in found.lookups.items()},
-        forwards=dict(found.timing.forwards),
+        calibration=replace(estimates.calibration(), costs=costs),
+        acceptance=tuple(estimates.counts.values()),
+        lookups={f"{database} > {verifier}": n for (database, verifier), n in estimates.lookups.items()},
+        forwards=dict(estimates.timing.forwards),
         isolated=shapes,
         complete=complete,
     )
@@ -174,7 +168,7 @@ def calibrated(
     work: Workload,
     *,
     fresh: bool = False,
-    progress: Report = lambda _: None,
+    progress: Callable[[Progress], None] = lambda _: None,
     cancelled: Callable[[], bool] = lambda: False,
     note: Callable[[str], None] = lambda message: None,
 ) -> tuple[StoredCalibration | None, bool]:
@@ -187,20 +181,19 @@ def calibrated(
     path = path_of(work.probe(engine), work.texts(engine, len(work.suite.prompts)))
     if not fresh:
         try:
-            stored = load(path)
-            if stored.fresh():
+            if (stored := load(path)).fresh():
                 return stored, True
         except FileNotFoundError:
             pass
         except ValueError as error:
             note(f"{error}: it is measured again")
-    found = calibrate(engine, work, progress=progress, cancelled=cancelled)
-    if found is not None and found.complete:
+    measured = calibrate(engine, work, progress=progress, cancelled=cancelled)
+    if measured is not None and measured.complete:
         try:
-            save(found)
+            save(measured)
         except ValueError as error:
             note(str(error))
-    return found, False
+    return measured, False
 
 
 def decode(engine: Engine, prompt: Prompt, stack: str | Stack, max_new_tokens: int, sampling: Sampling) -> Trace:

@@ -1,26 +1,30 @@
-"""Estimate acceptance from traces: the drafts of each level that the level above accepted.
+"""Estimate acceptance and costs from traces.
 
-On-policy only: rounds count in which the one model's tokens were verified by the other. A curve over all positions of a
-text would be too high, because real rounds begin right after a rejection, where the text is hard. Rounds are pooled
-over traces.
-
-The later tokens of a draft are only examined when the earlier ones were accepted, and drafts differ in length: so S(k)
-is a product of conditional acceptances, each the share of the examined tokens (Kaplan & Meier 1958). A round cut short
-by the end of the text counts for the tokens it accepted and for none after them.
+Acceptance is on-policy: rounds count in which the one model's tokens were verified by the other. A curve over all
+positions of a text would be too high, because real rounds begin right after a rejection, where the text is hard. The
+later tokens of a draft are only examined when the earlier ones were accepted, and drafts differ in length: so S(k) is a
+product of conditional acceptances, each the share of the examined tokens (Kaplan & Meier 1958). A round cut short by
+the end of the text counts for the tokens it accepted and for none after them. Costs are medians by tokens fed, made
+monotone.
 """
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
+from statistics import median
 
-from hsd_viz.calibration.timing import Timing, database_of, level_names, timings
-from hsd_viz.latency.inputs import Calibration, Edge, OverDatabase, Tier
-from hsd_viz.trace import RoundRow, Trace
+import numpy as np
+
+from hsd_viz.latency.inputs import Calibration, Edge, LevelCost, LookupCost, OverDatabase, Tier
+from hsd_viz.stack import StackError, parse
+from hsd_viz.trace import CallRow, RoundRow, Trace
 
 #: A place in the draft has its own figure when this many tokens were examined there; later places share one figure.
 ENOUGH = 40
-_Z = 1.959964
+_Z, _MS = 1.959964, 1e-6
+Pair = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,18 @@ class AcceptanceCounts:
 
 
 @dataclass(frozen=True, slots=True)
+class Timing:
+    """Costs of models and databases by name; ``forwards`` counts the timed forward passes (or launches) of each model,
+    ``medians`` has the times of a model's verifications by number of tokens fed: (ms, count).
+    """
+
+    models: Mapping[str, LevelCost]
+    lookups: Mapping[str, LookupCost]
+    forwards: Mapping[str, int]
+    medians: Mapping[str, Mapping[int, tuple[float, int]]]
+
+
+@dataclass(frozen=True, slots=True)
 class Estimates:
     """The estimates of a set of traces, by (draft model, verifier) or (database, verifier). ``counts`` and ``edges``
     are the counts and the survival curves of draft models, ``lookups`` and ``tiers`` the number of look-ups and the
@@ -55,12 +71,12 @@ class Estimates:
     """
 
     models: tuple[str, ...]
-    counts: dict[tuple[str, str], AcceptanceCounts]
-    edges: dict[tuple[str, str], Edge]
-    lookups: dict[tuple[str, str], int]
-    tiers: dict[tuple[str, str], Tier]
+    counts: dict[Pair, AcceptanceCounts]
+    edges: dict[Pair, Edge]
+    lookups: dict[Pair, int]
+    tiers: dict[Pair, Tier]
     timing: Timing
-    over: dict[tuple[str, str], OverDatabase] = field(default_factory=dict)
+    over: dict[Pair, OverDatabase] = field(default_factory=dict)
 
     def calibration(self) -> Calibration:
         """Return the inputs of the law. Raises: ValueError: if no forward pass of a model was timed."""
@@ -88,12 +104,29 @@ def estimate(traces: Iterable[Trace], models: Iterable[str] | None = None) -> Es
     )
 
 
-def rounds_of(traces: Iterable[Trace]) -> tuple[dict[tuple[str, str], list[RoundRow]], dict[tuple[str, str], Counter]]:
+def level_names(trace: Trace) -> dict[int, str]:
+    """Return the name of each level of the stack that a trace decoded with."""
+    return {c.level: c.name for c in trace.call_rows}
+
+
+def database_of(trace: Trace) -> str | None:
+    """Return the database below the models as the stack names it, ``None`` without one."""
+    name = next((c.name for c in trace.call_rows if c.kind == "lookup"), None)
+    try:
+        return name and str(parse(trace.stack).bottom or name)
+    except StackError:
+        return name
+
+
+# --- acceptance -------------------------------------------------------------------------------------------------------
+
+
+def rounds_of(traces: Iterable[Trace]) -> tuple[dict[Pair, list[RoundRow]], dict[Pair, Counter]]:
     """Return rounds by (draft, verifier), and counts of (drafted, accepted) by (database, verifier). Where the rounds
     of a pair were judged by several rules, those by the most frequent one.
     """
-    rounds: dict[tuple[str, str], list[RoundRow]] = {}
-    looked_up: dict[tuple[str, str], Counter] = {}
+    rounds: dict[Pair, list[RoundRow]] = {}
+    looked_up: dict[Pair, Counter] = {}
     for trace in traces:
         # In old traces `auto` chose the drafter of each round by its expected gain: a biased sample of acceptance.
         if trace.stack.startswith("auto"):
@@ -128,20 +161,17 @@ def estimate_edge(rows: Sequence[RoundRow]) -> Edge:
     examined_at = [sum(r.examined >= k for r in rows) for k in places]
     accepted_at = [sum(r.accepted >= k for r in rows) for k in places]
     known = sum(n >= ENOUGH for n in examined_at)
-    survival, product = [], 1.0
-    for hits, seen in zip(accepted_at[:known], examined_at[:known], strict=True):
-        product *= hits / seen
-        survival.append(product)
+    rates = np.divide(accepted_at[:known], examined_at[:known])
     # The tail pools the last two places of the curve and all later ones.
     tail = max(0, known - 2)
-    return Edge(tuple(survival), sum(accepted_at[tail:]) / sum(examined_at[tail:]))
+    return Edge(tuple(np.cumprod(rates).tolist()), sum(accepted_at[tail:]) / sum(examined_at[tail:]))
 
 
-def over_databases(traces: Iterable[Trace]) -> dict[tuple[str, str], OverDatabase]:
+def over_databases(traces: Iterable[Trace]) -> dict[Pair, OverDatabase]:
     """Return acceptance by (model over its database, verifier): of tokens that the model took from the database, and of
     its own, the last of each of its rounds. Only models directly over a database are counted.
     """
-    counts: dict[tuple[str, str], Counter] = {}
+    counts: dict[Pair, Counter] = {}
     for trace in traces:
         names, database = level_names(trace), database_of(trace)
         if database is None or trace.stack.startswith("auto"):
@@ -186,3 +216,89 @@ def _by_size(traces: list[Trace]) -> tuple[str, ...]:
         for level, name in names.items():
             sizes.setdefault(name, (level == max(names), parameters.get(name, 0), level))
     return tuple(sorted(sizes, key=sizes.__getitem__))
+
+
+# --- costs ------------------------------------------------------------------------------------------------------------
+
+
+def timings(traces: Iterable[Trace]) -> Timing:
+    """Return times from traces. The overhead of a verification is the time of its round without the calls and rounds
+    inside it, at the target plus the pause before the next round; medians. The time of a drafting loop between its
+    forward passes is part of it.
+    """
+    times: dict[str, defaultdict[str, list[float]]]
+    times = {kind: defaultdict(list) for kind in ("lookup", "update", "overhead", "pause")}
+    verifying: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    drafts: dict[str, list[CallRow]] = defaultdict(list)
+    for trace in traces:
+        database, names = database_of(trace), level_names(trace)
+        own = {r.id: r.duration_ns for r in trace.round_rows}
+        for r in trace.round_rows:
+            if r.parent in own:
+                own[r.parent] -= r.duration_ns
+        for call in trace.call_rows:
+            if call.round in own:
+                own[call.round] -= call.duration_ns
+            if call.kind == "verify":
+                verifying[call.name][call.fed].append(call.duration_ns * _MS)
+            elif call.kind == "draft":
+                drafts[call.name].append(call)
+            elif call.kind in times and database is not None:
+                times[call.kind][database].append(call.duration_ns * _MS)
+        for r in trace.round_rows:
+            times["overhead"][names[r.level]].append(max(0.0, own[r.id] * _MS))
+        top = sorted((r for r in trace.round_rows if r.parent is None), key=lambda r: r.start_ns)
+        for this, following in pairwise(top):
+            pause = (following.start_ns - this.start_ns - this.duration_ns) * _MS
+            times["pause"][names[this.level]].append(max(0.0, pause))
+    models = {}
+    for name in dict.fromkeys([*verifying, *drafts]):
+        draft, launch = _drafting(drafts[name]) if drafts[name] else (None, 0.0)
+        forward = _curve(verifying[name]) if verifying[name] else draft
+        assert forward is not None
+        overhead = sum(median(times[kind][name]) for kind in ("overhead", "pause") if times[kind][name])
+        models[name] = LevelCost(forward, draft, overhead, launch)
+    lookups = {d: LookupCost(median(ms), median(times["update"][d] or [0.0])) for d, ms in times["lookup"].items()}
+    return Timing(
+        models=models,
+        lookups=lookups,
+        forwards={m: sum(map(len, verifying[m].values())) + len(drafts[m]) for m in models},
+        medians={m: {n: (median(ms), len(ms)) for n, ms in sorted(verifying[m].items())} for m in models},
+    )
+
+
+def monotone(values: list[float], weights: list[float]) -> list[float]:
+    """Return the closest non-decreasing curve by weighted squares (pool adjacent violators, Ayer et al. 1955)."""
+    pools: list[list[float]] = []
+    for value, weight in zip(values, weights, strict=True):
+        pools.append([value, weight, 1])
+        while len(pools) > 1 and pools[-2][0] > pools[-1][0]:
+            v, w, n = pools.pop()
+            pools[-1] = [(pools[-1][0] * pools[-1][1] + v * w) / (pools[-1][1] + w), pools[-1][1] + w, pools[-1][2] + n]
+    return [value for value, _, n in pools for _ in range(int(n))]
+
+
+def _curve(times: Mapping[int, list[float]]) -> tuple[float, ...]:
+    """Return c(1), c(2), ... in ms from times by tokens fed: medians, monotone, interpolated."""
+    fed = sorted(times)
+    levels = monotone([median(times[m]) for m in fed], [len(times[m]) for m in fed])
+    return tuple(np.interp(np.arange(1, fed[-1] + 1), fed, levels).tolist())
+
+
+def _drafting(calls: list[CallRow]) -> tuple[tuple[float, ...], float]:
+    """Return the cost of a drafting forward pass by tokens fed, and the fixed cost of a launch."""
+    single = all(c.steps == 1 for c in calls)
+    times: dict[int, list[float]] = defaultdict(list)
+    for c in calls:
+        times[c.fed if single else c.steps].append(c.duration_ns * _MS)
+    if single:
+        return _curve(times), 0.0
+    # Launches: a straight line over the number of steps, through the medians; one length alone gives no intercept.
+    steps = np.array(sorted(times), float)
+    medians = np.array([median(times[int(n)]) for n in steps])
+    weights = np.array([len(times[int(n)]) for n in steps], float)
+    through_zero = float((weights * steps * medians).sum() / (weights * steps * steps).sum())
+    slope, launch = np.polyfit(steps, medians, 1, w=np.sqrt(weights)) if len(steps) > 1 else (through_zero, 0.0)
+    if slope <= 0:
+        return (0.0,), float(np.average(medians, weights=weights))
+    return ((float(slope),), float(launch)) if launch >= 0 else ((through_zero,), 0.0)

@@ -1,34 +1,39 @@
-"""Time forward passes in isolation by number of tokens fed, and fit their shape to the times of real rounds.
+"""Time forward passes in isolation by number of tokens fed, and what the drafts of ``db`` cost their verifier.
 
 Real rounds cost more than an isolated forward pass: other models have used the processor's caches since, verification
-rules are applied, and trees are gathered. But only a few widths are common in them. So the shape of the curve is
-measured in isolation, at every width, and its height in real rounds.
+rules are applied, and trees are gathered. But only a few widths are common in them. So the shape of a cost curve is
+measured in isolation, at every width, and its height in real rounds (:func:`fit_curve`).
 
-The size of a database's drafts depends on these costs, too: on a GPU sixteen tokens cost as much as one, on a CPU twice
-as much. :class:`DraftCosts` times each model on first use, which takes about half a second.
+``db`` sizes its trees by such costs: on a GPU sixteen tokens cost as much as one, on a CPU twice as much. They are from
+the table that ships with the ladder, so that the same command gives the same tree on every machine, from a file, or
+timed here on first use (:class:`Costs`).
 """
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hsd_viz.calibration.timing import monotone
+from hsd_viz.calibration.estimate import monotone
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.decoding.verdict import Draft, Record
+from hsd_viz.drafting.estimates import CostCurve, cost_curve
 from hsd_viz.drafting.tree import DraftTree
+from hsd_viz.ladder.load import weights_dir
 from hsd_viz.machine import threads
 
 if TYPE_CHECKING:
     from hsd_viz.decoding.session import Model
 
 WIDTHS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24)
-#: Widths and repeats of :class:`DraftCosts`; a slow model is timed at few widths and once.
+#: Widths and repeats of :func:`draft_costs`; a slow model is timed at few widths and once.
 DRAFT_WIDTHS, REPEATS = (1, 2, 3, 4, 6, 8, 12, 16, 24), 7
 FEW = (1, 4, 16)
 #: A model is slow above this many ms for a forward pass of one token.
@@ -38,6 +43,7 @@ SLOW = 40.0
 HANDLING = 0.05
 #: A width has its own ratio when real rounds were timed there at least this often.
 ENOUGH = 20
+FORMAT, SHIPPED, MEASURED = "hsd_viz costs", "shipped", "measured"
 
 
 def time_forwards(
@@ -77,7 +83,7 @@ def time_forwards(
                 session.truncate(context)
                 if repeat:  # the first of each grows buffers
                     times[name][width].append(spent / 1e6)
-    return {name: {width: figure(found) for width, found in by_width.items()} for name, by_width in times.items()}
+    return {name: {width: figure(ms) for width, ms in by_width.items()} for name, by_width in times.items()}
 
 
 def fit_curve(shape: Mapping[int, float], real: Mapping[int, tuple[float, int]]) -> tuple[float, ...]:
@@ -96,27 +102,10 @@ def fit_curve(shape: Mapping[int, float], real: Mapping[int, tuple[float, int]])
     return tuple(monotone((base * ratio).tolist(), weights))
 
 
-class DraftCosts:
-    """Costs of verifying drafts by number of tokens, measured once per model and runtime, for an engine's lifetime."""
-
-    def __init__(self) -> None:
-        self._found: dict[tuple[str, str], tuple[float, ...]] = {}
-
-    def known(self, model: Model) -> bool:
-        """Return whether ``model`` was timed in its current runtime."""
-        return (model.name, model.runtime) in self._found
-
-    def of(self, model: Model) -> tuple[float, ...]:
-        """Return ms of a round that verifies 0, 1, 2, ... draft tokens, never falling."""
-        key = model.name, model.runtime
-        if key not in self._found:
-            step, *drafts = _forward_curve(model)
-            self._found[key] = (step, *(ms + HANDLING for ms in drafts))
-        return self._found[key]
-
-
-def _forward_curve(model: Model) -> list[float]:
-    """Return ms of a forward pass of 1, 2, 3, ... tokens, never falling; shorter for slow models."""
+def draft_costs(model: Model) -> tuple[float, ...]:
+    """Return ms of a round of ``model`` that verifies 0, 1, 2, ... draft tokens, never falling: timed in half a second,
+    for slow models at fewer widths.
+    """
     # One CPU thread's own time excludes other load; it would also exclude the work of a device or of other threads.
     alone = threads() == 1 and model.runtime == "native"
     clock = time.thread_time_ns if alone else time.perf_counter_ns
@@ -126,4 +115,52 @@ def _forward_curve(model: Model) -> list[float]:
     widths, repeats = (FEW, 1) if slow else (DRAFT_WIDTHS, REPEATS)
     ms = measure(widths=widths, repeats=repeats)[""]
     curve = monotone([ms[w] for w in widths], [1.0] * len(widths))
-    return np.interp(range(1, widths[-1] + 1), widths, curve).tolist()
+    step, *drafts = np.interp(range(1, widths[-1] + 1), widths, curve).tolist()
+    return (step, *(cost + HANDLING for cost in drafts))
+
+
+class Costs:
+    """Costs of a verification by number of draft tokens. ``source`` is ``shipped``, ``measured`` (timed once per model
+    and runtime) or a JSON file.
+
+    A file has ``{"format": "hsd_viz costs", "models": {NAME: {DTYPE: [c(0), c(1), ...]}}, "others": {DEVICE: c}}``:
+    costs of 0, 1, 2, ... draft tokens in any unit, and for other models that of one more token in steps of one token.
+    ``python -m benchmarks.costs`` writes one.
+
+    Raises:
+        ValueError: if the file cannot be read or is not such a table.
+    """
+
+    def __init__(self, source: str | Path = SHIPPED) -> None:
+        self.source = str(source)
+        self._timed: dict[tuple[str, str], CostCurve] = {}
+        if self.source != MEASURED:
+            self._table = _read(weights_dir() / "costs.json" if self.source == SHIPPED else Path(source))
+
+    def timed(self, model: Model) -> bool:
+        """Return whether :meth:`of` would time the model's forward passes now."""
+        return self.source == MEASURED and (model.name, model.runtime) not in self._timed
+
+    def of(self, model: Model, device: str = "cpu") -> CostCurve:
+        """Return the costs for a verifier on a device (``cpu`` or ``cuda``)."""
+        if self.source == MEASURED:
+            if self.timed(model):
+                self._timed[model.name, model.runtime] = cost_curve(draft_costs(model))
+            return self._timed[model.name, model.runtime]
+        by_dtype = self._table["models"].get(model.name, {}) if device == "cpu" else {}
+        return by_dtype.get(model.dtype) or next(iter(by_dtype.values()), self._table["others"][device])
+
+
+def _read(path: Path) -> dict[str, dict[str, Any]]:
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        if data["format"] != FORMAT:
+            raise ValueError(f"its format is not '{FORMAT}'")
+        models = {
+            name: {dtype: cost_curve(row) for dtype, row in rows.items()} for name, rows in data["models"].items()
+        }
+        return {"models": models, "others": {device: cost_curve(data["others"][device]) for device in ("cpu", "cuda")}}
+    except OSError as error:
+        raise ValueError(f"the costs {path} cannot be read: {error.strerror or error}") from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{path} is not a table of costs: {type(error).__name__}: {error}") from None

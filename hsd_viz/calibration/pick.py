@@ -12,7 +12,7 @@ from dataclasses import asdict
 from typing import Any
 
 from hsd_viz.calibration.calibrate import TARGET, Workload, calibration_steps
-from hsd_viz.calibration.store import StoredCalibration, folder, identity, newest, sampling_identity, save
+from hsd_viz.calibration.store import folder, identity, newest, sampling_identity, save
 from hsd_viz.decoding.engine import Engine
 from hsd_viz.decoding.settings import Sampling
 from hsd_viz.latency.inputs import Calibration
@@ -33,43 +33,52 @@ def decide(
     engine: Engine, stack: Stack, choosing: bool, meta: Mapping[str, Any], measured: dict[str, Calibration | None]
 ) -> Generator[Stage, None, Stack]:
     """Return the fastest stack of the levels of ``stack`` (``choosing``), or ``stack`` with the fastest lookaheads for
-    ``:auto``. Yields stages while ``auto`` calibrates this machine. The other arguments are those of :func:`pick`.
+    ``:auto``. Yields stages while ``auto`` calibrates this machine; closing the iterator cancels that. ``meta`` is that
+    of a trace of ``stack``, ``measured`` holds the calibrations of this process, in case they cannot be saved.
 
     Raises:
         ValueError: if lookaheads are to be chosen and this machine has no calibration of the models.
     """
-    if choosing:
-        return (yield from pick(engine, stack, meta, measured))
-    found = calibrated_lookaheads(stack, meta)
-    if found is None:
+    if not choosing:
+        if (filled := calibrated_lookaheads(stack, meta)) is not None:
+            return filled
         example = Model(stack.drafts[0].name, 4)
         drafts, temperature = ",".join(m.name for m in stack.drafts), meta["sampling"]["temperature"]
         raise ValueError(
             f"'{stack}' needs a calibration of this machine: run `hsd-viz plan --models {drafts} --temperature "
             f"{temperature:g}` with the same device, dtype and threads, or write a lookahead, as in {example}"
         )
-    return found
-
-
-def pick(
-    engine: Engine, levels: Stack, meta: Mapping[str, Any], measured: dict[str, Calibration | None]
-) -> Generator[Stage, None, Stack]:
-    """Yield stages while this machine is calibrated, if it is not, and return the fastest stack of ``levels``. ``meta``
-    is that of a trace of ``levels``. ``measured`` holds the calibrations of this process, in case they cannot be saved.
-    Closing the iterator cancels the calibration.
-    """
     wanted = identity(meta)
     temperature = min(BUCKETS, key=lambda bucket: abs(bucket - wanted["sampling"]["temperature"]))
     sampling = Sampling(temperature, rule=meta["sampling"].get("rule", "token"))
     bucket = {**wanted, "sampling": sampling_identity(asdict(sampling))}
-    for machine_and_models in (wanted, bucket):
-        if (found := _decide(fastest, levels, machine_and_models)) is not None:
-            return found
-    key = json.dumps([str(levels), bucket], sort_keys=True)
+    for engine_identity in (wanted, bucket):
+        if (chosen := _stored(fastest, stack, engine_identity)) is not None:
+            return chosen
+    key = json.dumps([str(stack), bucket], sort_keys=True)
     if key not in measured:
-        measured[key] = yield from _measure(engine, levels, meta, sampling)
+        measured[key] = yield from _measure(engine, stack, meta, sampling)
     calibration = measured[key]
-    return Stack(None, (levels.target,)) if calibration is None else fastest(levels, calibration)
+    return Stack(None, (stack.target,)) if calibration is None else fastest(stack, calibration)
+
+
+def fastest(levels: Stack, calibration: Calibration) -> Stack:
+    """Return the fastest stack of ``levels`` by the law. Plain decoding if no stack is predicted to gain
+    ``MIN_GAIN``.
+    """
+    databases = () if levels.bottom is None else (str(levels.bottom),)
+    choice = select(calibration.restricted([m.name for m in levels.drafts], databases))
+    picked = parse((choice.picked if choice.picked.gain_over(choice.plain) >= MIN_GAIN else choice.plain).stack)
+    return Stack(picked.bottom, (*picked.drafts, levels.target))
+
+
+def calibrated_lookaheads(stack: Stack, meta: Mapping[str, Any]) -> Stack | None:
+    """Return ``stack`` with the fastest lookaheads for ``:auto``, or ``None`` without a stored calibration for exactly
+    this engine. ``meta`` is that of a trace of the stack, with any lookaheads.
+    """
+    # The calibration calls the target by that name, however the stack calls it.
+    filled = _stored(fill, Stack(stack.bottom, (*stack.drafts, Model(TARGET))), identity(meta))
+    return None if filled is None else Stack(filled.bottom, (*filled.drafts, stack.target))
 
 
 def _measure(
@@ -79,15 +88,15 @@ def _measure(
     sizes = {m["name"]: m.get("parameters") or 0 for m in meta["models"]}
     drafts = sorted((m.name for m in levels.drafts), key=sizes.__getitem__)
     databases = () if levels.bottom is None else (str(levels.bottom),)
-    prompts, target = load_suite(SUITE).limited(PROMPTS), levels.target.name
-    work = Workload(prompts, drafts, databases, target, sampling=sampling, max_new_tokens=TOKENS)
+    prompts = load_suite(SUITE).limited(PROMPTS)
+    work = Workload(prompts, drafts, databases, levels.target.name, sampling=sampling, max_new_tokens=TOKENS)
     steps = calibration_steps(engine, work)
     try:
         while True:
             step = next(steps)
             yield Stage("auto: measuring this machine once", step.done, step.total)
     except StopIteration as end:
-        stored: StoredCalibration | None = end.value
+        stored = end.value
     except ValueError as error:
         yield Stage(f"auto: this machine cannot be measured ({error}): decoding without drafts")
         return None
@@ -100,44 +109,21 @@ def _measure(
     return stored.calibration
 
 
-def fastest(levels: Stack, calibration: Calibration) -> Stack:
-    """Return the fastest stack of ``levels`` by the law. Plain decoding if no stack is predicted to gain
-    ``MIN_GAIN``.
-    """
-    drafts = [m.name for m in levels.drafts]
-    databases = () if levels.bottom is None else (str(levels.bottom),)
-    choice = select(calibration.restricted(drafts, databases))
-    picked = parse((choice.picked if choice.picked.gain_over(choice.plain) >= MIN_GAIN else choice.plain).stack)
-    return Stack(picked.bottom, (*picked.drafts, levels.target))
-
-
-def calibrated_lookaheads(stack: Stack, meta: Mapping[str, Any]) -> Stack | None:
-    """Return ``stack`` with the fastest lookaheads for ``:auto``, or ``None`` without a stored calibration for exactly
-    this engine. ``meta`` is that of a trace of the stack, with any lookaheads.
-    """
-    # The calibration calls the target by that name, however the stack calls it.
-    found = _decide(fill, Stack(stack.bottom, (*stack.drafts, Model(TARGET))), identity(meta))
-    return None if found is None else Stack(found.bottom, (*found.drafts, stack.target))
-
-
-def _decide(
-    rule: Callable[[Stack, Calibration], Stack], stack: Stack, machine_and_models: Mapping[str, Any]
-) -> Stack | None:
-    """Return the decision of ``rule`` by the stored calibration of identity ``machine_and_models``. Cached until the
-    folder changes.
+def _stored(rule: Callable[[Stack, Calibration], Stack], stack: Stack, engine: Mapping[str, Any]) -> Stack | None:
+    """Return the decision of ``rule`` by the stored calibration of an engine's identity, ``None`` without one. Cached
+    until the folder changes.
     """
     try:
-        state = folder().stat().st_mtime_ns
+        return _decided(rule, stack, json.dumps(engine, sort_keys=True), str(folder()), folder().stat().st_mtime_ns)
     except OSError:
         return None
-    return _decided(rule, stack, json.dumps(machine_and_models, sort_keys=True), str(folder()), state)
 
 
 @functools.lru_cache(maxsize=64)
 def _decided(
-    rule: Callable[[Stack, Calibration], Stack], stack: Stack, machine_and_models: str, where: str, state: int
+    rule: Callable[[Stack, Calibration], Stack], stack: Stack, engine: str, where: str, changed_ns: int
 ) -> Stack | None:
-    stored = newest(json.loads(machine_and_models))
+    stored = newest(json.loads(engine))
     try:
         return None if stored is None else rule(stack, stored.calibration)
     except ValueError:  # part of the stack was not measured

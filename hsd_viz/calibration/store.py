@@ -57,8 +57,7 @@ class StoredCalibration:
 
 def identity(meta: Mapping[str, Any]) -> dict[str, Any]:
     """Return the identity of a calibration from the meta of a trace: machine, models, weights, runtimes, sampling.
-    Models have the names of their checkpoints, so that the identity does not depend on the meaning of ``target``. The
-    seed is left out.
+    Models have the names of their checkpoints, so that the identity does not depend on the meaning of ``target``.
     """
     models = {
         m["model"]: [m.get("weights"), m.get("runtime"), *([m["bridge"]["bridge"]] if m.get("bridge") else [])]
@@ -74,13 +73,9 @@ def identity(meta: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def sampling_identity(sampling: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what of a sampling a calibration depends on: not the seed, and the rule only where it makes a difference.
-    The rule ``token`` is left out, so that calibrations from before there was a choice remain valid.
-    """
-    kept = {k: v for k, v in sampling.items() if k != "seed"}
-    if kept.get("rule") == "token" or kept.get("temperature") == 0:
-        kept.pop("rule", None)
-    return kept
+    """Return what of a sampling a calibration depends on: not the seed, and the rule only where it matters."""
+    rule = "token" if sampling.get("temperature") == 0 else sampling.get("rule", "token")
+    return {k: v for k, v in sampling.items() if k != "seed"} | {"rule": rule}
 
 
 def covers(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
@@ -102,8 +97,9 @@ def path_of(identity: Mapping[str, Any], texts: Mapping[str, Any]) -> Path:
 def save(stored: StoredCalibration) -> Path:
     """Write a calibration and return its file. Raises: ValueError: if the file cannot be written."""
     path = path_of(stored.identity, stored.texts)
+    data = {"format": FORMAT, "schema": SCHEMA, **serialize.to_dict(stored)}
     try:
-        write_whole(path, json.dumps(to_dict(stored)) + "\n")
+        write_whole(path, json.dumps(data) + "\n")
     except OSError as error:
         raise ValueError(f"the calibration cannot be saved in {path.parent}: {error.strerror or error}") from None
     return path
@@ -111,12 +107,17 @@ def save(stored: StoredCalibration) -> Path:
 
 def load(path: Path) -> StoredCalibration:
     """Read a calibration. Raises: FileNotFoundError: if the file is missing. ValueError: if it cannot be read."""
-    if not path.is_file():
-        raise FileNotFoundError(path)
     try:
-        return from_dict(json.loads(path.read_text(encoding="utf-8")))
+        data = json.loads(path.read_text(encoding="utf-8"))
+        if data["format"] == FORMAT and data["schema"] == SCHEMA:
+            return serialize.from_dict(StoredCalibration, data)
+    except FileNotFoundError:
+        raise
+    except NotADirectoryError:
+        raise FileNotFoundError(path) from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError):
-        raise ValueError(f"the calibration in {path} cannot be read") from None
+        pass
+    raise ValueError(f"the calibration in {path} cannot be read")
 
 
 def newest(wanted: Mapping[str, Any]) -> StoredCalibration | None:
@@ -127,15 +128,3 @@ def newest(wanted: Mapping[str, Any]) -> StoredCalibration | None:
             found.append(load(path))
     usable = [stored for stored in found if stored.fresh() and covers(stored.identity, wanted)]
     return max(usable, key=lambda stored: stored.created, default=None)
-
-
-def to_dict(stored: StoredCalibration) -> dict[str, Any]:
-    """Return plain JSON data."""
-    return {"format": FORMAT, "schema": SCHEMA, **serialize.to_dict(stored)}
-
-
-def from_dict(data: Any) -> StoredCalibration:
-    """Return the calibration of :func:`to_dict`; ``ValueError``, ``KeyError`` or ``TypeError`` for other data."""
-    if data["format"] != FORMAT or data["schema"] != SCHEMA:
-        raise ValueError("another format")
-    return serialize.from_dict(StoredCalibration, data)

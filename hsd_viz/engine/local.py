@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from hsd_viz.calibration.costs import SHIPPED, Costs
+from hsd_viz.calibration.forwards import SHIPPED, Costs
 from hsd_viz.calibration.pick import decide
 from hsd_viz.card import card, line, table
 from hsd_viz.decoding.engine import Engine, Options, with_defaults
@@ -61,7 +61,7 @@ def load_engine(
     how a draft model with another tokenizer than the target's drafts: ``slem`` (its text, cut again) or ``tli`` (the
     tokens that both have); by default the one that fits the sampling.
     ``costs`` are what ``db`` sizes its drafts by: ``shipped`` (a table, so that the same command gives the same text),
-    ``measured`` (timed here, once for each model) or a file (:class:`hsd_viz.calibration.costs.Costs`).
+    ``measured`` (timed here, once for each model) or a file (:class:`hsd_viz.calibration.forwards.Costs`).
 
     Raises:
         ValueError: if an option is invalid; the message has the value and what is allowed.

@@ -88,12 +88,12 @@ def parse_cost(text: str) -> CostCurve:
     if text in PRESETS:
         return CostCurve(PRESETS[text])
     if text == "measured":
-        from hsd_viz.calibration.forwards import DraftCosts
+        from hsd_viz.calibration.forwards import draft_costs
         from hsd_viz.engine.local import load_engine
 
         engine = load_engine()
         engine.wait_ready()
-        return cost_curve(DraftCosts().of(engine.model()))
+        return cost_curve(draft_costs(engine.model()))
     try:
         numbers = [float(part) for part in text.split(",")]
         if len(numbers) == 1:

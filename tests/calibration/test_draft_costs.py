@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from hsd_viz.calibration import forwards as costs
-from hsd_viz.calibration.forwards import DraftCosts
+from hsd_viz.calibration.forwards import Costs, draft_costs
 from hsd_viz.decoding.session import GivesLogits
 
 
@@ -51,13 +51,8 @@ class Model:
 
 def timed(monkeypatch, ms):
     monkeypatch.setattr(costs, "time", Clock())
-    model, found = Model(ms), DraftCosts()
-    assert not found.known(model)
-    curve = found.of(model)
-    assert found.known(model)
-    asked = len(model.fed)
-    assert found.of(model) == curve and len(model.fed) == asked, "a model is timed once"
-    return model, curve
+    model = Model(ms)
+    return model, draft_costs(model)
 
 
 def test_the_curve_is_what_forwards_took(monkeypatch):
@@ -76,9 +71,11 @@ def test_a_slow_model_is_timed_at_few_widths(monkeypatch):
     assert sum(fed <= 16 for fed in model.fed) <= 2 + 2 * len(costs.FEW) and len(curve) == max(costs.FEW)
 
 
-def test_another_runtime_is_timed_anew(monkeypatch):
+def test_a_model_is_timed_once_for_each_runtime(monkeypatch):
     monkeypatch.setattr(costs, "time", Clock())
-    found, model = DraftCosts(), Model(lambda fed: 1.0)
-    found.of(model)
+    measured, model = Costs("measured"), Model(lambda fed: 2.0 + 0.5 * (fed - 1))
+    assert measured.timed(model)
+    curve, asked = measured.of(model), len(model.fed)
+    assert measured.of(model) is curve and len(model.fed) == asked and not measured.timed(model)
     model.runtime = "native"
-    assert not found.known(model)
+    assert measured.timed(model)

@@ -9,8 +9,7 @@ import pytest
 from random_stacks import chain_tier
 
 import hsd_viz
-from hsd_viz.calibration.estimate import ENOUGH, count_acceptance, estimate, estimate_edge, rounds_of, wilson
-from hsd_viz.calibration.timing import monotone
+from hsd_viz.calibration.estimate import ENOUGH, count_acceptance, estimate, estimate_edge, monotone, rounds_of, wilson
 from hsd_viz.latency.inputs import Edge, LevelCost, LookupCost
 from hsd_viz.latency.law import predict
 from hsd_viz.trace import CallRow, RoundRow, Trace

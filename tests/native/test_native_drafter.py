@@ -14,7 +14,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hsd_viz.calibration.forwards import DraftCosts
 from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
 from hsd_viz.drafting.db import DatabaseDrafter, LogitsDatabaseDrafter
 from hsd_viz.drafting.index.build import build_database
@@ -329,9 +328,6 @@ def engine():
 )
 def test_a_decode_is_the_same_with_either(engine, stack, temperature, monkeypatch):
     served = []
-    # Given costs: those that are measured depend on what else the machine does.
-    monkeypatch.setattr(DraftCosts, "known", lambda self, model: True)
-    monkeypatch.setattr(DraftCosts, "of", lambda self, model: tuple(1 + 0.05 * n for n in range(32)))
 
     def decode():
         trace = engine.run(PROMPT, stack, max_new_tokens=96, temperature=temperature, seed=3)
