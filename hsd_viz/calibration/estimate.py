@@ -80,9 +80,8 @@ class Estimates:
 
     def calibration(self) -> Calibration:
         """Return the inputs of the law. Raises: ValueError: if no forward pass of a model was timed."""
-        timing = self.timing
-        figures = (timing.models, self.edges, self.tiers, timing.lookups, self.over)
-        return Calibration(self.models, *map(dict, figures))
+        costs, lookups = self.timing.models, self.timing.lookups
+        return Calibration(self.models, costs, dict(self.edges), dict(self.tiers), lookups, dict(self.over))
 
 
 def estimate(traces: Iterable[Trace], models: Iterable[str] | None = None) -> Estimates:

@@ -78,7 +78,7 @@ def _acceptance(models: str, given: tuple[str, ...], profile: Path | None, recor
         from hsd_viz.logs.observe import observe, profile_of
 
         return profile_of(observe(records)).edge()
-    from hsd_viz.calibration.profile import read_profile
+    from hsd_viz.logs.profile import read_profile
 
     return read_profile(profile).edge()
 

@@ -174,7 +174,7 @@ class Machine:
     efficiency: Efficiency = PUBLISHED
 
     def step_ms(
-        self, shape: Shape, *, tokens: int = 1, batch: int = 1, context: int = 0, weights: str = "bf16",
+        self, shape: Shape, *, tokens: float = 1, batch: int = 1, context: int = 0, weights: str = "bf16",
         cache: str = "bf16",
     ) -> float:  # fmt: skip
         """Return the milliseconds of a forward pass that feeds ``tokens`` tokens of each of ``batch`` sequences with

@@ -25,12 +25,13 @@ from typing import Any
 import numpy as np
 
 from hsd_viz.adapters import METHODS, settings
-from hsd_viz.adapters.signatures import Facts, Finding, signatures
-from hsd_viz.intervals import Estimate, estimate, ratio, resample
+from hsd_viz.adapters.signatures import NGRAMS, Facts, Finding, signatures
+from hsd_viz.intervals import UNKNOWN, Estimate, estimate, ratio, resample
 from hsd_viz.latency.hardware import Machine, Shape, fitted, gpu_of, shape_of
 from hsd_viz.latency.law import MOST, Law
 from hsd_viz.latency.select import changes, select, split
-from hsd_viz.logs.observe import PARALLEL, Observation, from_figures, from_traces, observe, with_times
+from hsd_viz.logs.observe import PARALLEL, TIMES, Observation, from_figures, from_traces, observe, with_times
+from hsd_viz.serialize import to_dict
 from hsd_viz.stack import parse
 from hsd_viz.tables import Table, show
 from hsd_viz.trace import Trace
@@ -61,8 +62,8 @@ CAUSES = {
 }
 #: The least gain for which another setting is advised.
 LEAST_GAIN = 0.05
-#: Relative standard error of times that were measured once.
-TIMING = 0.025
+#: Relative standard error of times that were measured once, and of those that a hardware model gives.
+TIMING, MODELLED = 0.025, 0.18
 #: How far acceptance and costs may be off without a change of the advice.
 DOUBT, COST_DOUBT = 0.05, 0.2
 BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
@@ -82,38 +83,42 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Roofline:
-    """The machine of a server: step times of its models at any batch."""
+    """The machine of a server: step times of its models at any batch. ``at`` has the context and the formats."""
 
     machine: Machine
     target: Shape
-    draft: Shape | None = None
-    context: int = 2048
-    weights: str = "bf16"
-    cache: str = "bf16"
+    head: Shape
+    at: dict[str, Any]
 
-    def ms(self, tokens: float, batch: int, shape: Shape | None = None) -> float:
-        """Return the milliseconds of a forward pass over ``tokens`` tokens per sequence (between whole numbers:
-        interpolated).
-        """
-        at: dict[str, Any] = {"batch": batch, "context": self.context, "weights": self.weights, "cache": self.cache}
-        low = int(tokens)
-        times = [self.machine.step_ms(shape or self.target, tokens=n, **at) for n in (low, low + 1)]
-        return times[0] + (tokens - low) * (times[1] - times[0])
+    def ms(self, tokens: float, batch: int) -> float:
+        """Return the milliseconds of a forward pass of the target over ``tokens`` tokens per sequence."""
+        return self.machine.step_ms(self.target, tokens=tokens, batch=batch, **self.at)
 
     def drafting(self, tokens: float, batch: int, method: str) -> float:
         """Return the milliseconds of drafting; an n-gram drafter takes none."""
-        if method in ("lookup", "suffix"):
-            return 0.0
-        head = self.draft or replace(self.target, layers=1, experts=0, used=0, shared=0)
-        return self.ms(1, batch, head) * (1 if method in PARALLEL else tokens)
+        step = 0.0 if method in NGRAMS else self.machine.step_ms(self.head, batch=batch, **self.at)
+        return step * (1 if method in PARALLEL else tokens)
 
     def fit(self, step: float, verify: float | None, tokens: float, batch: int) -> Roofline:
         """Return the roofline that has the observed times."""
-        at: dict[str, Any] = {"batch": batch, "context": self.context, "weights": self.weights, "cache": self.cache}
         many = max(2, round(tokens))
         if verify is None:
             verify = step * self.ms(many, batch) / self.ms(1, batch)
-        return replace(self, machine=fitted(self.machine, self.target, step, max(step, verify), many=many, **at))
+        return replace(
+            self,
+            machine=fitted(self.machine, self.target, step, max(step, verify), many=many, batch=batch, **self.at),
+        )
+
+
+def roofline_of(
+    gpu: str, models: Sequence[str], tp: int = 1, *, context: int = 2048, weights: str = "bf16"
+) -> Roofline:
+    """Return the roofline of a GPU for a target and, after it, its draft model (a name, a ``config.json``, or a draft
+    head such as ``eagle3``). Raises: ValueError: for unknown names.
+    """
+    target, *drafts = [shape_of(name.strip()) for name in models if name.strip() not in METHODS]
+    head = drafts[0] if drafts else replace(target, layers=1, experts=0, used=0, shared=0)
+    return Roofline(Machine(gpu_of(gpu), tp), target, head, {"context": context, "weights": weights})
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,43 +133,34 @@ class Diagnosis:
     """
 
     observation: Observation
-    verdict: str
-    advice: str
-    cause: str | None
-    shares: dict[str, float]
     length: Estimate
-    speedup: Estimate
+    findings: tuple[Finding, ...]
+    verdict: str = ""
+    advice: str = ""
+    cause: str | None = None
+    shares: dict[str, float] = field(default_factory=dict)
+    speedup: Estimate = UNKNOWN
     at_most: float | None = None
     observed: Option | None = None
     advised: Option | None = None
     options: tuple[Option, ...] = ()
     more: str = ""
     flags: dict[str, str] = field(default_factory=dict)
-    findings: tuple[Finding, ...] = ()
     by_batch: tuple[tuple[int, int, float, float], ...] = ()
     predicted: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the diagnosis as JSON data."""
-        seen = self.observation
-        option = lambda one: None if one is None else {k: getattr(one, k) for k in Option.__slots__}
-        keys = ("verdict", "advice", "cause", "shares", "at_most", "more", "flags", "predicted")
-        return {
+        seen, data = self.observation, to_dict(replace(self, observation=None))  # type: ignore[arg-type]
+        del data["observation"]
+        keys = ("batch", "tokens", "speedup", "present")
+        return data | {
             "source": seen.source,
-            **{key: getattr(self, key) for key in keys},
-            **{name: getattr(self, name).value for name in ("length", "speedup")},
-            **{f"{name}_ci": getattr(self, name).ends for name in ("length", "speedup")},
-            "observed": option(self.observed),
-            "advised": option(self.advised),
-            "options": [option(one) for one in self.options],
-            "ms": {name: getattr(seen, name) for name in ("step", "verify", "draft", "overhead", "round")},
+            "ms": {name: getattr(seen, name) for name in TIMES},
             "batch": seen.batch,
             "busy": seen.busy,
             "by_position": seen.by_position() if seen.exact else None,
-            "by_batch": [
-                dict(zip(("batch", "tokens", "speedup", "present"), row, strict=True)) for row in self.by_batch
-            ],
-            "findings": [one.to_dict() for one in self.findings],
+            "by_batch": [dict(zip(keys, row, strict=True)) for row in self.by_batch],
             "not_observed": self.unknown(),
         }
 
@@ -176,56 +172,46 @@ class Diagnosis:
 
     def lines(self) -> list[str]:
         """Return the verdict and what follows from it, as lines."""
-        lines = [f"Verdict: {self.verdict}."]
-        if self.advised is not None and self.observed is not None:
-            lines.append(self._advice(self.advised, self.observed))
-        elif self.advice:
-            lines.append(f"What to do: {self.advice}.")
+        lines = [f"Verdict: {self.verdict}.", f"What to do: {self._what_to_do()}."]
         if self.more:
             lines.append(f"To decide, {self.more}.")
         if self.predicted:
             lines.append(f"Predicted by the hardware model, not measured: {', '.join(self.predicted)}.")
         if self.observation.busy:
             lines.append(f"The machine was busy: {self.observation.busy}.")
-        lines += [str(one) for one in self.findings]
-        return lines
+        return lines + [str(finding) for finding in self.findings]
 
-    def _advice(self, advised: Option, observed: Option) -> str:
+    def _what_to_do(self) -> str:
+        advised, observed = self.advised, self.observed
+        if advised is None or observed is None:
+            return self.advice
         if advised == observed and (self.observation.busy or (self.more and observed.speedup < 1)):
-            return f"What to do: change nothing yet; {self.advice}."
+            return f"change nothing yet; {self.advice}"
         if advised == observed:
-            return f"What to do: keep {observed.stack}, {observed.speedup:.2f} times plain decoding; {self.advice}."
+            return f"keep {observed.stack}, {observed.speedup:.2f} times plain decoding; {self.advice}"
         if not advised.tokens:
-            return f"What to do: turn speculation off; or {self.advice}."
+            return f"turn speculation off; or {self.advice}"
         present = f"{advised.speedup:.2f} times plain decoding expected, {observed.speedup:.2f} now"
-        return f"What to do: use {advised.stack} instead of {observed.stack}: {present}."
+        return f"use {advised.stack} instead of {observed.stack}: {present}"
 
     def tables(self) -> list[Table]:
         """Return shares, acceptance by position, options and the table by batch size."""
         seen, parts = self.observation, self.observation.parts()
-        tables = []
-        length, speedup = show(self.length, "{:.2f}"), show(self.speedup, "{:.2f}")
-        depth = sum(seen.survival()[0])
-        note = f"tokens per forward pass {length}, drafted {depth:.1f}, speed-up {speedup}"
+        times = {cause: "-" if parts.get(cause) is None else f"{parts[cause]:.2f}" for cause in self.shares}
         rows = [["cause", "share of the loss", "extra time in steps"]]
-        for cause, share in self.shares.items():
-            time = parts.get(cause)
-            rows.append([cause, f"{share:.0%}", "-" if time is None else f"{time:.2f}"])
-        tables.append(Table("Where the speed-up goes", rows if self.shares else [], note))
-        if seen.exact or seen.rates:
-            reached, taken = seen.survival()
-            rows = [["position", *(str(k) for k in range(1, min(8, len(taken)) + 1))]]
-            rows += [["accepted", *(f"{a / r:.2f}" if r else "-" for a, r in zip(taken[:8], reached[:8], strict=True))]]
+        rows += [[cause, f"{share:.0%}", times[cause]] for cause, share in self.shares.items()]
+        length, speedup = show(self.length, "{:.2f}"), show(self.speedup, "{:.2f}")
+        note = f"tokens per forward pass {length}, drafted {sum(seen.survival()[0]):.1f}, speed-up {speedup}"
+        tables = [Table("Where the speed-up goes", rows if self.shares else [], note)]
+        if rates := seen.rates_by_position()[:8]:
+            rows = [["position", *map(str, range(1, len(rates) + 1))], ["accepted", *(f"{rate:.2f}" for rate in rates)]]
             tables.append(Table("Acceptance by position", rows, "of the rounds that drafted k, those that accepted k"))
         if self.options:
-            rows = [["setting", "speed-up"]]
-            best = sorted(self.options, key=lambda one: -one.speedup)[:6]
-            rows += [
-                [f"{one.stack}{' (present)' if one == self.observed else ''}", f"{one.speedup:.2f}"] for one in best
-            ]
-            tables.append(
-                Table("Settings compared", rows, "the present one as observed, the others by the latency law")
-            )
+            best = sorted(self.options, key=lambda option: -option.speedup)[:6]
+            mark = lambda option: " (present)" if option == self.observed else ""
+            rows = [["setting", "speed-up"], *([f"{one.stack}{mark(one)}", f"{one.speedup:.2f}"] for one in best)]
+            note = "the present one as observed, the others by the latency law"
+            tables.append(Table("Settings compared", rows, note))
         if self.by_batch:
             rows = [["batch", "draft tokens", "speed-up", "present setting"]]
             rows += [[str(b), str(k) if k else "off", f"{s:.2f}", f"{now:.2f}"] for b, k, s, now in self.by_batch]
@@ -240,82 +226,80 @@ class Diagnosis:
 
 def diagnose(seen: Observation, roofline: Roofline | None = None) -> Diagnosis:
     """Return the diagnosis of an observation; ``roofline`` supplies times that were not observed, and other batches."""
+    measured = seen.whole()
     predicted: tuple[str, ...] = ()
+    findings = tuple(signatures(_facts(seen)))
     if roofline is not None:
         seen, roofline, predicted = _filled(seen, roofline)
     whole, weights = seen.whole(), _resampled(seen)
-    kinds = list(seen.rounds)
-    lengths = ratio(weights @ np.array([a for _, a in kinds], float), weights.sum(1)) + 1
-    units = sum(seen.rounds.values()) if seen.exact else 1
-    length = estimate(lengths, units)
-    findings = tuple(signatures(_facts(seen)))
+    lengths = ratio(weights @ np.array([a for _, a in seen.rounds], float), weights.sum(1)) + 1
+    found = Diagnosis(seen, estimate(lengths, seen.total if seen.exact else 1), findings)
     if whole is None:
-        return _bounded(seen, length, findings)
+        return _bounded(found)
     shares = _shares(seen, whole, roofline)
     cause = max(shares, key=shares.__getitem__)
     what, advice = CAUSES[cause]
-    speedup, more = _speedup(seen, lengths, whole, bool(predicted))
+    speedup, more = _speedup(seen, lengths, whole, measured is None)
+    low, high = speedup.ends or (1.0, 1.0)
     observed = Option(_name(seen, seen.deepest), seen.method, seen.deepest, speedup.value or 0.0)
-    options = (observed, Option(_name(seen, 0), "plain", 0, 1.0), *_alternatives(seen, observed, weights, roofline))
-    low, high = speedup.ends or (observed.speedup, observed.speedup)
-    robust = [one for one in options[2:] if _robust(seen, one, observed, weights, roofline)]
-    better = max(robust, key=lambda one: one.speedup, default=None)
+    off = Option(_name(seen, 0), "plain", 0, 1.0)
+    others = _alternatives(seen, observed, weights, roofline)
+    robust = [option for option in others if _robust(seen, option, observed, weights, roofline)]
+    better = max(robust, key=lambda option: option.speedup, default=observed)
+    decided = not low <= 1 <= high and not seen.busy  # noise must not change a setting
     advised = observed
-    if better is not None and better.speedup > (1 + LEAST_GAIN if high < 1 else 0):
-        advised = better
-    elif high < 1:
-        advised = options[1]
-    if low <= 1 <= high or seen.busy:  # noise must not change a setting
-        advised = observed
+    if decided:
+        advised = better if low > 1 or better.speedup > 1 + LEAST_GAIN else off
     if seen.busy:
         advice = "measure again on a quiet machine before changing it"
-    said = "predicted: " if predicted and seen.round is None else ""
-    limits = f"what limits it most: {what} ({shares[cause]:.0%} of what is lost)"
-    figure = f"{show(speedup, '{:.2f}')} times as fast as plain decoding"
-    if low > 1:
-        verdict = f"{said}speculation pays: {figure}; {limits}"
-    elif high < 1:
-        verdict = f"{said}speculation loses: {figure}; {limits}"
-    else:
-        verdict = f"{said}undecided whether speculation pays: {figure}; {limits}"
-    by_batch = () if roofline is None else tuple(_by_batch(seen, roofline))
-    schedule = [(batch, advised.tokens if batch == seen.batch else tokens) for batch, tokens, *_ in by_batch]
-    single = advised if advised.method in ("plain", seen.method) and _single(advised.stack, seen) else None
-    if single is None:  # serving engines have no hierarchies
-        best = max((one for one in options if _single(one.stack, seen)), key=lambda one: one.speedup)
-        single = best
-    flags = settings(single.method, single.tokens, seen.draft_model, schedule)
-    if seen.stack:
-        flags = {"hsd-viz": f'--stack "{advised.stack}"'} | flags
-    return Diagnosis(
-        seen, verdict, advice, cause, shares, length, speedup, None, observed, advised, options,
-        more if low <= 1 <= high else "", flags, findings, by_batch, predicted,
-    )  # fmt: skip
+    pays = "speculation pays" if low > 1 else "speculation loses" if high < 1 else "undecided whether speculation pays"
+    verdict = (
+        f"{'predicted: ' if measured is None else ''}{pays}: {show(speedup, '{:.2f}')} times as fast as plain "
+        f"decoding; what limits it most: {what} ({shares[cause]:.0%} of what is lost)"
+    )
+    options = (observed, off, *others)
+    # Serving engines have no hierarchies.
+    served = advised
+    if advised.method not in ("plain", seen.method) or not _single(advised.stack, seen):
+        served = max((one for one in options if _single(one.stack, seen)), key=lambda option: option.speedup)
+    by_batch = () if roofline is None or not decided else tuple(_by_batch(seen, roofline, served, observed))
+    flags = settings(served.method, served.tokens, seen.draft_model, [row[:2] for row in by_batch])
+    return replace(
+        found,
+        verdict=verdict,
+        advice=advice,
+        cause=cause,
+        shares=shares,
+        speedup=speedup,
+        observed=observed,
+        advised=advised,
+        options=options,
+        more=more if low <= 1 <= high else "",
+        flags=({"hsd-viz": f'--stack "{advised.stack}"'} if seen.stack else {}) | flags,
+        by_batch=by_batch,
+        predicted=predicted,
+    )
 
 
-def _bounded(seen: Observation, length: Estimate, findings: tuple[Finding, ...]) -> Diagnosis:
+def _bounded(found: Diagnosis) -> Diagnosis:
     """Return what is known where a part of a round's time is not: a bound on the speed-up."""
-    assert length.value is not None
-    most = length.value / seen.least()
-    bound = f"at most {most:.2f} times as fast as plain decoding"
-    found = Diagnosis(seen, "", "", None, {}, length, Estimate(), most, findings=findings)
-    missing = f"not observed: {', '.join(found.unknown())}"
+    most = (found.length.value or 0.0) / found.observation.least()
+    bound = f"at most {most:.2f} times as fast as plain decoding (not observed: {', '.join(found.unknown())})"
     if most < 1:
-        return replace(found, verdict=f"speculation loses: {bound} ({missing})", advice="turn speculation off")
+        return replace(found, at_most=most, verdict=f"speculation loses: {bound}", advice="turn speculation off")
     give = "give tokens per second with and without speculation (--speed, --plain-speed), or the times of a round"
-    return replace(found, verdict=f"undecided whether speculation pays: {bound} ({missing})", advice=give)
+    return replace(found, at_most=most, verdict=f"undecided whether speculation pays: {bound}", advice=give)
 
 
 def _facts(seen: Observation) -> Facts:
-    """Return what the signatures of misconfiguration are checked against."""
-    reached, taken = seen.survival()
+    """Return what the signatures of misconfiguration are checked against: what was observed, nothing predicted."""
     whole = seen.whole()
     return Facts(
         seen.method,
-        sum(seen.rounds.values()),
+        seen.total,
         seen.deepest,
         seen.length,
-        [a / r if r else 0.0 for a, r in zip(taken, reached, strict=True)] if seen.exact or seen.rates else [],
+        seen.rates_by_position(),
         seen.batch,
         None if whole is None else seen.length / whole,
         **seen.parts(),
@@ -326,7 +310,7 @@ def _facts(seen: Observation) -> Facts:
 def _name(seen: Observation, tokens: int) -> str:
     """Return a setting as text: a stack for runs of this project."""
     if not seen.stack:
-        return f"{tokens} draft tokens" if tokens else "off"
+        return f"{tokens} draft token{'s' * (tokens != 1)}" if tokens else "off"
     stack = parse(seen.stack)
     if not tokens:
         return str(stack.target)
@@ -346,24 +330,23 @@ def _resampled(seen: Observation) -> np.ndarray:
     if not seen.exact:
         return counts[None].astype(float)
     # Rounds of a kind are equal: how often each kind is drawn is multinomial.
-    total = counts.sum()
-    draws = np.random.default_rng(0).multinomial(total, counts / total, size=len(resample(2)) - 1)
+    draws = np.random.default_rng(0).multinomial(seen.total, counts / seen.total, size=len(resample(2)) - 1)
     return np.vstack([counts, draws]).astype(float)
 
 
-def _speedup(seen: Observation, lengths: np.ndarray, whole: float, predicted: bool) -> tuple[Estimate, str]:
+def _speedup(seen: Observation, lengths: np.ndarray, whole: float, modelled: bool) -> tuple[Estimate, str]:
     """Return the speed-up with its interval, from rounds and times, and what more decides its side of 1."""
     value, spread = float(lengths[0]) / whole, [log(s) for s in seen.speedups]
     n = len(spread)
-    timing = stdev(spread) / sqrt(n) if n > 1 else 0.18 if predicted else TIMING
+    timing = stdev(spread) / sqrt(n) if n > 1 else MODELLED if modelled else TIMING
     rounds = float(np.std(np.log(lengths[1:]))) if len(lengths) > 1 else 0.0
     error = _Z * sqrt(timing**2 + rounds**2)
     # A difference of 2 % is resolved at the least.
     times = (error / max(abs(log(value)), 0.02)) ** 2 - 1
-    if predicted:
+    if modelled:
         more = "measure a plain step and a verification, and give them"
     elif rounds > timing:
-        more = f"record about {max(1, round(times * sum(seen.rounds.values())))} more rounds"
+        more = f"record about {max(1, round(times * seen.total))} more rounds"
     else:
         more = f"repeat both measurements about {max(1, round(times * max(1, n)))} more times"
     return Estimate(value, value * exp(-error), value * exp(error)), more
@@ -371,20 +354,21 @@ def _speedup(seen: Observation, lengths: np.ndarray, whole: float, predicted: bo
 
 def _shares(seen: Observation, whole: float, roofline: Roofline | None) -> dict[str, float]:
     """Return the share of each cause in what is lost of the ideal speed-up."""
-    depth = sum(seen.survival()[0])
-    lost = {"acceptance": max(0.0, log((1 + depth) / seen.length))}
-    extra = seen.parts()
+    depth, extra = sum(seen.survival()[0]), seen.parts()
     if None in extra.values():
         extra = {"round": max(0.0, whole - 1)}
     elif roofline is not None and seen.batch > 1 and extra["verification"]:
         alone = roofline.ms(depth + 1, 1) / roofline.ms(1, 1) - 1
-        extra["verification"], full = min(alone, extra["verification"]), extra["verification"]
-        extra["batch"] = full - extra["verification"]
-    spent = sum(extra.values())  # type: ignore[arg-type]
-    for name, time in extra.items():
-        lost[name] = log(max(1.0, whole)) * (time or 0.0) / spent if spent else 0.0
+        extra["batch"] = max(0.0, extra["verification"] - alone)
+        extra["verification"] -= extra["batch"]
+    spent = sum(time or 0.0 for time in extra.values())
+    lost = {"acceptance": max(0.0, log((1 + depth) / seen.length))}
+    lost |= {name: log(max(1.0, whole)) * (time or 0.0) / spent if spent else 0.0 for name, time in extra.items()}
     total = sum(lost.values())
     return {name: part / total if total else 0.0 for name, part in lost.items()}
+
+
+# --- other settings ---------------------------------------------------------------------------------------------------
 
 
 def _curves(seen: Observation, weights: np.ndarray, shift: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
@@ -412,55 +396,49 @@ def _curves(seen: Observation, weights: np.ndarray, shift: float = 0.0) -> tuple
 
 
 def _gains(
-    seen: Observation,
-    weights: np.ndarray,
-    roofline: Roofline | None,
-    *,
-    shift: float = 0.0,
-    verify: float = 1.0,
+    seen: Observation, weights: np.ndarray, roofline: Roofline | None, *, shift: float = 0.0, verify: float = 1.0,
     draft: float = 1.0,
-) -> np.ndarray:
+) -> np.ndarray:  # fmt: skip
     """Return the speed at each draft length relative to the present one, ``[resamples, lengths]``. ``shift`` is added
     to every acceptance; the extra time of verification and the time of drafting are multiplied.
     """
     depth, tokens = _curves(seen, weights, shift)
-    now, parts = depth[:, [seen.deepest]], seen.parts()
-    share = depth / now
-    drafting = draft * (parts["drafting"] or 0.0) * (1.0 if seen.method in PARALLEL else share)
-    extra = verify * (parts["verification"] or 0.0) * share
+    parts = {name: part or 0.0 for name, part in seen.parts().items()}
+    share = depth / depth[:, [seen.deepest]]
+    extra = verify * parts["verification"] * share
     if roofline is not None:
         curve = np.array([roofline.ms(m, seen.batch) for m in range(1, int(depth.max()) + 3)])
-        at = lambda d: np.interp(d, np.arange(len(curve)), curve) - curve[0]
-        extra = verify * (parts["verification"] or 0.0) * at(depth) / np.maximum(at(now), 1e-12)
-    time = 1 + drafting + extra + (parts["overhead"] or 0.0)
-    speed = tokens / time
+        at = np.interp(depth, np.arange(len(curve)), curve) - curve[0]
+        extra = verify * parts["verification"] * at / np.maximum(at[:, [seen.deepest]], 1e-12)
+    drafting = draft * parts["drafting"] * (1.0 if seen.method in PARALLEL else share)
+    speed = tokens / (1 + drafting + extra + parts["overhead"])
     return speed / speed[:, [seen.deepest]]
 
 
 def _alternatives(seen: Observation, observed: Option, weights: np.ndarray, roofline: Roofline | None) -> list[Option]:
     """Return the other draft lengths of the drafter, and the other stacks whose costs and acceptance are known."""
-    found: list[Option] = []
-    if None not in seen.parts().values() and _single(observed.stack, seen):
+    options: list[Option] = []
+    lengths_differ = _single(observed.stack, seen) and (not seen.stack or seen.method == "draft")
+    if lengths_differ and None not in seen.parts().values():
         gains = _gains(seen, weights, roofline)[0]
-        lengths = [k for k in range(1, len(gains)) if k != seen.deepest and not (seen.stack and seen.method != "draft")]
-        found += [Option(_name(seen, k), seen.method, k, observed.speedup * float(gains[k])) for k in lengths]
-    if seen.calibration is not None and parse(seen.stack).target.name == seen.calibration.target:
-        law = Law(seen.calibration)
-        try:
-            now = law.predict(seen.stack)
-        except ValueError:  # something of the stack was not measured
-            return found
-        known = {one.stack for one in (observed, *found)}
-        for one in select(seen.calibration).ranked:
-            stack = parse(one.stack)
-            # Lengths of the same drafter are compared by its rounds.
-            same = _single(observed.stack, seen) and split(stack)[0] == split(parse(observed.stack))[0]
-            if one.stack not in known and not same and len(stack.parts) > 1:
-                drafter = "draft" if stack.drafts else "suffix" if "suffix" in one.stack else "lookup"
-                tokens = (stack.drafts[-1].lookahead or 1) if stack.drafts else seen.deepest
-                speedup = observed.speedup * now.ms_per_token / one.ms_per_token
-                found.append(Option(one.stack, drafter, int(tokens), speedup))
-    return found
+        lengths = [k for k in range(1, len(gains)) if k != seen.deepest]
+        options += [Option(_name(seen, k), seen.method, k, observed.speedup * float(gains[k])) for k in lengths]
+    if seen.calibration is None or parse(seen.stack).target.name != seen.calibration.target:
+        return options
+    try:
+        now = Law(seen.calibration).predict(seen.stack)
+    except ValueError:  # something of the stack was not measured
+        return options
+    for prediction in select(seen.calibration).ranked:
+        stack = parse(prediction.stack)
+        # Lengths of the same drafter are compared by its rounds.
+        same = _single(observed.stack, seen) and split(stack)[0] == split(parse(observed.stack))[0]
+        if len(stack.parts) > 1 and not same and prediction.stack != observed.stack:
+            drafter = "draft" if stack.drafts else "suffix" if "suffix" in prediction.stack else "lookup"
+            tokens = (stack.drafts[-1].lookahead or 1) if stack.drafts else seen.deepest
+            speedup = observed.speedup * now.ms_per_token / prediction.ms_per_token
+            options.append(Option(prediction.stack, drafter, int(tokens), speedup))
+    return options
 
 
 def _robust(seen: Observation, one: Option, observed: Option, weights: np.ndarray, roofline: Roofline | None) -> bool:
@@ -469,18 +447,15 @@ def _robust(seen: Observation, one: Option, observed: Option, weights: np.ndarra
     """
     if one.speedup < observed.speedup * (1 + LEAST_GAIN):
         return False
-    doubts = [{"shift": DOUBT}, {"shift": -DOUBT}]
-    doubts += [{name: 1 + by} for name in ("verify", "draft") for by in (-COST_DOUBT, COST_DOUBT)]
     if one.method == seen.method and (not seen.stack or one.stack == _name(seen, one.tokens)):
+        doubts = [{"shift": by} for by in (-DOUBT, DOUBT)]
+        doubts += [{name: 1 + by} for name in ("verify", "draft") for by in (-COST_DOUBT, COST_DOUBT)]
         gains = _gains(seen, weights, roofline)[:, one.tokens]
         shifted = [_gains(seen, weights[:1], roofline, **doubt)[0, one.tokens] for doubt in doubts]
         return bool(np.nanquantile(gains, 0.05) > 1 and min(shifted) > 1)
     assert seen.calibration is not None
-    for _, calibration in changes(seen.calibration, DOUBT, COST_DOUBT):
-        law = Law(calibration)
-        if law.predict(one.stack).ms_per_token >= law.predict(seen.stack).ms_per_token:
-            return False
-    return True
+    laws = [Law(changed) for _, changed in changes(seen.calibration, DOUBT, COST_DOUBT)]
+    return all(law.predict(one.stack).ms_per_token < law.predict(seen.stack).ms_per_token for law in laws)
 
 
 def _filled(seen: Observation, roofline: Roofline) -> tuple[Observation, Roofline, tuple[str, ...]]:
@@ -505,34 +480,31 @@ def _filled(seen: Observation, roofline: Roofline) -> tuple[Observation, Rooflin
     return replace(seen, **filled), roofline, predicted
 
 
-def _by_batch(seen: Observation, roofline: Roofline) -> list[tuple[int, int, float, float]]:
-    """Return by batch size: the best draft length (0: off), its speed-up, and that of the present length."""
+def _by_batch(
+    seen: Observation, roofline: Roofline, advised: Option, observed: Option
+) -> list[tuple[int, int, float, float]]:
+    """Return by batch size: the draft length to use (0: off), its speed-up, and that of the present length. The batch
+    of the run has what is advised for it.
+    """
     depth, tokens = (curve[0] for curve in _curves(seen, _resampled(seen)[:1]))
     anchor = (seen.draft or 0.0) / (roofline.drafting(depth[seen.deepest], seen.batch, seen.method) or 1.0)
     rows = []
     for batch in sorted({*BATCHES, seen.batch}):
-        plain, speeds = roofline.ms(1, batch), []
+        speeds = [1.0]
         for k in range(1, len(depth)):
             drafting = anchor * roofline.drafting(depth[k], batch, seen.method)
-            if seen.method in ("lookup", "suffix"):
+            if seen.method in NGRAMS:
                 drafting = (seen.draft or 0.0) * batch / seen.batch
             time = roofline.ms(depth[k] + 1, batch) + drafting + (seen.overhead or 0.0)
-            speeds.append(tokens[k] * plain / time)
-        best = max(range(len(speeds)), key=speeds.__getitem__)
-        if speeds[best] < speeds[seen.deepest - 1] * (1 + LEAST_GAIN):
-            best = seen.deepest - 1
-        off = speeds[best] <= 1
-        rows.append((batch, 0 if off else best + 1, 1.0 if off else speeds[best], speeds[seen.deepest - 1]))
+            speeds.append(tokens[k] * roofline.ms(1, batch) / time)
+        present, best = speeds[seen.deepest], max(range(1, len(speeds)), key=speeds.__getitem__)
+        if speeds[best] < max(1.0, present) * (1 + LEAST_GAIN):
+            best = seen.deepest if present > 1 else 0
+        if batch == seen.batch:
+            rows.append((batch, advised.tokens, advised.speedup, observed.speedup))
+        else:
+            rows.append((batch, best, speeds[best], present))
     return rows
-
-
-def roofline_of(gpu: str, models: Sequence[str], tp: int = 1, **options: Any) -> Roofline:
-    """Return the roofline of a GPU for a target and, after it, its draft model (a name, a ``config.json``, or a draft
-    head such as ``eagle3``). Raises: ValueError: for unknown names.
-    """
-    target, *drafts = [name.strip() for name in models]
-    draft = shape_of(drafts[0]) if drafts and drafts[0] not in METHODS else None
-    return Roofline(Machine(gpu_of(gpu), tp), shape_of(target), draft, **options)
 
 
 def doctor(

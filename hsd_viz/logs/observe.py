@@ -19,15 +19,13 @@ from hsd_viz.adapters.read import import_records
 from hsd_viz.adapters.signatures import Served
 from hsd_viz.bench.output import FORWARD
 from hsd_viz.calibration.estimate import estimate
-from hsd_viz.calibration.profile import AcceptanceProfile
 from hsd_viz.disk import read_limited
 from hsd_viz.latency.inputs import Calibration
+from hsd_viz.logs.profile import AcceptanceProfile
 from hsd_viz.stack import parse
 from hsd_viz.trace import Trace, TraceError
 from hsd_viz.words import check_range
 
-#: Largest batch that is considered.
-MOST_BATCH = 4096
 #: Pairs of decodes of a quick measurement (after one to warm up), and their tokens.
 PROMPTS, TOKENS = 8, 64
 TIMES = ("step", "verify", "draft", "overhead", "round")
@@ -35,10 +33,8 @@ TIMES = ("step", "verify", "draft", "overhead", "round")
 SCALE = 1000
 #: Drafters whose time does not grow with the length of the draft.
 PARALLEL = ("lookup", "suffix", "dflash", "medusa")
-
-
 #: Limits of a record: beyond them it is damaged.
-MOST_DRAFT, MOST_ROUNDS = 1024, 10**12
+MOST_BATCH, MOST_DRAFT, MOST_ROUNDS = 4096, 1024, 10**12
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +46,8 @@ class Observation:
     of it, ``round`` all three. ``exact`` is False where only the means of ``rounds`` were observed: there are then no
     intervals and, without ``rates`` (P(the first k tokens are accepted), k = 1, 2, ...), no acceptance by position.
     ``method`` is the drafter as a serving engine has it, ``stack`` the stack of a run of this project. ``speedups`` are
-    repeated measurements; ``busy`` says how other work disturbed them ("": not noticed),
-    ``requests`` the single requests of a record.
+    repeated measurements; ``busy`` says how other work disturbed them ("": not noticed), ``requests`` the single
+    requests of a record.
     """
 
     source: str
@@ -73,16 +69,21 @@ class Observation:
     calibration: Calibration | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
-        if not self.rounds or not any(depth for depth, _ in self.rounds):
+        if not any(depth for depth, _ in self.rounds):
             raise ValueError(f"{self.source} has no round with a draft: there is nothing to explain")
         check_range("the longest draft", self.deepest, 1, MOST_DRAFT)
-        check_range("the number of rounds", sum(self.rounds.values()), 1, MOST_ROUNDS)
+        check_range("the number of rounds", self.total, 1, MOST_ROUNDS)
         for name in TIMES:
             if (value := getattr(self, name)) is not None:
                 check_range(f"the {name} time", value, 0.0)
         check_range("the batch", self.batch, 1, MOST_BATCH)
         if self.step == 0 or self.round == 0:
             raise ValueError("the time of a step and of a round must be more than 0")
+
+    @property
+    def total(self) -> int:
+        """The number of rounds."""
+        return sum(self.rounds.values())
 
     @property
     def deepest(self) -> int:
@@ -92,13 +93,13 @@ class Observation:
     @property
     def length(self) -> float:
         """Tokens per forward pass of the target."""
-        return 1 + sum(a * n for (_, a), n in self.rounds.items()) / sum(self.rounds.values())
+        return 1 + sum(a * n for (_, a), n in self.rounds.items()) / self.total
 
     def parts(self) -> dict[str, float | None]:
         """Return drafting, verification (beyond a plain step) and overhead of a round, in plain steps."""
         step = self.step
-        relative = lambda ms: None if ms is None or step is None else ms / step
-        extra = None if self.verify is None or step is None else max(0.0, self.verify - step)
+        relative = lambda ms: None if ms is None or step is None else max(0.0, ms) / step
+        extra = None if self.verify is None or step is None else self.verify - step
         return {
             "drafting": relative(self.draft),
             "verification": relative(extra),
@@ -109,12 +110,11 @@ class Observation:
         """Return the time of a round in plain steps, ``None`` where a part of it was not observed."""
         if self.step is not None and self.round is not None:
             return self.round / self.step
-        parts = self.parts().values()
-        return None if None in parts else 1 + sum(p for p in parts if p is not None)
+        return None if None in self.parts().values() else self.least()
 
     def least(self) -> float:
         """Return the least time of a round in plain steps: what was not observed takes none."""
-        return self.whole() or 1 + sum(p for p in self.parts().values() if p is not None)
+        return 1 + sum(part or 0.0 for part in self.parts().values())
 
     def by_position(self) -> list[tuple[int, int]]:
         """Return by position k: rounds that accepted k or more, and rounds whose draft reached k."""
@@ -123,10 +123,10 @@ class Observation:
 
     def survival(self) -> tuple[list[float], list[float]]:
         """Return P(a round drafts k tokens or more) and P(it accepts k or more), k = 1, 2, ..., ``deepest``."""
-        total, places = sum(self.rounds.values()), self.by_position()
-        reached = [drafted / total for _, drafted in places]
+        places = self.by_position()
+        reached = [drafted / self.total for _, drafted in places]
         if self.exact:
-            return reached, [taken / total for taken, _ in places]
+            return reached, [taken / self.total for taken, _ in places]
         if self.rates:
             return reached, [*self.rates, *([0.0] * len(places))][: len(places)]
         # Only the mean is known: equal conditional acceptance.
@@ -137,20 +137,25 @@ class Observation:
             low, high = (middle, high) if below else (low, middle)
         return reached, [r * high**k for k, r in enumerate(reached, 1)]
 
+    def rates_by_position(self) -> list[float]:
+        """Return the share of the rounds that drafted k tokens that accepted k; () where only its mean is known."""
+        if not (self.exact or self.rates):
+            return []
+        return [taken / reached if reached else 0.0 for reached, taken in zip(*self.survival(), strict=True)]
+
 
 def profile_of(seen: Observation) -> AcceptanceProfile:
     """Return the acceptance by position of an observation, for :func:`hsd_viz.predict` or as
     ``speculation_profile.json``. Raises: ValueError: if only its mean is known.
     """
-    if not (seen.exact or seen.rates):
+    if not (rates := seen.rates_by_position()):
         raise ValueError(f"{seen.source} has no acceptance by position, only its mean")
-    reached, taken = seen.survival()
-    marginal = accumulate((a / r if r else 0.0 for a, r in zip(taken, reached, strict=True)), min)
-    histogram = Counter[int]()
+    histogram: Counter[int] = Counter()
     for (_, accepted), n in seen.rounds.items() if seen.exact else ():
         histogram[accepted + 1] += n
-    about = {"rounds": sum(seen.rounds.values()), "source": seen.source} if seen.exact else {"source": seen.source}
-    return AcceptanceProfile(tuple(marginal), seen.method, "", "", dict(sorted(histogram.items())), about)
+    about = {"rounds": seen.total, "source": seen.source} if seen.exact else {"source": seen.source}
+    marginal = tuple(accumulate(rates, min))
+    return AcceptanceProfile(marginal, seen.method, "", "", dict(sorted(histogram.items())), about)
 
 
 def observe(path: Path, stack: str | None = None) -> Observation:
@@ -170,9 +175,9 @@ def observe(path: Path, stack: str | None = None) -> Observation:
     try:
         return from_traces(import_records(path), path.name)
     except ValueError as error:
-        known = "a trace, a bench report or a record of another engine"
         if "no record" not in str(error):
             raise
+        known = "a trace, a bench report or a record of another engine"
         raise ValueError(f"{path} is not {known}: {not_a_trace if data is None else error}") from None
 
 
@@ -183,7 +188,7 @@ def from_traces(traces: Sequence[Trace], source: str) -> Observation:
     if "counts" in traces[0].meta:
         return _imported(traces, source)
     target = max((row.level for row in traces[0].round_rows), default=0)
-    rounds: Counter = Counter()
+    rounds: Counter[tuple[int, int]] = Counter()
     for trace in traces:
         depths: dict[int, int] = {}
         for row in trace.draft_rows:
@@ -191,36 +196,36 @@ def from_traces(traces: Sequence[Trace], source: str) -> Observation:
         # Unrecorded runs have no draft rows: their drafts are chains.
         rounds.update((depths.get(r.id, r.drafted), r.accepted) for r in trace.round_rows if r.level == target)
     name = str(traces[0].meta.get("stack_resolved") or traces[0].stack)
-    found = Observation(source, rounds, stack=name, method=_method(name))
+    seen = Observation(source, rounds, stack=name, method=_method(name))
     calls = [call for trace in traces for call in trace.call_rows]
-    names = {call.level: call.name for call in calls}
-    inputs = estimate(traces)
-    noted: list[dict[str, Any]] = [trace.meta.get("plain") or {} for trace in traces]
-    plain = [one.get("tokens_per_second") for one in noted]
+    estimates = estimate(traces)
+    notes: list[dict[str, Any]] = [trace.meta.get("plain") or {} for trace in traces]
+    plain = [note.get("tokens_per_second") for note in notes]
     step = mean(1e3 / speed for speed in plain) if all(plain) else None
     if step is None:
-        step = inputs.timing.medians[names[target]].get(1, (None, 0))[0]
-    n, tokens = sum(rounds.values()), sum(len(trace) for trace in traces)
-    ms = lambda chosen: sum(call.duration_ns for call in chosen) / 1e6 / n
-    verify = ms(c for c in calls if c.kind == "verify" and c.level == target)
-    below = ms(c for c in calls if c.round >= 0 and not (c.kind == "verify" and c.level == target))
+        target_name = {call.level: call.name for call in calls}[target]
+        step = estimates.timing.medians[target_name].get(1, (None, 0))[0]
+    ms = lambda rows: sum(call.duration_ns for call in rows) / 1e6 / seen.total
+    verifying = lambda call: call.kind == "verify" and call.level == target
+    verify = ms(call for call in calls if verifying(call))
+    below = ms(call for call in calls if call.round >= 0 and not verifying(call))
     wall = sum(trace.meta["wall_ns"] - trace.meta["prefill_ns"] for trace in traces) / 1e6
     # Per token, times the tokens of a round: the last round may have been cut.
-    whole = wall / max(1, tokens) * found.length
-    speedups = [ratio for one in noted for ratio in one.get("speedups") or ()]
+    whole = wall / max(1, sum(map(len, traces))) * seen.length
+    speedups = [ratio for note in notes for ratio in note.get("speedups") or ()]
     if speedups and step is not None and len(traces) == 1:
-        step = median(speedups) * whole / found.length
+        step = median(speedups) * whole / seen.length
     verify, below = (min(part, whole) for part in (max(verify, min(step or 0.0, whole - below)), below))
     return replace(
-        found,
+        seen,
         step=step,
         verify=verify,
         draft=below,
         overhead=max(0.0, whole - verify - below),
         round=whole,
         speedups=tuple(speedups),
-        busy=_busy(noted),
-        calibration=inputs.calibration() if inputs.edges or inputs.tiers else None,
+        busy=_busy(notes),
+        calibration=estimates.calibration() if estimates.edges or estimates.tiers else None,
     )
 
 
@@ -232,64 +237,61 @@ def _method(stack: str) -> str:
     return "suffix" if parsed.bottom.name == "suffix" else "lookup"
 
 
-def _busy(noted: Sequence[Mapping[str, Any]]) -> str:
+def _busy(notes: Sequence[Mapping[str, Any]]) -> str:
     """Return how other work disturbed a measurement, if it did: a load beyond the cores, the decode's own left out."""
-    loads = [(one["load_average"], one["cores"]) for one in noted if one.get("load_average") and one.get("cores")]
-    worst = max(loads, default=(0.0, 1), key=lambda pair: pair[0] / pair[1])
-    return f"load average {worst[0]:.1f} on {worst[1]} cores" if worst[0] > max(1.0, worst[1]) else ""
+    loads = [(note["load_average"], note["cores"]) for note in notes if note.get("load_average") and note.get("cores")]
+    load, cores = max(loads, default=(0.0, 1), key=lambda pair: pair[0] / pair[1])
+    return f"load average {load:.1f} on {cores} cores" if load > max(1.0, cores) else ""
 
 
 def _imported(traces: Sequence[Trace], source: str) -> Observation:
     """Return the observation of records of another engine."""
-    rounds: Counter = Counter()
-    verify, exact, rates, tokens, ms = [], True, [], 0.0, 0.0
+    rounds: Counter[tuple[int, int]] = Counter()
+    verify, rates, tokens, ms, exact = [], [], 0.0, 0.0, True
     requests: list[Served] = []
     for trace in traces:
         counts, duration = trace.meta["counts"], trace.meta.get("decode_ns")
+        about, n = trace.meta["imported"], counts.get("verifications") or 0
         if trace.round_rows:
             rounds.update((row.drafted, row.accepted) for row in trace.round_rows)
             verify += [row.duration_ns / 1e6 for row in trace.round_rows if row.duration_ns is not None]
         elif (histogram := counts.get("histogram")) and (drafted := counts.get("drafted")) is not None:
-            depth = round(drafted / max(1, counts["verifications"]))
-            rounds.update({(max(depth, j), j): round(n) for j, n in enumerate(histogram) if n >= 0.5})
-        elif {"drafted", "accepted", "verifications"} <= counts.keys():
-            exact = False
-            rounds.update(_even(*(round(counts[name]) for name in ("verifications", "drafted", "accepted"))))
+            depth = round(drafted / max(1, n))
+            rounds.update({(max(depth, j), j): round(count) for j, count in enumerate(histogram) if count >= 0.5})
+        elif {"drafted", "accepted"} <= counts.keys() and not counts.keys().isdisjoint(("verifications", "forwards")):
+            exact, drafts, drafted = False, round(n), round(counts["drafted"])
+            if "verifications" not in counts:
+                # The first token is of the prefill; the other forward passes are taken to have verified a draft.
+                drafts = max(1, round(counts["forwards"]) - 1)
+                drafted = max(drafts, drafted)
+            rounds.update(_even(drafts, drafted, round(counts["accepted"])))
             rates.append(counts.get("position_rate"))
-        elif {"drafted", "accepted", "forwards"} <= counts.keys():
-            # The first token is of the prefill; the other forward passes are taken to have verified a draft.
-            exact, n = False, max(1, round(counts["forwards"]) - 1)
-            rounds.update(_even(n, max(n, round(counts["drafted"])), round(counts["accepted"])))
-            rates.append(None)
         else:
             raise ValueError(
                 f"{source} does not report the number of verifications: there is no tokens per forward pass"
             )
-        about, n = trace.meta["imported"], counts.get("verifications") or 0
         if n:
             requests.append(Served(about.get("context"), about.get("cached"), n, counts.get("accepted") or 0))
         if duration and counts.get("tokens"):
             tokens, ms = tokens + counts["tokens"], ms + duration / 1e6
     one = rates[0] if len(rates) == 1 and len(traces) == 1 and rates[0] else ()
     methods = {trace.meta["imported"].get("method") or "draft" for trace in traces}
-    found = Observation(source, rounds, exact=exact, rates=tuple(one), method=methods.pop())
-    if methods:
-        raise ValueError(f"{source} mixes drafters: give the records of one")
+    if len(methods) > 1:
+        raise ValueError(f"{source} mixes drafters ({', '.join(sorted(methods))}): give the records of one")
+    seen = Observation(source, rounds, exact=exact, rates=tuple(one), method=methods.pop())
     # The clock of a request covers all of a round; the iterations of a server only its forward passes.
-    whole = ms / tokens * found.length if tokens else None
-    return replace(found, verify=mean(verify) if verify else None, round=whole, requests=tuple(requests))
+    whole = ms / tokens * seen.length if tokens else None
+    return replace(seen, verify=mean(verify) if verify else None, round=whole, requests=tuple(requests))
 
 
-def _even(verifications: int, drafted: int, accepted: int) -> Counter:
+def _even(verifications: int, drafted: int, accepted: int) -> Counter[tuple[int, int]]:
     """Return rounds with these sums, as equal as possible: only their means are known."""
     if not verifications:
         return Counter()
     depth, least = -(-drafted // verifications), accepted // verifications
     more = accepted - least * verifications
-    return (
-        Counter({(max(depth, least + 1), least + 1): more, (max(depth, least), least): verifications - more})
-        + Counter()
-    )
+    parts = {(max(depth, least + 1), least + 1): more, (max(depth, least), least): verifications - more}
+    return Counter(parts) + Counter()
 
 
 def from_figures(acceptance: Sequence[float], lookahead: int | None = None, **known: Any) -> Observation:
@@ -313,12 +315,10 @@ def from_figures(acceptance: Sequence[float], lookahead: int | None = None, **kn
         raise ValueError(f"{source} needs the number of draft tokens: --lookahead")
     else:
         check_range("the lookahead", lookahead, 1, 64)
-        value = acceptance[0]
-        total = value - 1 if value > 1 else value * lookahead
+        total = acceptance[0] - 1 if acceptance[0] > 1 else acceptance[0] * lookahead
         if not 0 <= total <= lookahead:
-            raise ValueError(f"{source}, {value:g}, is not possible with {lookahead} draft tokens")
-    rounds = _even(SCALE, SCALE * lookahead, round(SCALE * total))
-    return Observation(source, rounds, exact=False, **known)
+            raise ValueError(f"{source}, {acceptance[0]:g}, is not possible with {lookahead} draft tokens")
+    return Observation(source, _even(SCALE, SCALE * lookahead, round(SCALE * total)), exact=False, **known)
 
 
 def with_times(
@@ -342,15 +342,15 @@ def with_times(
     if given:
         # Measured curves and repeated pairs do not apply to given times.
         seen = replace(seen, **{"calibration": None, "speedups": (), **given})
-    if seen.verify is not None and seen.draft is not None and seen.round is not None:
+    if given and seen.verify is not None and seen.draft is not None and seen.round is not None:
         left = seen.round - seen.verify - seen.draft
         if "overhead" in given:
             seen = replace(seen, round=None)
-        elif given and left < -0.02 * seen.round:
+        elif left < -0.02 * seen.round:
             raise ValueError(
                 f"verification and drafting, {seen.verify + seen.draft:.4g} ms, exceed the round of {seen.round:.4g} ms"
             )
-        elif given:
+        else:
             seen = replace(seen, overhead=max(0.0, left))
     kind = seen.method if method is None else method_of(method)
     return replace(seen, batch=batch, method=kind, draft_model=draft_model or seen.draft_model)
@@ -375,9 +375,10 @@ def from_report(data: dict[str, Any], stack: str | None, source: str) -> Observa
     known: dict[str, Any] = {"step": step, "round": whole, "exact": False, "stack": name, "method": _method(name)}
     parts = {part: time["mean_us"] / 1e3 for part, time in ((row.get("profile") or {}).get("parts") or {}).items()}
     if parts:
-        verify = min(whole, parts.get(f"{FORWARD}target", 0.0))
-        draft = parts.get("drafting", 0.0) + sum(t for p, t in parts.items() if p.startswith(FORWARD))
-        draft = min(whole - verify, max(0.0, draft - parts.get(f"{FORWARD}target", 0.0)))
+        target = parts.get(f"{FORWARD}target", 0.0)
+        verify = min(whole, target)
+        draft = sum(time for part, time in parts.items() if part == "drafting" or part.startswith(FORWARD)) - target
+        draft = min(whole - verify, max(0.0, draft))
         known |= {"verify": verify, "draft": draft, "overhead": max(0.0, whole - verify - draft)}
     elif not parse(name).drafts:
         draft = min(whole, 1e3 * (row.get("draft_seconds_per_round") or 0.0))

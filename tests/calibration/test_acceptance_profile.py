@@ -7,7 +7,7 @@ import json
 import pytest
 
 from hsd_viz import cli
-from hsd_viz.calibration.profile import AcceptanceProfile, difference, from_traces, read_profile
+from hsd_viz.logs.profile import AcceptanceProfile, difference, from_traces, read_profile
 from hsd_viz.engine.replay import load_bundled
 
 #: The rates that the schema's authors give as an example.
