@@ -4,23 +4,31 @@ Drafts of point masses never change the text (:mod:`hsd_viz.bench.replay`), so t
 each drafter would have saved follow from the log, exactly as a decode counts them. No model runs.
 """
 
+from __future__ import annotations
+
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from hsd_viz.bench.output import REMEMBER
-from hsd_viz.bench.replay import can_replay
+from hsd_viz.bench.replay import Replayed, Text, can_replay
 from hsd_viz.bench.replay import replay as replay_text
 from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
 from hsd_viz.drafting.estimates import CPU_MARGINAL, CostCurve, cost_curve
 from hsd_viz.drafting.hd import StoredDrafts
+from hsd_viz.drafting.index.build import build_database, build_fivegrams
+from hsd_viz.drafting.index.corpus import CorpusWriter
+from hsd_viz.drafting.index.format import SUFFIX
 from hsd_viz.drafting.make import FIVEGRAMS, STORED
 from hsd_viz.drafting.tree import Drafter
 from hsd_viz.ladder.load import weights_dir
 from hsd_viz.logs.records import BrokenEntry, LogReader
-from hsd_viz.logs.tally import Facts, Tally
 from hsd_viz.logs.tokens import LogTokenizer, TokenizedRequest
 from hsd_viz.native.build import default_build
 from hsd_viz.native.drafter import native_drafter
@@ -32,14 +40,79 @@ from hsd_viz.words import MAX_BUDGET, check_budget, check_range, did_you_mean
 DRAFTERS = ("db", "db[context]", "hd", "lookup", "sam", "suffix", "ngram-cache")
 #: Requests that are listed one by one, and characters of a text where texts are included.
 MOST_REQUESTS, MOST_TEXT = 10_000, 200
-#: Broken entries that are reported one by one.
-EXAMPLES = 20
+#: Broken entries that are reported one by one, and those in a row after which a file is not a log.
+EXAMPLES, MOST_BROKEN = 20, 50_000
+#: Resampled units per row: requests, in groups where there are more of them.
+GROUPS = 200
+#: Categories that are counted on their own; the others are counted together.
+CATEGORIES, OTHER = 50, "other"
+FIELDS = ("requests", "tokens", "rounds", "drafted", "accepted", "cost")
 #: Cost curves by name: cost of verifying 0, 1, 2, ... draft tokens, relative to a step without a draft.
 PRESETS = {"cpu": cost_curve(CPU_MARGINAL).relative, "free16": (*(1.0 for _ in range(17)), 1 + 1 / 16)}
 #: Seconds between two reports of progress.
 SHOW = 0.2
+#: Tokens counted together when databases are built, and output tokens counted for the 5-grams: both bound the memory.
+PART_TOKENS, FIVEGRAM_TOKENS = 250_000, 500_000
 #: Called with bytes read, bytes in all, and a text.
 Progress = Callable[[int, int, str], None]
+
+
+@dataclass(slots=True)
+class Facts:
+    """What was read of a log: entries, usable requests, their tokens, and what was wrong with the others."""
+
+    entries: int = 0
+    requests: int = 0
+    prompt_tokens: int = 0
+    output_tokens: int = 0
+    broken: int = 0
+    examples: list[tuple[int, str]] = field(default_factory=list)
+    compared: int = 0
+    disagreeing: int = 0
+    cut: int = 0
+    training_entries: int = 0
+    #: Replayed requests of the last entry: a conversation has several.
+    part: int = 0
+
+
+class Tally:
+    """The counts of one row: sums by group of requests, in all and by category, the shapes of its rounds, and requests
+    by tokens per forward pass, in hundredths.
+    """
+
+    def __init__(self) -> None:
+        self.groups: dict[str, np.ndarray] = {"": np.zeros((GROUPS, len(FIELDS)))}
+        self.shapes: Counter = Counter()
+        self.lengths: Counter = Counter()
+        self.seconds = 0.0
+
+    def add(self, number: int, category: str, done: Replayed, cost: float, seconds: float) -> None:
+        """Add the ``number``-th request."""
+        accepted = sum(accepted * n for (_, _, accepted), n in done.shapes.items())
+        if category and category not in self.groups and len(self.groups) > CATEGORIES:
+            category = OTHER
+        for name in {"", category}:
+            sums = self.groups.setdefault(name, np.zeros((GROUPS, len(FIELDS))))
+            sums[number % GROUPS] += (1, done.tokens, done.rounds, done.drafted, accepted, cost)
+        self.shapes.update(done.shapes)
+        self.lengths[round(100 * done.tokens / done.rounds)] += 1
+        self.seconds += seconds
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the counts as JSON data."""
+        groups = {name: sums.tolist() for name, sums in self.groups.items()}
+        pairs = lambda counter: list(counter.items())
+        return {"groups": groups, "shapes": pairs(self.shapes), "lengths": pairs(self.lengths), "seconds": self.seconds}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Tally:
+        """Return the inverse of :meth:`to_dict`."""
+        tally = cls()
+        tally.groups = {name: np.array(sums) for name, sums in data["groups"].items()}
+        tally.shapes = Counter({tuple(shape): n for shape, n in data["shapes"]})
+        tally.lengths = Counter(dict(data["lengths"]))
+        tally.seconds = data["seconds"]
+        return tally
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,26 +258,20 @@ class LogReplay:
         """Yield each request when it was replayed, from where the counts end. Raises: ValueError: for a broken entry,
         if the settings are strict.
         """
-        facts, warm = self.facts, any(row.warm for row in self.rows)
+        facts, warm, settings = self.facts, any(row.warm for row in self.rows), self.settings
         resumed, part, known, shown = facts.entries, facts.part, 0, 0.0
-        questions = None
-        if self.settings.suite is not None:
-            prompts = load_suite(self.settings.suite).prompts
-            questions = {prompt.id: (prompt.category, prompt.turns or (prompt.text,)) for prompt in prompts}
+        prompts = () if settings.suite is None else load_suite(settings.suite).prompts
+        questions = {prompt.id: (prompt.category, prompt.turns or (prompt.text,)) for prompt in prompts}
         skip = facts.training_entries if warm else max(0, resumed - (part > 0))
         reader = LogReader(path, skip, questions)
         try:
-            for request in tokenized(reader, self.tokenizer, facts, self.settings.strict, resumed):
-                known += request.request.number == resumed
-                if request.request.number < resumed or (request.request.number == resumed and known <= part):
-                    # Warm drafters know what an interrupted run had replayed.
-                    for row, memory in zip(self.rows, self._memories, strict=True):
-                        if memory is not None:
-                            drafter = self.drafter(row, memory)
-                            drafter.start(request.text.prompt)
-                            drafter.extend(request.text.output)
+            for request in tokenized(reader, self.tokenizer, facts, settings.strict, resumed):
+                number = request.request.number
+                known += number == resumed
+                if number < resumed or (number == resumed and known <= part):
+                    self._remember(request.text)
                     continue
-                if self.settings.limit is not None and facts.requests >= self.settings.limit:
+                if settings.limit is not None and facts.requests >= settings.limit:
                     return
                 self._count(request)
                 if progress and time.monotonic() - shown > SHOW:
@@ -213,6 +280,14 @@ class LogReplay:
                 yield request
         finally:
             reader.close()
+
+    def _remember(self, text: Text) -> None:
+        """Give warm drafters what an interrupted run had replayed."""
+        for row, memory in zip(self.rows, self._memories, strict=True):
+            if memory is not None:
+                drafter = self.drafter(row, memory)
+                drafter.start(text.prompt)
+                drafter.extend(text.output)
 
     def _count(self, request: TokenizedRequest) -> None:
         """Replay one request with all rows; the counts change when all are done."""
@@ -259,26 +334,80 @@ class LogReplay:
 def tokenized(
     reader: LogReader, tokenizer: LogTokenizer, facts: Facts | None = None, strict: bool = False, after: int = 0
 ) -> Iterator[TokenizedRequest]:
-    """Yield the usable requests of a log as token ids; what is broken after entry ``after`` is counted in ``facts``."""
+    """Yield the usable requests of a log as token ids; what is broken after entry ``after`` is counted in ``facts``.
+    Raises: ValueError: for a broken entry if ``strict``, and for :data:`MOST_BROKEN` in a row.
+    """
+    facts, in_a_row = Facts() if facts is None else facts, 0
     for item in reader:
-        why = item.why if isinstance(item, BrokenEntry) else ""
+        request, why = None, item.why if isinstance(item, BrokenEntry) else ""
         if not isinstance(item, BrokenEntry):
             try:
                 request = tokenizer.tokenize(item)
             except ValueError as error:
                 why = str(error)
-        if why and strict:
+        if request is None and strict:
             raise ValueError(f"{reader.path}, record {item.number}: {why}")
-        if facts is not None and item.number > after:
-            if why:
-                facts.broken += 1
-                facts.examples = [*facts.examples, (item.number, why)][:EXAMPLES]
-                facts.entries, facts.part = (
-                    max(facts.entries, item.number),
-                    facts.part if facts.entries == item.number else 0,
-                )
-            elif request.agrees is not None:
-                facts.compared += 1
-                facts.disagreeing += not request.agrees
-        if not why:
+        in_a_row = 0 if request is not None else in_a_row + 1
+        if in_a_row >= MOST_BROKEN:
+            raise ValueError(
+                f"{reader.path} is not a log: {in_a_row:,} records in a row cannot be used, the last: {why}"
+            )
+        if item.number > after and request is None:
+            facts.broken += 1
+            facts.examples = [*facts.examples, (item.number, why)][:EXAMPLES]
+            facts.part = facts.part if facts.entries == item.number else 0
+            facts.entries = max(facts.entries, item.number)
+        if item.number > after and request is not None and request.agrees is not None:
+            facts.compared += 1
+            facts.disagreeing += not request.agrees
+        if request is not None:
             yield request
+
+
+def build_from_log(
+    log: Path, tokenizer: LogTokenizer, folder: str | Path, share: float, progress: Progress | None = None
+) -> int:
+    """Build the model, statistics and 5-gram databases in ``folder`` from the first ``share`` of the log.
+
+    The model database and the 5-grams count outputs, the statistics database prompts and outputs. Returns the number
+    of records used: a log is in the order of time, so none of the rest can have been seen.
+
+    Raises: ValueError: if there is no tokenizer or the part has no usable request.
+    """
+    check_range("the training share", share, 0.01, 0.99)
+    if not tokenizer.vocabulary:
+        raise ValueError("databases need a tokenizer: give that of the log's model")
+    identity: dict[str, Any] = {"vocabulary_size": tokenizer.size, "vocabulary_hash": tokenizer.hash}
+    last, about = int(share * LogReader(log).count()), {"from": log.name}
+
+    def texts() -> Iterator[Text]:
+        reader = LogReader(log)
+        try:
+            for request in tokenized(reader, tokenizer):
+                if request.request.number > last:
+                    return
+                yield request.text
+                if progress:
+                    progress(reader.done, reader.size, "building databases")
+        finally:
+            reader.close()
+
+    def write(writer: CorpusWriter, prompts: bool) -> dict[str, Any]:
+        for text in texts():
+            if prompts:
+                writer.add(text.prompt)
+            writer.add(text.output)
+            writer.end()
+        return about
+
+    for kind in ("model", "statistics"):
+        feed = partial(write, prompts=kind == "statistics")
+        build_database(feed, Path(folder) / f"{kind}{SUFFIX}", kind=kind, part_tokens=PART_TOKENS, **identity)
+    outputs, tokens = [], 0
+    for text in texts():
+        outputs.append(text.output)
+        tokens += len(text.output)
+        if tokens >= FIVEGRAM_TOKENS:
+            break
+    build_fivegrams(outputs, Path(folder) / f"{FIVEGRAMS}{SUFFIX}", **identity, meta=about)
+    return last

@@ -14,13 +14,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hsd_viz.adapters import settings
+from hsd_viz.adapters import settings as engine_settings
 from hsd_viz.cluster import sweep
 from hsd_viz.drafting.estimates import CostCurve
 from hsd_viz.intervals import Estimate, estimate, ratio, resample
 from hsd_viz.journal import Journal
-from hsd_viz.logs.replay import DRAFTERS, LogReplay, Progress, ReplaySettings, open_databases, parse_cost
-from hsd_viz.logs.tally import FIELDS, Tally
+from hsd_viz.logs.replay import (
+    DRAFTERS,
+    FIELDS,
+    LogReplay,
+    Progress,
+    ReplaySettings,
+    Tally,
+    build_from_log,
+    open_databases,
+    parse_cost,
+)  # fmt: skip
 from hsd_viz.logs.tokens import LogTokenizer
 from hsd_viz.serialize import to_dict
 from hsd_viz.tables import Table, show
@@ -33,8 +42,6 @@ if TYPE_CHECKING:
 #: Seconds between two writes of the state, and the least ratio of that time to the time of a write.
 PAUSE, RATIO = 5.0, 50
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-
-
 #: Drafter -> the same of serving engines.
 SERVED = {"lookup": "lookup", "suffix": "suffix", "ngram-cache": "lookup"}
 
@@ -52,6 +59,10 @@ class Counts:
     acceptance_rate: Estimate
     speedup: Estimate
 
+    def bounds(self) -> tuple[float, float]:
+        """Return the interval of the speed-up, without one twice its value."""
+        return self.speedup.interval or (self.speedup.value or 0.0,) * 2
+
 
 @dataclass(frozen=True, slots=True)
 class DrafterReport(Counts):
@@ -65,6 +76,12 @@ class DrafterReport(Counts):
     by_category: dict[str, Counts]
     seconds: float
     name: str = field(metadata={"first": True})
+
+    def positions(self, depth: int) -> list[str]:
+        """Return the acceptance at the first ``depth`` positions as text."""
+        pairs = zip(self.accepted_by_position, self.drafted_by_position, strict=True)
+        cells = [f"{accepted / drafted:.2f}" if drafted else "-" for accepted, drafted in pairs]
+        return [*cells, *["-"] * depth][:depth]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +106,8 @@ class ReplayReport:
         """One row per drafter."""
         import pandas as pd
 
-        hidden = ("by_category", "by_request", "drafted_by_position", "accepted_by_position")
-        rows = [{k: v for k, v in to_dict(row).items() if k not in hidden} for row in self.drafters]
-        return pd.DataFrame(rows).set_index("name")
+        rows = pd.DataFrame([to_dict(row) for row in self.drafters]).set_index("name")
+        return rows.drop(columns=["by_category", "by_request", "drafted_by_position", "accepted_by_position"])
 
     @property
     def request_frame(self) -> pd.DataFrame:
@@ -108,38 +124,35 @@ class ReplayReport:
             parts += ["", "Settings to paste:", *(f"  {engine}: {text}" for engine, text in flags.items())]
         return plain(parts)
 
+    def _best(self, names: Sequence[str] | None = None) -> DrafterReport | None:
+        rows = [row for row in self.drafters if names is None or row.name.split()[0] in names]
+        return max(rows, key=lambda row: row.speedup.value or 0.0, default=None)
+
     def flags(self) -> dict[str, str]:
         """Return the settings of the best drafter that serving engines have; off where none certainly pays."""
-        served = [row for row in self.drafters if row.name.split()[0] in SERVED and row.speedup.value is not None]
-        if not served:
+        if (best := self._best(tuple(SERVED))) is None:
             return {}
-        best = max(served, key=lambda row: row.speedup.value or 0)
-        if (best.speedup.interval or (best.speedup.value or 0,))[0] <= 1:
-            return settings("plain", 0)
+        if best.bounds()[0] <= 1:
+            return engine_settings("plain", 0)
         # The longest draft that is usual: of one round in 20.
         tokens = sum(20 * drafted >= best.rounds for drafted in best.drafted_by_position)
-        return settings(SERVED[best.name.split()[0]], max(1, tokens))
+        return engine_settings(SERVED[best.name.split()[0]], max(1, tokens))
 
     def answer(self) -> Iterator[tuple[str, bool]]:
         """Yield the result as one line: parts of its text, and whether a part is emphasized."""
-        known = [row for row in self.drafters if row.speedup.value is not None]
-        if not known:
+        if (best := self._best()) is None:
             return
-        best = max(known, key=lambda row: row.speedup.value or 0)
-        low = (best.speedup.interval or (best.speedup.value or 0,))[0]
         yield best.name, True
-        yield (" pays most" if low > 1 else " comes first, and does not certainly pay"), False
+        yield (" pays most" if best.bounds()[0] > 1 else " comes first, and does not certainly pay"), False
         yield f": {show(best.mean_acceptance_length, '{:.2f}')} tokens per forward pass, predicted speed-up ", False
         yield f"{best.speedup.value:.2f}\u00d7", True
         yield f" at verification cost '{self.settings['verify_cost']}', drafting not counted.", False
 
     def introduction(self) -> Iterator[str]:
         """Yield what was read and what a reader has to know."""
-        log, settings = self.log, self.settings
-        yield (
-            f"{log['name']}: {counted(log['requests'], 'request')}, {log['prompt_tokens']:,} prompt and "
-            f"{log['output_tokens']:,} output tokens; tokenizer {settings['tokenizer'] or 'not given'}"
-        )
+        log, tokenizer = self.log, self.settings["tokenizer"] or "not given"
+        tokens = f"{log['prompt_tokens']:,} prompt and {log['output_tokens']:,} output tokens"
+        yield f"{log['name']}: {counted(log['requests'], 'request')}, {tokens}; tokenizer {tokenizer}"
         yield from self.notes()
 
     def notes(self) -> Iterator[str]:
@@ -164,73 +177,64 @@ class ReplayReport:
 
     def tables(self) -> Iterator[Table]:
         """Yield the tables of the report."""
-        if not self.drafters:
-            return
         ranked = sorted(self.drafters, key=lambda row: -(row.mean_acceptance_length.value or 0))
+        if not ranked:
+            return
         rows = [["drafter", "tokens/forward", "speed-up", "pays", "accepted", "drafted/forward", "M tokens/min"]]
         for row in ranked:
-            pays = row.speedup.interval or (row.speedup.value or 0,) * 2
-            verdict = "yes" if pays[0] > 1 else "no" if pays[1] <= 1 else "unclear"
+            low, high = row.bounds()
+            pays = "yes" if low > 1 else "no" if high <= 1 else "unclear"
             rate = (self.log["prompt_tokens"] + row.tokens) / row.seconds * 60e-6 if row.seconds else 0.0
-            length, share = show(row.mean_acceptance_length, "{:.2f}"), show(row.acceptance_rate, "{:.2f}")
-            drafted, speedup = f"{row.drafted / row.rounds:.1f}", show(row.speedup, "{:.2f}")
-            rows.append([row.name, length, speedup, verdict, share, drafted, f"{rate:.1f}"])
-        cost = self.settings["verify_cost"]
-        note = f"predicted speed-up at verification cost '{cost}', drafting not counted:"
+            figures = [show(row.mean_acceptance_length, "{:.2f}"), show(row.speedup, "{:.2f}"), pays]
+            figures += [show(row.acceptance_rate, "{:.2f}"), f"{row.drafted / row.rounds:.1f}", f"{rate:.1f}"]
+            rows.append([row.name, *figures])
+        note = f"predicted speed-up at verification cost '{self.settings['verify_cost']}', drafting not counted:"
         yield Table("Tokens per forward pass", rows, note)
-        depth = min(8, max(len(row.accepted_by_position) for row in ranked))
-        if depth:
+        if depth := min(8, max(len(row.accepted_by_position) for row in ranked)):
             rows = [["accepted at position", *map(str, range(1, depth + 1))]]
-            rows += [[row.name, *_positions(row, depth)] for row in ranked]
+            rows += [[row.name, *row.positions(depth)] for row in ranked]
             yield Table("Acceptance by position", rows, "rounds that accepted k or more, of the rounds that drafted k:")
         names = list(dict.fromkeys(name for row in ranked for name in row.by_category))
         if len(names) > 1:
+            length = lambda counts: show(counts.mean_acceptance_length, "{:.2f}") if counts else "-"
             rows = [["tokens/forward by category", *names]]
-            for row in ranked:
-                found = [row.by_category.get(name) for name in names]
-                rows.append([row.name, *(show(c.mean_acceptance_length, "{:.2f}") if c else "-" for c in found)])
+            rows += [[row.name, *(length(row.by_category.get(name)) for name in names)] for row in ranked]
             yield Table("By category", rows)
         rows = [["tokens/forward by request", *(f"{100 * q:.0f} %" for q in QUANTILES)]]
         rows += [[row.name, *(f"{value:.2f}" for value in row.by_request.values())] for row in ranked]
         yield Table("By request", rows)
 
 
-def _positions(row: DrafterReport, depth: int) -> list[str]:
-    pairs = zip(row.accepted_by_position, row.drafted_by_position, strict=True)
-    cells = [f"{accepted / drafted:.2f}" if drafted else "-" for accepted, drafted in pairs][:depth]
-    return cells + ["-"] * (depth - len(cells))
-
-
 def counts(table: np.ndarray) -> dict[str, Any]:
     """Return the fields of :class:`Counts` from sums by group, ``[groups, fields]``."""
     used = table[table[:, 0] > 0]
-    sums = resample(len(used)) @ used
-    column = {name: sums[:, k] for k, name in enumerate(FIELDS)}
-    figures = {
-        "mean_acceptance_length": ratio(column["tokens"], column["rounds"]),
-        "acceptance_rate": ratio(column["accepted"], column["drafted"]),
-        "speedup": ratio(column["tokens"], column["cost"]),
+    column = dict(zip(FIELDS, (resample(len(used)) @ used).T, strict=True))
+    ratios = {
+        "mean_acceptance_length": ("tokens", "rounds"),
+        "acceptance_rate": ("accepted", "drafted"),
+        "speedup": ("tokens", "cost"),
     }
-    whole = {name: int(column[name][0]) for name in FIELDS[:-1]}
-    return whole | {name: estimate(samples, len(used)) for name, samples in figures.items()}
+    figures = {name: estimate(ratio(column[a], column[b]), len(used)) for name, (a, b) in ratios.items()}
+    return {name: int(column[name][0]) for name in FIELDS[:-1]} | figures
 
 
 def drafter_report(name: str, tally: Tally) -> DrafterReport:
     """Return the figures of one row."""
     deepest = max((depth for _, depth, _ in tally.shapes), default=0)
-    drafted, accepted = [0] * (deepest + 1), [0] * (deepest + 1)
+    drafted, accepted = np.zeros(deepest + 1, int), np.zeros(deepest + 1, int)
     for (_, depth, taken), n in tally.shapes.items():
         drafted[depth] += n
         accepted[taken] += n
-    lengths = sorted(tally.lengths)
-    cumulated = np.cumsum([tally.lengths[length] for length in lengths])
-    places = [int(np.searchsorted(cumulated, q * cumulated[-1])) for q in QUANTILES] if lengths else []
+    lengths = np.array(sorted(tally.lengths))
+    cumulated = np.cumsum([tally.lengths[length] for length in lengths.tolist()])
+    at: Any = np.searchsorted(cumulated, [q * cumulated[-1] for q in QUANTILES]) if len(lengths) else []
+    at_least = lambda by_depth: tuple(np.cumsum(by_depth[::-1])[::-1][1:].tolist())
     return DrafterReport(
         **counts(tally.groups[""]),
-        drafted_by_position=tuple(np.cumsum(drafted[::-1])[::-1][1:].tolist()),
-        accepted_by_position=tuple(np.cumsum(accepted[::-1])[::-1][1:].tolist()),
-        by_request={f"{q:g}": lengths[k] / 100 for q, k in zip(QUANTILES, places, strict=False)},
-        by_category={n: Counts(**counts(t)) for n, t in sorted(tally.groups.items()) if n},
+        drafted_by_position=at_least(drafted),
+        accepted_by_position=at_least(accepted),
+        by_request={f"{q:g}": float(lengths[k]) / 100 for q, k in zip(QUANTILES, at, strict=False)},
+        by_category={category: Counts(**counts(t)) for category, t in sorted(tally.groups.items()) if category},
         seconds=tally.seconds,
         name=name,
     )
@@ -269,20 +273,18 @@ def replay(
     """
     verify_cost = verify_cost if isinstance(verify_cost, str) else ",".join(map(str, verify_cost))
     chosen = ReplaySettings(drafters=tuple(drafters), verify_cost=verify_cost, **settings)
-    found, log = LogTokenizer(tokenizer, eos), Path(log)
+    tokens, log = LogTokenizer(tokenizer, eos), Path(log)
     share = None if build_databases is None else train_share
-    options = {"tokenizer": found.name, "databases": str(databases or build_databases or ""), "train_share": share}
-    about = {"log": identity(log), "settings": asdict(chosen) | options}
-    journal = Journal(None if state_file is None else Path(state_file), about, restart)
+    about = asdict(chosen) | {"tokenizer": tokens.name, "databases": str(databases or build_databases or "")}
+    about["train_share"] = share
+    state = None if state_file is None else Path(state_file)
+    journal = Journal(state, {"log": identity(log), "settings": about}, restart)
     stored = journal.entries[-1] if journal.entries else None
     costs = CostCurve(tuple(stored["costs"])) if stored else parse_cost(verify_cost)
-    first = 0
-    if build_databases is not None:
-        from hsd_viz.logs.training import build
-
-        databases = build_databases
-        first = stored["facts"]["training_entries"] if stored else build(log, found, databases, train_share, progress)
-    work = LogReplay(chosen, found, open_databases(found, databases), costs, first)
+    first = stored["facts"]["training_entries"] if stored else 0
+    if build_databases is not None and not stored:
+        first = build_from_log(log, tokens, build_databases, train_share, progress)
+    work = LogReplay(chosen, tokens, open_databases(tokens, build_databases or databases), costs, first)
     if stored:
         work.restore(stored)
     complete, due = True, time.monotonic() + PAUSE
@@ -298,7 +300,13 @@ def replay(
     except KeyboardInterrupt:
         complete = False
         journal.replace(work.to_dict())
-    return _report(work, log, about["settings"], complete)
+    facts = asdict(work.facts)
+    del facts["part"]
+    rows = [drafter_report(row.name, tally) for row, tally in zip(work.rows, work.tallies, strict=True) if tally.shapes]
+    if not rows and complete:
+        why = "; record {}: {}".format(*facts["examples"][0]) if facts["examples"] else ""
+        raise ValueError(f"the log {log} has no usable request{why}")
+    return ReplayReport({"name": log.name, **facts}, about, tuple(rows), work.refused, tuple(work.listed), complete)
 
 
 def replay_sharded(
@@ -320,22 +328,22 @@ def replay_sharded(
         {**options, "log": str(log), "drafters": [name], "state_file": state_file and f"{state_file}-{number}"}
         for number, name in enumerate(drafters)
     ]
-    found: dict[int, ReplayReport] = {}
-    with suppress(KeyboardInterrupt), closing(sweep(_replay_part, parts, address)) as results:
+    finished: dict[int, ReplayReport] = {}
+    with suppress(KeyboardInterrupt), closing(sweep(_replay_part, parts, address)) as results:  # type: ignore[type-var]
         for part in results:
-            found[part.number] = part.result
+            finished[part.number] = part.result
             if progress is not None:
-                progress(len(found), len(parts), f"{part.node}: {drafters[part.number]}")
-    if not found:
+                progress(len(finished), len(parts), f"{part.node}: {drafters[part.number]}")
+    if not finished:
         raise KeyboardInterrupt
-    ordered = [found[number] for number in sorted(found)]
+    ordered = [finished[number] for number in sorted(finished)]
     return replace(
         ordered[0],
         settings=ordered[0].settings | {"drafters": list(drafters)},
         drafters=tuple(row for one in ordered for row in one.drafters),
         refused={name: why for one in ordered for name, why in one.refused.items()},
         requests=tuple(functools.reduce(or_, lines) for lines in zip(*(one.requests for one in ordered), strict=True)),
-        complete=len(found) == len(parts) and all(one.complete for one in ordered),
+        complete=len(finished) == len(parts) and all(one.complete for one in ordered),
     )
 
 
@@ -351,14 +359,3 @@ def identity(path: Path) -> dict[str, Any]:
         return {"name": path.name, "bytes": path.stat().st_size, "sha256_of_first_mib": digest}
     except OSError as error:
         raise ValueError(f"cannot read the log {path}: {error.strerror or error}") from None
-
-
-def _report(work: LogReplay, log: Path, settings: dict[str, Any], complete: bool) -> ReplayReport:
-    """Return the report of a replay. Raises: ValueError: if the log has no usable request."""
-    facts = asdict(work.facts)
-    del facts["part"]
-    rows = [drafter_report(row.name, tally) for row, tally in zip(work.rows, work.tallies, strict=True) if tally.shapes]
-    if not rows and complete:
-        why = "; record {}: {}".format(*facts["examples"][0]) if facts["examples"] else ""
-        raise ValueError(f"the log {log} has no usable request{why}")
-    return ReplayReport({"name": log.name, **facts}, settings, tuple(rows), work.refused, tuple(work.listed), complete)

@@ -13,9 +13,8 @@ import pytest
 from hsd_viz.engine.local import load_engine
 from hsd_viz.ladder.load import weights_dir
 from hsd_viz.logs.records import Request
-from hsd_viz.logs.replay import DRAFTERS, PRESETS, LogReplay, parse_cost
+from hsd_viz.logs.replay import DRAFTERS, GROUPS, PRESETS, LogReplay, parse_cost
 from hsd_viz.logs.report import replay
-from hsd_viz.logs.tally import GROUPS
 from hsd_viz.logs.tokens import LogTokenizer
 from hsd_viz.prompts.suites import load_suite
 
@@ -168,6 +167,16 @@ def test_broken_records_are_counted_named_and_stop_a_strict_replay(tmp_path):
         replay(path, drafters=("lookup",), strict=True)
     with pytest.raises(ValueError, match="no usable request"):
         replay(write(tmp_path / "none.jsonl", bad[1]), drafters=("lookup",))
+
+
+def test_a_file_that_is_not_a_log_is_not_read_to_its_end(tmp_path, monkeypatch):
+    monkeypatch.setattr("hsd_viz.logs.replay.MOST_BROKEN", 50)
+    good = {"prompt_ids": [1, 2], "output_ids": [1, 2]}
+    for start in ([], [good]):
+        path = write(tmp_path / "log.jsonl", *start, *[0] * 60)
+        with pytest.raises(ValueError, match="50 records in a row cannot be used"):
+            replay(path, drafters=("lookup",))
+    assert replay(write(path, *([0] * 40 + [good]) * 3), drafters=("lookup",)).log["broken"] == 120
 
 
 def test_a_wrong_tokenizer_is_noticed(tmp_path):
