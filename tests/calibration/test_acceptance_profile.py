@@ -7,8 +7,8 @@ import json
 import pytest
 
 from hsd_viz import cli
-from hsd_viz.logs.profile import AcceptanceProfile, difference, from_traces, read_profile
 from hsd_viz.engine.replay import load_bundled
+from hsd_viz.logs.profile import AcceptanceProfile, difference, from_traces, read_profile
 
 #: The rates that the schema's authors give as an example.
 RATES = [0.816082, 0.776577, 0.749591]

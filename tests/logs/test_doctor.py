@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from hsd_viz.adapters import ENGINES, METHODS, method_of, settings
-from hsd_viz.logs.profile import read_profile
 from hsd_viz.cli import main
 from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled
 from hsd_viz.logs.doctor import diagnose, roofline_of
 from hsd_viz.logs.observe import Observation, from_figures, from_traces, observe, with_times
+from hsd_viz.logs.profile import read_profile
 from hsd_viz.trace import Trace
 
 RECORDS = Path(__file__).parents[1] / "adapters" / "records"
