@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hsd_viz.calibration.costs import Costs
+from hsd_viz.calibration.forwards import Costs
 from hsd_viz.drafting.context import ContextDatabase
 from hsd_viz.drafting.db import MAX_SHARE, MIN_SCORE, DatabaseDrafter
 from hsd_viz.drafting.estimates import DISCOUNTS, GREEDY, LONGEST_BUCKET, MOST_RATE, PRIOR_WEIGHT, SAMPLED, cost_curve
