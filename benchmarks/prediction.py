@@ -162,7 +162,9 @@ def fit() -> None:
 
 def figure(data: dict[str, Any]) -> Any:
     """Plot predicted against published times."""
-    from hsd_viz.figures.style import go, template
+    import plotly.graph_objects as go
+
+    from hsd_viz.figures import template
 
     drawn = go.Figure()
     held = [row for row in data["held_aside"] if not row["per_token"]]

@@ -11,7 +11,7 @@ from math import floor, log10
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hsd_viz.bench.report import Report, StackResult
+from hsd_viz.bench.report import Report, StackResult, kind
 from hsd_viz.bench.tables import introduction, same_for_all, tables
 from hsd_viz.bench.verdict import (
     COLOURS,
@@ -19,7 +19,6 @@ from hsd_viz.bench.verdict import (
     SPEED_TITLE,
     Bar,
     answer,
-    kind,
     kinds_of,
     speed_bars,
     speed_words,
@@ -77,7 +76,9 @@ def page(report: Report) -> str:
             introduction=list(introduction(report)),
             tables=first,
             more_tables=[t for t in found if t not in first],
-            speed_words=speed_words(rows),
+            speed_words=speed_words(
+                any(row.second.value is not None for row in rows), any(row.value.interval for row in rows)
+            ),
             speed=bars(rows, SPEED_TITLE),
             timed=timed,
             untimed=[s.stack for s in report.stacks if s.draft_seconds_per_round.value is None],

@@ -6,12 +6,14 @@ On disk an :class:`Estimate` is two keys, the figure and ``..._ci: [low, high]``
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from statistics import fmean, median
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from hsd_viz.bench.output import FORWARD, PLAIN, Output
 from hsd_viz.bench.runner import Measurement
@@ -19,6 +21,7 @@ from hsd_viz.card import card, line, table
 from hsd_viz.intervals import RESAMPLES, UNKNOWN, Estimate, estimate, ratio, resample
 from hsd_viz.machine import Machine
 from hsd_viz.serialize import from_dict, to_dict
+from hsd_viz.stack import HFStack, parse_bench
 from hsd_viz.trace.metrics import repetition_share
 
 #: Outputs with a smaller share are also reported apart: see :func:`hsd_viz.trace.metrics.repetition_share`.
@@ -67,6 +70,21 @@ def impossible(speedup: float | None, length: float | None) -> bool:
     pass that verifies drafts takes at least the time of a plain one, and emits ``length`` tokens, not one.
     """
     return speedup is not None and length is not None and speedup > length * (1 + NOISE)
+
+
+def kind(stack: str) -> str:
+    """Return the kind of a row of a report (:data:`hsd_viz.figures.palette.KINDS`) from its name."""
+    try:
+        parsed = parse_bench(re.sub(r" \((?:warm|best)\)\Z", "", stack))
+    except ValueError:
+        return "baseline"
+    if isinstance(parsed, HFStack):
+        return "hf"
+    if parsed.bottom is None:
+        return "models" if parsed.drafts else "plain"
+    if parsed.bottom.name in ("db", "auto"):
+        return "auto" if parsed.bottom.name == "auto" else "both" if parsed.drafts else "database"
+    return "baseline"
 
 
 FIGURES = tuple(f.name for f in fields(Figures) if f.name != "outputs")
@@ -165,6 +183,26 @@ class Report:
     def to_dict(self) -> dict[str, Any]:
         """Return the report as the JSON data that ``hsd-viz bench --json`` writes."""
         return to_dict(self)
+
+    def frame(self) -> pd.DataFrame:
+        """Return the figures as a tidy frame, one per row: ``stack, kind, category`` ("" for all prompts), ``looping``
+        (False: only prompts whose plain output repeats itself little; True: all), ``outputs, possible, metric, value,
+        low, high``. ``possible`` is False where the speed-up is :func:`impossible`; the interval of too few prompts is
+        NaN.
+        """
+        rows = []
+        for s in self.stacks:
+            for category, block in {"": s, **s.by_category}.items():
+                for looping, part in ((True, block), (False, block.low_repetition)):
+                    if part is None:
+                        continue
+                    possible = not impossible(part.speedup_over_plain.value, part.mean_acceptance_length.value)
+                    about = (s.stack, kind(s.stack), category, looping, part.outputs, possible)
+                    for metric in FIGURES:
+                        estimate = getattr(part, metric)
+                        rows.append((*about, metric, estimate.value, *(estimate.interval or (None, None))))
+        names = ["stack", "kind", "category", "looping", "outputs", "possible", "metric", "value", "low", "high"]
+        return pd.DataFrame(rows, columns=names).astype({"value": float, "low": float, "high": float})
 
     def _repr_html_(self) -> str:
         """Return the stacks with their speed-ups for a notebook, the fastest first."""

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from hsd_viz.bench.output import DRAFTING, FORWARD, REST
-from hsd_viz.bench.report import Figures, Report, StackResult
-from hsd_viz.bench.verdict import kind, low_repetition, ranked, warnings
+from hsd_viz.bench.report import Figures, Report, StackResult, kind
+from hsd_viz.bench.verdict import low_repetition, ranked, warnings
 from hsd_viz.prompts.templates import TEMPLATES
 from hsd_viz.tables import Rows, Table, show
 from hsd_viz.terminal import plain

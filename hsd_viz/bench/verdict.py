@@ -1,12 +1,10 @@
 """The conclusions of a bench report: the fastest stack, by how much, and reasons for doubt."""
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from hsd_viz.bench.report import Figures, GroupFigures, Report, StackResult, impossible
+from hsd_viz.bench.report import Figures, GroupFigures, Report, StackResult, impossible, kind
 from hsd_viz.intervals import LEAST, UNKNOWN, Estimate
-from hsd_viz.stack import HFStack, parse_bench
 from hsd_viz.words import counted
 
 KINDS = {
@@ -47,21 +45,6 @@ class Bar:
     def most(self) -> float:
         """Return the largest number that is drawn."""
         return max(0.0, *(x or 0.0 for e in (self.value, self.second) for x in (e.value, *(e.interval or ()))))
-
-
-def kind(stack: str) -> str:
-    """Return the kind of a row, a key of :data:`KINDS`, from its name."""
-    try:
-        parsed = parse_bench(re.sub(r" \((?:warm|best)\)\Z", "", stack))
-    except ValueError:
-        return "baseline"
-    if isinstance(parsed, HFStack):
-        return "hf"
-    if parsed.bottom is None:
-        return "models" if parsed.drafts else "plain"
-    if parsed.bottom.name in ("db", "auto"):
-        return "auto" if parsed.bottom.name == "auto" else "both" if parsed.drafts else "database"
-    return "baseline"
 
 
 def kinds_of(stacks: Sequence[StackResult]) -> dict[str, str]:
@@ -170,12 +153,10 @@ def speed_bars(stacks: Sequence[StackResult], category: str | None = None) -> li
     return sorted(rows, key=lambda row: -row.value.value)
 
 
-def speed_words(rows: Sequence[Bar]) -> str:
-    """Return how to read the figure of the speed-ups."""
-    thin = any(row.second.value is not None for row in rows)
+def speed_words(thin: bool, sure: bool) -> str:
+    """Return how to read the figure of the speed-ups: with thin bars, with intervals."""
     low = " The thin bar below: the prompts whose plain output repeats itself little." if thin else ""
-    sure = "Bars with their 95 % intervals; the" if any(row.value.interval for row in rows) else FEW
-    return f"{sure} dashed line is plain decoding.{low}"
+    return f"{'Bars with their 95 % intervals; the' if sure else FEW} dashed line is plain decoding.{low}"
 
 
 def _and(names: Sequence[str]) -> str:

@@ -1,34 +1,24 @@
 """Statistical charts as functions that return ``plotly.graph_objects.Figure``. Never imports torch.
 
 Every function takes ``dark`` (False: light) and uses one template (``hsd_light``, ``hsd_dark``), the colours of the
-views, and patterns for verdicts; ``layout.meta`` has a title and a description for screen readers. A trace, a report or
-a calibration can be given as an object or as the path of its file. Figures make no network requests:
+views, and patterns for verdicts; ``layout.meta`` has a title, a text and a table of all values. A trace, a report or a
+calibration can be given as an object or as the path of its file. Figures make no network requests:
 ``figure.write_html("x.html")`` includes plotly, and :func:`save` writes SVG and PNG.
 
-One run: :func:`acceptance`, :func:`by_source`, :func:`time_spent`, :func:`throughput`, :func:`acceptance_by_position`,
-:func:`accepted_per_round`, :func:`acceptance_by_source`, :func:`acceptance_by_match`, :func:`matched_keys`,
-:func:`drafters_alone`. The latency law: :func:`latency_surface`, :func:`ranking`, :func:`levels`,
-:func:`what_if_one_draft`, :func:`prediction`. Measurements: :func:`database_ablation`, :func:`by_category`,
-:func:`temperature_curves`, :func:`speedup`, :func:`replayed`.
+One run: :func:`acceptance`, :func:`drafts` (by position, source or match length), :func:`accepted_per_round`,
+:func:`by_source`, :func:`time_spent`, :func:`drafters_alone`. The latency law: :func:`ranking`, :func:`levels`,
+:func:`latency_surface`, :func:`what_if_one_draft`, :func:`prediction`. Measurements: :func:`speedup`,
+:func:`by_category`, :func:`database_ablation`, :func:`temperature_curves`, :func:`replayed`.
 """
 
 from importlib import import_module
 from typing import Any
 
 _NAMES = {
-    "drafting_bars": ("by_category", "database_ablation"),
-    "latency_compare": ("levels", "ranking"),
-    "latency_surfaces": ("latency_surface",),
-    "latency_whatif": ("what_if_one_draft",),
-    "pictures": ("save",),
-    "predicted": ("prediction",),
-    "run": (
-        *("acceptance", "acceptance_by_match", "acceptance_by_position", "acceptance_by_source", "accepted_per_round"),
-        *("by_source", "drafters_alone", "matched_keys", "throughput", "time_spent"),
-    ),
-    "speeds": ("replayed", "speedup"),
-    "style": ("template",),
-    "temperature": ("temperature_curves",),
+    "law": ("latency_surface", "levels", "prediction", "ranking", "what_if_one_draft"),
+    "reports": ("by_category", "database_ablation", "replayed", "speedup", "temperature_curves"),
+    "run": ("acceptance", "accepted_per_round", "by_source", "drafters_alone", "drafts", "time_spent"),
+    "theme": ("dark_of", "save", "template"),
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 __all__ = sorted(_MODULES)

@@ -1,11 +1,11 @@
-"""One fixed palette: a colour per source, the same in all views.
+"""One fixed palette: a colour per source, the same in all views and figures, and the inks of each theme.
 
 Every ink has a contrast of at least 4.5 on its tint, on JupyterLab's light and dark page (tested). Verdicts are shown
 by shape, never by colour only.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 from hsd_viz.stack import DATABASES
 
@@ -16,11 +16,23 @@ TINT = 0.10
 
 @dataclass(frozen=True, slots=True)
 class Hue:
-    """A family of sources: its label, and its ink on a light and a dark page (``#rrggbb``)."""
+    """A family of sources or a kind of stacks: its label, and its ink on a light and a dark page (``#rrggbb``)."""
 
     label: str
     light: str
     dark: str
+
+
+@dataclass(frozen=True, slots=True)
+class Inks:
+    """The colours of a theme: text, muted text, grid lines, page, accent and loss."""
+
+    text: str
+    muted: str
+    grid: str
+    page: str
+    accent: str
+    loss: str
 
 
 HUES: dict[str, Hue] = {
@@ -34,6 +46,32 @@ HUES: dict[str, Hue] = {
     "baseline": Hue("baseline", "#4b5a6b", "#b1c0d0"),
     "target": Hue("target model", "#24292f", "#e8eaed"),
 }
+#: Kinds of stacks in reports, with a contrast of at least 3 to 1.
+KINDS: dict[str, Hue] = {
+    "plain": Hue("plain decoding", "#6e7781", "#9aa4af"),
+    "database": Hue("databases", "#0a58ad", "#7fb9ff"),
+    "models": Hue("draft models", "#a81a62", "#ff93c2"),
+    "both": Hue("databases below draft models", "#6f3bb0", "#c9a5ff"),
+    "auto": Hue("picked for this machine", "#00655a", "#52d1c0"),
+    "baseline": Hue("baseline look-ups", "#9a6a00", "#e3b34d"),
+    "hf": Hue("transformers' own loops", "#8a939d", "#7d8792"),
+}
+INKS: dict[bool, Inks] = {
+    False: Inks("#1f2328", "#57606a", "#e3e7ec", "#ffffff", HUES["context"].light, HUES["nano"].light),
+    True: Inks("#e8eaed", "#a2abb6", "#33393f", "#17181a", HUES["context"].dark, HUES["nano"].dark),
+}
+
+
+def pale(colour: str) -> str:
+    """Return a colour (``#rrggbb``) at the strength of bars behind others."""
+    red, green, blue = (int(colour[k : k + 2], 16) for k in (1, 3, 5))
+    return f"rgba({red},{green},{blue},0.32)"
+
+
+#: Each colour on a light page, with the one on a dark page.
+TWINS: dict[str, str] = dict(zip(astuple(INKS[False]), astuple(INKS[True]), strict=True))
+TWINS |= {hue.light: hue.dark for hue in (*HUES.values(), *KINDS.values())}
+TWINS |= {pale(light): pale(dark) for light, dark in TWINS.items()}
 
 
 def family(source: str) -> str:

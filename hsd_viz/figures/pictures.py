@@ -1,6 +1,4 @@
-"""plotly on a page: its settings, its script as an ES module (a build with the cartesian charts, or all of plotly), and
-pictures of a page, drawn by an installed Chromium: PNG and SVG files of views and figures.
-"""
+"""plotly's script for a page (a build with the cartesian charts, or all of it), and pictures of a page by Chromium."""
 
 from __future__ import annotations
 
@@ -8,31 +6,22 @@ import gzip
 import html
 import os
 import re
-import shutil
 import subprocess
 import tempfile
 import uuid
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from hsd_viz.disk import write_whole
-from hsd_viz.words import first_line
+from hsd_viz.figures.theme import chromium
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-#: Plotly settings: no logo, and no button that uploads the figure.
-CONFIG: dict[str, Any] = {
-    "displaylogo": False,
-    "responsive": True,
-    "modeBarButtonsToRemove": ["sendChartToCloud", "select2d", "lasso2d", "autoScale2d"],
-}
 CARTESIAN, WHOLE = "cartesian", "whole"
 _FILE = Path(__file__).with_name("plotly.js.gz")
 #: Charts of the cartesian build.
 _TYPES = {"bar", "box", "contour", "heatmap", "histogram", "histogram2d", "image", "pie", "scatter", "violin"}
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
 SECONDS = 60
 _FLAGS = ("--headless=new", "--disable-gpu", "--hide-scrollbars", "--no-first-run", "--disable-background-networking")
 
@@ -55,16 +44,6 @@ def packed(name: str) -> bytes:
 def script(name: str) -> str:
     """Return the text of a library."""
     return gzip.decompress(packed(name)).decode()
-
-
-def chromium() -> str:
-    """Return the path of Chromium or Chrome. Raises: RuntimeError: if none is installed."""
-    named = os.environ.get("BROWSER_PATH")
-    found = shutil.which(named) if named else next(filter(None, map(shutil.which, BROWSERS)), None)
-    if found is None:
-        where = f"BROWSER_PATH={named} is not a program" if named else "no Chromium or Chrome was found"
-        raise RuntimeError(f"{where}: SVG and PNG files need one (apt-get install chromium); .html files do not")
-    return found
 
 
 def screenshot(page: str, width: int, height: int, scale: float = 2.0) -> bytes:
@@ -100,31 +79,3 @@ def _run(page: str, folder: str, *flags: str) -> str:
     except subprocess.TimeoutExpired:
         raise RuntimeError(f"Chromium did not answer within {SECONDS} s: save as .html instead") from None
     return done.stdout.decode("utf-8", "replace")
-
-
-def save(figure: go.Figure, path: str | Path, *, width: int = 900, scale: float = 2.0) -> Path:
-    """Write a figure as ``.html`` (offline, interactive), ``.svg`` or ``.png`` and return the path. SVG and PNG need
-    kaleido and Chromium or Chrome (``$BROWSER_PATH`` names another one). ``width`` is in CSS pixels. Raises:
-    ValueError: for another ending. RuntimeError: without kaleido or a browser.
-    """
-    path = Path(path).expanduser()
-    ending = checked_ending(path)
-    height = int(figure.layout.height or 450)
-    if ending == ".html":
-        write_whole(path, figure.to_html(include_plotlyjs=True, config=CONFIG))
-        return path
-    chromium()
-    os.environ.setdefault("BROWSER_PATH", chromium())
-    try:
-        write_whole(path, figure.to_image(ending[1:], width=width, height=height, scale=scale))
-    except ValueError as error:  # plotly's message where kaleido is missing
-        raise RuntimeError(f"{first_line(error)}: pip install 'hsd-viz[pictures]', or save as .html") from None
-    return path
-
-
-def checked_ending(path: Path) -> str:
-    """Return the ending of a file to save. Raises: ValueError: unless it is ``.html``, ``.svg`` or ``.png``."""
-    ending = path.suffix.lower()
-    if ending not in (".html", ".svg", ".png"):
-        raise ValueError(f"{path.name} has no known ending: use .html, .svg or .png")
-    return ending

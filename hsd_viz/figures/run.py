@@ -1,199 +1,281 @@
-"""Figures of one run."""
+"""Figures of one run: counts of the trace's own tables.
+
+*Acceptance rate* = accepted / drafted, *conditional acceptance* = accepted / examined.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import Any
+from collections.abc import Iterable
 
-from hsd_viz.bench.replay import BUDGETS, alone, available_databases
-from hsd_viz.figures import panels
-from hsd_viz.figures.bars import panel
-from hsd_viz.figures.palette import ink, label
-from hsd_viz.figures.panels import Panel
-from hsd_viz.figures.style import INKS, QUIET, Given, figure, go, trace_of
-from hsd_viz.trace import RoundRow, Trace
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
 
-#: Decoding time without a call: sampling, verification, draft trees, bookkeeping.
-BETWEEN = "between calls"
-#: Target rounds averaged by :func:`throughput`.
-WINDOW = 8
+from hsd_viz.bench.replay import BUDGETS, Alone, alone, available_databases
+from hsd_viz.figures.charts import INK, Figure, bars, finish, lines, nothing
+from hsd_viz.figures.palette import in_order, label, pale
+from hsd_viz.figures.theme import CONDITIONAL, LENGTH, RATE, Given, trace_of
+from hsd_viz.trace import Trace
+from hsd_viz.words import counted
+
+#: Maximum rows of a figure; beyond that, neighbouring values are binned.
+MOST_ROWS = 20
+_PLAIN = "No drafts in this run: the target generated every token, one per forward pass."
+#: Of :func:`drafts`, by column: its title, what a row is, and its definition.
+BY = {
+    "depth": (
+        "Conditional acceptance by draft position",
+        "position",
+        f"{CONDITIONAL} The bars show all draft tokens at a position; in a tree with several, the verifier chooses "
+        "once.",
+    ),
+    "source": (
+        "Acceptance rate by source",
+        "source",
+        f"{RATE} A token counts for the source that proposed it first.",
+    ),
+    "key_length": (
+        "Acceptance rate by match length",
+        "tokens matched",
+        f"{RATE} Match length: number of latest tokens that a database found in earlier text. Draft models match "
+        "nothing and are excluded.",
+    ),
+}
+#: Labels of the replayed drafters.
+DRAFTERS = {
+    "db[context]": "context database only",
+    "db[model]": "model database only",
+    "db[statistics]": "statistics database only",
+    "db": "all available databases",
+    "hd": "Hierarchy Drafting (HD), as published",
+    "lookup": "baseline: prompt lookup decoding",
+}
 
 
-def target_rounds(trace: Trace) -> list[RoundRow]:
-    """Return the target's rounds in order."""
-    return [r for r in trace.round_rows if r.parent is None]
-
-
-def by_source(trace: Given, dark: bool = False) -> go.Figure:
-    """Plot emitted tokens by source."""
-    trace = trace_of(trace)
-    rows = sorted(trace.metrics()["emitted_by_source"].items(), key=lambda row: row[1])
-    total = max(1, len(trace))
-    bar = _bars([label(source) for source, _ in rows], [n for _, n in rows], "%{x} tokens")
-    bar.update(marker_color=[ink(s, dark) for s, _ in rows], text=[f"{n} ({n / total:.0%})" for _, n in rows])
-    words = ", ".join(f"{label(source)} {n} ({n / total:.0%})" for source, n in reversed(rows))
-    axis = {"title": {"text": "emitted tokens"}, "rangemode": "tozero"}
-    return figure([bar], "Tokens by source", words, dark, xaxis=axis, showlegend=False)
-
-
-def acceptance(trace: Given, dark: bool = False) -> go.Figure:
+def acceptance(trace: Given, dark: bool = False) -> Figure:
     """Plot drafted and accepted tokens per target round, and the running mean acceptance length."""
     trace = trace_of(trace)
-    rounds = target_rounds(trace)
-    emitted = Counter(token.round for token in trace.token_rows)
-    running, total = [], 0
-    for place, row in enumerate(rounds, start=1):
-        total += emitted[row.id]
-        running.append(total / place)
-    x = list(range(1, len(rounds) + 1))
-    drafted, accepted = [r.drafted for r in rounds], [r.accepted for r in rounds]
-    strong, muted, *_ = INKS[dark]
-    mean = {"line": {"color": strong, "width": 2}, "hovertemplate": "%{y:.2f} tokens per round so far"}
-    plain = {"line": {"color": muted, "width": 1, "dash": "dot"}, "hovertemplate": "%{y:.0f}"}
-    count = {"hovertemplate": "%{y} tokens"}
-    quiet = {"color": QUIET[dark], "line": {"color": muted, "width": 0.5}}
-    data = [
-        go.Bar(name="drafted", x=x, y=drafted, marker=quiet, **count),
-        go.Bar(name="accepted", x=x, y=accepted, marker_color=ink("context", dark), width=0.5, **count),
-        go.Scatter(name="mean acceptance length", x=x, y=running, mode="lines", **mean),
-        go.Scatter(name="plain decoding", x=x, y=[1.0] * len(x), mode="lines", **plain),
-    ]
-    words = (
-        f"rounds {len(rounds)}, tokens drafted {sum(drafted)}, accepted {sum(accepted)}; "
-        f"maximum per round: drafted {max(drafted, default=0)}, accepted {max(accepted, default=0)}; "
-        f"final mean acceptance length {running[-1] if running else 0:.2f}, plain decoding 1.00"
+    rounds = trace.rounds[trace.rounds["parent"].isna()].reset_index(drop=True)
+    emitted = rounds["id"].map(trace.tokens.groupby("round").size()).fillna(0).astype(int)
+    rounds = rounds.assign(
+        number=range(1, len(rounds) + 1), plain=1.0, mean=emitted.cumsum() / range(1, len(rounds) + 1)
     )
-    axes = {
-        "xaxis": {"title": {"text": "round"}, "rangemode": "tozero"},
-        "yaxis": {"title": {"text": "tokens"}, "rangemode": "tozero"},
-        "margin": {"t": 44, "b": 78},  # room for the legend below the axis
-    }
-    title = "Drafted and accepted tokens per round"
-    about = {"text": panels.rates(trace)}
-    return figure(data, title, words, dark, about=about, barmode="overlay", hovermode="x unified", **axes)
+    figure = go.Figure()
+    for name, marker in (("drafted", {"color": pale(INK.muted)}), ("accepted", {"color": INK.accent})):
+        hover = {"hovertemplate": "%{y} tokens", "width": 0.5 if name == "accepted" else None}
+        figure.add_bar(x=rounds["number"], y=rounds[name], name=name, marker=marker, **hover)
+    lines(figure, rounds, "number", "mean", "mean acceptance length", mode="lines", line={"color": INK.text})
+    figure.data[-1].update(hoverinfo=None, hovertemplate="%{y:.2f} tokens per round so far")
+    lines(figure, rounds, "number", "plain", "plain decoding", mode="lines", line={"color": INK.muted, "dash": "dot"})
+    figure.update_layout(barmode="overlay", hovermode="x unified")
+    figure.update_xaxes(title_text="round", rangemode="tozero").update_yaxes(title_text="tokens", rangemode="tozero")
+    sums = [["drafted", rounds["drafted"].sum()], ["accepted", rounds["accepted"].sum()], ["rounds", len(rounds)]]
+    return finish(
+        figure,
+        "Drafted and accepted tokens per round",
+        text=rates(trace),
+        table=[["whole run", "number"], *sums],
+        dark=dark,
+    )
 
 
-def time_rows(trace: Trace) -> list[tuple[str, str, float]]:
-    """Return (level, kind of call, ms per emitted token) without prefill, and the time between calls as the first. They
-    sum to the decoding time.
-    """
-    metrics = trace.metrics()
-    calls = [c for c in metrics["calls_by_level"] if c["kind"] != "prefill"]
-    tokens = max(1, metrics["tokens"])
-    sums: Counter[tuple[str, str]] = Counter()
-    for call in calls:
-        sums[call["name"], call["kind"]] += call["seconds"]
-    rows = [(name, kind, 1e3 * s / tokens) for (name, kind), s in sorted(sums.items(), key=lambda row: row[1])]
-    rest = max(0.0, metrics["seconds"] - sum(sums.values()))
-    return [(BETWEEN, "", 1e3 * rest / tokens), *rows] if rows else []
+def rates(trace: Trace) -> str:
+    """Return a sentence with the rates of the run at the target; "" without drafts."""
+    m = trace.metrics()
+    rate, conditional, length = m["acceptance_rate"], m["conditional_acceptance"], m["mean_acceptance_length"]
+    if rate is None or conditional is None:
+        return ""
+    return (
+        f"Acceptance rate {rate:.0%} (accepted / drafted), conditional acceptance {conditional:.0%} (accepted / "
+        f"examined), mean acceptance length {length:.2f} (tokens per target forward pass). The line is the running "
+        "mean over rounds."
+    )
 
 
-def time_spent(trace: Given, dark: bool = False) -> go.Figure:
+def by_source(trace: Given, dark: bool = False) -> Figure:
+    """Plot emitted tokens by source."""
+    trace = trace_of(trace)
+    counts = trace.tokens.groupby("source").size().sort_values(ascending=False)
+    share = [f"{n} ({n / len(trace):.0%})" for n in counts]
+    rows = pd.DataFrame({"source": [label(s) for s in counts.index], "tokens": share})
+    parts = pd.DataFrame({"row": range(len(counts)), "part": counts.index, "value": counts.to_numpy()})
+    return bars(rows, parts, "Tokens by source", "emitted tokens", legend=False, text=LENGTH, dark=dark)
+
+
+def time_spent(trace: Given, dark: bool = False) -> Figure:
     """Plot decoding time by level: forward passes and look-ups, and time between calls. Sums to the decode without
     prefill.
     """
-    rows = time_rows(trace_of(trace))
-    lookup = ink("lookup", dark)
-    millis = [ms for *_, ms in rows]
-    bar = _bars([f"{name}: {kind}" if kind else name for name, kind, _ in rows], millis, "%{x:.4f} ms per token")
-    bar.update(marker_color=[ink(name, dark) if kind in ("verify", "draft") else lookup for name, kind, _ in rows])
-    bar.update(text=[f"{ms:.3f}" if ms < 0.1 else f"{ms:.2f}" for ms in millis])
-    said = ", ".join(f"{name} {kind}".strip() + f" {ms:.3f}" for name, kind, ms in rows)
-    axis = {"title": {"text": "ms per emitted token"}, "rangemode": "tozero"}
-    words = f"in ms per emitted token: {said}"
-    return figure([bar], "Decoding time", words, dark, xaxis=axis, showlegend=False)
-
-
-def throughput_points(trace: Trace, window: int = WINDOW) -> list[tuple[float, int, float]]:
-    """Return (seconds after prefill, tokens so far, tokens/s over ``window`` rounds) after each target round."""
-    emitted = Counter(token.round for token in trace.token_rows)
-    prefill, total, found = trace.meta.get("prefill_ns", 0), 0, [(0.0, 0)]
-    for row in sorted(target_rounds(trace), key=lambda r: r.start_ns):
-        total += emitted[row.id]
-        found.append((max(0, row.start_ns + row.duration_ns - prefill) / 1e9, total))
-    points = []
-    for place, (at, count) in enumerate(found[1:], start=1):
-        before, had = found[max(0, place - window)]
-        points.append((at, count, (count - had) / (at - before) if at > before else 0.0))
-    return points
-
-
-def throughput(trace: Given, dark: bool = False, *, window: int = WINDOW) -> go.Figure:
-    """Plot tokens per second over time, averaged over ``window`` target rounds, and the speed of the whole decode."""
-    if window < 1:
-        raise ValueError(f"window={window} is out of range: use a whole number from 1")
     trace = trace_of(trace)
-    points, whole = throughput_points(trace, window), trace.metrics()["tokens_per_second"] or 0.0
-    ink_, *_, accent, _ = INKS[dark]
-    xs, counts, ys = zip(*points, strict=True) if points else ((), (), ())
-    title = "Decoding speed over time"
-    line = go.Scatter(x=xs, y=ys, mode="lines", line={"color": accent, "width": 2}, customdata=counts)
-    line.update(name=f"over the last {window} rounds", hovertemplate="%{y:.0f} tokens/s after %{customdata} tokens")
-    mean = go.Scatter(x=[0, *xs[-1:]], y=[whole] * (1 + bool(xs)), mode="lines", name="whole decode")
-    mean.update(line={"color": ink_, "width": 1.5, "dash": "dash"}, hovertemplate="%{y:.0f} tokens/s")
-    span = f"from {min(ys):.0f} to {max(ys):.0f} tokens/s" if points else "no rounds"
-    words = f"{span} over {window} rounds; {whole:.0f} tokens/s over the whole decode, prefill excluded"
-    axes: dict[str, Any] = {
-        "xaxis": {"title": {"text": "time after prefill, seconds"}, "rangemode": "tozero"},
-        "yaxis": {"title": {"text": "tokens per second"}, "rangemode": "tozero"},
-        "margin": {"t": 44, "b": 78},
-    }
-    return figure([line, mean], title, words, dark, hovermode="x unified", **axes)
+    frame = times(trace)
+    rows = pd.DataFrame(
+        {"call": frame["call"], "ms per token": [f"{ms:.3f}" if ms < 0.1 else f"{ms:.2f}" for ms in frame["ms"]]}
+    )
+    parts = frame.assign(row=range(len(frame)), value=frame["ms"])
+    note = "Calls never overlap; time between calls is sampling, verification, draft trees and bookkeeping."
+    return bars(rows, parts, "Decoding time", "ms per emitted token", legend=False, text=note, dark=dark)
 
 
-def acceptance_by_position(trace: Given, dark: bool = False, *, level: int | None = None) -> go.Figure:
-    """Plot draft tokens by position and verdict, with the conditional acceptance at each position. ``level`` is the
-    verifier's (default: the target).
+def times(trace: Trace) -> pd.DataFrame:
+    """Return ``call, part, ms`` per emitted token without prefill, longest first, and the time between calls last."""
+    m = trace.metrics()
+    calls = [c for c in m["calls_by_level"] if c["kind"] != "prefill"]
+    per = 1e3 / max(1, m["tokens"])
+    found = [
+        {
+            "call": f"{c['name']}: {c['kind']}",
+            "part": c["name"] if c["kind"] in ("verify", "draft") else "lookup",
+            "ms": per * c["seconds"],
+        }
+        for c in calls
+    ]
+    found.sort(key=lambda row: -row["ms"])
+    rest = per * m["seconds"] - sum(row["ms"] for row in found)
+    found += [{"call": "between calls", "part": "between", "ms": max(0.0, rest)}] if found else []
+    return pd.DataFrame(found, columns=["call", "part", "ms"])
+
+
+def drafts(trace: Given, dark: bool = False, *, by: str = "depth", level: int | None = None) -> Figure:
+    """Plot draft tokens by verdict, with their acceptance, one row per ``depth`` (position in the draft), ``source`` or
+    ``key_length`` (matched tokens). ``level`` is the verifier's (default: the target).
     """
-    return panel(_acceptance(trace, level, 0), dark)
+    trace = trace_of(trace)
+    if by not in BY:
+        raise ValueError(f"by='{by}' is unknown: use {', '.join(BY)}")
+    title, what, text = BY[by]
+    here = _at(trace.drafts, trace, level)
+    known = here.dropna(subset=[by])
+    if known.empty:
+        models = "All drafts came from draft models; only databases and baselines match text."
+        none = models if len(here) else "No drafts for this level." if len(trace.drafts) else _PLAIN
+        return nothing(title, none, dark)
+    counts, table = verdicts(known, by)
+    rows = table.assign(
+        accepted=[f"{kept} / {of}" for kept, of in zip(table["accepted"], table["of"], strict=True)],
+        rate=[f"{kept / of:.0%}" if of else "–" for kept, of in zip(table["accepted"], table["of"], strict=True)],
+    )
+    names = {"row": what, "accepted": f"accepted / {'examined' if by == 'depth' else 'drafted'}"}
+    rows = rows.drop(columns="of").rename(columns=names)
+    return bars(rows, counts, title, "draft tokens", text=text, dark=dark)
 
 
-def accepted_per_round(trace: Given, dark: bool = False, *, level: int | None = None) -> go.Figure:
+def verdicts(drafts: pd.DataFrame, by: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return ``row, part, value`` (draft tokens by verdict; accepted ones by source) and ``row, accepted, of`` of the
+    rows. ``of`` counts drafted tokens; by depth examined ones, where the tokens of a tree at one position are one.
+    """
+    accepted = drafts["verdict"] == "accepted"
+    part = drafts["source"].where(accepted, drafts["verdict"].replace("cut", "unreached"))
+    if by == "source":
+        order = in_order(drafts["source"])
+        names, row = [label(s) for s in order], drafts["source"].map({s: k for k, s in enumerate(order)})
+    else:
+        found = ranges(drafts[by].astype(int))
+        found = [r for r in found if drafts[by].between(r[0], r[-1]).any()]
+        names = [range_text(r) for r in found]
+        row = drafts[by].astype(int).map({n: k for k, r in enumerate(found) for n in r})
+    counts = pd.DataFrame({"row": row, "part": part}).value_counts().rename("value").reset_index()
+    counts["order"] = counts["part"].map({p: k for k, p in enumerate(_parts(counts["part"]))})
+    of = row.value_counts()
+    if by == "depth":
+        # Block verification rejects several tokens of a chain; the first one counts, as in the round's figure.
+        nodes = set(zip(drafts["round"][accepted], drafts["node"][accepted], strict=True))
+        reached = [p < 0 or (r, p) in nodes for r, p in zip(drafts["round"], drafts["parent"], strict=True)]
+        judged = drafts.assign(row=row)[np.array(reached) & drafts["verdict"].isin(["accepted", "rejected"])]
+        of = judged.drop_duplicates(["round", "depth"])["row"].value_counts()
+    places = range(len(names))
+    kept = row[accepted].value_counts().reindex(places, fill_value=0)
+    table = pd.DataFrame({"row": names, "accepted": kept, "of": of.reindex(places, fill_value=0)})
+    return counts.sort_values(["order", "row"])[["row", "part", "value"]], table
+
+
+def _parts(parts: Iterable[str]) -> list[str]:
+    ends = [name for name in ("rejected", "unreached") if name in set(parts)]
+    return [*in_order(set(parts) - set(ends)), *ends]
+
+
+def accepted_per_round(trace: Given, dark: bool = False, *, level: int | None = None) -> Figure:
     """Plot a histogram of rounds by number of accepted draft tokens. ``level`` is the verifier's (default: the
     target).
     """
-    return panel(_acceptance(trace, level, 1), dark)
+    trace = trace_of(trace)
+    title = "Rounds by accepted tokens"
+    rounds, here = _at(trace.rounds, trace, level), _at(trace.drafts, trace, level)
+    if here.empty:
+        return nothing(title, "No drafts for this level." if len(trace.drafts) else _PLAIN, dark)
+    bins = ranges([0, *rounds["accepted"]])
+    counts = [int(rounds["accepted"].between(r[0], r[-1]).sum()) for r in bins]
+    share = [f"{n / len(rounds):.0%}" for n in counts]
+    rows = pd.DataFrame({"accepted": [range_text(r) for r in bins], "rounds": counts, "share": share})
+    parts = pd.DataFrame({"row": range(len(bins)), "part": "rounds", "value": counts})
+    text = (
+        "Rounds of the verifier by number of accepted draft tokens; a round without a draft counts as 0. Each round "
+        "emits the accepted tokens and one token of its own."
+    )
+    note = f"Mean {rounds['accepted'].mean():.2f} over {counted(len(rounds), 'round')}."
+    return bars(rows, parts, title, "rounds", text=text, note=note, dark=dark)
 
 
-def acceptance_by_source(trace: Given, dark: bool = False, *, level: int | None = None) -> go.Figure:
-    """Plot draft tokens by source and verdict, with each source's acceptance rate. ``level`` is the verifier's
-    (default: the target).
-    """
-    return panel(_acceptance(trace, level, 2), dark)
-
-
-def acceptance_by_match(trace: Given, dark: bool = False, *, level: int | None = None) -> go.Figure:
-    """Plot draft tokens by the number of text tokens that a database matched. ``level`` is the verifier's (default: the
-    target).
-    """
-    return panel(_acceptance(trace, level, 3), dark)
-
-
-def matched_keys(trace: Given, dark: bool = False) -> go.Figure:
-    """Plot the keys that database drafts came from, by length and database."""
-    return panel(panels.keys_hit(trace_of(trace)), dark)
-
-
-def drafters_alone(trace: Given, dark: bool = False, *, budget: int = BUDGETS[-1]) -> go.Figure:
+def drafters_alone(trace: Given, dark: bool = False, *, budget: int = BUDGETS[-1]) -> Figure:
     """Plot tokens per target forward pass of each drafter alone, replayed on the run's text without a model. ``budget``
     is the maximum number of draft tokens per round.
     """
     trace = trace_of(trace)
     if not len(trace):
         raise ValueError("the trace has no emitted tokens")
-    return panel(panels.saved_alone(trace, alone(trace, available_databases(trace), budget), budget), dark)
+    return alone_bars(trace, alone(trace, available_databases(trace), budget), budget, dark)
 
 
-def _acceptance(trace: Given, level: int | None, place: int) -> Panel:
-    trace = trace_of(trace)
+def alone_bars(trace: Trace, results: list[Alone], budget: int, dark: bool = False) -> Figure:
+    """Plot replayed drafters beside the measured run."""
+    measured = trace.metrics()["mean_acceptance_length"]
+    saved = lambda length: f"{1 - 1 / length:.0%}"
+    heads = ["drafter", "tokens per forward pass", "forward passes saved", ""]
+    rows: list[list[str]] = []
+    parts: list[tuple[int, str, float]] = []
+    if measured:
+        rows.append(["this run, measured", f"{measured:.2f}", saved(measured), trace.stack])
+        parts.append((0, "measured", measured))
+    for result in results:
+        note = result.why or DRAFTERS[result.drafter]
+        if result.replayed is None:
+            rows.append([result.drafter, "–", "–", note])
+            continue
+        found = pd.Series({k: n for k, n in result.replayed.accepted.items()}, dtype=float)
+        sources = {s: found[[k for k in found.index if k[0] == s]].sum() for s in in_order(k[0] for k in found.index)}
+        each = {s: n / result.replayed.rounds for s, n in sources.items() if n}
+        own = result.length - sum(each.values())
+        parts += [(len(rows), "own", own), *((len(rows), s, v) for s, v in each.items())]
+        rows.append([result.drafter, f"{result.length:.2f}", saved(result.length), note])
+    text = (
+        "Tokens per target forward pass (mean acceptance length) of each drafter alone on this text: a replay of the "
+        f"tokens, without a model, with at most {budget} draft tokens per round and cost stopping off. Saved: share "
+        "of plain decoding's forward passes avoided. Not a time saving: verifying more tokens costs more."
+    )
+    tokens = max((r.replayed.tokens for r in results if r.replayed is not None), default=0)
+    note = f"Replayed: {tokens} of {counted(len(trace), 'token')}, databases in the paper's order, cost stopping off."
+    frame = pd.DataFrame(parts, columns=["row", "part", "value"])
+    title, unit = "Savings of each drafter alone", "tokens per forward pass"
+    return bars(pd.DataFrame(rows, columns=heads), frame, title, unit, text=text, note=note, dark=dark)
+
+
+def ranges(values: Iterable[int]) -> list[range]:
+    """Bin whole numbers from the least to the greatest of ``values``: one bin each, or ranges of equal width."""
+    found = sorted({int(v) for v in values})
+    if not found:
+        return []
+    first, last = found[0], found[-1]
+    width = -(-(last - first + 1) // MOST_ROWS)
+    return [range(start, min(start + width, last + 1)) for start in range(first, last + 1, width)]
+
+
+def range_text(numbers: range) -> str:
+    """Return a range as a row label."""
+    return str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]}–{numbers[-1]}"
+
+
+def _at(frame: pd.DataFrame, trace: Trace, level: int | None) -> pd.DataFrame:
+    """Return the rows of a verifier. Raises: ValueError: if ``level`` did not verify."""
     levels = sorted({r.level for r in trace.round_rows})
     if level is not None and level not in levels:
         raise ValueError(f"level {level} did not verify: use one of {', '.join(map(str, levels)) or 'none'}")
-    found = panels.acceptance_panels(trace, level)
-    return found[place if len(found) > 1 else 0]
-
-
-def _bars(names: list[str], values: list, words: str) -> go.Bar:
-    """Return horizontal bars whose width looks the same for any number of them."""
-    bar = go.Bar(orientation="h", y=names, x=values, width=min(0.72, 0.18 * len(names)), textposition="auto")
-    return bar.update(hovertemplate=f"%{{y}}: {words}<extra></extra>", cliponaxis=False)
+    return frame[frame["level"] == (max(levels, default=0) if level is None else level)]

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import copy
 import json
-from functools import reduce
-from operator import getitem
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import traitlets
 
-from hsd_viz.figures.pictures import CONFIG, checked_ending, library_of, packed
-from hsd_viz.figures.pictures import save as save_figure
-from hsd_viz.figures.style import darkened, template
+from hsd_viz.figures.pictures import library_of, packed
+from hsd_viz.figures.theme import CONFIG, checked_ending, dark_of, template
+from hsd_viz.figures.theme import save as save_figure
 from hsd_viz.views.doors import WIDTH, View
 
 if TYPE_CHECKING:
@@ -32,9 +29,9 @@ class Chart(View):
 
     view = traitlets.Unicode("plot").tag(sync=True)
 
-    #: The figure for a light page, and how a dark one differs: (path, value).
+    #: The figure for a light page, and for a dark one (empty: the same).
     drawn = traitlets.Dict().tag(sync=True)
-    dark = traitlets.List().tag(sync=True)
+    dark = traitlets.Dict().tag(sync=True)
     # The view itself follows the width of its place.
     config = traitlets.Dict({**CONFIG, "responsive": False}).tag(sync=True)
     library = traitlets.Unicode().tag(sync=True)
@@ -53,22 +50,13 @@ class Chart(View):
         own = "head" in (plain["layout"].get("meta") or {})
         with self.hold_sync():
             self.library, self.drawn = library_of(figure), plain
-            self.dark = list(darkened(plain)) if own else []
+            self.dark = _plain(dark_of(figure)) if own else {}
 
     def save(self, path: str | Path, *, dark: bool | None = None, width: int = WIDTH, scale: float = 2.0) -> Path:
         """Write the figure as ``.html``, ``.svg`` or ``.png``, and return the path; see :meth:`View.save`."""
         if self.figure is None or checked_ending(Path(path)) == ".html":
             return super().save(path, dark=dark, width=width, scale=scale)
-        return save_figure(self._dark() if dark else self.figure, path, width=width, scale=scale)
-
-    def _dark(self) -> go.Figure:
-        import plotly.graph_objects as go
-
-        plain = copy.deepcopy(self.drawn)
-        for path, value in self.dark:
-            *outer, last = path
-            reduce(getitem, outer, plain)[last] = value
-        return go.Figure(plain)
+        return save_figure(dark_of(self.figure) if dark else self.figure, path, width=width, scale=scale)
 
     def _on_message(self, _widget: Any, content: Any, _buffers: Any) -> None:
         if isinstance(content, dict) and content.get("kind") == "library":

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from hsd_viz.disk import write_whole
-from hsd_viz.figures.pictures import checked_ending, chromium, result, screenshot
-from hsd_viz.figures.style import Given, trace_of
+from hsd_viz.figures.pictures import result, screenshot
+from hsd_viz.figures.theme import Given, checked_ending, chromium, trace_of
 from hsd_viz.views.page import page_of
 from hsd_viz.views.rerun import displayed
 from hsd_viz.views.scripts import Part

@@ -6,9 +6,8 @@ from typing import Any
 
 import ipywidgets as widgets
 
+from hsd_viz import figures
 from hsd_viz.calibration.basis import Basis, basis_of
-from hsd_viz.figures.latency_whatif import CUSTOM, SLOPE, one_draft_spec, one_draft_values
-from hsd_viz.figures.planes import plane
 from hsd_viz.latency.law import MOST
 from hsd_viz.stack import parse
 from hsd_viz.views.chart import Chart
@@ -38,7 +37,7 @@ class OneDraftWhatIf(Doors, widgets.VBox):
             "acceptance": slider("acceptance by the target", 0.7, 0.0, 0.99, 0.01, ".0%"),
             "cost": slider("cost of the draft model, in target forward passes", 0.15, 0.0, 1.0, 0.005, ".3f"),
             "lookahead": widgets.IntSlider(4, min=1, max=MOST, description="lookahead, tokens"),
-            "slope": slider("added cost per verified token, in forward passes", SLOPE, 0.0, 0.5, 0.01, ".2f"),
+            "slope": slider("added cost per verified token, in forward passes", 0.02, 0.0, 0.5, 0.01, ".2f"),
         }
         self._filling = False
         self.notice, self.plot = Notice(), Chart()
@@ -84,8 +83,8 @@ class OneDraftWhatIf(Doors, widgets.VBox):
         self.notice.clear()
         values = {name: self.value(name) for name in self._sliders}
         calibrated = self.named and self._basis is not None
-        self.spec = one_draft_spec(**values, source=self._basis.predicted if calibrated else CUSTOM)
-        self.plot.show(plane(self.spec))
+        source = {"source": self._basis.predicted} if calibrated else {}
+        self.plot.show(figures.what_if_one_draft(**values, **source))
 
     def _on_slider(self, change: Any) -> None:
         if not self._filling:
@@ -98,6 +97,8 @@ class OneDraftWhatIf(Doors, widgets.VBox):
 
     def _on_start(self, _change: Any) -> None:
         if not self._filling and self.named:
+            from hsd_viz.figures.law import one_draft_values
+
             self.set(**(one_draft_values(self._basis.calibration, self.named) | self._lookahead(self.named)))
 
     def _on_chosen(self, _change: Any) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import traitlets
 
-from hsd_viz.figures.panels import LATENCY, LENGTH, RATE, SPEED, SPEEDUP
+from hsd_viz.figures.theme import LATENCY, LENGTH, RATE, SPEED, SPEEDUP
 from hsd_viz.stack import Stack, StackError, parse
 from hsd_viz.trace import Stage, Trace
 from hsd_viz.views.run_verdict import speedup, verdict

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 import traitlets
 
-from hsd_viz.figures.drafting_data import study_of
 from hsd_viz.stack import Stack, parse_bench
 from hsd_viz.views.scripts import Part
 from hsd_viz.words import counted
@@ -66,6 +65,7 @@ def report_of(content: bytes, name: str) -> Report | dict[str, Any]:
     """
     # Imported late: the page opens without it.
     from hsd_viz.bench.report import read_report
+    from hsd_viz.figures.reports import study_of
 
     try:
         text = content.decode("utf-8")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hsd_viz.figures.panels import level_names
+from hsd_viz.stack import StackError, parse
 from hsd_viz.trace import Step, Trace
 from hsd_viz.trace.rows import Record
 from hsd_viz.trace.tables import TABLES, Column
@@ -66,3 +66,20 @@ def head(meta: dict[str, Any]) -> dict[str, Any]:
             "plain_tokens_per_second": (meta.get("plain") or {}).get("tokens_per_second"),
         },
     }
+
+
+def verifiers(trace: Trace) -> list[tuple[str, int]]:
+    """Return (name, level) of the levels that verified, the target first."""
+    names = level_names(trace.meta)
+    levels = sorted({r.level for r in trace.round_rows}, reverse=True)
+    return [(names[level] if level < len(names) else f"level {level}", level) for level in levels]
+
+
+def level_names(meta: dict[str, Any]) -> list[str]:
+    """Return the name of each level, lowest first; empty if the meta has no valid stack."""
+    try:
+        parts = parse(str(meta.get("stack_resolved") or meta.get("stack", ""))).parts
+    except StackError:
+        return []
+    # A resolved `auto` lists its levels in order.
+    return [name for part in parts for name in (part.items if part.name == "auto" else (part.name,))]

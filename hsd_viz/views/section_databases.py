@@ -40,7 +40,9 @@ class DatabasesSection(Section):
             self.saved.show(figures.drafters_alone(trace, budget=self.budget.value))
 
     def fill(self, trace: Trace) -> None:
-        self.keys.show(figures.matched_keys(trace))
+        # At the first verifier of drafts from keys.
+        level = min((d.level for d in trace.draft_rows if d.key_length is not None), default=None)
+        self.keys.show(figures.drafts(trace, by="key_length", level=level))
         self._replay(trace)
         ablation = lambda: Chart(figures.database_ablation([trace]))
         refill(self.views, [tried(lambda: LocalityMap(trace)), tried(ablation)])

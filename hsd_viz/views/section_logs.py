@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import ipywidgets as widgets
 import traitlets
 
-from hsd_viz.figures.speeds import replayed
+from hsd_viz import figures
 from hsd_viz.stack import parse
 from hsd_viz.tables import sentence
 from hsd_viz.views.blocks import spelled_out
@@ -189,7 +189,7 @@ class LogsSection(Section):
     def show(self, report: ReplayReport) -> None:
         """Show the result of a replay."""
         self.shown = report
-        self.chart.show(replayed(report))
+        self.chart.show(figures.replayed(report))
         old = [child for child in self.result.children if isinstance(child, ReplayTables)]
         self.result.children = (ReplayTables(report), self.chart, self.save)
         for widget in old:

@@ -7,12 +7,12 @@ from typing import ClassVar
 import ipywidgets as widgets
 
 from hsd_viz import figures
-from hsd_viz.figures.panels import verifiers
 from hsd_viz.trace import Trace
 from hsd_viz.views.chart import Chart
 from hsd_viz.views.linked import LinkedView
 from hsd_viz.views.registry import registered_sections
 from hsd_viz.views.rule_lab import RuleLab
+from hsd_viz.views.run_data import verifiers
 from hsd_viz.views.run_views import ChartMark, Drafter, RoundInspector, Rounds, Timeline
 from hsd_viz.views.section import Page, Section, charts, menu, refill
 from hsd_viz.views.section_bench import BenchmarkSection
@@ -22,7 +22,12 @@ from hsd_viz.views.section_hierarchy import HierarchySection
 from hsd_viz.views.section_logs import LogsSection
 
 #: Charts of one verifier.
-PANELS = ("acceptance_by_position", "accepted_per_round", "acceptance_by_source", "acceptance_by_match")
+PANELS = {
+    "position": lambda trace, level: figures.drafts(trace, by="depth", level=level),
+    "rounds": lambda trace, level: figures.accepted_per_round(trace, level=level),
+    "source": lambda trace, level: figures.drafts(trace, by="source", level=level),
+    "match": lambda trace, level: figures.drafts(trace, by="key_length", level=level),
+}
 
 
 class Tab:
@@ -144,8 +149,8 @@ class AcceptanceSection(Section):
         refill(self.verifier, [box])
 
         def panels(_change: object = None) -> None:
-            for name in PANELS:
-                self.charts[name].show(getattr(figures, name)(trace, level=level.value))
+            for name, draw in PANELS.items():
+                self.charts[name].show(draw(trace, level.value))
 
         level.observe(panels, "value")
         panels()

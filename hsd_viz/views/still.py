@@ -56,9 +56,8 @@ def _chart(layout: Mapping[str, Any]) -> str:
     title = meta.get("title") or (layout.get("title") or {}).get("text") or "Figure"
     head, *rows = meta.get("table") or [()]
     values = table(head, rows[:ROWS]) if rows else ""
-    words = "" if rows else line(meta.get("description", ""))
     verdict = line(meta.get("verdict", {}).get("text", ""))
-    return card(title, "", verdict, line(meta.get("text", "")), words, values, line(meta.get("note", "")))
+    return card(title, "", verdict, line(meta.get("text", "")), values, line(meta.get("note", "")))
 
 
 def _tokens(trace: Trace) -> str:

@@ -33,18 +33,6 @@ const USUAL = 680;
 /** A row of bars with its label above, as a multiple of one with its label beside. */
 const TALLER = 1.7;
 
-/** A copy of a figure with `changes` (path, value). */
-export function recoloured<F extends Figure>(figure: F, changes: [(string | number)[], unknown][]): F {
-  const copy = structuredClone(figure);
-  for (const [path, value] of changes) {
-    const last = path[path.length - 1];
-    // biome-ignore lint/suspicious/noExplicitAny: a path leads through objects and lists of any kind
-    const inner = path.slice(0, -1).reduce<any>((node, name) => node[name], copy);
-    inner[last] = value;
-  }
-  return copy;
-}
-
 /** The labels of a vertical axis as text above its bars. */
 const above = ({ tickvals = [], ticktext = [] }: Axis, id: string) => ({
   type: "scatter",

@@ -3,7 +3,7 @@
 import { focusable, followTheme, make } from "../lib/dom";
 import { failInto, guarded } from "../lib/notice";
 import type { Drawing, Model } from "../lib/widget";
-import { fitted, type Layout, recoloured } from "./fit";
+import { fitted, type Layout } from "./fit";
 import { libraryOf, type Plotly, type Point } from "./library";
 import { type Stop, stepped, stopsOf, type Trace } from "./stops";
 
@@ -16,9 +16,13 @@ interface Meta {
   verdict?: { figure: string; text: string };
   picks?: boolean;
 }
+interface Figure {
+  data: Trace[];
+  layout: Layout & { meta?: Meta };
+}
 interface Traits {
-  drawn: { data: Trace[]; layout: Layout & { meta?: Meta } };
-  dark: [(string | number)[], unknown][];
+  drawn: Figure;
+  dark: Partial<Figure>;
   config: object;
   library: string;
   chosen: unknown[];
@@ -103,10 +107,8 @@ function createView(model: Model<Traits>, el: HTMLElement) {
       plotly = await library.ready;
       if (gone) return;
     }
-    const { data, layout } = fitted(
-      dark ? recoloured(figure(), model.get("dark")) : structuredClone(figure()),
-      shownAt,
-    );
+    const night = model.get("dark");
+    const { data, layout } = fitted(structuredClone(dark && night.data ? (night as Figure) : figure()), shownAt);
     // A lower figure would be placed with the margins of the one before, which may leave it no height.
     if ((layout.height ?? 0) < drawnHeight) plotly.purge(plot);
     drawnHeight = layout.height ?? 0;

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { beforeEach, test, vi } from "vitest";
 import { modelOf } from "../lib/testing";
-import { fitted, recoloured } from "./fit";
+import { fitted } from "./fit";
 import { libraryOf } from "./library";
 import { stepped, stopsOf } from "./stops";
 
@@ -79,12 +79,6 @@ test("on a narrow page labels are above their bars, which have more room", () =>
   const label = data[1] as { text: string[]; y: number[] };
   assert.deepEqual(label.text, ["a label that is · long"]);
   assert.ok(label.y[0] < 0 && (layout.height ?? 0) > 170);
-});
-
-test("a dark page has its own colours, and the figure keeps its", () => {
-  const light = figure();
-  const dark = recoloured(light, [[["data", 0, "name"], "two"]]);
-  assert.deepEqual([light.data[0].name, dark.data[0].name], ["one", "two"]);
 });
 
 test("one chart asks for the library; if it goes first, the next one asks", () => {

@@ -1,0 +1,293 @@
+"""The kinds of figures, each a function of a tidy frame: bars, predictions beside measurements, lines, and a map."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.express as px
+import plotly.graph_objects as go
+import plotly.io as pio
+
+from hsd_viz.card import card, line
+from hsd_viz.card import table as html_table
+from hsd_viz.figures.palette import HUES, INKS, KINDS, family, label, pale
+from hsd_viz.figures.theme import dark_of, save, template
+
+INK = INKS[False]
+HEIGHT = 300
+#: Pixels of a bar with its gap.
+STEP = 26
+#: Columns of a bar's row that are drawn; all others are text after the bar.
+DRAWN = ("group", "dot", "low", "high", "second")
+#: Parts of bars that are not sources: label, colour and pattern.
+PARTS = {
+    "rejected": ("rejected", INK.muted, "/"),
+    "unreached": ("not examined", INK.muted, "."),
+    "own": ("the target's own token", HUES["target"].light, "pale"),
+    "any": ("accepted drafts", HUES["baseline"].light, ""),
+    "rounds": ("rounds", INK.muted, ""),
+    "measured": ("measured", INK.muted, ""),
+    "between": ("between calls", INK.muted, "pale"),
+}
+PREDICTED, MEASURED = "predicted by the latency law", "measured"
+HOVER = "%{customdata}<extra></extra>"
+_STATIC = "For a chart in exported notebooks: plotly.io.renderers.default = 'plotly_mimetype+notebook'"
+
+
+class Figure(go.Figure):
+    """A plotly figure; in a notebook's static HTML its values are shown unless plotly adds its own HTML."""
+
+    def _repr_mimebundle_(self, *args: Any, **options: Any) -> dict[str, Any]:
+        meta = self.layout.meta or {}
+        head, *rows = meta.get("table") or [[]]
+        values = html_table(head, rows) if rows else ""
+        words = [line(meta.get(name, "")) for name in ("text", "note")]
+        static = card("Figure", meta.get("title", ""), values, *words, line(_STATIC))
+        return {"text/html": static} | super()._repr_mimebundle_(*args, **options)
+
+    def _ipython_display_(self) -> None:
+        if not (pio.renderers.render_on_display and pio.renderers.default):
+            print(repr(self))
+        elif "mimetype" in pio.renderers.default and "+" not in pio.renderers.default:
+            from IPython.display import display
+
+            display(self._repr_mimebundle_(), raw=True)
+        else:
+            super()._ipython_display_()
+
+    def save(self, path: str | Path, **options: Any) -> Path:
+        """Write the figure as ``.html``, ``.svg`` or ``.png``; see :func:`hsd_viz.figures.save`."""
+        return save(self, path, **options)
+
+
+def finish(
+    figure: go.Figure,
+    title: str,
+    *,
+    text: str = "",
+    note: str = "",
+    table: Sequence[Sequence[Any]] = (),
+    dark: bool = False,
+    height: int = HEIGHT,
+    **meta: Any,
+) -> Figure:
+    """Return a figure in the common form: ``height`` is that of the plot with its axes. ``text`` says what is shown,
+    ``note`` where it comes from, ``table`` has all values (head first). A page reads them in ``layout.meta`` and writes
+    its own heading in the ``head`` pixels above; ``meta`` adds to it.
+    """
+    notes = textwrap.wrap(plain(note), 104)
+    head = 44 + 16 * len(notes) + (10 if notes else 0)
+    below = legend_room(trace.name for trace in figure.data if trace.name and trace.showlegend is not False)
+    # Arrays become lists, which a page can read without decoding.
+    for trace in figure.data:
+        for name in ("x", "y", "text", "customdata"):
+            if getattr(trace, name, None) is not None:
+                trace[name] = np.asarray(trace[name]).tolist()
+    meta = {"title": title, "text": text, "note": note, "head": head, **meta}
+    cells = [[str(cell) for cell in row] for row in table]
+    heading = {"text": plain(title), "subtitle": {"text": "<br>".join(notes)}}
+    # Titles of panels are above the plot.
+    above = 22 if figure.layout.annotations else 0
+    margin = {"t": head + above, "b": below, "r": figure.layout.margin.r}
+    layout = {"template": template(), "title": heading, "margin": margin, "height": height + head + above + below - 56}
+    layout["legend"] = {"title": {"text": ""}}
+    made = Figure(figure).update_layout(**layout, meta=meta | ({"table": cells} if cells else {}))
+    return dark_of(made) if dark else made
+
+
+def nothing(title: str, text: str, dark: bool = False) -> Figure:
+    """Return a figure without data and the reason for it."""
+    hidden = {"visible": False}
+    return finish(go.Figure(layout={"xaxis": hidden, "yaxis": hidden}), title, note=text, dark=dark, height=120)
+
+
+def bars(
+    rows: pd.DataFrame,
+    parts: pd.DataFrame,
+    title: str,
+    unit: str,
+    *,
+    dots: str = "",
+    faint: str = "",
+    reference: float | None = None,
+    legend: bool = True,
+    text: str = "",
+    note: str = "",
+    dark: bool = False,
+) -> Figure:
+    """Return horizontal bars of stacked parts.
+
+    Args:
+        rows: one per bar, from the top. The first column has the labels; ``group`` a heading above the first bar of
+            each; ``dot`` a value with its interval ``low`` to ``high``; ``second`` a thin bar below; the others are
+            text, shown after the bar and in the table.
+        parts: ``row`` (position in ``rows``), ``part`` (a source, a kind of :data:`palette.KINDS`, or one of
+            :data:`PARTS`) and ``value``, in the order of the legend.
+        unit: the label of the axis. dots: the name of the dots. faint: one name for all bars, drawn pale.
+        reference: a dashed line. legend: False if the labels name the parts.
+    """
+    if rows.empty:
+        return nothing(title, note or "No values.", dark)
+    texts = [name for name in rows.columns[1:] if name not in DRAWN]
+    labels = rows.iloc[:, 0].astype(str).tolist()
+    after = [" · ".join(filter(None, map(str, row))) for row in rows[texts].itertuples(index=False)]
+    place, ticks = _places(labels, rows["group"].tolist() if "group" in rows else [""] * len(rows))
+    known = parts.assign(place=[place[k] for k in parts["row"]])
+    figure = px.bar(known, x="value", y="place", color="part", orientation="h")
+    for trace in figure.data:
+        mine = known[known["part"] == trace.name]
+        name, marker = style(trace.name, rows)
+        said = [
+            f"{plain(labels[r])}:<br>{plain(name)} {v:.3g} {plain(unit)}"
+            for r, v in zip(mine["row"], mine["value"], strict=True)
+        ]
+        if faint:
+            marker = {"color": pale(marker["color"]), "line": {"color": marker["color"], "width": 1.5}}
+            trace.update(showlegend=False)
+        trace.update(name=name, marker=marker, width=0.62, customdata=said, hovertemplate=HOVER)
+    ends = known.groupby("row")["value"].sum().reindex(range(len(rows)), fill_value=0.0)
+    if "second" in rows:
+        thin = {"color": INK.muted}
+        figure.add_bar(x=rows["second"], y=[p + 0.4 for p in place], orientation="h", width=0.12, marker=thin)
+        figure.data[-1].update(hoverinfo="skip", showlegend=False)
+    if faint:
+        figure.add_bar(x=[None], y=[None], orientation="h", name=faint, marker_color=pale(INK.muted))
+        figure.data[-1].update(hoverinfo="skip", showlegend=True)
+    if "dot" in rows and rows["dot"].notna().any():
+        ends = pd.concat([ends, rows[[n for n in ("dot", "high") if n in rows]].reset_index(drop=True)], axis=1).max(
+            axis=1
+        )
+        figure.add_trace(_dots(rows, place, labels, dots, unit))
+    tail = {"mode": "text", "textposition": "middle right", "textfont": {"color": INK.muted}}
+    figure.add_scatter(x=ends, y=place, text=[f"  {plain(a)}" for a in after], **tail)
+    figure.data[-1].update(hoverinfo="skip", showlegend=False, cliponaxis=False)
+    if reference is not None:
+        figure.add_vline(x=reference, line={"color": INK.text, "width": 1.5, "dash": "dash"})
+    most = max(float(ends.max()), reference or 0.0) or 1.0
+    figure.update_xaxes(title_text=plain(unit), range=[0, 1.02 * most])
+    figure.update_yaxes(
+        title_text="",
+        tickvals=[at for at, _ in ticks],
+        ticktext=[words for _, words in ticks],
+        range=[ticks[-1][0] + 0.6, min(ticks[0][0], place[0]) - 0.6],
+        showgrid=False,
+        ticks="",
+    )
+    if not legend or (len(set(parts["part"])) < 2 and not dots):
+        figure.update_traces(showlegend=False)
+    overlay = {"barmode": "stack" if "second" not in rows else "relative"}
+    figure.update_layout(margin={"r": 16 + 7 * max(map(len, after), default=0)}, **overlay)
+    heads = [rows.columns[0], *texts]
+    listed = f"After each bar: {' · '.join(filter(None, texts))}. " if any(texts) else ""
+    cells = [heads, *([label, *row] for label, row in zip(labels, rows[texts].itertuples(index=False), strict=True))]
+    if any("group" in rows and g for g in rows.get("group", ())):
+        cells = [
+            heads,
+            *([f"{g}: {row[0]}", *row[1:]] for g, row in zip(_filled(rows["group"]), cells[1:], strict=True)),
+        ]
+    height = STEP * max(2, ticks[-1][0] + 1) + 56
+    return finish(figure, title, text=text, note=f"{listed}{note}".strip(), table=cells, dark=dark, height=height)
+
+
+def _filled(groups: Iterable[str]) -> list[str]:
+    return pd.Series(list(groups)).replace("", None).ffill().fillna("").tolist()
+
+
+def _places(labels: Sequence[str], groups: Sequence[str]) -> tuple[list[int], list[tuple[int, str]]]:
+    """Return the position of each bar, and (position, label) of all ticks: a heading has a position of its own."""
+    places, ticks, before = [], [], ""
+    for label_, group in zip(labels, groups, strict=True):
+        if group and group != before:
+            ticks.append((len(ticks), f"<b>{plain(group)}</b>"))
+        before = group or before
+        places.append(len(ticks))
+        ticks.append((len(ticks), plain(label_)))
+    return places, ticks
+
+
+def _dots(rows: pd.DataFrame, place: Sequence[int], labels: Sequence[str], name: str, unit: str) -> go.Scatter:
+    """Return the values of ``dot`` with their intervals."""
+    low, high = (rows[n] if n in rows else rows["dot"] for n in ("low", "high"))
+    between = [f" ({lo:.3g} to {hi:.3g})" if pd.notna(lo) and lo < hi else "" for lo, hi in zip(low, high, strict=True)]
+    said = [
+        f"{plain(label_)}:<br>{name or 'value'} {dot:.3g} {plain(unit)}{ends}"
+        for label_, dot, ends in zip(labels, rows["dot"], between, strict=True)
+    ]
+    error = {"array": (high - rows["dot"]).fillna(0), "arrayminus": (rows["dot"] - low).fillna(0)}
+    error = {key: value.tolist() for key, value in error.items()} | {"color": INK.text, "thickness": 1.5, "width": 4}
+    marker = {"color": INK.text, "size": 8, "line": {"color": INK.page, "width": 1.5}}
+    dots = go.Scatter(x=rows["dot"], y=list(place), mode="markers", marker=marker, error_x=error, customdata=said)
+    return dots.update(name=name, showlegend=bool(name), hovertemplate=HOVER)
+
+
+def style(part: str, rows: pd.DataFrame | None = None) -> tuple[str, dict[str, Any]]:
+    """Return the label and plotly's marker of a part: sources are filled with their colour, verdicts have a pattern."""
+    if part in KINDS:
+        return KINDS[part].label, {"color": KINDS[part].light}
+    name, colour, pattern = PARTS.get(part) or (label(part), HUES[family(part)].light, "")
+    line_ = {"color": colour, "width": 1}
+    if pattern in ("/", "."):
+        shape = {"shape": pattern, "fgcolor": INK.muted, "bgcolor": INK.page, "size": 6, "solidity": 0.35}
+        return name, {"color": INK.page, "pattern": shape, "line": line_}
+    return name, {"color": pale(colour) if pattern == "pale" else colour, "line": line_}
+
+
+def lines(figure: go.Figure, frame: pd.DataFrame, x: str, y: str, name: str, **options: Any) -> go.Figure:
+    """Add a line over the rows of a frame; ``said``, where it is a column, describes the points."""
+    said = frame["said"].map(plain).tolist() if "said" in frame else None
+    hover = {"customdata": said, "hovertemplate": HOVER} if said else {"hoverinfo": "skip"}
+    return figure.add_scatter(x=frame[x], y=frame[y], name=name, **hover, **options)
+
+
+#: Of each kind of point: plotly's symbol, size and colour.
+MARKS = {
+    "best": ("star", 16, INK.text),
+    "polynomial": ("diamond-open", 24, INK.text),
+    "measured": ("circle-open", 11, INK.text),
+    "here": ("circle-cross-open", 18, INK.text),
+}
+
+
+def marks(figure: go.Figure, points: pd.DataFrame, names: Mapping[str, str]) -> go.Figure:
+    """Add points with shapes by ``kind``: columns ``x, y, kind, text`` (a label beside the point) and ``said``."""
+    for kind, some in points.groupby("kind", sort=False):
+        symbol, size, colour = MARKS[str(kind)]
+        figure.add_scatter(
+            x=some["x"],
+            y=some["y"],
+            name=names[str(kind)],
+            mode="markers+text",
+            text=some["text"],
+            textposition="middle right",
+            marker={"symbol": symbol, "size": size, "color": colour, "line": {"width": 2, "color": colour}},
+            customdata=some["said"].map(plain).tolist(),
+            hovertemplate=HOVER,
+        )
+    return figure
+
+
+def legend_room(labels: Iterable[str]) -> int:
+    """Return the pixels below the axis for its title and a legend."""
+    wide = sum(44 + 6.6 * len(name) for name in labels)
+    return 56 + 20 * math.ceil(wide / 680)
+
+
+def plain(text: object) -> str:
+    """Escape text for plotly, which reads a little HTML in every label."""
+    return str(text).replace("&", "&amp;").replace("<", "&lt;")
+
+
+def signed(share: float) -> str:
+    """Return a share in per cent with its sign."""
+    return f"{share:+.0%}".replace("-", "−")
+
+
+def between(low: float | None, high: float | None, form: str = ".3g") -> str:
+    """Return an interval as text; "–" without one."""
+    return "–" if low is None or high is None or pd.isna(low) else f"{low:{form}} to {high:{form}}"

@@ -1,0 +1,498 @@
+"""Figures of the latency law: stacks and levels beside measurements, lookaheads, and hardware that is not at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.express as px
+import plotly.graph_objects as go
+
+from hsd_viz.calibration.basis import (
+    USUAL,
+    Basis,
+    Measured,
+    basis_of,
+    level_use,
+    machine_words,
+    measured,
+    plan_machine,
+    plan_measured,
+    rate,
+    read_json,
+    unseen,
+)
+from hsd_viz.calibration.estimate import estimate
+from hsd_viz.figures.charts import (
+    INK,
+    PREDICTED,
+    Figure,
+    bars,
+    between,
+    finish,
+    lines,
+    marks,
+    plain,
+    signed,
+)
+from hsd_viz.figures.palette import HUES
+from hsd_viz.figures.theme import Given, trace_of
+from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
+from hsd_viz.latency.law import MOST, Law
+from hsd_viz.latency.select import Choice, select, shortest_path, split, surface
+from hsd_viz.stack import Model, Stack, StackError, parse
+from hsd_viz.words import counted
+
+TAGS = {
+    "picked": "selected by the law",
+    "best_measured": "fastest measured",
+    "best_single_draft": "best single draft",
+    "plain": "plain decoding",
+}
+#: Maximum rows of a ranking.
+ROWS = 12
+#: Added cost per verified token, in target forward passes.
+SLOPE = 0.02
+CUSTOM = "Latency law on the slider values; nothing was measured."
+#: The heat scale of a surface ends at this multiple of the best; the number of its contours.
+SCALE_END, CONTOURS = 2.5, 7
+
+
+def ranking(
+    plan: Any,
+    dark: bool = False,
+    *,
+    measured: Mapping[str, Measured | float] | None = None,
+    choice: Choice | None = None,
+    source: str = "",
+    rows: int = ROWS,
+) -> Figure:
+    """Plot stacks by ms per token, fastest first: predicted, and measured with intervals where available.
+
+    ``plan`` is the JSON data or file of ``hsd-viz plan``, or a calibration (or an argument of
+    :func:`~hsd_viz.calibration.basis.basis_of`), ranked by the law. ``measured`` adds ms per token by stack.
+    Raises: ValueError: if ``plan`` is invalid.
+    """
+    if isinstance(plan, str | Path):
+        plan, source = read_json(plan), source or f"from {Path(plan).name}"
+    if isinstance(plan, Mapping) and "hierarchies" in plan:
+        frame, words = plan_frame(plan, measured or {})
+        place = plan_machine(plan)
+        where = f"; measured on {plan['measured_on']}" if plan.get("measured_on") else ""
+        at = source or (f"calibrated and measured on {place}" if place else "from the given plan")
+        note = f"Law and measurements, {at}{where}."
+    else:
+        basis = basis_of(plan, source)
+        frame = basis_frame(
+            basis, basis.measured if measured is None else measured, choice or select(basis.calibration)
+        )
+        missed = unseen(basis.calibration)
+        words = f" Not measured, so excluded: {', '.join(missed)}." if missed else ""
+        note = basis.predicted
+    # Sort by measured, else predicted.
+    frame = frame.assign(ms=frame["dot"].fillna(frame["predicted"])).sort_values("ms", ignore_index=True)
+    shown = frame[(frame.index < rows) | frame["dot"].notna() | (frame["remark"] != "")]
+    left = f" {counted(len(frame) - len(shown), 'slower stack')} not shown." if len(shown) < len(frame) else ""
+    text = f"Milliseconds per emitted token, without prefill, fastest first.{words}{left}"
+    return compared(shown, "Stacks, fastest first", "ms per token", text=text, note=note, dark=dark)
+
+
+def plan_frame(plan: Mapping[str, Any], more: Mapping[str, Measured | float]) -> tuple[pd.DataFrame, str]:
+    """Return the stacks of a plan's JSON data: ``stack, predicted, dot, low, high, remark``, and "".
+
+    Raises: ValueError: if it is not a plan.
+    """
+    try:
+        found = {str(row["stack"]): row.get("predicted_ms_per_token") for row in plan["hierarchies"]}
+        fastest = plan.get("best_measured")
+        tags = {str(plan.get(name)): [TAGS[name]] for name in ("picked",)}
+        if fastest and fastest != plan.get("picked"):
+            tags.setdefault(str(fastest), []).append(TAGS["best_measured"])
+        tags.setdefault(str(plan.get("best_single_draft")), []).append(TAGS["best_single_draft"])
+    except (KeyError, TypeError, AttributeError):
+        raise ValueError("not a plan: use the JSON output of 'hsd-viz plan'") from None
+    for stack in found:
+        if _plain(stack):
+            tags.setdefault(stack, []).append(TAGS["plain"])
+    return _frame(found, {**plan_measured(plan), **more}, tags), ""
+
+
+def basis_frame(basis: Basis, runs: Mapping[str, Measured | float], choice: Choice) -> pd.DataFrame:
+    """Return the stacks ranked by the law on a calibration: ``stack, predicted, dot, low, high, remark``."""
+    law = Law(basis.calibration)
+    found: dict[str, float | None] = {p.stack: p.ms_per_token for p in (*choice.ranked, choice.plain)}
+    for stack in runs:
+        try:
+            found.setdefault(stack, law.predict(stack).ms_per_token)
+        except ValueError:
+            found.setdefault(stack, None)
+    tags = {choice.picked.stack: [TAGS["picked"]]}
+    if choice.best_single_draft is not None:
+        tags.setdefault(choice.best_single_draft.stack, []).append(TAGS["best_single_draft"])
+    tags.setdefault(choice.plain.stack, []).append(TAGS["plain"])
+    return _frame(found, runs, tags)
+
+
+def _frame(
+    predicted: Mapping[str, float | None], runs: Mapping[str, Measured | float], tags: Mapping[str, list[str]]
+) -> pd.DataFrame:
+    rows = []
+    for stack in dict.fromkeys([*predicted, *runs]):
+        run = runs.get(stack)
+        run = run if isinstance(run, Measured) or run is None else Measured(float(run))
+        ms, low, high = (None, None, None) if run is None else (run.ms_per_token, run.low, run.high)
+        rows.append([stack, predicted.get(stack), ms, low, high, ", ".join(tags.get(stack, ()))])
+    frame = pd.DataFrame(rows, columns=["stack", "predicted", "dot", "low", "high", "remark"])
+    return frame.astype(dict.fromkeys(("predicted", "dot", "low", "high"), float))
+
+
+def compared(
+    frame: pd.DataFrame, title: str, unit: str, *, text: str, note: str, dark: bool, sources: Any = None
+) -> Figure:
+    """Return predictions as bars and measurements as dots with their intervals. The first column of the frame has the
+    labels; ``predicted``, ``dot``, ``low`` and ``high`` follow, ``remark`` and ``group`` are optional.
+    """
+    number = lambda v: "–" if pd.isna(v) else f"{v:.3g}"
+    off = frame["predicted"] / frame["dot"] - 1
+    texts = {
+        "predicted": frame["predicted"].map(number),
+        "measured": frame["dot"].map(number),
+        "law error": ["" if pd.isna(v) else signed(v) for v in off],
+    }
+    if frame["low"].notna().any():
+        texts["95 % interval"] = [between(lo, hi) for lo, hi in zip(frame["low"], frame["high"], strict=True)]
+    rest = frame.columns.drop(["predicted", "ms"], errors="ignore")[1:]
+    rows = frame.iloc[:, :1].assign(**texts, **frame[rest]).reset_index(drop=True)
+    if "remark" in rows:
+        rows[""] = rows.pop("remark")
+    parts = pd.DataFrame(
+        {
+            "row": range(len(rows)),
+            "part": "plain" if sources is None else list(sources),
+            "value": frame["predicted"].fillna(0.0).to_numpy(),
+        }
+    )
+    dots = "measured" if frame["dot"].notna().any() else ""
+    named = {"dots": dots, "faint": PREDICTED}
+    return bars(rows, parts, title, unit, text=text, note=note, dark=dark, **named)
+
+
+def levels(trace: Given, basis: Any = None, dark: bool = False, *, source: str = "") -> Figure:
+    """Plot forward passes and time per emitted token by level: measured in the trace, and predicted by the law. Without
+    ``basis`` the law uses this trace's acceptance and costs, so that differences are errors of the law.
+    """
+    trace = trace_of(trace)
+    if not len(trace):
+        raise ValueError("the trace has no emitted tokens")
+    if basis is None:
+        basis = Basis(estimate([trace]).calibration(), "estimated from this run")
+    basis = basis_of(basis, source)
+    prediction = Law(basis.calibration).predict(trace.stack)
+    models = {c.name for c in trace.call_rows if c.kind in ("verify", "draft")}
+    whole = measured([trace])[trace.stack]
+    rows = [["all levels", prediction.ms_per_token, whole.ms_per_token, "", ""]]
+    sources = ["target"]
+    uses = zip(level_use(trace), prediction.forwards_per_token, prediction.share, strict=True)
+    for use, forwards, share in list(uses)[::-1]:
+        what = "forward passes" if use.name in models else "look-ups"
+        counts = f"{forwards:.3g} / {use.forwards:.3g} {what} per token"
+        rows.append([use.name, share * prediction.ms_per_token, use.ms, counts, f"calls only {use.calls:.2f} ms"])
+        # Look-ups have the neutral colour, as in the other charts.
+        sources.append(use.name if use.name in models else "lookup")
+    frame = pd.DataFrame(rows, columns=["level", "predicted", "dot", "predicted / measured", "calls"])
+    frame = frame.assign(low=np.nan, high=np.nan)
+    text = (
+        "A level's time: its calls (forward passes, look-ups; shown alone in the Acceptance tab) plus sampling, "
+        "verification and bookkeeping in its rounds."
+    )
+    note = (
+        f"Measured in this trace ({counted(len(trace), 'token')} on {machine_words(trace)}); predicted by the latency "
+        f"law; calibration {basis.source}."
+    )
+    title = f"Prediction and run by level: {prediction.stack}"
+    return compared(frame, title, "ms per token", text=text, note=note, dark=dark, sources=sources)
+
+
+def _plain(stack: str) -> bool:
+    try:
+        return len(parse(stack).parts) == 1
+    except StackError:
+        return False
+
+
+# --- lookaheads -------------------------------------------------------------------------------------------------------
+
+
+def latency_surface(
+    basis: Any,
+    stack: Stack | str,
+    dark: bool = False,
+    *,
+    measured: Mapping[str, Measured | float] | None = None,
+    most: int = MOST,
+    place: int = 0,
+    source: str = "",
+) -> Figure:
+    """Plot predicted ms per token over the lookaheads of two neighbouring draft models of ``stack``. ``basis`` is a
+    calibration, its file, a plan, or :func:`hsd_viz.views.recorded`. Marks: the predicted minimum, the polynomial
+    selection, and ``measured`` ms per token by stack. Raises: ValueError: if there are no two such models.
+    """
+    basis = basis_of(basis, source)
+    stack = parse(stack) if isinstance(stack, str) else stack
+    if len(stack.drafts) < place + 2:
+        raise ValueError(
+            f"a surface needs two neighbouring draft models: '{stack}' has {len(stack.drafts)} from position {place} up"
+        )
+    low, high = (model.name for model in stack.drafts[place : place + 2])
+    values = surface(stack, basis.calibration, most=most, place=place)
+    best, steps = float(values.min()), list(range(1, most + 1))
+    points = surface_points(basis, stack, values, place, basis.measured if measured is None else measured)
+    said = [
+        [
+            f"{low} proposes {x}, {high} {y}: {v:.3g} ms per token, {v / best:.2f} times the best"
+            for x, v in zip(steps, row, strict=True)
+        ]
+        for y, row in zip(steps, values.T, strict=True)
+    ]
+    end = min(SCALE_END, max(1.2, float(values.max()) / best))
+    step = round_step((min(float(values.max()), best * SCALE_END) - best) / CONTOURS or 1.0)
+    ticks = np.linspace(0, np.log(end), 4)
+    bar = {"tickvals": ticks.tolist(), "ticktext": [f"{best * np.exp(t):.3g}" for t in ticks], "thickness": 12}
+    bar |= {"title": {"text": "ms per token", "side": "right"}, "outlinewidth": 0}
+    figure = go.Figure(
+        go.Heatmap(
+            x=steps, y=steps, z=np.log(values.T / best).tolist(), zmin=0, zmax=np.log(end), text=said, opacity=0.66,
+            colorscale=[[0, INK.accent], [1, INK.page]], colorbar=bar, hovertemplate="%{text}<extra></extra>",
+        )
+    )  # fmt: skip
+    contours = {"start": np.ceil(best / step) * step, "end": best * end, "size": step, "coloring": "none"}
+    contours |= {"showlabels": True, "labelformat": ".3~g"}
+    figure.add_contour(x=steps, y=steps, z=values.T.tolist(), contours=contours, line={"color": INK.text, "width": 1})
+    figure.data[-1].update(showscale=False, showlegend=False, hoverinfo="skip")
+    marks(
+        figure,
+        points,
+        {"best": "predicted minimum", "polynomial": "polynomial selection", "measured": "measured, in ms"},
+    )
+    figure.update_xaxes(title_text=f"lookahead of {plain(low)}, tokens", showgrid=False, dtick=max(1, most // 8))
+    figure.update_yaxes(title_text=f"lookahead of {plain(high)}, tokens", showgrid=False, dtick=max(1, most // 8))
+    noted = " Marks of measured runs show the measured value." if (points["kind"] == "measured").any() else ""
+    return finish(
+        figure,
+        # The stack without lookaheads.
+        f"Latency of {Stack(stack.bottom, tuple(Model(m.name) for m in stack.models))} by lookahead",
+        text=f"Each cell is a setting; contours have equal latency in ms per token.{noted}",
+        note=basis.predicted,
+        table=[["mark", low, high], *([p.said, p.x, p.y] for p in points.itertuples())],
+        dark=dark,
+        height=460,
+    )
+
+
+def surface_points(
+    basis: Basis, stack: Stack, values: np.ndarray, place: int, runs: Mapping[str, Measured | float]
+) -> pd.DataFrame:
+    """Return the marks of a surface: ``x, y, kind, text, said``. ``values`` are ``[lower, upper lookahead]``, ms."""
+    best, most = float(values.min()), len(values)
+    at = np.unravel_index(int(values.argmin()), values.shape)
+    rows: list[tuple[int, int, str, str, str]] = [
+        (int(at[0]) + 1, int(at[1]) + 1, "best", f"{best:.3g}", f"predicted minimum: {best:.3g} ms")
+    ]
+    pick = shortest_path(basis.calibration, most=most, along=split(stack)[0])
+    ms = Law(basis.calibration).predict(pick).ms_per_token
+    words = f"polynomial selection, as if each level proposed exactly its lookahead: {ms:.3g} ms predicted"
+    x, y = (m.lookahead for m in pick.drafts[place : place + 2])
+    rows.append((int(x or 1), int(y or 1), "polynomial", "", words))
+    for written, value in runs.items():
+        spot = _spot(written, stack, place)
+        if spot is not None and max(spot) <= most:
+            ms = value.ms_per_token if isinstance(value, Measured) else float(value)
+            law = float(values[spot[0] - 1, spot[1] - 1])
+            rows.append((*spot, "measured", f"{ms:.3g}", f"measured: {ms:.3g} ms, predicted {law:.3g}"))
+    return pd.DataFrame(rows, columns=["x", "y", "kind", "text", "said"])
+
+
+def _spot(written: str, stack: Stack, place: int) -> tuple[int, int] | None:
+    """Return the two lookaheads of a measured stack if it is this chain with equal other lookaheads."""
+    other = parse(written)
+    if other.bottom != stack.bottom or [m.name for m in other.models] != [m.name for m in stack.models]:
+        return None
+    for k, (a, b) in enumerate(zip(other.drafts, stack.drafts, strict=True)):
+        if a.lookahead is None or (k not in (place, place + 1) and a.lookahead != b.lookahead):
+            return None
+    return other.drafts[place].lookahead, other.drafts[place + 1].lookahead
+
+
+def round_step(least: float) -> float:
+    """Return the smallest step of at least this size that is 1, 2 or 5 times a power of 10."""
+    unit = 10 ** np.floor(np.log10(least))
+    return float(unit * next(k for k in (1, 2, 5, 10) if k * unit >= least))
+
+
+# --- one draft model on slider values ---------------------------------------------------------------------------------
+
+
+def what_if_one_draft(
+    acceptance: float | None = None,
+    cost: float | None = None,
+    dark: bool = False,
+    *,
+    lookahead: int = 4,
+    slope: float = SLOPE,
+    basis: Any = None,
+    draft: str | None = None,
+    source: str = CUSTOM,
+) -> Figure:
+    """Plot speed over plain decoding by lookahead, for a draft model's acceptance and cost (in target forward passes);
+    verifying m tokens costs 1 + ``slope`` (m - 1). With ``basis`` and ``draft`` these come from a calibrated draft
+    model.
+    """
+    if basis is not None and draft is not None:
+        found = basis_of(basis)
+        acceptance, cost, slope = one_draft_values(found.calibration, draft).values()
+        source = found.predicted
+    if acceptance is None or cost is None:
+        raise ValueError("what_if_one_draft() needs acceptance and cost, or basis and draft")
+    if not 0 <= acceptance < 1:
+        raise ValueError(f"acceptance={acceptance} is out of range: use a number from 0 to below 1")
+    speed = 1 / one_draft(acceptance, cost, slope=slope)
+    best, own = int(speed.argmax()) + 1, float(speed[lookahead - 1])
+    frame = pd.DataFrame({"lookahead": range(1, MOST + 1), "speed": speed, "plain": 1.0})
+    frame["said"] = [f"Lookahead {k}: {v:.2f} times the speed of plain decoding" for k, v in enumerate(speed, 1)]
+    line = {"mode": "lines+markers", "line": {"color": INK.accent}, "showlegend": False}
+    figure = lines(go.Figure(), frame, "lookahead", "speed", "law", **line)
+    dots = {"mode": "lines", "line": {"color": INK.muted, "dash": "dot"}}
+    lines(figure, frame.drop(columns="said"), "lookahead", "plain", "plain decoding", **dots)
+    points = [(best, speed[best - 1], "best", "", f"best lookahead: {best}")]
+    points.append((lookahead, own, "here", f"{own:.2f}", f"your setting: {own:.2f}"))
+    names = {"best": "best lookahead", "here": "your setting"}
+    marks(figure, pd.DataFrame(points, columns=["x", "y", "kind", "text", "said"]), names)
+    figure.update_xaxes(title_text="lookahead of the draft model, tokens", dtick=1)
+    figure.update_yaxes(title_text="speed, plain decoding = 1", range=[0, 1.12 * max(1.2, float(speed.max()))])
+    return finish(
+        figure,
+        "Speed over plain decoding by lookahead",
+        note=source,
+        table=[["lookahead", "speed over plain decoding"], *([k, f"{v:.2f}"] for k, v in enumerate(speed, 1))],
+        dark=dark,
+        height=400,
+        picks=True,
+        verdict={"figure": f"{own:.2f} ×", "text": verdict(speed, acceptance, cost, lookahead, slope)},
+    )
+
+
+def one_draft_values(calibration: Calibration, name: str) -> dict[str, float]:
+    """Return a calibrated draft model's acceptance, cost per token in one-token target forward passes (launch and
+    overheads included), and slope, that of verifying one more token over the first four.
+    """
+    cost, draft = calibration.costs[calibration.target], calibration.costs[name]
+    one = cost.verifying(1)
+    slope = max(0.0, (cost.verifying(5) - one) / 4 / (one + cost.overhead))
+    accepted = rate(calibration.edge(name, calibration.target))
+    return {"acceptance": accepted, "cost": draft.alone(USUAL) / USUAL / (one + cost.overhead), "slope": slope}
+
+
+def one_draft(acceptance: float, cost: float, *, slope: float = SLOPE) -> np.ndarray:
+    """Return time per token by lookahead, ``[MOST]``, for a draft model that costs ``cost`` per token."""
+    costs = {"draft": LevelCost((cost,)), "target": LevelCost((1.0, 1.0 + slope))}
+    law = Law(Calibration(("draft", "target"), costs, {("draft", "target"): Edge(tail=acceptance)}))
+    return np.array([law.ms((None, ("draft",)), (g,)) for g in range(1, MOST + 1)])
+
+
+def verdict(speed: np.ndarray, acceptance: float, cost: float, lookahead: int, slope: float) -> str:
+    """Return what the figure shows, in sentences."""
+    best = int(speed.argmax()) + 1
+    times = lambda place: f"{speed[place - 1]:.2f} times the speed of plain decoding"
+    tokens = Edge(tail=acceptance).tokens(lookahead)
+    said = [f"Lookahead {lookahead}: {tokens:.2f} tokens per target forward pass, {times(lookahead)}."]
+    if speed[best - 1] <= 1:
+        said.append("No lookahead pays off: remove the draft model.")
+    elif best != lookahead:
+        said.append(f"Best lookahead: {best}, {times(best)}.")
+    else:
+        said.append("This is the best lookahead.")
+    pays = [a for a in np.arange(0.0, 0.996, 0.005) if (1 / one_draft(a, cost, slope=slope)).max() > 1]
+    least = f"a draft pays off from an acceptance of {pays[0]:.0%}" if pays else "no acceptance pays off"
+    return " ".join([*said, f"At this cost {least}."])
+
+
+# --- hardware that is not at hand -------------------------------------------------------------------------------------
+
+#: Of each kind of stack: its label, a source whose colour it has, and the dash of its line.
+KINDS = {
+    "plain": ("plain decoding", "target", "dot"),
+    "database": ("database", "context", "dash"),
+    "one": ("one draft model", "nano", "solid"),
+    "two": ("hierarchy", "small", "longdash"),
+    "over": ("database below drafts", "statistics", "dashdot"),
+}
+
+
+def prediction(plan: Any, dark: bool = False) -> Figure:
+    """Plot the speed-up over plain decoding by batch, a panel per context: the best stack of each kind. ``plan`` is the
+    result of :func:`hsd_viz.predict`. Bands are its intervals.
+    """
+    frame = prediction_frame(plan)
+    colours = {label: HUES[hue].light for label, hue, _ in KINDS.values()}
+    dashes = {label: dash for label, _, dash in KINDS.values()}
+    figure = px.line(
+        frame, x="batch", y="speedup", color="kind", line_dash="kind", facet_col="context", log_x=True, markers=True,
+        error_y="up", error_y_minus="down", custom_data=["said"], color_discrete_map=colours, line_dash_map=dashes,
+        category_orders={"kind": list(colours)},
+    )  # fmt: skip
+    for trace in figure.data:
+        trace.update(customdata=[cell[0] for cell in trace.customdata], hovertemplate=HOVER_LINE, error_y_thickness=1)
+    ticks = sorted(frame["batch"].unique().tolist())
+    figure.update_xaxes(tickvals=ticks, ticktext=[str(t) for t in ticks], title_text="batch")
+    figure.update_yaxes(rangemode="tozero", title_text="")
+    figure.update_yaxes(title_text="speed, plain decoding = 1", col=1)
+    figure.for_each_annotation(lambda a: a.update(text=f"context {int(a.text.partition('=')[2]):,}"))
+    cards = f"{plan.tp} × {plan.gpu}" if plan.tp > 1 else plan.gpu
+    heads = ["stack", "batch", "context", "speed-up", "interval"]
+    rows = [
+        [r.stack, r.batch, r.context, f"{r.speedup:.2f}", between(r.speedup - r.down, r.speedup + r.up, ".2f")]
+        for r in frame.itertuples()
+    ]
+    return finish(
+        figure,
+        f"Predicted: {', '.join(plan.models)} on {cards}",
+        text="Speed-up over plain decoding by batch, of the best stack of each kind, one panel per context.",
+        note="Predicted from step times and acceptances; every assumption is listed with the prediction.",
+        table=[heads, *rows],
+        dark=dark,
+        height=360,
+    )
+
+
+HOVER_LINE = "%{customdata}<extra></extra>"
+
+
+def prediction_frame(plan: Any) -> pd.DataFrame:
+    """Return the best stack of each kind by batch and context: ``kind, stack, batch, context, speedup, up, down``."""
+    frame = pd.DataFrame(
+        {
+            "kind": KINDS[kind_of(row.stack)][0],
+            "stack": row.stack,
+            "batch": row.batch,
+            "context": row.context,
+            "speedup": row.speedup_over_plain,
+            "up": row.speedup_over_plain_ci[1] - row.speedup_over_plain,
+            "down": row.speedup_over_plain - row.speedup_over_plain_ci[0],
+            "said": f"{row.stack}{'' if row.fits else ' (does not fit)'}<br>batch {row.batch}: "
+            f"{row.speedup_over_plain:.2f} times plain decoding",
+        }
+        for row in plan.rows
+    )
+    best = frame.groupby(["kind", "batch", "context"])["speedup"].idxmax()
+    return frame.loc[best].sort_values(["context", "kind", "batch"], ignore_index=True)
+
+
+def kind_of(stack: str) -> str:
+    """Return the kind of a stack: plain, database, one, two or over."""
+    parsed = parse(stack)
+    if parsed.bottom is not None:
+        return "over" if parsed.drafts else "database"
+    return ("plain", "one", "two")[min(2, len(parsed.drafts))]
