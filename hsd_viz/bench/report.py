@@ -10,10 +10,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from statistics import fmean, median
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from hsd_viz.bench.output import FORWARD, PLAIN, Output
 from hsd_viz.bench.runner import Measurement
@@ -23,6 +22,9 @@ from hsd_viz.machine import Machine
 from hsd_viz.serialize import from_dict, to_dict
 from hsd_viz.stack import HFStack, parse_bench
 from hsd_viz.trace.metrics import repetition_share
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: Outputs with a smaller share are also reported apart: see :func:`hsd_viz.trace.metrics.repetition_share`.
 LOW_REPETITION = 0.2
@@ -190,6 +192,8 @@ class Report:
         low, high``. ``possible`` is False where the speed-up is :func:`impossible`; the interval of too few prompts is
         NaN.
         """
+        import pandas as pd
+
         rows = []
         for s in self.stacks:
             for category, block in {"": s, **s.by_category}.items():

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import plotly.express as px
 import plotly.graph_objects as go
@@ -84,11 +83,6 @@ def finish(
     notes = textwrap.wrap(plain(note), 104)
     head = 44 + 16 * len(notes) + (10 if notes else 0)
     below = legend_room(trace.name for trace in figure.data if trace.name and trace.showlegend is not False)
-    # Arrays become lists, which a page can read without decoding.
-    for trace in figure.data:
-        for name in ("x", "y", "text", "customdata"):
-            if getattr(trace, name, None) is not None:
-                trace[name] = np.asarray(trace[name]).tolist()
     meta = {"title": title, "text": text, "note": note, "head": head, **meta}
     cells = [[str(cell) for cell in row] for row in table]
     heading = {"text": plain(title), "subtitle": {"text": "<br>".join(notes)}}

@@ -90,6 +90,9 @@ def ranking(
             basis, basis.measured if measured is None else measured, choice or select(basis.calibration)
         )
         missed = unseen(basis.calibration)
+        if missed:
+            single = TAGS["best_single_draft"]
+            frame["remark"] = frame["remark"].str.replace(single, f"{single} of the calibration")
         words = f" Not measured, so excluded: {', '.join(missed)}." if missed else ""
         note = basis.predicted
     # Sort by measured, else predicted.

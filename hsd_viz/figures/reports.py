@@ -261,13 +261,13 @@ def database_ablation(data: Any, dark: bool = False, *, temperature: float | Non
     (:mod:`benchmarks.ablation`), its file, or traces. Raises: ValueError: if ``data`` has no database stack.
     """
     study = study_of(data, source)
-    if study.sources.empty:
-        raise ValueError("a bench report has no tokens by database: use an ablation or traces")
     frame = study.at(temperature).query("category == ''").set_index("stack")
     subsets = {f"{name}[{','.join(d)}] > {PLAIN}": (DRAFTERS[name], ", ".join(d)) for name in DRAFTERS for d in SUBSETS}
     chosen = [stack for stack in subsets if stack in frame.index] or [s for s in frame.index if s != PLAIN]
     if not chosen:
         raise ValueError("no stack with a database was measured")
+    if study.sources.empty:
+        raise ValueError("a bench report has no tokens by database: use an ablation or traces")
     frame = frame.loc[chosen].reset_index()
     known = frame["stack"].isin(subsets)
     rows = pd.DataFrame(

@@ -58,7 +58,7 @@ def acceptance(trace: Given, dark: bool = False) -> Figure:
     rounds = trace.rounds[trace.rounds["parent"].isna()].reset_index(drop=True)
     emitted = rounds["id"].map(trace.tokens.groupby("round").size()).fillna(0).astype(int)
     rounds = rounds.assign(
-        number=range(1, len(rounds) + 1), plain=1.0, mean=emitted.cumsum() / range(1, len(rounds) + 1)
+        number=range(1, len(rounds) + 1), plain=1.0, mean=emitted.cumsum() / np.arange(1, len(rounds) + 1)
     )
     figure = go.Figure()
     for name, marker in (("drafted", {"color": pale(INK.muted)}), ("accepted", {"color": INK.accent})):

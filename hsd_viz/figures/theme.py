@@ -85,9 +85,17 @@ def template(dark: bool = False) -> go.layout.Template:
     return pio.templates[name]
 
 
+def data_of(figure: go.Figure) -> dict[str, Any]:
+    """Return a figure as JSON data; arrays are lists, which a page can read without decoding."""
+    from plotly.utils import PlotlyJSONEncoder
+
+    parts = {"data": [trace.to_plotly_json() for trace in figure.data], "layout": figure.layout.to_plotly_json()}
+    return json.loads(json.dumps(parts, cls=PlotlyJSONEncoder))
+
+
 def dark_of(figure: go.Figure) -> go.Figure:
     """Return a figure of this package, drawn for a light page, with the template and the palette of a dark one."""
-    plain = json.loads(figure.to_json())
+    plain = data_of(figure)
     plain["layout"].pop("template", None)
     text = json.dumps(plain)
     for light, dark in TWINS.items():

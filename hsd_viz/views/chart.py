@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import traitlets
 
 from hsd_viz.figures.pictures import library_of, packed
-from hsd_viz.figures.theme import CONFIG, checked_ending, dark_of, template
+from hsd_viz.figures.theme import CONFIG, checked_ending, dark_of, data_of, template
 from hsd_viz.figures.theme import save as save_figure
 from hsd_viz.views.doors import WIDTH, View
 
@@ -46,11 +45,11 @@ class Chart(View):
 
     def show(self, figure: go.Figure) -> None:
         """Replace the figure. May be called from any thread."""
-        self.figure, plain = figure, _plain(figure)
+        self.figure, plain = figure, data_of(figure)
         own = "head" in (plain["layout"].get("meta") or {})
         with self.hold_sync():
             self.library, self.drawn = library_of(figure), plain
-            self.dark = _plain(dark_of(figure)) if own else {}
+            self.dark = data_of(dark_of(figure)) if own else {}
 
     def save(self, path: str | Path, *, dark: bool | None = None, width: int = WIDTH, scale: float = 2.0) -> Path:
         """Write the figure as ``.html``, ``.svg`` or ``.png``, and return the path; see :meth:`View.save`."""
@@ -74,10 +73,6 @@ def show(figure: go.Figure) -> None:
 
     if figure.layout.template == pio.templates[pio.templates.default]:
         figure = go.Figure(figure).update_layout(template=template(), colorway=COLOURS)
-    content = _plain(figure)
+    content = data_of(figure)
     data = {PLOTLY_MIME: {**content, "config": CONFIG}, "text/plain": str(content["layout"]["title"]["text"])}
     display(data, raw=True)
-
-
-def _plain(figure: go.Figure) -> dict[str, Any]:
-    return json.loads(figure.to_json())

@@ -15,6 +15,7 @@ from make_trace import META, STEPS, make_trace
 import hsd_viz as hsd
 from hsd_viz import figures, views
 from hsd_viz.bench.report import read_report
+from hsd_viz.figures import theme
 from hsd_viz.stack import Model, Stack, parse
 from hsd_viz.trace import Trace
 from hsd_viz.views import doors, registry, sections
@@ -56,9 +57,9 @@ def test_every_view_has_the_doors_and_a_static_form(basis):
     m = hsd.load_bundled("both").metrics()
     assert f"{m['mean_acceptance_length']:.2f}" in shown["RoundInspector"]
     assert made["HierarchyGraph"].picked["stack"].replace(">", "&gt;") in shown["HierarchyGraph"]
-    assert made["OneDraftWhatIf"].spec["verdict"]["text"][:40] in shown["OneDraftWhatIf"]
+    assert made["OneDraftWhatIf"].plot.drawn["layout"]["meta"]["verdict"]["text"][:40] in shown["OneDraftWhatIf"]
     assert "db &gt; nano:4 &gt; target" in shown["StackBlocks"]
-    assert f"final mean acceptance length {m['mean_acceptance_length']:.2f}" in shown["Chart"]
+    assert f"mean acceptance length {m['mean_acceptance_length']:.2f}" in shown["Chart"]
 
 
 def test_charts_by_name_take_the_arguments_of_their_functions(basis):
@@ -175,7 +176,7 @@ def test_a_file_is_written_by_its_ending(tmp_path, monkeypatch):
 @pytest.mark.browser
 def test_a_chart_is_saved_as_svg_and_png_in_both_themes(tmp_path):
     try:
-        figures.pictures.chromium()
+        theme.chromium()
     except RuntimeError as error:
         pytest.skip(str(error))
     chart = views.Ranking(views.recorded())
@@ -189,7 +190,7 @@ def test_a_chart_is_saved_as_svg_and_png_in_both_themes(tmp_path):
 @pytest.mark.browser
 def test_a_view_is_saved_as_png(tmp_path):
     try:
-        figures.pictures.chromium()
+        theme.chromium()
     except RuntimeError as error:
         pytest.skip(str(error))
     view = views.TokenStream(make_trace())

@@ -3,61 +3,16 @@
 from __future__ import annotations
 
 import gzip
-import json
 
 import pytest
 from make_trace import make_trace
 
 from hsd_viz import figures as charts
 from hsd_viz import load_bundled
-from hsd_viz.calibration.basis import level_use
 from hsd_viz.figures import pictures as library
 from hsd_viz.trace import Trace
 from hsd_viz.views.chart import PLOTLY_MIME, Chart, show
 from hsd_viz.views.readout import Readout, lossless_words, origin, sampling_words, tiles
-
-FIGURES = (charts.by_source, charts.acceptance, charts.time_spent)
-
-
-@pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("figure", FIGURES, ids=lambda f: f.__name__)
-def test_figures_are_drawn_for_any_trace(figure, dark):
-    for trace in (make_trace(), Trace({})):
-        drawn = figure(trace, dark)
-        assert drawn.layout.title.text
-        json.loads(drawn.to_json())
-
-
-def test_tokens_by_source_counts_tokens():
-    (bar,) = charts.by_source(make_trace()).data
-    assert dict(zip(bar.y, bar.x, strict=True)) == {"target model": 2, "context database": 1}
-
-
-def test_acceptance_counts_target_rounds_only():
-    drafted, accepted, mean, plain = charts.acceptance(make_trace()).data
-    assert list(drafted.y) == [2, 0]
-    assert list(accepted.y) == [1, 0]
-    assert list(mean.y) == [2.0, 1.5]
-    assert set(plain.y) == {1.0}
-
-
-def test_time_spent_leaves_prefill_out():
-    (bar,) = charts.time_spent(make_trace()).data
-    assert list(bar.y) == ["between calls", "target: verify"]
-    assert list(bar.x) == pytest.approx([10 / 3, 10 / 3])
-
-
-@pytest.mark.parametrize("name", ["both", "databases", "one-draft"])
-def test_one_run_has_one_account_of_its_time(name):
-    trace = load_bundled(name)
-    (bar,) = charts.time_spent(trace).data
-    uses = level_use(trace)
-    whole = 1e3 * trace.metrics()["seconds"] / len(trace)
-    assert sum(bar.x) == pytest.approx(whole, rel=1e-3) == sum(u.ms for u in uses)
-    for use in uses:
-        # A level's time is that of its calls, which this chart shows, and what lay around them.
-        calls = sum(x for x, y in zip(bar.x, bar.y, strict=True) if y.startswith(f"{use.name}: "))
-        assert use.calls == pytest.approx(calls, abs=1e-6) and use.ms >= use.calls - 1e-9
 
 
 def test_a_chart_holds_the_latest_figure_in_both_themes_and_no_button_that_sends_it_away():
@@ -67,10 +22,8 @@ def test_a_chart_holds_the_latest_figure_in_both_themes_and_no_button_that_sends
     assert "sendChartToCloud" in chart.config["modeBarButtonsToRemove"] and chart.config["displaylogo"] is False
     meta = chart.drawn["layout"]["meta"]
     assert meta["title"] == "Tokens by source" and chart.library == "cartesian"
-    # The same in words, for those who hear the page.
-    bar = chart.drawn["data"][0]
-    assert all(f"{name} {n} (" in meta["words"] for name, n in zip(bar["y"], bar["x"], strict=True))
-    light, dark = ({v for v in flat(figure)} for figure in (chart.drawn, json.loads(chart._dark().to_json())))
+    assert ["context database", "1 (33%)"] in meta["table"], "the same in words"
+    light, dark = ({v for v in flat(figure)} for figure in (chart.drawn, chart.dark))
     assert {"#ffffff", "#17181a"} & light == {"#ffffff"} and {"#ffffff", "#17181a"} & dark == {"#17181a"}
 
 
@@ -97,7 +50,7 @@ def test_a_figure_of_others_is_shown_as_it_is_with_the_library_that_draws_it():
     import plotly.graph_objects as go
 
     chart = Chart(go.Figure(go.Scatter3d(x=[1], y=[1], z=[1], marker_color="#ffffff")))
-    assert chart.library == "whole" and chart.dark == []
+    assert chart.library == "whole" and chart.dark == {}
     assert b"export default" in gzip.decompress(library.packed("whole"))[-60:]
     assert Chart(go.Figure(go.Violin(y=[1, 2]))).library == "cartesian"
 

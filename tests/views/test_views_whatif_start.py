@@ -56,7 +56,9 @@ def test_sliders_start_at_the_figures_of_the_run_and_near_its_measured_speed_up(
     one = 1e3 / trace.meta["plain"]["tokens_per_second"]
     assert view.value("cost") == pytest.approx(c.costs["nano"].alone(4) / 4 / one, abs=0.0026)
     assert view.value("lookahead") == 4
-    assert float(view.spec["verdict"]["figure"].split()[0]) == pytest.approx(speedup(trace).value, rel=0.1)
+    assert float(view.plot.drawn["layout"]["meta"]["verdict"]["figure"].split()[0]) == pytest.approx(
+        speedup(trace).value, rel=0.1
+    )
 
 
 def test_a_recording_at_the_usual_temperature_starts_at_all_recordings_until_a_run_is_decoded_here(opened):

@@ -1,0 +1,195 @@
+"""Figures of the latency law show the law, and those of runs the traces' counters."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from hsd_viz import figures
+from hsd_viz.calibration.basis import Measured, basis_of, level_use
+from hsd_viz.engine.replay import load_bundled, recorded
+from hsd_viz.figures.law import basis_frame, one_draft, plan_frame, surface_points
+from hsd_viz.latency.inputs import Calibration
+from hsd_viz.latency.law import Law, predict
+from hsd_viz.latency.select import select, shortest_path, split, surface
+from hsd_viz.stack import parse
+from hsd_viz.trace import Trace
+from tests.figures.sample_calibration import DEAR
+
+
+@pytest.fixture(scope="module")
+def basis():
+    return recorded()
+
+
+def cells(drawn) -> list[dict[str, str]]:
+    """The rows of a figure's table by column."""
+    head, *rows = drawn.layout.meta["table"]
+    return [dict(zip(head, row, strict=True)) for row in rows]
+
+
+# --- the surface ------------------------------------------------------------------------------------------------------
+
+
+def test_a_surface_shows_the_law_its_minimum_and_the_measured_points_of_its_chain(basis):
+    drawn = figures.latency_surface(basis, "nano > small > target")
+    values = surface("nano > small > target", basis.calibration)
+    assert np.exp(np.array(drawn.data[0].z)) * values.min() == pytest.approx(values.T, rel=1e-3)
+    star = next(d for d in drawn.data if d.name == "predicted minimum")
+    assert values[star.x[0] - 1, star.y[0] - 1] == values.min()
+    runs = {
+        "nano:3 > small:2 > target": 2.5,
+        "nano:2 > target": 1.0,
+        "db > nano:3 > small:2 > target": 3.0,
+        "nano:30 > small:2 > target": 9.0,
+    }
+    stack = parse("nano > small > target")
+    points = surface_points(basis_of(DEAR), stack, surface(stack, DEAR, most=8), 0, runs)
+    assert list(points["kind"]) == ["best", "polynomial", "measured"]
+    assert points.iloc[2][["x", "y", "text"]].tolist() == [3, 2, "2.5"]
+    pick = f"nano:{points['x'][1]} > small:{points['y'][1]} > target"
+    assert f"{predict(pick, DEAR).ms_per_token:.3g} ms" in points["said"][1]
+    with pytest.raises(ValueError, match="two neighbouring draft models"):
+        figures.latency_surface(basis, "nano > target")
+
+
+@pytest.mark.parametrize("stack", ["nano > small > target", "db > nano > small > target"])
+def test_the_shortest_path_of_a_chain_is_the_best_of_its_straight_lines(stack):
+    """By hand over all settings; the selector itself, left free, takes another way."""
+    most = 6
+    g = np.arange(1, most + 1)
+    curve = lambda pair: np.array([DEAR.edges[pair].tokens(int(n)) for n in g])
+    verify = lambda m: np.array([DEAR.costs[m].verifying(1 + int(n)) for n in g]) + DEAR.costs[m].overhead
+    update = 0.02 if stack.startswith("db") else 0.0
+    if stack.startswith("db"):
+        tier = DEAR.tiers["db", "nano"]
+        nano = 0.5 * (DEAR.costs["nano"].verifying(1) + DEAR.costs["nano"].verifying(4)) + 0.01 + 0.01
+        below = np.full(most, nano / tier.tokens)
+    else:
+        below = np.full(most, DEAR.costs["nano"].drafting(1))
+    small = (g * below + verify("small")) / curve(("nano", "small"))
+    target = (g[None, :] * small[:, None] + verify("target") + update) / curve(("small", "target"))
+    at = np.unravel_index(target.argmin(), target.shape)
+    pick = shortest_path(DEAR, most=most, along=split(parse(stack))[0])
+    assert str(pick) == stack.replace("nano", f"nano:{at[0] + 1}").replace("small", f"small:{at[1] + 1}")
+    assert shortest_path(DEAR, most=most) != pick
+
+
+# --- predicted beside measured ----------------------------------------------------------------------------------------
+
+
+def test_a_ranking_sorts_by_what_is_known_best_and_marks_pick_single_and_plain():
+    runs = {"nano:4 > target": Measured(0.9, 0.8, 1.0), "target": 1.05, "db[context] > target": 0.2}
+    choice = select(DEAR)
+    frame = basis_frame(basis_of(DEAR), runs, choice).set_index("stack")
+    remarks = {stack: remark for stack, remark in frame["remark"].items() if remark}
+    assert remarks == {
+        choice.picked.stack: "selected by the law",
+        choice.best_single_draft.stack: "best single draft",
+        "target": "plain decoding",
+    }
+    one = frame.loc["nano:4 > target"]
+    assert one[["predicted", "dot", "low", "high"]].tolist() == [
+        predict("nano:4 > target", DEAR).ms_per_token,
+        *(0.9, 0.8, 1.0),
+    ]
+    assert np.isnan(frame["predicted"]["db[context] > target"]), "never calibrated, but it ran"
+    drawn = figures.ranking(DEAR, measured=runs)
+    rows = cells(drawn)
+    values = [float(r["measured"] if r["measured"] != "–" else r["predicted"]) for r in rows]
+    assert values == sorted(values)
+    plain = next(r for r in rows if r["stack"] == "target")
+    off = predict("target", DEAR).ms_per_token / 1.05 - 1
+    assert plain["law error"] == f"{off:+.0%}".replace("-", "−")
+
+
+def test_a_ranking_has_predictions_and_measurements(basis):
+    drawn = figures.ranking(basis)
+    bar, dots = drawn.data[0], next(d for d in drawn.data if d.name == "measured")
+    stacks, law = list(drawn.layout.yaxis.ticktext), Law(basis.calibration)
+    predicted = [law.predict(stack).ms_per_token for stack in stacks]
+    assert list(bar.x) == pytest.approx(predicted)
+    shown = [x for x in dots.x if x is not None and x == x]
+    assert sorted(shown) == pytest.approx(sorted(m.ms_per_token for s, m in basis.measured.items() if s in stacks))
+
+
+def test_a_ranking_reads_what_plan_wrote(tmp_path):
+    row = lambda stack, predicted, measured, **more: {
+        "stack": stack, "predicted_ms_per_token": predicted, "measured_ms_per_token": measured, **more
+    }  # fmt: skip
+    plan = {
+        "machine": {"cpu": "A processor", "gpu": None, "threads": 2},
+        "models": ["nano", "target"],
+        "hierarchies": [
+            row("target", 4.0, 4.4),
+            row("nano:2 > target", 3.0, None),
+            row("db > target", 2.0, 2.2, measured_ms_per_token_ci=[2.1, 2.3]),
+        ],
+        "picked": "db > target",
+        "best_single_draft": "nano:2 > target",
+        "best_measured": "db > target",
+        "measured_on": "24 other prompts",
+    }
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps(plan))
+    for given in (plan, str(path)):
+        rows = cells(figures.ranking(given))
+        assert [(r["stack"], r[""]) for r in rows] == [
+            ("db > target", "selected by the law"),
+            ("nano:2 > target", "best single draft"),
+            ("target", "plain decoding"),
+        ]
+        assert (rows[0]["95 % interval"], rows[1]["measured"]) == ("2.1 to 2.3", "–")
+    note = figures.ranking(plan).layout.meta["note"]
+    assert "A processor, 2 threads" in note and "24 other prompts" in note
+    frame, _ = plan_frame({**plan, "best_measured": "target"}, {})
+    assert frame.set_index("stack")["remark"]["target"] == "fastest measured, plain decoding"
+    with pytest.raises(ValueError, match="not a plan"):
+        figures.ranking({"hierarchies": [{}]})
+
+
+def test_levels_show_the_counters_of_the_run_beside_the_laws():
+    trace, basis = load_bundled("both"), recorded()
+    whole, *parts = cells(figures.levels(trace, basis))
+    p = predict(trace.meta["stack_resolved"], basis.calibration)
+    uses = level_use(trace)[::-1]
+    assert [r["level"] for r in parts] == ["target", "small", "nano", "db"] == [u.name for u in uses]
+    for row, forwards, use in zip(parts, p.forwards_per_token[::-1], uses, strict=True):
+        assert row["predicted / measured"].startswith(f"{forwards:.3g} / {use.forwards:.3g} ")
+        assert row["measured"] == f"{use.ms:.3g}"
+    assert whole["predicted"] == f"{p.ms_per_token:.3g}"
+    assert whole["measured"] == f"{sum(u.ms for u in uses):.3g}"
+    # With its own estimates the law has more of this run: it is not further off.
+    own = figures.levels(trace)
+    off = cells(own)[0]["law error"].replace("−", "-").rstrip("%")
+    assert abs(int(off)) < 20 and "estimated from this run" in own.layout.meta["note"]
+    with pytest.raises(ValueError, match="no emitted tokens"):
+        figures.levels(Trace({}))
+    with pytest.raises(ValueError, match=r"the acceptance of .* is unknown"):
+        figures.levels(trace, Calibration(DEAR.models, DEAR.costs, {}))
+
+
+# --- one draft model on slider values ---------------------------------------------------------------------------------
+
+
+def test_one_draft_is_leviathans_law_where_checking_more_is_free(basis):
+    drawn = figures.what_if_one_draft(0.8, 0.1, lookahead=5, slope=0.0)
+    law = lambda g: (1 - 0.8 ** (g + 1)) / (1 - 0.8) / (0.1 * g + 1)
+    assert list(drawn.data[0].y) == pytest.approx([law(g) for g in range(1, 17)], abs=1e-4)
+    marks = {d.name: d.x[0] for d in drawn.data if d.mode == "markers+text"}
+    assert marks == {"best lookahead": max(range(1, 17), key=law), "your setting": 5}
+    verdict = drawn.layout.meta["verdict"]
+    # One token drafted: (1 + a) / (1 + c) > 1 exactly when a > c.
+    assert verdict["figure"] == f"{law(5):.2f} ×" and "from an acceptance of 10%." in verdict["text"]
+    text = figures.what_if_one_draft(0.8, 1.0).layout.meta["verdict"]["text"]
+    assert "no acceptance pays off" in text and "remove the draft model" in text
+    assert list(figures.what_if_one_draft(0.7, 0.15, slope=0.1).data[0].y) == pytest.approx(
+        1 / one_draft(0.7, 0.15, slope=0.1), abs=1e-4
+    )
+    assert figures.what_if_one_draft(basis=basis, draft="nano").layout.meta["note"] == basis.predicted
+    with pytest.raises(ValueError, match="acceptance and cost, or basis and draft"):
+        figures.what_if_one_draft()
+    with pytest.raises(ValueError, match=r"acceptance=1\.5 is out of range"):
+        figures.what_if_one_draft(1.5, 0.1)
