@@ -1,11 +1,13 @@
 """Load on the servers, by clients that speak their protocols; each prints one JSON object.
 
-    python -m tools.load class http://127.0.0.1:8866/?token=... --visitors 29 [--pid PID]
+    python -m tools.load class [URL --pid PID] --visitors 29
     python -m tools.load clients http://127.0.0.1:8800 --number 200
     python -m tools.load soak http://127.0.0.1:8800 --number 1000 --pid PID
 
-``class``: visitors open a page at once and run 64 tokens each, the first of them five times. ``--pid``: the memory of
-that process and all below it is measured.
+``class``: visitors and one Chromium open a page at once; ``errors``, ``first_paint`` (seconds until something of the
+page is there: the recorded run or the live page), ``live`` (until the live page has its states) and ``memory_mb`` are
+printed, and runs of 64 tokens where the page has a Run button. Without URL it starts ``hsd-viz classroom`` and ends it.
+``--pid``: the memory of that process and all below it is measured.
 """
 
 from __future__ import annotations
@@ -16,16 +18,23 @@ import http.client
 import json
 import os
 import re
+import shutil
+import signal
+import subprocess
+import sys
 import threading
 import time
 import uuid
 from collections import Counter
+from contextlib import suppress
 from urllib.parse import urlsplit
+from urllib.request import urlopen
 
 import numpy as np
 import psutil
 
 from hsd_viz.engine.remote import RemoteEngine
+from hsd_viz.listen import free_port
 from hsd_viz.trace import Finished, Stage, Step
 from hsd_viz.trace.events import ServerError
 
@@ -66,22 +75,41 @@ class Visitor:
     def __init__(self, url: str) -> None:
         self.url, self.parts = url, urlsplit(url)
         self.states: dict[str, dict] = {}
+        #: Seconds to the recorded run that is shown before the live page; 0: there was none.
+        self.painted = 0.0
         #: Comm -> how often it became usable again. Both changes of a short run may arrive at once.
         self.enabled: Counter = Counter()
         self.changed = asyncio.Event()
 
-    async def open(self) -> float:
-        """Open the page; return the seconds until it has everything it shows at first."""
+    async def open(self) -> tuple[float, float]:
+        """Open the page; return the seconds until its first paint, and until it has everything it shows at first."""
         from tornado.httpclient import AsyncHTTPClient, HTTPRequest
         from tornado.websocket import websocket_connect
 
-        begun = time.monotonic()
+        begun, cookies = time.monotonic(), {}
         client = AsyncHTTPClient(force_instance=True)
-        answer = await client.fetch(self.url, request_timeout=600, connect_timeout=600)
-        if b"widget-view+json" not in answer.body:
+
+        async def get(path: str = "", query: str = ""):
+            headers = {"Cookie": "; ".join(f"{name}={value}" for name, value in cookies.items())}
+            url = f"http://{self.parts.netloc}/{path}{'?' if query else ''}{query}"
+            answer = await client.fetch(url, request_timeout=600, connect_timeout=600, headers=headers)
+            for value in answer.headers.get_list("Set-Cookie"):
+                name, _, content = value.partition(";")[0].partition("=")
+                cookies[name] = content
+            return answer.body
+
+        body = await get(query=self.parts.query)
+        while b'src="recorded"' in body:
+            if not self.painted:
+                await get("recorded")
+                self.painted = time.monotonic() - begun
+            while json.loads(await get("place"))["place"]:
+                await asyncio.sleep(1)
+            body = await get(query=self.parts.query)
+        if b"widget-view+json" not in body:
             raise ValueError("the page has no content")
-        kernel = re.search('"kernelId": "([^"]+)"', answer.body.decode())[1]
-        cookie = "; ".join(value.split(";")[0] for value in answer.headers.get_list("Set-Cookie"))
+        kernel = re.search('"kernelId": "([^"]+)"', body.decode())[1]
+        cookie = "; ".join(f"{name}={value}" for name, value in cookies.items())
         path = f"ws://{self.parts.netloc}/api/kernels/{kernel}/channels?session_id={uuid.uuid4().hex}"
         request = HTTPRequest(path, headers={"Cookie": cookie}, connect_timeout=600, request_timeout=600)
         self.socket = await websocket_connect(request, max_message_size=2**30)
@@ -89,15 +117,16 @@ class Visitor:
         comm = uuid.uuid4().hex
         self._send("comm_open", {"comm_id": comm, "target_name": CONTROL, "data": {}}, {"version": "1.0.0"})
         self._send("comm_msg", {"comm_id": comm, "data": {"method": "request_states"}})
-        await self._until(lambda: self._find("description", "Run"))
-        return time.monotonic() - begun
+        await self._until(lambda: self.states)
+        live = time.monotonic() - begun
+        return self.painted or live, live
 
     async def run(self) -> float:
         """Run 64 tokens; return the seconds until the page can run again."""
         begun = time.monotonic()
-        button = self._find("description", "Run")
+        button = self.find("description", "Run")
         before = self.enabled[button]
-        field = self._find("label", "New tokens")
+        field = self.find("label", "New tokens")
         self._send("comm_msg", {"comm_id": field, "data": {"method": "update", "state": {"text": str(TOKENS)}}})
         self._send("comm_msg", {"comm_id": button, "data": {"method": "custom", "content": {"event": "click"}}})
         await self._until(lambda: self.enabled[button] > before)
@@ -114,7 +143,7 @@ class Visitor:
         self.reader.cancel()
         self.socket.close()
 
-    def _find(self, key: str, value: str) -> str | None:
+    def find(self, key: str, value: str) -> str | None:
         return next((name for name, state in self.states.items() if state.get(key) == value), None)
 
     async def _until(self, condition, seconds: float = 300) -> None:
@@ -153,11 +182,15 @@ class Visitor:
 
 async def _class(args: argparse.Namespace) -> dict:
     visitors = [Visitor(args.url) for _ in range(args.visitors)]
-    paint, first, all_runs, errors = [], [], [], []
+    paint, live, first, all_runs, errors = [], [], [], [], []
 
     async def visit(number: int, visitor: Visitor) -> None:
         try:
-            paint.append(await visitor.open())
+            painted, opened = await visitor.open()
+            paint.append(painted)
+            live.append(opened)
+            if visitor.find("description", "Run") is None:
+                return
             for run in range(5 if number == 0 else 1):
                 seconds = await visitor.run()
                 all_runs.append(seconds)
@@ -169,6 +202,8 @@ async def _class(args: argparse.Namespace) -> dict:
 
     begun = time.monotonic()
     work = [asyncio.create_task(visit(k, v)) for k, v in enumerate(visitors)]
+    browser = asyncio.create_task(_browser(args.url, errors))
+    work.append(browser)
     most: dict[str, float] = {}
     while not all(task.done() for task in work):
         now = await asyncio.to_thread(memory, args.pid)
@@ -176,11 +211,59 @@ async def _class(args: argparse.Namespace) -> dict:
             most = now
         await asyncio.sleep(5)
     found = {"visitors": args.visitors, "seconds": round(time.monotonic() - begun, 1), "first_paint": summary(paint)}
+    found |= {"live": summary(live), "chromium": browser.result()}
     found |= {"first_run": summary(first), "runs": summary(all_runs), "memory_mb": most, "errors": errors}
     for visitor in visitors:
         if hasattr(visitor, "socket"):
             visitor.close()
     return found
+
+
+async def _browser(url: str, errors: list[str]) -> dict[str, float]:
+    """Open the page in Chromium; return the seconds to its first contentful paint and to its live page."""
+    from playwright.async_api import async_playwright
+
+    async with async_playwright() as play:
+        # Without the sandbox, as root needs it; the page is our own.
+        chromium = await play.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        page = await chromium.new_page()
+        page.on("pageerror", lambda error: errors.append(f"Chromium: {error}"))
+        begun = time.monotonic()
+        try:
+            await page.goto(url, timeout=300_000, wait_until="commit")
+            paint = "performance.getEntriesByName('first-contentful-paint').length"
+            await page.wait_for_function(paint, timeout=300_000)
+            painted = time.monotonic() - begun
+            live = "!document.querySelector('iframe[src=recorded]') && document.querySelector('.jp-OutputArea-output')"
+            await page.wait_for_function(live, timeout=300_000)
+            return {"first_paint": round(painted, 2), "live": round(time.monotonic() - begun, 2)}
+        except Exception as error:
+            errors.append(f"Chromium: {type(error).__name__}: {error}")
+            return {}
+        finally:
+            await chromium.close()
+
+
+def _with_classroom(args: argparse.Namespace) -> dict:
+    """Start ``hsd-viz classroom``, let a class visit it, and end it."""
+    port = free_port()
+    command = [sys.executable, "-m", "hsd_viz", "classroom", "--port", str(port), "--pages", str(args.visitors + 11)]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        while line := server.stdout.readline():
+            if line.startswith("dashboard:"):
+                break
+        args.url, args.pid = f"http://127.0.0.1:{port}/", server.pid
+        until = time.monotonic() + 120
+        while time.monotonic() < until:
+            with suppress(OSError), urlopen(f"{args.url}place", timeout=60):
+                break
+            time.sleep(0.2)
+        time.sleep(args.settle)
+        return asyncio.run(_class(args))
+    finally:
+        server.send_signal(signal.SIGINT)
+        server.wait(60)
 
 
 def _decode(url: str, token: str | None, outcomes: list, number: int) -> None:
@@ -265,13 +348,17 @@ def main() -> int:
     """Run one kind of load and print what was found."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kind", choices=("class", "clients", "soak"))
-    parser.add_argument("url")
+    parser.add_argument("url", nargs="?")
+    parser.add_argument("--settle", type=float, default=20, help="seconds for the warm kernels before the class comes")
     parser.add_argument("--visitors", type=int, default=29)
     parser.add_argument("--number", type=int, default=200)
     parser.add_argument("--token", default=os.environ.get("HSD_VIZ_TOKEN"))
     parser.add_argument("--pid", type=int)
     args = parser.parse_args()
-    found = asyncio.run(_class(args)) if args.kind == "class" else {"clients": _clients, "soak": _soak}[args.kind](args)
+    if args.kind == "class":
+        found = asyncio.run(_class(args)) if args.url else _with_classroom(args)
+    else:
+        found = {"clients": _clients, "soak": _soak}[args.kind](args)
     print(json.dumps(found | {"load_average": os.getloadavg()[0]}))
     return 0
 

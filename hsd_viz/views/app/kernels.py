@@ -53,6 +53,21 @@ class PageKernels(AsyncMappingKernelManager):
             self._left.pop(kernel_id, None)
             await ensure_async(self.shutdown_kernel(kernel_id))
 
+    def ready(self) -> int:
+        """Return how many warm kernels with a rendered page wait for visitors. One that could not start, because all
+        pages were in use, is started again when there is room.
+        """
+        count = 0
+        for notebook, pool in getattr(self, "_pools", {}).items():
+            for task in [one for one in pool if one.done()]:
+                if task.cancelled() or task.exception() is not None:
+                    pool.remove(task)
+                    if len(self.list_kernel_ids()) < self.pages:
+                        self.fill_if_needed(notebook_name=notebook)
+                else:
+                    count += task.result()["task"].done()
+        return count
+
     def _awaits_visitor(self, kernel_id: str) -> bool:
         """Whether the kernel is in Voilà's pool, or may be because one is still starting."""
         heating = False

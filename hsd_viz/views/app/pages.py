@@ -18,12 +18,14 @@ import nbformat
 from jupyter_server import DEFAULT_STATIC_FILES_PATH
 from jupyter_server.auth.identity import PasswordIdentityProvider
 from jupyter_server.services.kernels.websocket import KernelWebsocketHandler
-from traitlets import default
+from jupyter_server.utils import url_path_join
+from traitlets import Unicode, default
 from voila.app import Voila
 from voila.request_info_handler import RequestInfoSocketHandler
 from voila.tornado.kernel_websocket_handler import VoilaKernelWebsocketHandler
 
 from hsd_viz.listen import is_loopback
+from hsd_viz.views.app.turns import Turns, with_turns
 
 
 class Identity(PasswordIdentityProvider):
@@ -57,6 +59,8 @@ class Socket(VoilaKernelWebsocketHandler):
 class Pages(Voila):
     """The server of the pages."""
 
+    recorded = Unicode(help="a gzipped page that visitors see until a kernel is ready; '': they wait").tag(config=True)
+
     @default("identity_provider_class")
     def _identity(self) -> type:
         return Identity
@@ -72,13 +76,16 @@ class Pages(Voila):
         settings["allow_remote_access"] = bool(token) or not is_loopback(self.ip)
         # Otherwise every page logs that the notebook is not trusted.
         self.contents_manager.notary.sign(nbformat.read(self.notebook_path, as_version=4))
+        settings["turns"] = Turns()
         settings["static_path"] = DEFAULT_STATIC_FILES_PATH  # pages of errors need it
         return settings
 
     def init_handlers(self) -> list:
         """Return the handlers, with our socket, without the one that would send a visitor's query to anyone."""
         found = [handler for handler in super().init_handlers() if handler[1] is not RequestInfoSocketHandler]
-        return [(h[0], Socket, *h[2:]) if h[1] is VoilaKernelWebsocketHandler else h for h in found]
+        found = [(h[0], Socket, *h[2:]) if h[1] is VoilaKernelWebsocketHandler else h for h in found]
+        path = lambda name: url_path_join(self.server_url, f"/{name}")
+        return with_turns(found, path, self.recorded) if self.recorded else found
 
 
 def _hide(secret: str) -> None:

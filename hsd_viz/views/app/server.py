@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import signal
@@ -133,9 +134,20 @@ def command(
     arguments.append(f"--NotebookNotary.data_dir={folder.name}")
     if pages is not None:
         arguments.append(f"--PageKernels.pages={pages}")
+    is_class = preheat and pages is not None
     if preheat:
-        # Voilà starts the next kernel one second after a visit; an earlier visitor waits for it.
-        arguments += ["--VoilaConfiguration.preheat_kernel=True", "--VoilaConfiguration.default_pool_size=1"]
+        # Voilà starts the next kernel one second after a visit; an earlier visitor waits for it. For a class as many
+        # start at a time as there are cores.
+        warm = min(os.cpu_count() or 1, 4) if is_class else 1
+        arguments += ["--VoilaConfiguration.preheat_kernel=True", f"--VoilaConfiguration.default_pool_size={warm}"]
+    if is_class:
+        # Visitors take turns, and see a recorded run until then (:mod:`hsd_viz.views.app.turns`).
+        from hsd_viz.engine.replay import bundled, load_bundled
+        from hsd_viz.views.standalone import page
+
+        recorded = Path(folder.name) / "recorded.html.gz"
+        recorded.write_bytes(gzip.compress(page(load_bundled(bundled()[0].name)).encode()))
+        arguments += [f"--Pages.recorded={recorded}", "--VoilaKernelManager.fill_delay=0"]
     environment = dict(os.environ)
     if os.name == "posix" and len(tempfile.gettempdir()) + len(KERNEL_SOCKET) <= LONGEST_SOCKET:
         # Sockets in a folder of this user, not ports that other accounts of the machine can reach.
