@@ -54,6 +54,22 @@ def test_the_readme_is_short_and_samples_first():
     assert "--temperature 0.7" in next(line for line in lines if line.startswith("hsd-viz decode"))
 
 
+def test_ten_files_are_the_project():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    files = re.findall(r"^\d+\. `(hsd_viz/[\w/.]+)`", text, re.M)
+    lines = sum(len((ROOT / name).read_text(encoding="utf-8").splitlines()) for name in files)
+    assert len(files) == 10 and lines <= 1500, lines
+
+
+def test_the_docs_are_short():
+    names = subprocess.run(["git", "ls-files", "docs/*.md"], cwd=ROOT, capture_output=True, text=True).stdout.split()
+    words = sum(
+        len((ROOT / n).read_text(encoding="utf-8").split())
+        for n in [*names, "README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+    )
+    assert not names or words <= 36_000, words
+
+
 def pages_of(nav) -> list[str]:
     return (
         [nav]

@@ -9,13 +9,18 @@ Imported only by Voilà's process, as configured by :func:`hsd_viz.views.app.ser
 
 from __future__ import annotations
 
+import os
 import time
+from contextlib import suppress
 from typing import Any
 
 import traitlets
 from jupyter_core.utils import ensure_async
 from jupyter_server.services.kernels.kernelmanager import AsyncMappingKernelManager
 from tornado.web import HTTPError
+
+#: The niceness of kernels where many pages share the machine.
+NICE = 10
 
 
 class PageKernels(AsyncMappingKernelManager):
@@ -37,7 +42,12 @@ class PageKernels(AsyncMappingKernelManager):
         """Start a kernel. Raises: HTTPError: 503 if all pages are in use."""
         if self.pages and len(self.list_kernel_ids()) >= self.pages:
             raise HTTPError(503, reason=f"all {self.pages} pages of this server are in use: try again in a minute")
-        return await super().start_kernel(**kwargs)
+        kernel = await super().start_kernel(**kwargs)
+        if self.pages:
+            # Thirty pages that start leave the processor to the server, which answers all of them.
+            with suppress(AttributeError, OSError):
+                os.setpriority(os.PRIO_PROCESS, self.get_kernel(kernel).provisioner.pid, NICE)
+        return kernel
 
     def notify_connect(self, kernel_id: str) -> None:
         self._left.pop(kernel_id, None)
