@@ -80,12 +80,21 @@ struct ByteHead {
     void put(int place, const float* k, const float* v, Scratch<int8_t>& room) {
         int8_t* q = room.at_least(quads() * 4);
         int32_t sum;
-        auto stored = [](int8_t x) { return (int8_t)((uint8_t)x + WEIGHT_OFFSET); };
         quantise(k, dim, q, key_scales + place, &sum);
+        for (int i = 0; i < quads() * 4; ++i) q[i] = (int8_t)((uint8_t)q[i] + WEIGHT_OFFSET);
         int8_t* to = key(place);
-        for (int i = 0; i < quads() * 4; ++i) to[i / 4 * COLUMNS * 4 + i % 4] = stored(q[i]);
+        for (int i = 0; i < quads(); ++i) std::memcpy(to + i * COLUMNS * 4, q + i * 4, 4);
         quantise(v, dim, q, value_scales + place, &sum);
-        for (int d = 0; d < dim; ++d) *value(place, d) = stored(q[d]);
+        // One byte of each of COLUMNS fours, all of them at once.
+        const int shift = place % 4 * 8;
+        for (int d = 0; d < dim; d += COLUMNS) {
+            uint32_t fours[COLUMNS];
+            int8_t* line = value(place - place % 4, d);
+            std::memcpy(fours, line, sizeof fours);
+            for (int i = 0; i < std::min(COLUMNS, dim - d); ++i)
+                fours[i] = (fours[i] & ~(255u << shift)) | (uint32_t)(uint8_t)(q[d + i] + WEIGHT_OFFSET) << shift;
+            std::memcpy(line, fours, sizeof fours);
+        }
     }
     void move(int from, int to) {
         for (int i = 0; i < quads(); ++i) std::memcpy(key(to) + i * COLUMNS * 4, key(from) + i * COLUMNS * 4, 4);

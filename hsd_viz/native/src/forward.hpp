@@ -30,12 +30,12 @@ template <class T> void normalise(const T* x, const T* weight, int n, double eps
 }
 
 // Turn the pairs (i, i + n / 2) by the angles of a place.
-template <class T> void rotate(T* x, const T* cos, const T* sin, int n) {
-    const int half = n / 2;
-    for (int i = 0; i < half; ++i) {
-        const T a = x[i], b = x[i + half];
+template <class T> void rotate(T* __restrict x, const T* __restrict cos, const T* __restrict sin, int n) {
+    T* __restrict y = x + n / 2;
+    for (int i = 0; i < n / 2; ++i) {
+        const T a = x[i], b = y[i];
         x[i] = a * cos[i] - b * sin[i];
-        x[i + half] = b * cos[i] + a * sin[i];
+        y[i] = b * cos[i] + a * sin[i];
     }
 }
 

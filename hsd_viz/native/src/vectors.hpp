@@ -160,9 +160,13 @@ template <class T> struct LaneSum {
         for (int v = 0; v < VECTORS; ++v) lanes[v] += term(v * LANES<T>);
     }
     INLINE T fold() const {
-        T s[64];
-        for (int v = 0; v < VECTORS; ++v) store(s + v * LANES<T>, lanes[v]);
-        for (int half = 32; half; half /= 2)
+        vec<T> halves[VECTORS];
+        for (int v = 0; v < VECTORS; ++v) halves[v] = lanes[v];
+        for (int half = VECTORS / 2; half; half /= 2)
+            for (int v = 0; v < half; ++v) halves[v] += halves[v + half];
+        T s[LANES<T>];
+        store(s, halves[0]);
+        for (int half = LANES<T> / 2; half; half /= 2)
             for (int i = 0; i < half; ++i) s[i] += s[i + half];
         return s[0];
     }
