@@ -3,14 +3,16 @@
 The efficiencies of :data:`hsd_viz.latency.hardware.PUBLISHED` are fitted on the rows of ``FITTED`` (``--fit`` prints
 them, with scipy) and are used as they are for all others: other models, cards, engines, batches and contexts. A figure
 is the time of one decode step of the whole batch, from published tokens per second or from a published fit of step
-times; KV caches are counted at their mean length.
+times; KV caches are counted at their mean length. Speed-ups are those of EAGLE-3 heads by SpecBundle, predicted from
+their published tokens per forward pass: the time of a round beyond its forward passes is fitted on two of its models
+(``ROUNDS_FITTED``), the others are held aside.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -24,12 +26,13 @@ MIXTRAL = "https://github.com/pytorch-labs/gpt-fast (mixtral-moe/README)"
 SPEC_DECODE = "arXiv 2601.11580, its fit of vLLM step times on an H100"
 TENSORRT = "https://github.com/NVIDIA/TensorRT-LLM v0.6.1 (docs/source/performance.md)"
 NVIDIA = "https://developer.nvidia.com/blog/boost-llama-3-3-70b-inference-throughput-3x-with-nvidia-tensorrt-llm-speculative-decoding/"
+SPECBUNDLE = "https://github.com/sgl-project/SpecForge (SpecBundle dashboard), SGLang on H200"
 KV_COST = "https://github.com/adixg/vllm-specdecode-cost-model (README), per cached token"
 
 NAMES = {
     GPT_FAST: "gpt-fast, Llama 3.1, A100", MIXTRAL: "gpt-fast, Mixtral, A100", SPEC_DECODE: "vLLM (2601.11580), H100",
     TENSORRT: "TensorRT-LLM 0.6.1, H100 · A100 · L40S", NVIDIA: "TensorRT-LLM, Llama 3.3, H200",
-    KV_COST: "vLLM, cost of the KV cache, H100",
+    KV_COST: "vLLM, cost of the KV cache, H100", SPECBUNDLE: "SGLang (SpecBundle), H200",
 }  # fmt: skip
 
 
@@ -65,6 +68,40 @@ def _speeds(model: str, weights: str, source: str, by_tp: dict[int, float]) -> l
     return [Published("A100 SXM", model, weights, tp, 1, 100, 1e3 / speed, source) for tp, speed in by_tp.items()]
 
 
+DATA = Path(__file__).parents[1] / "docs" / "bench"
+BUNDLE = json.loads((DATA / "specbundle.json").read_text(encoding="utf-8"))
+#: Models on whose speed-ups the time of a round beyond its forward passes is fitted, each with equal weight.
+ROUNDS_FITTED = ("Llama-3.1-8B-Instruct", "Qwen3-Coder-30B-A3B-Instruct")
+#: Tokens cached while SpecBundle's benchmarks decode: an assumption, to which a speed-up hardly reacts.
+BUNDLE_CONTEXT = 600
+
+
+@dataclass(frozen=True, slots=True)
+class SpeedUp:
+    """A published speed-up of an EAGLE-3 head over plain decoding, with its tokens per forward pass (``length``)."""
+
+    model: str
+    benchmark: str
+    drafter: str
+    batch: int
+    tokens: int
+    length: float
+    speedup: float
+
+    def predicted(self, efficiency: Efficiency = PUBLISHED) -> float:
+        name, tp = {row[0]: row[1:3] for row in BUNDLE["plain_rows"]}[self.model]
+        shape, at = MODELS[name], {"batch": self.batch, "context": BUNDLE_CONTEXT}
+        machine = Machine(GPUS["H200"], tp, efficiency)
+        drafting = self.tokens * machine.step_ms(shape.head(), **at)
+        rounds = machine.step_ms(shape, tokens=self.tokens + 1, **at) + drafting + efficiency.round_us * 1e-3
+        return self.length * machine.step_ms(shape, **at) / rounds
+
+    def error(self, efficiency: Efficiency = PUBLISHED) -> float:
+        return self.predicted(efficiency) / self.speedup - 1
+
+
+SPEED_UPS = tuple(SpeedUp(*row) for row in BUNDLE["rows"])
+HELD_SPEED_UPS = tuple(row for row in SPEED_UPS if row.model not in ROUNDS_FITTED)
 FITTED = (
     *_speeds("llama-2-7b", "bf16", GPT_FAST, {1: 104.9, 2: 168.84, 4: 254.02, 8: 328.43}),
     *_speeds("llama-2-7b", "int8", GPT_FAST, {1: 155.58}),
@@ -100,6 +137,11 @@ HELD_ASIDE = (
         for c in (1000, 4000)
     ),
     Published("H200", "llama-70b", "fp8", 1, 1, 500, 1e3 / 51.14, NVIDIA),
+    *(
+        Published("H200", shape, "bf16", tp, batch, BUNDLE_CONTEXT, batch * 1e3 / speed, SPECBUNDLE)
+        for model, shape, tp, batch, speed in BUNDLE["plain_rows"]
+        if model not in ROUNDS_FITTED
+    ),
     Published("H100 SXM", "qwen3-1.7b", "bf16", 1, 64, 2000, 0.0356, KV_COST, per_token=True),
     *(
         Published(gpu, model, weights, tp, batch, read + written // 2, batch / (speed * tp) * 1e3, TENSORRT)
@@ -108,7 +150,7 @@ HELD_ASIDE = (
 )
 
 
-def summary(rows: tuple[Published, ...]) -> dict[str, float]:
+def summary(rows: tuple[Published, ...] | tuple[SpeedUp, ...]) -> dict[str, float]:
     """Return the number of rows, the median and the worst error."""
     errors = [abs(row.error()) for row in rows]
     return {"figures": len(rows), "median": median(errors), "worst": max(errors)}
@@ -123,15 +165,19 @@ def offline_large(row: Published) -> bool:
 
 def report() -> dict[str, Any]:
     """Return all rows and summaries as JSON data."""
-    names = Published.__slots__
     listed = lambda rows: [
-        {name: getattr(row, name) for name in names} | {"predicted": row.predicted(), "error": row.error()}
+        {name: getattr(row, name) for name in row.__slots__} | {"predicted": row.predicted(), "error": row.error()}
         for row in rows
     ]
+    models = dict.fromkeys(row.model for row in SPEED_UPS)
     return {
         "fitted": listed(FITTED),
         "held_aside": listed(HELD_ASIDE),
+        "speed_ups_fitted": listed(row for row in SPEED_UPS if row.model in ROUNDS_FITTED),
+        "speed_ups_held_aside": listed(HELD_SPEED_UPS),
         "summary": {
+            "speed-ups, held aside": summary(HELD_SPEED_UPS),
+            **{f"speed-ups, {name}": summary(tuple(row for row in SPEED_UPS if row.model == name)) for name in models},
             "fitted": summary(FITTED),
             "held aside": summary(HELD_ASIDE),
             "held aside, without offline throughput of a large model": summary(
@@ -149,7 +195,7 @@ def _sources() -> list[str]:
 def fit() -> None:
     """Print the efficiencies fitted on :data:`FITTED`."""
     import numpy as np
-    from scipy.optimize import least_squares
+    from scipy.optimize import least_squares, minimize_scalar
 
     def efficiency(x: Any) -> Efficiency:
         formats = {**dict.fromkeys(PUBLISHED.bandwidth, x[0]), "int8": x[1], "int4": x[2]}
@@ -158,39 +204,42 @@ def fit() -> None:
     errors = lambda x: [np.log(1 + row.error(efficiency(x))) for row in FITTED]
     bounds = ([0.3, 0.3, 0.3, 0, 0], [1, 1, 1, 200, 200])
     print(least_squares(errors, [0.8, 0.65, 0.5, 40, 20], bounds=bounds, loss="soft_l1", f_scale=0.05).x)
+    by_model = [[row for row in SPEED_UPS if row.model == name] for name in ROUNDS_FITTED]
+
+    def loss(us: float) -> float:
+        used = replace(PUBLISHED, round_us=us)
+        return sum(np.mean([np.log(1 + row.error(used)) ** 2 for row in rows]) for rows in by_model)
+
+    print(minimize_scalar(loss, bounds=(0, 5000), method="bounded").x)
 
 
 def figure(data: dict[str, Any]) -> Any:
-    """Plot predicted against published times."""
-    import plotly.graph_objects as go
+    """Plot predicted against published step times, and predicted against published speed-ups."""
+    from plotly.subplots import make_subplots
 
     from hsd_viz.figures import template
 
-    drawn = go.Figure()
-    held = [row for row in data["held_aside"] if not row["per_token"]]
-    for source in [s for s in _sources() if s != KV_COST]:
-        rows = [row for row in held if row["source"] == source]
-        text = [f"{r['model']} {r['weights']}, {r['tp']} × {r['gpu']}, batch {r['batch']}" for r in rows]
-        drawn.add_scatter(
-            x=[r["ms"] for r in rows], y=[r["predicted"] for r in rows], mode="markers", text=text,
-            name=NAMES[source],
-        )  # fmt: skip
-    ends = [min(r["ms"] for r in held) * 0.8, max(r["ms"] for r in held) * 1.2]
-    for factor, dash in ((1.0, "solid"), (1.35, "dot"), (0.65, "dot")):
-        drawn.add_scatter(
-            x=ends,
-            y=[factor * e for e in ends],
-            mode="lines",
-            line={"dash": dash, "width": 1, "color": "#57606a"},
-            showlegend=False,
-        )
-    axes = {"xaxis": ("published ms per step", "log"), "yaxis": ("predicted ms per step", "log")}
-    drawn.update_layout(
-        template=template(False),
-        title={"text": "Predicted and published step times, held aside (dotted: ±35 %)"},
-        **{name: {"title": {"text": text}, "type": kind} for name, (text, kind) in axes.items()},
-    )
-    return drawn
+    drawn = make_subplots(1, 2, subplot_titles=("ms per step", "speed-up of EAGLE-3 (SpecBundle)"))
+    times = [row for row in data["held_aside"] if not row["per_token"]]
+    groups = [(1, NAMES[s], "ms", [row for row in times if row["source"] == s]) for s in _sources() if s != KV_COST]
+    for model in dict.fromkeys(row["model"] for row in data["speed_ups_held_aside"]):
+        rows = [row for row in data["speed_ups_held_aside"] if row["model"] == model]
+        groups.append((2, f"{model}, H200", "speedup", rows))
+    for column, name, published, rows in groups:
+        text = [f"{row['model']}, batch {row['batch']}" for row in rows]
+        x, y = [row[published] for row in rows], [row["predicted"] for row in rows]
+        drawn.add_scatter(x=x, y=y, mode="markers", text=text, name=name, row=1, col=column)
+    for column, published, rows in ((1, "ms", times), (2, "speedup", data["speed_ups_held_aside"])):
+        ends = [min(row[published] for row in rows) * 0.8, max(row[published] for row in rows) * 1.2]
+        for factor, dash in ((1.0, "solid"), (1.35, "dot"), (0.65, "dot")):
+            line = {"dash": dash, "width": 1, "color": "#57606a"}
+            at = {"x": ends, "y": [factor * end for end in ends], "row": 1, "col": column}
+            drawn.add_scatter(**at, mode="lines", line=line, showlegend=False)
+        kind = "log" if column == 1 else "linear"
+        drawn.update_xaxes(title="published", type=kind, row=1, col=column)
+        drawn.update_yaxes(title="predicted", type=kind, row=1, col=column)
+    title = {"text": "Predicted and published figures, held aside (dotted: ±35 %)"}
+    return drawn.update_layout(template=template(False), title=title, margin={"t": 90})
 
 
 def main() -> int:
@@ -219,7 +268,7 @@ def main() -> int:
         plan = predict("H100 SXM", llamas, tp=4, weights="fp8", batch=(1, 4, 16, 64), context=(2048, 8192, 32768))
         prediction(plan).write_image(options.answer, width=1100, height=460)
     if options.image:
-        figure(data).write_image(options.image, width=900, height=520)
+        figure(data).write_image(options.image, width=1100, height=520)
     return 0
 
 

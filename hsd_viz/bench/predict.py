@@ -7,27 +7,43 @@ acceptance is off by its uncertainty; step times of the same machine cancel in a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from math import log2
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hsd_viz.adapters import settings as engine_settings
-from hsd_viz.latency.hardware import CACHES, PUBLISHED, WEIGHTS, Kind, Machine, Shape, fitted, gpu_of, shape_of
+from hsd_viz.latency.hardware import (
+    CACHES,
+    PUBLISHED,
+    ROUND_SOURCE,
+    WEIGHTS,
+    Kind,
+    Machine,
+    Shape,
+    fitted,
+    gpu_of,
+    shape_of,
+)  # fmt: skip
 from hsd_viz.latency.inputs import Calibration, Edge, LookupCost, Tier
 from hsd_viz.latency.law import Law, Prediction
 from hsd_viz.latency.select import Choice, select
 from hsd_viz.stack import parse
 from hsd_viz.words import check_range
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 #: A draft head of one layer of the target, as EAGLE-3 and MTP have it; usable as a model's name.
 HEADS = ("eagle", "eagle3", "mtp")
 DATABASE = "db"
-#: Uncertainty of an acceptance that was assumed, and that of step times (the worst held-aside single-machine figure).
+#: Uncertainty of an acceptance that was assumed or given, and that of step times (the worst held-aside figure of one
+#: card).
 ASSUMED_BAND, GIVEN_BAND, STEP_ERROR = 0.1, 0.03, 0.18
-#: Assumed database: the share of rounds with a draft, its length, and the acceptance of each of its tokens.
-HIT, LENGTH, DATABASE_ACCEPTANCE = 0.3, 4, 0.7
+#: Assumed database: the share of rounds with a draft, its length, the acceptance of each of its tokens, and the
+#: milliseconds of a look-up.
+HIT, LENGTH, DATABASE_ACCEPTANCE, LOOKUP_MS = 0.3, 4, 0.7, 0.02
 #: Batches and contexts among which a break-even is searched.
 BATCHES, CONTEXTS = tuple(2**k for k in range(11)), tuple(2**k for k in range(9, 18))
 
@@ -58,7 +74,11 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class HardwarePlan:
-    """The answer: rows, the fastest stack of each batch and context, where drafting stops to pay, and settings."""
+    """The answer: rows, the fastest stack of each batch and context, where drafting stops to pay, and settings.
+    ``second_draft_below`` is the acceptance of the smallest model's tokens by the target below which a second draft
+    model pays at the first batch and context, all else equal (``None``: at none, or no two drafts); ``smallest`` names
+    the least hardware that holds the models where nothing fits.
+    """
 
     gpu: str
     tp: int
@@ -68,13 +88,22 @@ class HardwarePlan:
     break_even_batch: Mapping[str, int | None]
     break_even_context: Mapping[str, int | None]
     second_draft_gain: tuple[dict[str, Any], ...]
+    second_draft_below: float | None
     lookaheads: tuple[dict[str, Any], ...]
     settings: Mapping[str, str]
-    assumptions: tuple[Assumption, ...] = field(default=())
+    assumptions: tuple[Assumption, ...]
+    smallest: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data."""
         return asdict(self)
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """One row per stack, batch and context."""
+        import pandas as pd
+
+        return pd.DataFrame([asdict(row) for row in self.rows])
 
 
 def predict(
@@ -110,52 +139,51 @@ def predict(
     """
     shapes = _shapes(models)
     machine = Machine(gpu_of(gpu, bandwidth=bandwidth, flops=flops, memory=memory), tp)
-    _check(shapes, tp, weights, cache, batch, context, temperature)
+    _check(shapes[0], tp, weights, cache, batch, context, temperature)
+    formats = {"weights": weights, "cache": cache}
     if calibrate is not None:
-        at: dict[str, Any] = {"batch": batch[0], "context": context[0], "weights": weights, "cache": cache}
-        machine = fitted(machine, shapes[0], *calibrate, **at)
-    target, *drafts = shapes
-    order = (*sorted((s.name for s in drafts), key=lambda name: _by(shapes, name).active), target.name)
-    edges, assumptions = _acceptance(shapes, order, acceptance, temperature)
-    assumptions = [*_machine_assumptions(machine), *assumptions]
-    tier = _tier(DATABASE_ACCEPTANCE)
-    if databases:
-        text = f"drafts {LENGTH} tokens in {HIT:.0%} of the rounds, each accepted with {DATABASE_ACCEPTANCE:g}"
-        assumptions.append(Assumption("database", text, "assumed", "replay your own traffic: hsd-viz replay"))
-    if any(b > 1 for b in batch):
-        text = "sequences of a batch do not wait for each other within a round; hierarchies lose some of this"
-        assumptions.append(Assumption("batch", text, "assumed", "the latency law is one of single sequences"))
+        machine = fitted(machine, shapes[0], *calibrate, batch=batch[0], context=context[0], **formats)
+    by_name, target = {shape.name: shape for shape in shapes}, shapes[0].name
+    order = (*sorted(list(by_name)[1:], key=lambda name: by_name[name].active), target)
+    edges, pair_assumptions = _acceptance(by_name, order, acceptance, temperature)
 
     def calibration(b: int, c: int, shift: float = 0.0) -> Calibration:
-        costs = {s.name: machine.cost(s, batch=b, context=c, weights=weights, cache=cache) for s in shapes}
+        costs = {name: machine.cost(shape, batch=b, context=c, **formats) for name, shape in by_name.items()}
         moved = {pair: edge.shifted(shift * band) for pair, (edge, band) in edges.items()}
-        tiers = {(DATABASE, name): tier.shifted(shift * ASSUMED_BAND) for name in order} if databases else {}
-        lookups = {DATABASE: LookupCost(0.02 * b)} if databases else {}
-        return Calibration(order, costs, moved, tiers, lookups)
+        tier = _tier().shifted(shift * ASSUMED_BAND)
+        tiers = {(DATABASE, name): tier for name in order} if databases else {}
+        return Calibration(order, costs, moved, tiers, {DATABASE: LookupCost(LOOKUP_MS * b)} if databases else {})
+
+    def fits(names: Sequence[str], b: int, c: int, tp: int = tp, gb: str = weights) -> bool:
+        held = tuple(by_name[name] for name in names if name in by_name)
+        need = Machine(machine.gpu, tp).memory_share(held, batch=b, context=c, weights=gb, cache=cache)
+        return need <= 1
 
     rows, best, gains, lookaheads = [], [], [], []
     for b in batch:
         for c in context:
-            choice = select(calibration(b, c))
-            laws = [Law(calibration(b, c, shift)) for shift in (-1.0, 1.0)]
-            found = [_row(p, choice.plain, laws, b, c, machine, shapes, weights, cache) for p in choice.ranked]
-            rows += found
-            best.append(next((row for row in found if row.fits), found[0]))
+            choice, laws = select(calibration(b, c)), [Law(calibration(b, c, shift)) for shift in (-1.0, 1.0)]
+            here = [_row(p, choice.plain, laws, b, c, fits(p.names, b, c)) for p in choice.ranked]
+            rows += here
+            best.append(next((row for row in here if row.fits), here[0]))
             gains.append(_second_draft(choice, b, c))
             lookaheads.append(_lookahead(choice, b, c))
-    singles = {s.name: _best_single(calibration, s.name, batch, context) for s in drafts}
+    singles = {name: _break_even(calibration, name, batch, context) for name in order[:-1]}
+    smallest = "" if any(row.fits for row in rows) else _smallest(fits, shapes[0], order, min(batch), min(context))
     return HardwarePlan(
         gpu=machine.gpu.name,
         tp=tp,
-        models=tuple(s.name for s in shapes),
+        models=tuple(by_name),
         rows=tuple(rows),
         best=tuple(best),
         break_even_batch={name: found[0] for name, found in singles.items()},
         break_even_context={name: found[1] for name, found in singles.items()},
-        second_draft_gain=tuple(g for g in gains if g),
+        second_draft_gain=tuple(gain for gain in gains if gain),
+        second_draft_below=_second_draft_below(calibration(batch[0], context[0])),
         lookaheads=tuple(lookaheads),
-        settings=settings(next((str(c["stack"]) for c in lookaheads if c["lookahead"]), target.name), lookaheads),
-        assumptions=tuple(assumptions),
+        settings=settings(next((str(c["stack"]) for c in lookaheads if c["lookahead"]), target), lookaheads),
+        assumptions=(*_assumptions(machine, databases, max(batch)), *pair_assumptions),
+        smallest=smallest,
     )
 
 
@@ -167,37 +195,31 @@ def settings(stack: str, lookaheads: Sequence[Mapping[str, Any]] = ()) -> dict[s
     drafts = parse(stack).drafts
     if not drafts:
         return engine_settings("plain", 0, by_batch=by_batch)
-    name, n = drafts[-1].name, drafts[-1].lookahead
-    head = name in HEADS
-    return engine_settings(
-        name if head else "draft", n if isinstance(n, int) else 1, "HEAD" if head else name, by_batch
-    )
+    name, tokens = drafts[-1].name, drafts[-1].lookahead
+    method, model = (name, "HEAD") if name in HEADS else ("draft", name)
+    return engine_settings(method, tokens if isinstance(tokens, int) else 1, model, by_batch)
 
 
 def _shapes(models: Sequence[str]) -> tuple[Shape, ...]:
     if not models:
         raise ValueError("no models: name the target first, then its draft models, as in llama-70b,llama-8b,llama-1b")
     target = shape_of(models[0])
-    found = [target]
-    for name in models[1:]:
-        head = replace(target, name=name, layers=1, experts=0, used=0) if name in HEADS else shape_of(name)
-        found.append(head)
-    names = [s.name for s in found]
+    drafts = [target.head(name) if name in HEADS else shape_of(name) for name in models[1:]]
+    names = [shape.name for shape in (target, *drafts)]
     if len(set(names)) < len(names):
         raise ValueError(f"a model is named twice in {', '.join(names)}")
-    for draft in found[1:]:
+    for draft in drafts:
         if draft.active >= target.active:
             raise ValueError(f"{draft.name} is not smaller than the target {target.name}: name the target first")
-    return tuple(found)
+    return (target, *drafts)
 
 
 def _check(
-    shapes: Sequence[Shape], tp: int, weights: str, cache: str, batch: Iterable[int], context: Iterable[int], t: float
+    target: Shape, tp: int, weights: str, cache: str, batch: Sequence[int], context: Sequence[int], t: float
 ) -> None:
     check_range("the number of GPUs", tp, 1, 64)
-    for shape in shapes[:1]:
-        if shape.heads % tp:
-            raise ValueError(f"{tp} GPUs do not divide the {shape.heads} attention heads of {shape.name}")
+    if target.heads % tp:
+        raise ValueError(f"{tp} GPUs do not divide the {target.heads} attention heads of {target.name}")
     for value, known, what in ((weights, WEIGHTS, "weights"), (cache, CACHES, "KV cache")):
         if value not in known:
             raise ValueError(f"the format '{value}' of the {what} is unknown: use {', '.join(known)}")
@@ -209,95 +231,87 @@ def _check(
 
 
 def _acceptance(
-    shapes: Sequence[Shape], order: Sequence[str], given: Any, temperature: float
+    shapes: Mapping[str, Shape], order: Sequence[str], given: Any, temperature: float
 ) -> tuple[dict[tuple[str, str], tuple[Edge, float]], list[Assumption]]:
     """Return (acceptance, its uncertainty) of every pair, and what was assumed."""
-    edges, out = {}, []
+    edges: dict[tuple[str, str], tuple[Edge, float]] = {}
+    assumptions = []
     for draft, verifier in combinations(order, 2):
-        if (draft in HEADS and verifier != shapes[0].name) or verifier in HEADS:
+        if verifier in HEADS or (draft in HEADS and verifier != order[-1]):
             continue
         key = f"{draft} > {verifier}"
         value = given.get(key) if isinstance(given, Mapping) else given
-        if value is not None:
-            edge = value if isinstance(value, Edge) else _even(float(value), key)
-            edges[draft, verifier] = edge, GIVEN_BAND
-            out.append(Assumption(f"acceptance {key}", round(edge.curve(1)[1], 4), "measured", "as given"))
+        if value is None:
+            larger = log2(shapes[verifier].active / shapes[draft].active)
+            rate = min(0.95, max(0.2, 0.9 - 0.035 * larger)) - 0.05 * temperature
+            rate = 0.7 - 0.1 * temperature if draft in HEADS else rate
+            edges[draft, verifier] = Edge(tail=rate), ASSUMED_BAND
+            source = f"± {ASSUMED_BAND:g}; measure your own pair: --acceptance '{key}=…'"
+            assumptions.append(Assumption(f"acceptance {key}", round(rate, 3), "assumed", source))
             continue
-        if draft in HEADS:
-            value = 0.7 - 0.1 * temperature
-        else:
-            ratio = _by(shapes, verifier).active / _by(shapes, draft).active
-            value = min(0.95, max(0.2, 0.9 - 0.035 * log2(ratio))) - 0.05 * temperature
-        edges[draft, verifier] = Edge(tail=value), ASSUMED_BAND
-        source = f"± {ASSUMED_BAND:g}; measure your own pair: --acceptance '{key}=…'"
-        out.append(Assumption(f"acceptance {key}", round(value, 3), "assumed", source))
-    if isinstance(given, Mapping):
-        unknown = [key for key in given if tuple(key.split(" > ")) not in edges]
-        if unknown:
-            known = ", ".join(f"'{d} > {v}'" for d, v in edges)
-            raise ValueError(f"'{unknown[0]}' is not a pair of these models: use {known or 'a draft model'}")
-    return edges, out
+        if not isinstance(value, Edge) and not 0 <= value < 1:
+            raise ValueError(f"the acceptance {value:g} of '{key}' is not usable: use a number from 0 to below 1")
+        edge = value if isinstance(value, Edge) else Edge(tail=float(value))
+        edges[draft, verifier] = edge, GIVEN_BAND
+        source = "as given: of a draft token if those before it were accepted"
+        assumptions.append(Assumption(f"acceptance {key}", round(edge.curve(1)[1], 4), "measured", source))
+    unknown = [key for key in given if tuple(key.split(" > ")) not in edges] if isinstance(given, Mapping) else []
+    if unknown:
+        known = ", ".join(f"'{d} > {v}'" for d, v in edges)
+        raise ValueError(f"'{unknown[0]}' is not a pair of these models: use {known or 'a draft model'}")
+    return edges, assumptions
 
 
-def _even(rate: float, key: str) -> Edge:
-    if not 0 <= rate < 1:
-        raise ValueError(f"the acceptance {rate:g} of '{key}' is not usable: use a number from 0 to below 1")
-    return Edge(tail=rate)
-
-
-def _machine_assumptions(machine: Machine) -> list[Assumption]:
+def _assumptions(machine: Machine, databases: bool, batch: int) -> list[Assumption]:
     used, gpu = machine.efficiency, machine.gpu
     sheet = f"{gpu.bandwidth / 1e9:g} GB/s, {gpu.flops / 1e12:g} TFLOP/s, {gpu.memory / 1e9:g} GB"
     fixed = f"{used.layer_us:g} + {used.reduce_us:g} µs per layer, {used.step_us:.0f} µs per step"
-    return [
+    compute: tuple[Kind, str] = (used.kind, used.source)
+    if used.compute == PUBLISHED.compute:
+        compute = "assumed", "not fitted"
+    assumptions = [
         Assumption(gpu.name, sheet, "published", "data sheet"),
         Assumption("share of the bandwidth", round(used.bandwidth["bf16"], 3), used.kind, used.source),
-        Assumption("share of the FLOP/s", round(used.compute, 3), *_compute(used)),
+        Assumption("share of the FLOP/s", round(used.compute, 3), *compute),
         Assumption("fixed time", fixed, used.kind, used.source),
+        Assumption("further time of a round", f"{used.round_us:.0f} µs", "published", ROUND_SOURCE),
     ]
+    if databases:
+        text = f"drafts {LENGTH} tokens in {HIT:.0%} of the rounds, each accepted with {DATABASE_ACCEPTANCE:g}"
+        assumptions.append(Assumption("database", text, "assumed", "replay your own traffic: hsd-viz replay"))
+    if batch > 1:
+        text = "sequences of a batch do not wait for each other within a round; hierarchies lose some of this"
+        assumptions.append(Assumption("batch", text, "assumed", "the latency law is one of single sequences"))
+    return assumptions
 
 
-def _compute(used: Any) -> tuple[Kind, str]:
-    return ("assumed", "not fitted") if used.compute == PUBLISHED.compute else (used.kind, used.source)
+def _tier() -> Tier:
+    stops = Edge(tail=DATABASE_ACCEPTANCE).stops(LENGTH)
+    return Tier(((0, 0, 1 - HIT), *((LENGTH, k, HIT * p) for k, p in enumerate(stops))))
 
 
-def _by(shapes: Sequence[Shape], name: str) -> Shape:
-    return next(s for s in shapes if s.name == name)
-
-
-def _tier(rate: float) -> Tier:
-    outcomes = [(LENGTH, k, HIT * p) for k, p in enumerate(Edge(tail=rate).stops(LENGTH))]
-    return Tier(((0, 0, 1 - HIT), *outcomes))
-
-
-def _row(
-    found: Prediction, plain: Prediction, laws: Sequence[Law], batch: int, context: int, machine: Machine,
-    shapes: Sequence[Shape], weights: str, cache: str,
-) -> Row:  # fmt: skip
-    used = tuple(s for s in shapes if s.name in found.names)
-    speed = lambda law: law.predict(shapes[0].name).ms_per_token / law.predict(found.stack).ms_per_token
-    low, high = sorted(speed(law) for law in laws)
-    rate, error = batch * 1e3 / found.ms_per_token, 1 + STEP_ERROR
-    ratio = plain.ms_per_token / found.ms_per_token
-    at: dict[str, Any] = {"batch": batch, "context": context, "weights": weights, "cache": cache}
+def _row(here: Prediction, plain: Prediction, laws: Sequence[Law], batch: int, context: int, fits: bool) -> Row:
+    ratio = plain.ms_per_token / here.ms_per_token
+    low, high = sorted(law.predict(plain.stack).ms_per_token / law.predict(here.stack).ms_per_token for law in laws)
+    rate, error = batch * 1e3 / here.ms_per_token, 1 + STEP_ERROR
     return Row(
-        stack=found.stack,
+        stack=here.stack,
         batch=batch,
         context=context,
-        ms_per_step=found.ms_per_token * found.acceptance_length,
+        ms_per_step=here.ms_per_token * here.acceptance_length,
         tokens_per_second=rate,
         tokens_per_second_ci=(rate * low / ratio / error, rate * high / ratio * error),
         speedup_over_plain=ratio,
         speedup_over_plain_ci=(low, high),
-        acceptance_length=found.acceptance_length,
-        fits=machine.memory_share(used, **at) <= 1,
+        acceptance_length=here.acceptance_length,
+        fits=fits,
     )
 
 
 def _second_draft(choice: Choice, batch: int, context: int) -> dict[str, Any] | None:
     """Return the gain of the best hierarchy of two draft models over the best single draft; ``None`` without one."""
     stacks = [(p, parse(p.stack)) for p in choice.ranked]
-    two = [p for p, s in stacks if len(s.drafts) > 1 and s.bottom is None]
+    two = [p for p, stack in stacks if len(stack.drafts) > 1 and stack.bottom is None]
     if not two or choice.best_single_draft is None:
         return None
     best = min([choice.best_single_draft, choice.plain], key=lambda p: p.ms_per_token)
@@ -305,17 +319,35 @@ def _second_draft(choice: Choice, batch: int, context: int) -> dict[str, Any] | 
     return {"batch": batch, "context": context, "stack": two[0].stack, "over": best.stack, "gain": gain}
 
 
+def _second_draft_below(known: Calibration) -> float | None:
+    """Return the acceptance of the smallest model's tokens by the target below which two draft models beat one."""
+    pair = known.models[0], known.target
+    if len(known.models) < 3 or pair not in known.edges:
+        return None
+
+    def pays(rate: float) -> bool:
+        changed = replace(known, edges={**known.edges, pair: Edge(tail=rate)}).restricted(None, [])
+        gain = _second_draft(select(changed), 0, 0)
+        return gain is not None and gain["gain"] > 0
+
+    low, high = 0.0, 1.0
+    if not pays(low):
+        return None
+    while high - low > 0.005:
+        middle = (low + high) / 2
+        low, high = (middle, high) if pays(middle) else (low, middle)
+    return low
+
+
 def _lookahead(choice: Choice, batch: int, context: int) -> dict[str, Any]:
     """Return the best stack that serving engines run, which have one draft model, and its lookahead; 0: no draft."""
     single = choice.best_single_draft
     best = choice.plain if single is None or single.gain_over(choice.plain) <= 0 else single
-    drafts = parse(best.stack).drafts
-    return {
-        "batch": batch, "context": context, "stack": best.stack, "lookahead": drafts[0].lookahead if drafts else 0
-    }  # fmt: skip
+    lookahead = next((draft.lookahead for draft in parse(best.stack).drafts), 0)
+    return {"batch": batch, "context": context, "stack": best.stack, "lookahead": lookahead}
 
 
-def _best_single(
+def _break_even(
     calibration: Any, name: str, batch: Sequence[int], context: Sequence[int]
 ) -> tuple[int | None, int | None]:
     """Return the smallest batch (at the first context) at which a single draft no longer pays, and the smallest context
@@ -323,36 +355,45 @@ def _best_single(
     """
 
     def pays(b: int, c: int) -> bool:
-        known = calibration(b, c)
-        only = known.restricted([name], [])
-        if (name, known.target) not in only.edges:
-            return False
-        return select(only).picked.stack != known.target
+        known = calibration(b, c).restricted([name], [])
+        return (name, known.target) in known.edges and select(known).picked.stack != known.target
 
     stops = next((b for b in BATCHES if not pays(b, context[0])), None)
-    begins = next((c for c in CONTEXTS if pays(max(batch), c)), None)
-    return stops, begins
+    return stops, next((c for c in CONTEXTS if pays(max(batch), c)), None)
+
+
+def _smallest(fits: Any, target: Shape, names: Sequence[str], batch: int, context: int) -> str:
+    """Return the fewest cards that hold all models, by weight format."""
+    found = []
+    for weights in ("bf16", "fp8", "int4"):
+        cards = (2**k for k in range(7) if target.heads % 2**k == 0)
+        if tp := next((tp for tp in cards if fits(names, batch, context, tp, weights)), None):
+            found.append(f"--tp {tp} --weights {weights}")
+    return f"they fit with {' or '.join(found)}" if found else "64 cards do not hold them"
 
 
 def report_lines(plan: HardwarePlan, rows: int = 6) -> list[Any]:
     """Return the plan as lines and tables for a terminal; ``rows`` stacks of each batch and context."""
     cards = f"{plan.tp} × {plan.gpu}" if plan.tp > 1 else plan.gpu
     parts: list[Any] = [f"{plan.models[0]} on {cards}, drafts: {', '.join(plan.models[1:]) or 'none'}"]
+    if plan.smallest:
+        parts.append(f"the models do not fit into the memory of {cards}: {plan.smallest}")
     head = ["stack", "tokens/s", "speed-up", "tokens per round", "ms per round", "memory"]
     for best in plan.best:
         here = [r for r in plan.rows if (r.batch, r.context) == (best.batch, best.context)]
         shown = [*here[:rows], *(r for r in here[rows:] if r.stack == plan.models[0])]
-        parts += ["", f"batch {best.batch}, context {best.context:,}", [head, *(_cells(r) for r in shown)]]
-    parts += ["", *_answers(plan), "", *_lookahead_table(plan)]
+        parts += ["", f"batch {best.batch}, context {best.context:,}", [head, *map(_cells, shown)]]
+    contexts = list(dict.fromkeys(cell["context"] for cell in plan.lookaheads))
+    singles: dict[int, list[str]] = {}
+    for cell in plan.lookaheads:
+        singles.setdefault(cell["batch"], []).append(cell["stack"].rpartition(" > ")[0] or "off")
+    table = [["batch", *(f"context {c:,}" for c in contexts)], *([str(b), *cells] for b, cells in singles.items())]
     first = plan.lookaheads[0]
-    parts += ["", f"settings of serving engines at batch {first['batch']}, context {first['context']:,}:"]
+    parts += ["", *_answers(plan), "", "best single draft:", table, ""]
+    parts.append(f"settings of serving engines at batch {first['batch']}, context {first['context']:,}:")
     parts += [f"  {engine}: {text}" for engine, text in plan.settings.items()]
-    parts += [
-        "",
-        [["assumption", "value", "kind", "source"]]
-        + [[a.name, str(a.value), a.kind, a.source] for a in plan.assumptions],
-    ]
-    return parts
+    rows_of_assumptions = [[a.name, str(a.value), a.kind, a.source] for a in plan.assumptions]
+    return [*parts, "", [["assumption", "value", "kind", "source"], *rows_of_assumptions]]
 
 
 def _cells(row: Row) -> list[str]:
@@ -368,29 +409,21 @@ def _cells(row: Row) -> list[str]:
     ]
 
 
-def _lookahead_table(plan: HardwarePlan) -> list[Any]:
-    """Return the best lookahead of one draft model by batch and context."""
-    contexts = list(dict.fromkeys(cell["context"] for cell in plan.lookaheads))
-    cells: dict[int, list[str]] = {}
-    for cell in plan.lookaheads:
-        cells.setdefault(cell["batch"], []).append(cell["stack"].rpartition(" > ")[0] or "off")
-    return [
-        "best single draft:",
-        [["batch", *(f"context {c:,}" for c in contexts)], *([str(b), *r] for b, r in cells.items())],
-    ]
-
-
 def _answers(plan: HardwarePlan) -> list[str]:
-    out = []
+    lines = []
     for name, batch in plan.break_even_batch.items():
         end = f"up to batch {BATCHES[-1]}" if batch is None else f"below batch {batch}" if batch > 1 else "at no batch"
-        out.append(f"{name} alone pays {end} at the first context")
-    pays = [g for g in plan.second_draft_gain if g["gain"] > 0]
+        lines.append(f"{name} alone pays {end} at the first context")
+    pays = [gain for gain in plan.second_draft_gain if gain["gain"] > 0]
     if plan.second_draft_gain and not pays:
-        nearest = max(plan.second_draft_gain, key=lambda g: g["gain"])
-        out.append(f"two drafts never beat one here; nearest: {nearest['gain']:+.1%} at batch {nearest['batch']}")
-    out += [
-        f"{g['stack']} is {g['gain']:+.1%} over {g['over']} at batch {g['batch']}, context {g['context']:,}"
-        for g in pays
-    ]
-    return out
+        nearest = max(plan.second_draft_gain, key=lambda gain: gain["gain"])
+        lines.append(f"two drafts never beat one here; nearest: {nearest['gain']:+.1%} at batch {nearest['batch']}")
+    if plan.second_draft_below is not None:
+        smallest, accepted = next(iter(plan.break_even_batch)), f"{plan.second_draft_below:.2f}"
+        lines.append(
+            f"two drafts beat one if {plan.models[0]} accepts less than {accepted} of {smallest}'s tokens, all else "
+            f"equal (batch {plan.rows[0].batch}, context {plan.rows[0].context:,})"
+        )
+    where = "at batch {batch}, context {context:,}"
+    lines += [f"{{stack}} is {{gain:+.1%}} over {{over}} {where}".format(**gain) for gain in pays]
+    return lines

@@ -46,25 +46,6 @@ def _gpu(name: str, gigabytes_per_second: float, teraflops: float, teraflops8: f
     return Gpu(name, gigabytes_per_second * 1e9, teraflops * 1e12, teraflops8 * 1e12, gigabytes * 1e9)
 
 
-GPUS = {
-    gpu.name: gpu
-    for gpu in (
-        _gpu("A100 SXM", 2039, 312, 624, 80),
-        _gpu("H100 SXM", 3350, 989, 1979, 80),
-        _gpu("H100 PCIe", 2000, 756, 1513, 80),
-        _gpu("H200", 4800, 989, 1979, 141),
-        _gpu("B200", 8000, 2250, 4500, 180),
-        _gpu("MI300X", 5300, 1307, 2614, 192),
-        _gpu("L40S", 864, 362, 733, 48),
-        _gpu("L4", 300, 121, 242, 24),
-        _gpu("A10", 600, 125, 250, 24),
-        _gpu("RTX 3090", 936, 71, 142, 24),
-        _gpu("RTX 4090", 1008, 165, 330, 24),
-        _gpu("RTX 5090", 1792, 210, 419, 32),
-    )
-}
-
-
 @dataclass(frozen=True, slots=True)
 class Shape:
     """A Llama-shaped decoder, as its ``config.json`` states it. ``experts`` of width ``intermediate``, ``used`` of them
@@ -115,29 +96,16 @@ class Shape:
         """Elements of the KV cache per token."""
         return 2 * self.layers * self.kv_heads * self.width
 
+    def head(self, name: str = "head") -> Shape:
+        """Return a draft head of one dense layer, as EAGLE-3 and MTP have it."""
+        width = self.intermediate * max(1, self.used) + self.shared
+        return replace(self, name=name, layers=1, intermediate=width, experts=0, used=0, shared=0)
 
-MODELS = {
-    shape.name: shape
-    for shape in (
-        Shape("llama-1b", 16, 2048, 32, 8, 8192, 128256, 64, True),
-        Shape("llama-3b", 28, 3072, 24, 8, 8192, 128256, 128, True),
-        Shape("llama-8b", 32, 4096, 32, 8, 14336, 128256),
-        Shape("llama-70b", 80, 8192, 64, 8, 28672, 128256),
-        Shape("llama-405b", 126, 16384, 128, 8, 53248, 128256),
-        Shape("llama-2-7b", 32, 4096, 32, 32, 11008, 32000),
-        Shape("llama-2-13b", 40, 5120, 40, 40, 13824, 32000),
-        Shape("llama-2-70b", 80, 8192, 64, 8, 28672, 32000),
-        Shape("mixtral-8x7b", 32, 4096, 32, 8, 14336, 32000, experts=8, used=2),
-        Shape("qwen3-0.6b", 28, 1024, 16, 8, 3072, 151936, 128, True),
-        Shape("qwen3-1.7b", 28, 2048, 16, 8, 6144, 151936, 128, True),
-        Shape("qwen3-4b", 36, 2560, 32, 8, 9728, 151936, 128, True),
-        Shape("qwen3-8b", 36, 4096, 32, 8, 12288, 151936, 128),
-        Shape("qwen3-14b", 40, 5120, 40, 8, 17408, 151936, 128),
-        Shape("qwen3-32b", 64, 5120, 64, 8, 25600, 151936, 128),
-        Shape("qwen3-30b-a3b", 48, 2048, 32, 4, 768, 151936, 128, experts=128, used=8),
-        Shape("mistral-7b", 32, 4096, 32, 8, 14336, 32000),
-    )
-}
+
+#: Cards (GB/s, dense TFLOP/s with 16 and with 8 bits, GB) and shapes, as data sheets and ``config.json`` state them.
+_KNOWN = json.loads(Path(__file__).with_name("hardware.json").read_text(encoding="utf-8"))
+GPUS = {name: _gpu(name, *figures) for name, figures in _KNOWN["gpus"].items()}
+MODELS = {name: Shape(name, **sizes) for name, sizes in _KNOWN["models"].items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,14 +123,19 @@ class Efficiency:
     source: str
     #: Microseconds per fed token and billion parameters that it uses, added to the rest.
     token_us: float = 0.0
+    #: Microseconds of a round beyond its forward passes: scheduling, sampling, the launch of the drafter.
+    round_us: float = 0.0
 
 
+#: Fitted by ``python -m benchmarks.prediction --fit``, as the other efficiencies.
+ROUND_US = 1044.0
 #: Fitted by ``python -m benchmarks.prediction`` on the Llama-2 rows of gpt-fast's README (A100, one sequence); the
 #: share of the peak FLOP/s, and formats that it does not have (as fp16), are assumed.
 PUBLISHED = Efficiency(
     {"fp32": 0.825, "fp16": 0.825, "bf16": 0.825, "fp8": 0.825, "int8": 0.671, "int4": 0.516},
-    0.7, 47.4, 21.1, 0.0, "published", "fitted on gpt-fast's Llama-2 figures (A100)",
+    0.7, 47.4, 21.1, 0.0, "published", "fitted on gpt-fast's Llama-2 figures (A100)", round_us=ROUND_US,
 )  # fmt: skip
+ROUND_SOURCE = "fitted on SpecBundle's speed-ups of Llama 3.1 8B and Qwen3-Coder 30B (SGLang, H200)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,8 +164,13 @@ class Machine:
         return moving * 1e3 + (fixed + each) * 1e-3
 
     def cost(self, shape: Shape, most: int = 64, **settings: Any) -> LevelCost:
-        """Return c(1), ..., c(``most``) for the law; ``settings`` are those of :meth:`step_ms`."""
-        return LevelCost(tuple(self.step_ms(shape, tokens=m, **settings) for m in range(1, most + 1)))
+        """Return c(1), ..., c(``most``) for the law, with the further time of a round from two tokens on; ``settings``
+        are those of :meth:`step_ms`.
+        """
+        extra = self.efficiency.round_us * 1e-3
+        curve = (self.step_ms(shape, tokens=m, **settings) + (extra if m > 1 else 0.0) for m in range(1, most + 1))
+        draft = tuple(self.step_ms(shape, tokens=m, **settings) for m in (1, 2))
+        return LevelCost(tuple(curve), draft)
 
     def memory_share(
         self, shapes: tuple[Shape, ...], *, batch: int, context: int, weights: str = "bf16", cache: str = "bf16"

@@ -117,8 +117,12 @@ def roofline_of(
     head such as ``eagle3``). Raises: ValueError: for unknown names.
     """
     target, *drafts = [shape_of(name.strip()) for name in models if name.strip() not in METHODS]
-    head = drafts[0] if drafts else replace(target, layers=1, experts=0, used=0, shared=0)
-    return Roofline(Machine(gpu_of(gpu), tp), target, head, {"context": context, "weights": weights})
+    return Roofline(
+        Machine(gpu_of(gpu), tp),
+        target,
+        drafts[0] if drafts else target.head(),
+        {"context": context, "weights": weights},
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -469,7 +473,7 @@ def _filled(seen: Observation, roofline: Roofline) -> tuple[Observation, Rooflin
         "step": roofline.ms(1, batch),
         "verify": roofline.ms(depth + 1, batch),
         "draft": roofline.drafting(depth, batch, seen.method),
-        "overhead": 0.0,
+        "overhead": roofline.machine.efficiency.round_us * 1e-3,
     }
     if seen.round is not None:
         # The time of a round is known: what is left of it is overhead.

@@ -22,7 +22,8 @@ def test_a_single_draft_is_leviathans_formula():
     step = {m: machine.step_ms(MODELS[m], context=2048) for m in ("llama-8b", "llama-1b")}
     length = (1 - 0.8 ** (g + 1)) / (1 - 0.8)
     assert single.acceptance_length == pytest.approx(length)
-    expected = step["llama-8b"] * length / (g * step["llama-1b"] + machine.step_ms(MODELS["llama-8b"], tokens=g + 1, context=2048))  # fmt: skip
+    verification = machine.step_ms(MODELS["llama-8b"], tokens=g + 1, context=2048)
+    expected = step["llama-8b"] * length / (g * step["llama-1b"] + verification + machine.efficiency.round_us / 1e3)
     assert single.speedup_over_plain == pytest.approx(expected, rel=0.01)  # the law adds the cost of catching up
     low, high = single.speedup_over_plain_ci
     assert low < single.speedup_over_plain < high
@@ -39,11 +40,20 @@ def test_hierarchies_pay_where_the_small_model_is_rejected_by_the_target():
     far = hsd.predict("H100", LLAMAS, acceptance=near | {"llama-1b > llama-70b": 0.5}, **options)
     assert close.second_draft_gain[0]["gain"] < 0 < far.second_draft_gain[0]["gain"]
     assert far.best[0].stack.startswith("llama-1b:")
+    # The point at which the second draft begins to pay lies between the two, and is the same in both.
+    at = close.second_draft_below
+    assert 0.5 < at < 0.75 and far.second_draft_below == at
+    for by, pays in ((-0.02, True), (0.02, False)):
+        found = hsd.predict("H100", LLAMAS, acceptance=near | {"llama-1b > llama-70b": at + by}, **options)
+        assert (found.second_draft_gain[0]["gain"] > 0) is pays
+    assert hsd.predict("H100", LLAMAS[:2], databases=False).second_draft_below is None
 
 
 def test_what_does_not_fit_is_said_and_not_best():
     found = hsd.predict("H100", LLAMAS, weights="bf16", batch=(1,))
     assert not any(row.fits for row in found.rows)
+    assert "--tp 4 --weights bf16" in found.smallest and len(found.frame) == len(found.rows)
+    assert any(row.fits for row in hsd.predict("H100", LLAMAS, tp=4, weights="bf16", databases=False).rows)
     found = hsd.predict("H100", LLAMAS, tp=4, weights="fp8", batch=(8,), databases=False)
     assert found.best[0].fits
 

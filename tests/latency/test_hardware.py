@@ -62,6 +62,12 @@ def test_published_figures_are_met():
     data = prediction.report()
     held = data["summary"]["held aside, without offline throughput of a large model"]
     assert held["figures"] >= 25 and held["median"] <= 0.15 and held["worst"] <= 0.35
+    speedups = data["summary"]["speed-ups, held aside"]
+    assert speedups["figures"] >= 25 and speedups["median"] <= 0.15 and speedups["worst"] <= 0.35
+    assert not {row.model for row in prediction.HELD_SPEED_UPS} & set(prediction.ROUNDS_FITTED)
+    published = json.loads((prediction.DATA / "prediction.json").read_text())["summary"]
+    assert published.keys() == data["summary"].keys()
+    assert all(published[name] == pytest.approx(figures) for name, figures in data["summary"].items())
     sources = {row.source for row in prediction.HELD_ASIDE if not prediction.offline_large(row)}
     assert len(sources) >= 4
     used = {(row.model, row.tp, row.weights, row.source) for row in prediction.FITTED}
