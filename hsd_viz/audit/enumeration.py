@@ -8,11 +8,16 @@ probabilities, scale them, or search them in cumulative sums (numpy's ``searchso
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 #: Runs of one enumeration before it is given up.
 MAX_RUNS = 1_000_000
+
+
+class TooManyOutcomes(ValueError):
+    """A program has more outcomes than it may have."""
 
 
 class Choices:
@@ -21,14 +26,16 @@ class Choices:
     so far.
     """
 
-    def __init__(self, path: list[tuple[int, list[float]]]) -> None:
+    def __init__(self, path: list[tuple[int, list[Any]]]) -> None:
         self._path, self._next = path, 0
-        self.weight = 1.0
+        self.weight: Any = 1
 
-    def branch(self, weights: Sequence[float]) -> int:
-        """Decide for an index with probability proportional to ``weights``."""
+    def branch(self, weights: Sequence[Any]) -> int:
+        """Decide for an index with probability proportional to ``weights``: exactly, if they are whole numbers or
+        fractions.
+        """
         if self._next == len(self._path):
-            found = [float(w) for w in weights]
+            found = [Fraction(w) if isinstance(w, (int, Fraction)) else float(w) for w in weights]
             total = sum(found)
             if not total > 0 or min(found) < 0:
                 raise ValueError(f"cannot choose with the weights {found}: they must not be negative and sum to > 0")
@@ -54,11 +61,11 @@ class Choices:
         return [values[self.branch(weights)]]
 
 
-def outcomes(program: Callable[[Choices], T], max_runs: int = MAX_RUNS) -> Iterator[tuple[T, float]]:
+def outcomes(program: Callable[[Choices], T], max_runs: int = MAX_RUNS) -> Iterator[tuple[T, Any]]:
     """Yield (result, probability) for every run of ``program``, which draws from the :class:`Choices` it is given.
     Raises: ValueError: if there are more than ``max_runs`` runs.
     """
-    path: list[tuple[int, list[float]]] = []
+    path: list[tuple[int, list[Any]]] = []
     for _ in range(max_runs):
         choices = Choices(path)
         result = program(choices)
@@ -71,7 +78,7 @@ def outcomes(program: Callable[[Choices], T], max_runs: int = MAX_RUNS) -> Itera
                 break
         if not path:
             return
-    raise ValueError(f"the program has more than {max_runs} outcomes: use fewer tokens, models or draft tokens")
+    raise TooManyOutcomes(f"the program has more than {max_runs} outcomes: use fewer tokens, models or draft tokens")
 
 
 class _Interval:

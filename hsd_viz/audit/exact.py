@@ -10,7 +10,7 @@ True
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -23,9 +23,13 @@ Decoder = Callable[["Task"], Sequence[int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Toy:
-    """Toy models over a small vocabulary: tables by the last two tokens, smallest model first. ``rows`` are the
-    probabilities at the audit's temperature.
+class Task:
+    """What a decoder is given: toy models over a small vocabulary, smallest first, and ``random``, the only source of
+    random numbers it may use.
+
+    It returns at most ``new_tokens`` tokens that follow ``prompt``; a token of ``eos`` ends the text. ``logits[k]`` is
+    the table ``[V, V, V]`` of model k (next to last token, last token, next token), ``rows[k]`` its probabilities at
+    the audit's temperature. ``random`` has ``random()``, ``choice(n, p)`` and ``choices(values, weights)``.
     """
 
     logits: tuple[np.ndarray, ...]
@@ -34,6 +38,7 @@ class Toy:
     new_tokens: int
     temperature: float
     eos: frozenset[int]
+    random: Choices
 
     @property
     def vocabulary(self) -> int:
@@ -51,18 +56,6 @@ class Toy:
         """Return whether ``text`` (prompt included) is complete: an end token, or the limit of new tokens."""
         new = text[len(self.prompt) :]
         return len(new) >= self.new_tokens or (len(new) > 0 and new[-1] in self.eos)
-
-
-@dataclass(frozen=True, slots=True)
-class Task(Toy):
-    """What a decoder is given: toy models, and ``random``, the only source of random numbers it may use.
-
-    It returns at most ``new_tokens`` tokens that follow ``prompt``; a token of ``eos`` ends the text. ``logits[k]`` is
-    the table ``[V, V, V]`` of model k (next to last token, last token, next token), :meth:`row` its probabilities.
-    ``random`` has ``random()``, ``choice(n, p)`` and ``choices(values, weights)``.
-    """
-
-    random: Choices
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,19 +93,24 @@ class ExactAudit:
     faults: tuple[int, ...] = ()
     malformed: str | None = None
 
+    @property
+    def verdict(self) -> str:
+        return "lossless" if self.lossless else "not lossless"
+
+    @property
+    def where(self) -> str:
+        """The place of the first wrong conditional."""
+        return f"after {list(self.wrong.prefix)}" if self.wrong and self.wrong.prefix else "of the first token"
+
     def __str__(self) -> str:
         """Return the verdict in one line."""
         counts = f"{self.runs} runs, {self.outputs} outputs, {self.instances} toy instances"
-        if self.lossless:
-            return f"lossless: largest error {self.error:.1e} ({counts})"
-        if self.malformed is not None:
-            return f"not lossless: {self.malformed} ({counts})"
-        assert self.wrong is not None
+        if self.wrong is None:
+            return f"{self.verdict}: {self.malformed or f'largest error {self.error:.1e}'} ({counts})"
         rows = [f"[{', '.join(f'{p:.4f}' for p in row)}]" for row in (self.wrong.found, self.wrong.expected)]
-        where = f"after {list(self.wrong.prefix)}" if self.wrong.prefix else "of the first token"
         known = [f"fault {fault}: {FAULTS[fault]}" for fault in self.faults]
         cause = ", or ".join(known) or "none of the six known faults"
-        return f"not lossless: the law {where} is {rows[0]}, not {rows[1]}; {cause} ({counts})"
+        return f"{self.verdict}: the law {self.where} is {rows[0]}, not {rows[1]}; {cause} ({counts})"
 
 
 def exact(
@@ -146,7 +144,7 @@ def exact(
     for k in range(instances):
         toy = make_toy(models, vocabulary, new_tokens, temperature, seed + k, k % 2 == 1)
         law: dict[tuple[int, ...], float] = {}
-        for text, weight in outcomes(lambda choices, toy=toy: tuple(decode(_task(toy, choices))), max_runs):
+        for text, weight in outcomes(lambda choices, toy=toy: tuple(decode(replace(toy, random=choices))), max_runs):
             law[text], runs = law.get(text, 0.0) + weight, runs + 1
         malformed = next((why for text in law if (why := _malformed(toy, text))), None)
         if malformed is not None:
@@ -167,24 +165,17 @@ def softmax(scores: np.ndarray) -> np.ndarray:
     return weights / weights.sum(-1, keepdims=True)
 
 
-def make_toy(models: int, vocabulary: int, new_tokens: int, temperature: float, seed: int, eos: bool) -> Toy:
+def make_toy(models: int, vocabulary: int, new_tokens: int, temperature: float, seed: int, eos: bool) -> Task:
     """Return random tables; neighbours resemble each other, so that drafts are accepted often but not always."""
     random = np.random.default_rng(seed)
-    shape = (vocabulary,) * 3
-    tables = [random.normal(size=shape)]
+    tables = [random.normal(size=(vocabulary,) * 3)]
     for _ in range(models - 1):
-        tables.append(tables[-1] + 0.7 * random.normal(size=shape))
-    rows = tuple(softmax(table / temperature) for table in tables)
-    return Toy(
-        tuple(tables), rows, (0, 1, 0, 0, 1), new_tokens, temperature, frozenset({vocabulary - 1} if eos else ())
-    )
+        tables.append(tables[-1] + 0.7 * random.normal(size=tables[0].shape))
+    rows, end = tuple(softmax(table / temperature) for table in tables), frozenset({vocabulary - 1} if eos else ())
+    return Task(tuple(tables), rows, (0, 1, 0, 0, 1), new_tokens, temperature, end, Choices([]))
 
 
-def _task(toy: Toy, choices: Choices) -> Task:
-    return Task(toy.logits, toy.rows, toy.prompt, toy.new_tokens, toy.temperature, toy.eos, choices)
-
-
-def _malformed(toy: Toy, text: tuple[int, ...]) -> str | None:
+def _malformed(toy: Task, text: tuple[int, ...]) -> str | None:
     """Return why ``text`` is not an output of the task."""
     whole = [*toy.prompt, *text]
     if any(not 0 <= token < toy.vocabulary for token in text):
@@ -196,7 +187,7 @@ def _malformed(toy: Toy, text: tuple[int, ...]) -> str | None:
     return None
 
 
-def _true_law(toy: Toy, text: tuple[int, ...], weight: float = 1.0) -> Iterator[tuple[tuple[int, ...], float]]:
+def _true_law(toy: Task, text: tuple[int, ...], weight: float = 1.0) -> Iterator[tuple[tuple[int, ...], float]]:
     whole = (*toy.prompt, *text)
     if text and toy.ended(whole):
         yield text, weight
@@ -206,25 +197,22 @@ def _true_law(toy: Toy, text: tuple[int, ...], weight: float = 1.0) -> Iterator[
 
 
 def _first_wrong(
-    toy: Toy, law: dict[tuple[int, ...], float], k: int, tolerance: float
-) -> Iterator[tuple[WrongConditional, Place]]:
-    """Yield the wrong conditionals after the shortest prefixes that have one."""
+    toy: Task, law: dict[tuple[int, ...], float], k: int, tolerance: float
+) -> list[tuple[WrongConditional, Place]]:
+    """Return the wrong conditionals after the shortest prefixes that have one."""
+    wrong: list[tuple[WrongConditional, Place]] = []
+    models = range(len(toy.logits))
     for length in range(toy.new_tokens):
-        wrong = False
         for prefix in sorted({text[:length] for text in law if len(text) > length}):
             counts = np.zeros(toy.vocabulary)
             for text, weight in law.items():
                 if len(text) > length and text[:length] == prefix:
                     counts[text[length]] += weight
-            found, whole = counts / counts.sum(), (*toy.prompt, *prefix)
-            sampled = tuple(toy.row(m, whole) for m in range(len(toy.logits)))
-            if np.abs(found - sampled[-1]).max() < tolerance:
-                continue
-            wrong = True
-            raw = tuple(toy.row(m, whole, 1.0) for m in range(len(toy.logits)))
-            yield (
-                WrongConditional(k, prefix, tuple(sampled[-1].tolist()), tuple(found.tolist())),
-                Place(sampled, raw, found),
-            )
+            seen, whole = counts / counts.sum(), (*toy.prompt, *prefix)
+            sampled, raw = (tuple(toy.row(m, whole, t) for m in models) for t in (None, 1.0))
+            if np.abs(seen - sampled[-1]).max() >= tolerance:
+                conditional = WrongConditional(k, prefix, tuple(sampled[-1].tolist()), tuple(seen.tolist()))
+                wrong.append((conditional, Place(sampled, raw, seen)))
         if wrong:
-            return
+            break
+    return wrong

@@ -4,14 +4,12 @@ Sampling: the sequential test of :mod:`~hsd_viz.audit.sequential`. Greedy decodi
 which is a near-tie of two tokens (rounding decides, and batches round differently) or a bug.
 """
 
-import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from http.client import HTTPException
 from typing import Any
-from urllib.error import HTTPError, URLError
-from urllib.request import Request, urlopen
+
+import httpx
 
 from hsd_viz.audit.sequential import ALPHA, PairTest, Text, power
 
@@ -40,24 +38,25 @@ class Endpoint:
     url: str
     model: str
     key: str | None = None
+    _client: httpx.Client = field(default_factory=lambda: httpx.Client(timeout=TIMEOUT), repr=False, compare=False)
 
     def complete(self, prompt: str, max_tokens: int, temperature: float, seed: int | None = None) -> Completion:
         """Request one completion. Raises: ValueError: if the endpoint does not answer, or not with a completion."""
-        body: dict[str, Any] = {"model": self.model, "prompt": prompt, "max_tokens": max_tokens}
-        body |= {"temperature": temperature, "logprobs": LOGPROBS} | ({} if seed is None else {"seed": seed})
-        headers = {"Content-Type": "application/json"}
-        if self.key:
-            headers["Authorization"] = f"Bearer {self.key}"
+        body = {"model": self.model, "prompt": prompt, "max_tokens": max_tokens, "temperature": temperature}
+        body |= {"logprobs": LOGPROBS} | ({} if seed is None else {"seed": seed})
+        headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
         address = f"{self.url.rstrip('/')}/completions"
-        if not address.startswith(("http://", "https://")):
-            raise ValueError(f"the endpoint '{self.url}' is not an address: it starts with http:// or https://")
         try:
-            with urlopen(Request(address, json.dumps(body).encode(), headers), timeout=TIMEOUT) as answer:
-                return _completion(json.loads(answer.read())["choices"][0])
-        except HTTPError as error:
-            raise ValueError(f"{address} answered {error.code} {error.reason}") from None
-        except (URLError, HTTPException, OSError) as error:
-            raise ValueError(f"{address} does not answer: {getattr(error, 'reason', None) or error}") from None
+            answer = self._client.post(address, json=body, headers=headers).raise_for_status()
+            return _completion(answer.json()["choices"][0])
+        except httpx.UnsupportedProtocol:
+            raise ValueError(
+                f"the endpoint '{self.url}' is not an address: it starts with http:// or https://"
+            ) from None
+        except httpx.HTTPStatusError as error:
+            raise ValueError(f"{address} answered {error.response.status_code}") from None
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise ValueError(f"{address} does not answer: {error}") from None
         except (ValueError, KeyError, IndexError, TypeError, AttributeError):
             raise ValueError(f"{address} did not answer with a completion: expected choices with a text") from None
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import operator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -16,29 +18,26 @@ from hsd_viz.audit.enumeration import Choices
 class ChanceTensor:
     """A tensor of random numbers that are known only as far as they were compared."""
 
-    def __init__(self, numbers: Sequence[Any], shape: Sequence[int]) -> None:
-        self._numbers, self._shape = numbers, tuple(shape)
+    def __init__(self, numbers: np.ndarray) -> None:
+        self._numbers = numbers
 
-    def _compared(self, other: Any, name: str) -> Tensor:
-        values = torch.as_tensor(other).expand(self._shape).reshape(-1).tolist()
-        found = [getattr(number, name)(value) for number, value in zip(self._numbers, values, strict=True)]
-        return torch.tensor(found).reshape(self._shape)
+    def _each(self, act: Callable[[Any, Any], Any], other: Any) -> np.ndarray:
+        values = torch.as_tensor(other).broadcast_to(self._numbers.shape).flatten().tolist()
+        made = [act(number, value) for number, value in zip(self._numbers.flat, values, strict=True)]
+        return np.array(made, object).reshape(self._numbers.shape)
 
     def __lt__(self, other: Any) -> Tensor:
-        return self._compared(other, "__lt__")
+        return torch.from_numpy(self._each(operator.lt, other).astype(bool))
 
-    def __le__(self, other: Any) -> Tensor:
-        return self._compared(other, "__le__")
+    __le__ = __lt__
 
     def __gt__(self, other: Any) -> Tensor:
-        return self._compared(other, "__gt__")
+        return ~(self < other)
 
-    def __ge__(self, other: Any) -> Tensor:
-        return self._compared(other, "__ge__")
+    __ge__ = __gt__
 
     def __mul__(self, other: Any) -> ChanceTensor:
-        values = torch.as_tensor(other).expand(self._shape).reshape(-1).tolist()
-        return ChanceTensor([n * v for n, v in zip(self._numbers, values, strict=True)], self._shape)
+        return ChanceTensor(self._each(operator.mul, other))
 
     __rmul__ = __mul__
 
@@ -56,12 +55,11 @@ def torch_numbers(choices: Choices) -> Iterator[None]:
         return torch.tensor([choices.branch(row) for row in rows]).reshape((*weights.shape[:-1], 1))
 
     def rand(*size: Any, **_: Any) -> ChanceTensor:
-        shape = size[0] if len(size) == 1 and not isinstance(size[0], int) else size
-        return ChanceTensor(choices.random(torch.Size(shape).numel()), shape)
+        shape = tuple(size[0] if len(size) == 1 and not isinstance(size[0], int) else size)
+        numbers = np.empty(shape, object)
+        numbers.flat = choices.random(numbers.size)
+        return ChanceTensor(numbers)
 
-    def rand_like(values: Tensor, **_: Any) -> ChanceTensor:
-        return rand(values.shape)
-
-    fakes = {"multinomial": multinomial, "rand": rand, "rand_like": rand_like}
+    fakes = {"multinomial": multinomial, "rand": rand, "rand_like": lambda values, **_: rand(values.shape)}
     with patch.multiple(torch, **fakes):
         yield

@@ -117,10 +117,11 @@ def call(function: Callable[..., Any], args: argparse.Namespace) -> Any:
     """Call a function with its parsed arguments and return its result."""
     given, hints = vars(args), get_type_hints(function)
 
-    def value(parameter: Parameter) -> Any:
+    def value(parameter: Parameter, hints: dict[str, Any]) -> Any:
         hint = hints.get(parameter.name)
         if is_dataclass(hint):
-            return hint(**{one.name: value(one) for one in signature(hint).parameters.values()})  # type: ignore[operator]
+            own, fields = get_type_hints(hint), signature(hint).parameters.values()  # type: ignore[arg-type]
+            return hint(**{field.name: value(field, own) for field in fields})  # type: ignore[operator]
         stated = given[parameter.name]
         if stated is None:
             return None if parameter.default is Parameter.empty else parameter.default
@@ -129,8 +130,8 @@ def call(function: Callable[..., Any], args: argparse.Namespace) -> Any:
     parameters = list(signature(function).parameters.values())
     if parameters and parameters[0].kind is Parameter.VAR_POSITIONAL:
         return function(*args.rest)
-    positional = [value(one) for one in parameters if one.kind is not Parameter.KEYWORD_ONLY]
-    options = {one.name: value(one) for one in parameters if one.kind is Parameter.KEYWORD_ONLY}
+    positional = [value(one, hints) for one in parameters if one.kind is not Parameter.KEYWORD_ONLY]
+    options = {one.name: value(one, hints) for one in parameters if one.kind is Parameter.KEYWORD_ONLY}
     return function(*positional, **options)
 
 

@@ -1,8 +1,9 @@
 """The registry of exercises, and :func:`check` with its result: passed, or the first counter-example, with the name of
-the mistake where it is a known one (:mod:`hsd_viz.exercises.mistakes`).
+the mistake where it is a known one (:mod:`hsd_viz.exercises.mistakes`). Titles, hints and names are in ``texts.json``.
 """
 
 import ctypes
+import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
@@ -11,12 +12,17 @@ from html import escape
 from inspect import signature
 from itertools import islice
 from numbers import Number
+from pathlib import Path
 from threading import Event, Thread, get_ident
 from time import monotonic
 from typing import Any, NamedTuple
 
+from hsd_viz.audit.faults import FAULTS
 from hsd_viz.words import did_you_mean
 
+TEXTS: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("texts.json").read_text(encoding="utf-8"))
+#: Mistakes by key, the faults that the audit recognises among them.
+NAMES: dict[str, str] = TEXTS["mistakes"] | {f"fault {number}": text for number, text in FAULTS.items()}
 #: Cases in which an answer must equal a known mistake to be called by its name.
 _ENOUGH_CASES = 300
 
@@ -80,43 +86,37 @@ class Result:
     def _repr_html_(self) -> str:
         colour = "#1a7f37" if self.passed else "#cf222e"
         mark, _, text = repr(self).partition(" · ")
-        return (
-            f'<div style="border-left:4px solid {colour};padding:4px 12px"><b>{mark}</b> · '
-            f'<span style="white-space:pre-wrap">{escape(text)}</span></div>'
-        )
+        style = f"border-left:4px solid {colour};padding:4px 12px;white-space:pre-wrap"
+        return f'<div style="{style}"><b>{mark}</b> · {escape(text)}</div>'
 
 
 EXERCISES: dict[str, Exercise] = {}
-#: Wrong answers by exercise and by the name of the mistake, from :mod:`hsd_viz.exercises.mistakes`.
+#: Wrong answers by exercise and by the name of the mistake.
 MISTAKES: dict[str, dict[str, Callable[..., Any]]] = {}
 
 
-def exercise(number: str, title: str, *hints: str, **options: Any) -> Callable:
-    """Register the cases of an exercise."""
+def exercise(number: str, **options: Any) -> Callable:
+    """Register the function that yields the cases of an exercise."""
 
     def register(cases: Callable[[Any], Iterator[Case]]) -> Callable[[Any], Iterator[Case]]:
-        EXERCISES[number] = Exercise(number, title, hints, cases, **options)
+        texts = TEXTS["exercises"][number]
+        EXERCISES[number] = Exercise(number, texts["title"], tuple(texts["hints"]), cases, **options)
         return cases
 
     return register
 
 
-def formula(number: str, title: str, arguments: Sequence[Sequence[Any]], *hints: str) -> Callable:
-    """Register an exercise by a function that returns the expected value for each of the ``arguments``."""
+def formula(number: str, name: str, arguments: Sequence[Sequence[Any]], expected: Callable[..., Any]) -> None:
+    """Register an exercise by a function that returns the expected value for each of the ``arguments``. ``name`` is
+    that of the function in messages.
+    """
+    names = list(signature(expected).parameters)
 
-    def register(expected: Callable[..., Any]) -> Callable[..., Any]:
-        names = list(signature(expected).parameters)
-
-        def cases(answer: Any) -> Iterator[Case]:
-            for given in arguments:
-                listed = ", ".join(f"{name}={show(value)}" for name, value in zip(names, given, strict=True))
-                asked = f"{expected.__name__}({listed})"
-                yield Case(asked, lambda given=given: answer(*deepcopy(given)), expected(*given))
-
-        EXERCISES[number] = Exercise(number, title, hints, cases)
-        return expected
-
-    return register
+    @exercise(number)
+    def cases(answer: Any) -> Iterator[Case]:
+        for given in arguments:
+            listed = ", ".join(f"{key}={show(value)}" for key, value in zip(names, given, strict=True))
+            yield Case(f"{name}({listed})", lambda given=given: answer(*deepcopy(given)), expected(*given))
 
 
 def check(number: str, answer: Any) -> Result:
@@ -147,20 +147,16 @@ def _first_wrong(asked: Exercise, answer: Callable[..., Any]) -> tuple[int, str 
     returned: list[Any] = []
 
     def recorded(*arguments: Any) -> Any:
-        returned.clear()
-        returned.append(answer(*arguments))
+        returned[:] = [answer(*arguments)]
         return returned[0]
 
     agreed, name = 0, asked.title
     try:
-        for case in asked.cases(recorded):
+        for agreed, case in enumerate(asked.cases(recorded)):
             returned.clear()
-            name = case.asked
-            got = case.got()
-            if not equal(got, case.expected):
-                say = case.say or show
+            name, say = case.asked, case.say or show
+            if not equal(got := case.got(), case.expected):
                 return agreed, f"{name}: got {say(got)}, expected {say(case.expected)}", True
-            agreed += 1
     except NotImplementedError:
         return agreed, "nothing is written yet", False
     except OutOfTime:
@@ -173,7 +169,7 @@ def _first_wrong(asked: Exercise, answer: Callable[..., Any]) -> tuple[int, str 
             why = " (is a return missing?)" if returned[0] is None else ", which cannot be compared"
             what = f"returned {show(returned[0])}{why}"
         return agreed, f"{name}: the answer {what}", True
-    return agreed, None, True
+    return agreed + 1, None, True
 
 
 def _known_mistake(asked: Exercise, answer: Callable[..., Any]) -> str | None:
@@ -200,11 +196,8 @@ def _value(case: Case) -> Any:
 
 @contextmanager
 def _limited(seconds: float) -> Iterator[Callable[[], None]]:
-    """Raise ``OutOfTime`` in this thread once ``seconds`` have passed since the last call of the function that this
-    yields.
-    """
-    thread, done = ctypes.c_ulong(get_ident()), Event()
-    started = [monotonic()]
+    """Raise ``OutOfTime`` in this thread once ``seconds`` have passed since the last call of the yielded function."""
+    thread, done, started = ctypes.c_ulong(get_ident()), Event(), [monotonic()]
 
     def watch() -> None:
         while not done.wait(0.1):
@@ -235,15 +228,11 @@ def at_most(calls: int, function: Callable[..., Any], why: str) -> Callable[...,
 
 def equal(got: Any, expected: Any) -> bool:
     """Return whether two values agree, element by element in lists and tuples; numbers to a relative 1e-9."""
-    if isinstance(expected, (list, tuple)):
-        try:
-            items = list(got)
-        except TypeError:
-            return False
-        return len(items) == len(expected) and all(equal(a, b) for a, b in zip(items, expected, strict=True))
-    if got is None or expected is None:
-        return got is expected
     try:
+        if isinstance(expected, (list, tuple)):
+            return len(items := list(got)) == len(expected) and all(map(equal, items, expected))
+        if got is None or expected is None:
+            return got is expected
         return bool(got == expected) or bool(abs(got - expected) <= 1e-9 * max(1.0, abs(expected)))
     except (TypeError, ValueError):
         return False

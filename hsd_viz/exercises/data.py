@@ -1,6 +1,7 @@
 """What the exercises are checked against: bundled recordings, the shipped cost curve, small exact models."""
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from functools import cache
@@ -80,20 +81,18 @@ def greedy_rounds() -> tuple[Round, ...]:
 
 
 def _rounds(trace: Trace) -> Iterator[Round]:
-    level = max(r.level for r in trace.round_rows)
-    emitted: dict[int, list[int]] = {}
+    level, emitted, drafts = max(r.level for r in trace.round_rows), defaultdict(list), defaultdict(list)
     for token in trace.token_rows:
-        emitted.setdefault(token.round, []).append(token.token_id)
-    drafts: dict[int, list[Any]] = {}
+        emitted[token.round].append(token.token_id)
     for draft in trace.draft_rows:
-        drafts.setdefault(draft.round, []).append(draft)
+        drafts[draft.round].append(draft)
     for row in trace.round_rows:
-        nodes = drafts.get(row.id, [])
+        nodes = drafts[row.id]
         chain = [d.parent for d in nodes] == list(range(-1, len(nodes) - 1))
-        whole = row.outcome in ("correction", "bonus") and len(emitted.get(row.id, ())) == row.accepted + 1
+        whole = row.outcome in ("correction", "bonus") and len(emitted[row.id]) == row.accepted + 1
         if row.level == level and nodes and chain and whole:
-            name = trace.stack
-            yield Round(name, row.id, [d.token_id for d in nodes], emitted[row.id], row.accepted, trace.pieces)
+            draft = [d.token_id for d in nodes]
+            yield Round(trace.stack, row.id, draft, emitted[row.id], row.accepted, trace.pieces)
 
 
 class AcceptanceTest(NamedTuple):

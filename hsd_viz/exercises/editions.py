@@ -1,4 +1,5 @@
-"""Four editions of each lesson from one master: student, solution, Otter-Grader and nbgrader notebooks.
+"""The editions of each lesson, from one master: the student's and the solved notebook, and the sources of Otter-Grader
+(``otter assign``) and nbgrader (``nbgrader generate_assignment``), which build their own editions from them.
 
 A master is Markdown as Jupytext reads it: text, and cells between ``` ```python ``` and ``` ``` ```. Lines between
 ``### BEGIN SOLUTION`` and ``### END SOLUTION`` are the solution. A cell that begins with ``check(`` checks the exercise
@@ -10,13 +11,14 @@ import contextlib
 import io
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from hsd_viz.disk import write_whole
 from hsd_viz.exercises.data import folder
 
+EDITIONS = ("student", "solution", "otter", "nbgrader")
 _CELL = re.compile(r"^```python\n(.*?)^```$", re.S | re.M)
 _SOLUTION = re.compile(r"^([ \t]*)### BEGIN SOLUTION\n(.*?)^[ \t]*### END SOLUTION\n?", re.S | re.M)
 _CHECK = re.compile(r'check\("([\w.]+)", (\w+)\)')
@@ -24,6 +26,7 @@ _METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
+_NBGRADER = {"schema_version": 3, "task": False, "locked": False, "grade": False, "solution": False}
 Cell = dict[str, Any]
 #: Comments, so that the notebooks run everywhere else without a change.
 COLAB = """\
@@ -45,8 +48,7 @@ def notebooks() -> list[Path]:
 def cells_of(master: str) -> list[tuple[str, str]]:
     """Return a master's cells as (``markdown`` or ``code``, text)."""
     parts = _CELL.split(master)
-    kinds = ("markdown", "code")
-    return [(kinds[n % 2], text.strip()) for n, text in enumerate(parts) if text.strip()]
+    return [(("markdown", "code")[n % 2], text.strip()) for n, text in enumerate(parts) if text.strip()]
 
 
 def student(source: str) -> str:
@@ -54,16 +56,11 @@ def student(source: str) -> str:
     return _SOLUTION.sub(lambda m: f"{m[1]}raise NotImplementedError  # replace this line\n", source).rstrip()
 
 
-def solution(source: str) -> str:
-    """Return a code cell with its solution, without the markers."""
-    return _SOLUTION.sub(lambda m: m[2], source).rstrip()
-
-
 def notebook(master: str, edition: str, name: str) -> dict[str, Any]:
     """Return one edition of a master as a notebook of format 4.5."""
     cells: list[Cell] = []
     for kind, text in cells_of(master):
-        cells += [_cell(kind, text)] if kind == "markdown" else EDITIONS[edition](text)
+        cells += [_cell(kind, text)] if kind == "markdown" else _code(text, edition)
     if edition == "student":
         cells.insert(1, _cell("code", COLAB))
     if edition == "otter":
@@ -78,45 +75,34 @@ def _cell(kind: str, text: str, **metadata: Any) -> Cell:
     return {"cell_type": kind, "metadata": metadata, "source": text.splitlines(keepends=True), **code}
 
 
-def _nbgrader(text: str) -> list[Cell]:
-    """Return the cell with nbgrader's metadata: solutions keep their markers, checks are graded."""
-    options = {"schema_version": 3, "task": False, "locked": False, "grade": False, "solution": False}
-    if _SOLUTION.search(text):
-        name = re.search(r"def (\w+)", text)
-        options |= {"solution": True, "grade_id": f"solution-{name[1] if name else 'cell'}"}
-        return [_cell("code", text, nbgrader=options)]
-    if found := _CHECK.match(text):
-        options |= {"grade": True, "locked": True, "points": 1, "grade_id": f"check-{found[1].replace('.', '-')}"}
-        return [_cell("code", _asserted(found), nbgrader=options)]
-    return [_cell("code", text)]
-
-
-def _otter(text: str) -> list[Cell]:
-    """Return the cell between the raw cells of Otter-Grader's master format. A question begins at its solution and ends
-    at its check.
+def _code(text: str, edition: str) -> list[Cell]:
+    """Return a code cell of one edition. For the graders, solutions keep their markers and checks fail with their
+    message.
     """
-    if _SOLUTION.search(text):
-        marked = text.replace("### BEGIN SOLUTION", "# BEGIN SOLUTION").replace("### END SOLUTION", "# END SOLUTION")
-        name = re.search(r"def (\w+)", text)
-        question = _cell("raw", f"# BEGIN QUESTION\nname: {name[1] if name else 'question'}\npoints: 1")
-        return [question, _cell("raw", "# BEGIN SOLUTION"), _cell("code", marked), _cell("raw", "# END SOLUTION")]
-    if found := _CHECK.match(text):
-        raws = [_cell("raw", f"# {words}") for words in ("BEGIN TESTS", "END TESTS", "END QUESTION")]
-        return [raws[0], _cell("code", _asserted(found)), *raws[1:]]
-    return [_cell("code", text)]
-
-
-def _asserted(found: re.Match[str]) -> str:
-    """Return a check that fails with its message, for graders."""
-    return f"result = {found[0]}\nassert result, result"
-
-
-EDITIONS: dict[str, Callable[[str], list[Cell]]] = {
-    "student": lambda text: [_cell("code", student(text))],
-    "solution": lambda text: [_cell("code", solution(text))],
-    "otter": _otter,
-    "nbgrader": _nbgrader,
-}
+    solved, checked = _SOLUTION.search(text), _CHECK.match(text)
+    if edition == "student":
+        return [_cell("code", student(text))]
+    if edition == "solution":
+        return [_cell("code", _SOLUTION.sub(lambda m: m[2], text).rstrip())]
+    name = re.search(r"def (\w+)", text)
+    if checked:
+        text = f"result = {checked[0]}\nassert result, result"
+    if edition == "nbgrader":
+        graded: dict[str, Any] = {}
+        if solved:
+            graded = {"solution": True, "grade_id": f"solution-{name[1] if name else 'cell'}"}
+        elif checked:
+            graded = {"grade": True, "locked": True, "points": 1, "grade_id": f"check-{checked[1].replace('.', '-')}"}
+        return [_cell("code", text, **({"nbgrader": _NBGRADER | graded} if graded else {}))]
+    # A question of Otter-Grader begins at its solution and ends at its check.
+    before, after = [], []
+    if solved:
+        text = text.replace("### BEGIN", "# BEGIN").replace("### END", "# END")
+        before = [f"# BEGIN QUESTION\nname: {name[1] if name else 'question'}\npoints: 1", "# BEGIN SOLUTION"]
+        after = ["# END SOLUTION"]
+    elif checked:
+        before, after = ["# BEGIN TESTS"], ["# END TESTS", "# END QUESTION"]
+    return [*(_cell("raw", raw) for raw in before), _cell("code", text), *(_cell("raw", raw) for raw in after)]
 
 
 def write(into: Path, edition: str, *, overwrite: bool = False) -> list[Path]:
@@ -133,7 +119,7 @@ def write(into: Path, edition: str, *, overwrite: bool = False) -> list[Path]:
     return list(files)
 
 
-def build(into: Path, editions: Sequence[str] = tuple(EDITIONS)) -> list[Path]:
+def build(into: Path, editions: Sequence[str] = EDITIONS) -> list[Path]:
     """Write editions of all lessons into folders of ``into`` named after them, and return the files."""
     return [path for edition in editions for path in write(into / edition, edition, overwrite=True)]
 
@@ -158,13 +144,11 @@ def steps_of(path: Path, edition: str = "student") -> Iterator[Step]:
 def run(cells: Iterable[tuple[str, str]], names: dict[str, Any]) -> Iterator[Step]:
     """Run cells in the namespace ``names``."""
     for kind, text in cells:
+        printed, value = io.StringIO(), None
         if kind == "code":
-            printed = io.StringIO()
             with contextlib.redirect_stdout(printed):
                 value = run_cell(text, names)
-            yield Step(kind, text, printed.getvalue(), value)
-        else:
-            yield Step(kind, text)
+        yield Step(kind, text, printed.getvalue(), value)
 
 
 def run_cell(source: str, names: dict[str, Any]) -> Any:

@@ -1,7 +1,4 @@
-"""Questions with forms in a notebook: quizzes in the JSON format of jupyterquiz, and guesses before a result is shown.
-
-Answers reach Python; a guess is locked, then the result appears beside it.
-"""
+"""Questions in a notebook: quizzes, drawn by jupyterquiz, and guesses that are locked before a result is shown."""
 
 from __future__ import annotations
 
@@ -18,44 +15,11 @@ from hsd_viz.words import did_you_mean
 FOLDER = Path(__file__).resolve().parent / "quizzes"
 
 
-class Form:
-    """A question or several: text, and widgets in a notebook."""
-
-    _form: Any = None
-
-    def _widgets(self) -> Any:
-        """Return the widgets."""
-        raise NotImplementedError
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        if self._form is None:
-            self._form = self._widgets()
-        bundle = self._form._repr_mimebundle_(**kwargs)
-        data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
-        return {**data, "text/plain": repr(self)}, metadata
-
-
-def words(html: str) -> Any:
-    """Return a widget of text that may need several lines."""
-    import ipywidgets as w
-
-    return w.HTML(f'<div style="line-height:1.4">{html}</div>')
-
-
-def entry_of(options: Sequence[str]) -> Any:
-    """Return a widget to choose an option, or without options to enter a number."""
-    import ipywidgets as w
-
-    if options:
-        return w.RadioButtons(options=list(options), value=None, layout={"width": "max-content"})
-    return w.Text(placeholder="a number", continuous_update=False, layout={"width": "12em"})
-
-
 def number_of(given: Any) -> float:
     """Return a number, also of "1/2", "50 %" and "2 times". Raises: ValueError: if it is not one."""
-    found = re.fullmatch(r"([^/]+?)(?:/(.+?))?\s*(%|times|x|×)?", str(given).strip())
+    parts = re.fullmatch(r"([^/]+?)(?:/(.+?))?\s*(%|times|x|×)?", str(given).strip())
     try:
-        value = float(found[1]) / float(found[2] or 1) / (100 if found[3] == "%" else 1) if found else math.nan
+        value = float(parts[1]) / float(parts[2] or 1) / (100 if parts[3] == "%" else 1) if parts else math.nan
     except (ValueError, ZeroDivisionError):
         value = math.nan
     if not math.isfinite(value):
@@ -70,9 +34,10 @@ class Feedback(NamedTuple):
     text: str
 
 
-class Quiz(Form):
-    """Questions with feedback. ``answers`` maps the number of a question, from 1, to the answer given and its feedback.
-    Question types of jupyterquiz: ``multiple_choice`` (one correct answer) and ``numeric``.
+class Quiz:
+    """Questions in the format of jupyterquiz, which draws them in a notebook; :meth:`answer` answers them from code.
+    ``answers`` maps the number of a question, from 1, to the answer given so and its feedback. Question types:
+    ``multiple_choice`` (one correct answer) and ``numeric``.
     """
 
     def __init__(self, questions: list[dict[str, Any]]) -> None:
@@ -89,8 +54,8 @@ class Quiz(Form):
         if number not in range(1, len(self.questions) + 1):
             raise ValueError(f"there are questions 1 to {len(self.questions)}, not {number!r}")
         question = self.questions[int(number) - 1]
-        found = _numeric(question, given) if question["type"] == "numeric" else _option(question, given)
-        feedback = Feedback(bool(found.get("correct")), str(found.get("feedback", "")))
+        answer = _numeric(question, given) if question["type"] == "numeric" else _option(question, given)
+        feedback = Feedback(bool(answer.get("correct")), str(answer.get("feedback", "")))
         self.answers[number] = (given, feedback)
         return feedback
 
@@ -107,10 +72,17 @@ class Quiz(Form):
                 lines += [f"   {k}) {a['answer']}" for k, a in enumerate(question["answers"], 1)]
         return "\n".join(lines)
 
-    def _widgets(self) -> Any:
-        import ipywidgets as w
+    def _ipython_display_(self) -> None:
+        from IPython.core.getipython import get_ipython
 
-        return w.VBox([_question(self, n) for n in range(1, len(self.questions) + 1)])
+        try:
+            from jupyterquiz import display_quiz
+        except ImportError:  # part of hsd-viz[app]
+            display_quiz = None
+        if display_quiz is None or not hasattr(get_ipython(), "kernel"):
+            print(repr(self))
+        else:
+            display_quiz(self.questions, shuffle_answers=False, max_width=900)
 
 
 def _option(question: dict[str, Any], given: Any) -> dict[str, Any]:
@@ -134,28 +106,6 @@ def _numeric(question: dict[str, Any], given: Any) -> dict[str, Any]:
     return default
 
 
-def _question(quiz: Quiz, number: int) -> Any:
-    """Return the widgets of one question."""
-    import ipywidgets as w
-
-    question = quiz.questions[number - 1]
-    text = words(f"<b>{number}.</b> {escape(question['question'])}")
-    entry = entry_of([] if question["type"] == "numeric" else [a["answer"] for a in question["answers"]])
-    response = w.HTML()
-
-    def answered(change: dict[str, Any]) -> None:
-        if change["new"] in (None, ""):
-            return
-        try:
-            feedback = quiz.answer(number, change["new"])
-            response.value = f"<b>{'✓' if feedback.correct else '✗'}</b> {escape(feedback.text)}"
-        except ValueError as error:
-            response.value = escape(str(error))
-
-    entry.observe(answered, "value")
-    return w.VBox([text, entry, response])
-
-
 def quiz(which: str | Path | list[dict[str, Any]]) -> Quiz:
     """Return the quiz of a lesson (``"3"``), of a JSON file, or of questions given as a list. Raises: ValueError: if
     the quiz is missing or invalid.
@@ -172,17 +122,17 @@ def quiz(which: str | Path | list[dict[str, Any]]) -> Quiz:
         raise ValueError(f"{path.name} is not a quiz in the format of jupyterquiz: {error}") from None
 
 
-class Guess(Form):
+class Guess:
     """A question with a locked guess. In a notebook it is a form; :meth:`lock` does the same from code. ``guess`` is
     ``None`` until it is locked, ``revealed`` the result until then not computed.
     """
 
     def __init__(self, question: str, reveal: Callable[[], Any], options: Sequence[str] = ()) -> None:
-        self.question = question
-        self.options = tuple(map(str, options))
+        self.question, self.options = question, tuple(map(str, options))
         self.guess: Any = None
         self.revealed: Any = None
         self._reveal = reveal
+        self._form: Any = None
 
     def lock(self, guess: Any) -> Guess:
         """Lock the guess and compute the result. Raises: ValueError: if a guess is locked already, or is not one of the
@@ -190,13 +140,10 @@ class Guess(Form):
         """
         if self.guess is not None:
             raise ValueError(f"the guess {self.guess!r} is locked: run the cell again for another one")
-        if self.options:
-            if str(guess) not in self.options:
-                hint = did_you_mean(str(guess), self.options)
-                raise ValueError(f"{guess!r} is not an option (use {', '.join(self.options)}){hint}")
-            guess = str(guess)
-        else:
-            guess = number_of(guess)
+        if self.options and str(guess) not in self.options:
+            hint = did_you_mean(str(guess), self.options)
+            raise ValueError(f"{guess!r} is not an option (use {', '.join(self.options)}){hint}")
+        guess = str(guess) if self.options else number_of(guess)
         # The guess counts only once its result is known: a failing reveal can be repeated.
         self.revealed = self._reveal()
         self.guess = guess
@@ -208,13 +155,22 @@ class Guess(Form):
             return f"{self.question} Append .lock(…) to the cell, with {entry}, and run it again."
         return f"{self.question}\nyour guess: {self.guess}\nthe result: {self.revealed}"
 
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        self._form = self._form or self._widgets()
+        bundle = self._form._repr_mimebundle_(**kwargs)
+        data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
+        return {**data, "text/plain": repr(self)}, metadata
+
     def _widgets(self) -> Any:
         """Return an entry, a button, and a place for the result beside the guess."""
         import ipywidgets as w
 
-        question, problem, shown = words(f"<b>{escape(self.question)}</b>"), w.HTML(), w.Output()
-        entry = entry_of(self.options)
+        question, problem, shown = w.HTML(f"<b>{escape(self.question)}</b>"), w.HTML(), w.Output()
         button = w.Button(description="Lock the guess")
+        if self.options:
+            entry = w.RadioButtons(options=list(self.options), value=None, layout={"width": "max-content"})
+        else:
+            entry = w.Text(placeholder="a number", continuous_update=False, layout={"width": "12em"})
 
         def lock(_: Any) -> None:
             try:
@@ -228,20 +184,18 @@ class Guess(Form):
             _show(shown, self.revealed)
 
         button.on_click(lock)
-        form = w.VBox([question, entry, button, problem, shown])
         if self.guess is not None:
             lock(None)
-        return form
+        return w.VBox([question, entry, button, problem, shown])
 
 
 def _show(output: Any, value: Any) -> None:
     """Show a value in an ``Output`` widget; a plotly figure through the extension that the views use."""
-    if hasattr(value, "to_plotly_json"):
-        from IPython.display import display
+    from IPython.display import display
 
-        data = {"application/vnd.plotly.v1+json": value.to_plotly_json(), "text/plain": "a figure"}
+    if hasattr(value, "to_plotly_json"):
         with output:
-            display(data, raw=True)
+            display({"application/vnd.plotly.v1+json": value.to_plotly_json(), "text/plain": "a figure"}, raw=True)
     elif isinstance(value, (str, int, float)):
         output.append_stdout(f"{value}\n")
     else:

@@ -12,8 +12,8 @@ from functools import cache
 from html import escape
 from typing import Any, TypeVar
 
-from hsd_viz.audit.faults import FAULTS
-from hsd_viz.exercises.check import Refused
+from hsd_viz.audit import enumeration
+from hsd_viz.exercises.check import NAMES, Refused
 
 T = TypeVar("T")
 Text = tuple[int, ...]
@@ -111,24 +111,23 @@ RIGHT: dict[str, Decoder] = {
 }
 #: Decoders with one mistake each.
 WRONG: dict[str, Decoder] = {
-    FAULTS[1]: _Rules(correct=lambda p, q: p),
-    "the correction is drawn from |p - q|": _Rules(correct=apart),
-    "the correction is drawn from the draft's row": _Rules(correct=lambda p, q: q),
-    "the correction is the most probable token of the residual": _Rules(
-        correct=lambda p, q: most_probable(residual(p, q))
-    ),
-    "a token is accepted with min(1, q / p)": _Rules(
-        ratio=lambda p, q, t: min(Fraction(1), q[t] / p[t]) if p[t] else Fraction(0)
-    ),
-    "a token is accepted with probability p": _Rules(ratio=lambda p, q, t: p[t]),
-    "a token is accepted only if p is at least q": _Rules(ratio=lambda p, q, t: Fraction(p[t] >= q[t])),
-    "every token with p above 0 is accepted": _Rules(ratio=lambda p, q, t: Fraction(p[t] > 0)),
-    FAULTS[5]: _Rules(tested=lambda q: _normal([r * r for r in q])),
-    "tokens after a rejection are kept": _Rules(rest=True),
-    "the bonus token is drawn from the draft's row": _Rules(bonus=lambda p, q: q),
-    "the bonus token is the most probable one": _Rules(bonus=lambda p, q: most_probable(p)),
-    "the target's row is one place too early": _Rules(shift=1),
-    FAULTS[4]: _Rules(drop=0),
+    NAMES[key]: wrong
+    for key, wrong in {
+        "fault 1": _Rules(correct=lambda p, q: p),
+        "difference": _Rules(correct=apart),
+        "draft's row": _Rules(correct=lambda p, q: q),
+        "most probable": _Rules(correct=lambda p, q: most_probable(residual(p, q))),
+        "inverse ratio": _Rules(ratio=lambda p, q, t: min(Fraction(1), q[t] / p[t]) if p[t] else Fraction(0)),
+        "with p": _Rules(ratio=lambda p, q, t: p[t]),
+        "only larger": _Rules(ratio=lambda p, q, t: Fraction(p[t] >= q[t])),
+        "any p": _Rules(ratio=lambda p, q, t: Fraction(p[t] > 0)),
+        "fault 5": _Rules(tested=lambda q: _normal([r * r for r in q])),
+        "rest": _Rules(rest=True),
+        "draft's bonus": _Rules(bonus=lambda p, q: q),
+        "greedy bonus": _Rules(bonus=lambda p, q: most_probable(p)),
+        "early row": _Rules(shift=1),
+        "fault 4": _Rules(drop=0),
+    }.items()
 }
 
 
@@ -153,36 +152,15 @@ def law(decode: Decoder, target: Model, draft: Model, length: int, lookahead: in
         raise Refused(f"length {length} and lookahead {lookahead}: both start at 1")
     try:
         return outcomes(lambda choose: decode(target, draft, length, lookahead, choose))
-    except OverflowError as error:
-        raise Refused(f"length {length} and lookahead {lookahead} allow {error}: use less") from None
+    except enumeration.TooManyOutcomes:
+        most = f"more than {MOST_SEQUENCES} sequences of choices"
+        raise Refused(f"length {length} and lookahead {lookahead} allow {most}: use less") from None
 
 
 def outcomes(program: Callable[[Choose], T]) -> dict[T, Fraction]:
-    """Return the exact distribution of a program's result over all sequences of random choices. Raises: OverflowError:
-    if there are more than ``MOST_SEQUENCES``.
-    """
+    """Return the exact distribution of a program's result over all sequences of random choices."""
     found: dict[T, Fraction] = {}
-    waiting: list[list[int]] = [[]]
-    tried = 0
-    while waiting:
-        path = waiting.pop()
-        tried += 1
-        if tried > MOST_SEQUENCES:
-            raise OverflowError(f"more than {MOST_SEQUENCES} sequences of choices")
-        weight, step = Fraction(1), 0
-
-        def choose(weights: Sequence[Fraction], path: list[int] = path) -> int:
-            nonlocal weight, step
-            if step == len(path):
-                possible = [i for i, w in enumerate(weights) if w]
-                waiting.extend([*path, i] for i in possible[1:])
-                path.append(possible[0])
-            index = path[step]
-            weight *= weights[index]
-            step += 1
-            return index
-
-        result = program(choose)
+    for result, weight in enumeration.outcomes(lambda choices: program(choices.branch), MOST_SEQUENCES):
         found[result] = found.get(result, Fraction(0)) + weight
     return found
 

@@ -1,32 +1,35 @@
-"""Known mistakes in the exercises, by the exercise and the name that :func:`~hsd_viz.exercises.check` gives them:
-each is a wrong answer, and an answer that equals it in all cases made that mistake.
+"""Known mistakes in the exercises: each is a wrong answer, and an answer that equals it in all cases made that mistake.
+Their names are in ``texts.json``, by key; those of the audit's faults are shared.
 """
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from math import prod
+from itertools import accumulate
+from operator import mul
 from typing import Any
 
 import numpy as np
 
-from hsd_viz.audit.faults import FAULTS
 from hsd_viz.exercises import hunt
-from hsd_viz.exercises.check import MISTAKES
-from hsd_viz.exercises.puzzles import climb
+from hsd_viz.exercises.check import MISTAKES, NAMES
+from hsd_viz.exercises.formulas import ONE
+from hsd_viz.exercises.lessons import agreed
+
+Row = hunt.Row
 
 
-def _sorted_out(p: Sequence[Any], q: Sequence[Any]) -> list[Any]:
-    return [max(a - b, Fraction(0)) for a, b in zip(p, q, strict=True)]
+def _each(f: Callable[[Any, Any], Any]) -> Callable[[Row, Row], Row]:
+    """Return ``f`` of two rows, token by token."""
+    return lambda p, q: [f(a, b) for a, b in zip(p, q, strict=True)]
 
 
-def _agreed(draft: list[int], own: list[int]) -> int:
-    """Return the length of the longest common start."""
-    return max(k for k in range(len(draft) + 1) if draft[:k] == own[:k])
+def _unless_equal(f: Callable[[Row, Row], Row]) -> Callable[[Row, Row], Row]:
+    return lambda p, q: f(p, q) if p != q else p
 
 
 def _own_at(shift: int, bonus: bool = True) -> Callable[[list[int], list[int]], Any]:
     def verify(draft: list[int], own: list[int]) -> Any:
-        kept = _agreed(draft, own)
+        kept = agreed(draft, own)
         added = [own[max(0, kept + shift)]] if bonus or kept < len(draft) else []
         return kept, draft[:kept] + added
 
@@ -57,219 +60,133 @@ def _search(lengths: Callable[[int], Sequence[int]], latest: bool, whole: bool =
     return lookup
 
 
-def _products(parents: Sequence[int], chances: Sequence[Fraction]) -> list[Fraction]:
-    found: list[Fraction] = []
+def _reached(parents: Sequence[int], chances: Sequence[Fraction]) -> list[Fraction]:
+    reached: list[Fraction] = []
     for parent, chance in zip(parents, chances, strict=True):
-        found.append(chance * (found[parent] if parent >= 0 else 1))
-    return found
+        reached.append(chance * (reached[parent] if parent >= 0 else 1))
+    return reached
 
 
 def _gain(alpha: Any, gamma: int) -> Any:
     return sum(alpha**k for k in range(gamma + 1))
 
 
-def _repeated(ids: Sequence[int]) -> int:
-    return max(0, len(ids) - 7) - len({tuple(ids[end - 8 : end]) for end in range(8, len(ids) + 1)})
-
-
-def _running(ratios: Sequence[Fraction]) -> list[Fraction]:
-    return [prod(ratios[: k + 1], start=Fraction(1)) for k in range(len(ratios))]
-
-
 def _time(alpha: float, gamma: int, draft: float, target: float) -> float:
     return (gamma * draft + target) / _gain(alpha, gamma)
 
 
-MISTAKES |= {
-    "1.1": {
-        "a and b are exchanged: the result is (slope, constant)": lambda curve: _line(curve)[::-1],
-        "a is the cost of one token; it already contains one b": lambda curve: (curve[1], _line(curve)[1]),
-    },
-    "1.2": {
-        "a pass over k tokens is not free beyond the first: it costs a + b k": lambda a, b, k: Fraction(k),
-        "the quotient is upside down: a speed-up divides the baseline's time": lambda a, b, k: (
-            (a + b * k) / (k * (a + b))
-        ),
-    },
-    "2.1": {
-        "agreement after the first difference counts: those tokens were drafted for another text": _matches_anywhere,
-        "the row of the wrong place: after k accepted tokens the target's token is own[k]": _own_at(-1),
-        "the bonus token is missing: after a fully accepted draft the target's last token is emitted, too": _own_at(
-            0, False
-        ),
-        "the round emits no token of the target": lambda d, o: (_agreed(d, o), d[: _agreed(d, o)]),
-        "the rejected draft token is emitted, not the target's": lambda d, o: (
-            _agreed(d, o),
-            d[: _agreed(d, o) + 1] if _agreed(d, o) < len(d) else [*d, o[-1]],
-        ),
-    },
-    "3.1": {
-        "q is missing: a token that is drafted too often must be accepted less often": lambda u, p, q: u < p,
-        "u * q = p is accepted: the test is strict, or a token with p = 0 could pass": lambda u, p, q: u * q <= p,
-        "a token is accepted only if p is at least q": lambda u, p, q: p >= q,
-        "every token is accepted": lambda u, p, q: True,
-        "p and q are exchanged": lambda u, p, q: u * p < q,
-    },
-    "3.2": {
-        FAULTS[1]: lambda p, q: p,
-        "the correction is drawn from the draft's row": lambda p, q: q,
-        "the correction is drawn from |p - q|: where q is larger nothing is missing": hunt.apart,
-        "the correction is drawn from |p - q|, which is not divided by its sum either": lambda p, q: (
-            [abs(a - b) for a, b in zip(p, q, strict=True)] if p != q else p
-        ),
-        "max(0, p - q) is not divided by its sum": lambda p, q: _sorted_out(p, q) if p != q else p,
-        "the max with 0 is missing: a probability is negative": lambda p, q: [a - b for a, b in zip(p, q, strict=True)],
-        "the correction is the most probable token of the residual": lambda p, q: hunt.most_probable(
-            hunt.residual(p, q)
-        ),
-    },
-    "3.3": {
-        "this is the probability that both models draw the same token": lambda p, q: sum(
-            a * b for a, b in zip(p, q, strict=True)
-        ),
-        "|p - q| counts the difference twice: use half of its sum": lambda p, q: (
-            1 - sum(abs(a - b) for a, b in zip(p, q, strict=True))
-        ),
-        "min is missing: p / q can exceed 1": lambda p, q: sum(a for a, b in zip(p, q, strict=True) if b),
-    },
-    "3.4": {
-        "the cap is missing: the joint ratio exceeds 1": _running,
-        "the joint ratio is cut at 1, not divided by its cap: what a token exceeds is lost for later ones": (
-            lambda ratios: [min(Fraction(1), r) for r in _running(ratios)]
-        ),
-        "each ratio is cut at 1 before the product: that is token verification": lambda ratios: _running(
-            [min(Fraction(1), r) for r in ratios]
-        ),
-    },
-    "4.2": {
-        "the observed counts are in the denominator": lambda c, p: sum(
-            (a - sum(c) * b) ** 2 / a for a, b in zip(c, p, strict=True) if a
-        ),
-        "counts are compared with probabilities: multiply them by the number of samples": lambda c, p: sum(
-            (a - b) ** 2 / b for a, b in zip(c, p, strict=True)
-        ),
-        "outcomes that were never observed are left out": lambda c, p: sum(
-            (a - sum(c) * b) ** 2 / (sum(c) * b) for a, b in zip(c, p, strict=True) if a
-        ),
-    },
-    "5.1": {
-        "the first occurrence counts, not the latest": _search(lambda n: range(n, 0, -1), latest=False),
-        "only the last token is the key, and its first occurrence counts": _search(
-            lambda n: range(min(n, 1), 0, -1), False
-        ),
-        "short keys come first": _search(lambda n: range(1, n + 1), latest=True),
-        "the end of the text finds itself: nothing follows it": _search(lambda n: range(n, 0, -1), True, whole=True),
-    },
-    "6.1": {
-        "a node counts alone: it is reached only if every node before it is accepted": lambda parents, chances: (
-            1 + sum(chances)
-        ),
-        "the target's own token is missing": lambda parents, chances: sum(_products(parents, chances)),
-    },
-    "6.2": {
-        "nodes are chosen by their own probability, not by that of the way to them": lambda parents, chances, budget: (
-            sorted(range(len(parents)), key=lambda n: -chances[n])[:budget]
-        ),
-        "the first nodes are taken, not the most probable ones": lambda parents, chances, budget: range(budget),
-    },
-    "7.1": {
-        "the target's own token is missing: the sum begins at k = 0": lambda a, n: _gain(a, n) - 1,
-        "the last token of the draft is missing: the sum ends at k = gamma": lambda a, n: _gain(a, n - 1),
-        "all tokens are accepted with alpha: token k needs all before it": lambda a, n: 1 + n * a,
-        "the quotient divides by 0 at alpha = 1: use the sum, or treat that case": lambda a, n: (
-            (1 - a ** (n + 1)) / (1 - a)
-        ),
-    },
-    "7.2": {
-        "the target's pass is missing": lambda a, n, d, t: n * d / _gain(a, n),
-        "the cost of a round is not divided by its tokens": lambda a, n, d, t: n * d + t,
-        "the draft model is charged for one pass, not for gamma": lambda a, n, d, t: (d + t) / _gain(a, n),
-        "the bonus token is missing in the tokens of a round": lambda a, n, d, t: (n * d + t) / _gain(a, n - 1),
-    },
-    "7.3": {
-        "plain decoding, gamma = 0, is not compared": lambda a, c: min(range(1, 33), key=lambda n: _time(a, n, c, 1)),
-        "most tokens per round, without their cost": lambda a, c: 32,
-    },
-    "7.4": {
-        "the target's pass is priced as one token: it reads gamma + 1": lambda a, n, d, curve: (
-            curve[1] / _time(a, n, d, curve[1])
-        ),
-        "the pass reads gamma + 1 tokens, not gamma": lambda a, n, d, curve: curve[1] / _time(a, n, d, curve[n]),
-        "this is the time per token, not the speed-up": lambda a, n, d, curve: _time(a, n, d, curve[n + 1]),
-    },
-    "8.1": {
-        "the first seven tokens are left out of the denominator": lambda ids: _repeated(ids) / max(1, len(ids) - 7),
-        "repeated tokens are counted, not repeated 8-grams": lambda ids: 1 - len(set(ids)) / len(ids) if ids else 0,
-    },
-    "8.2": {
-        "the mean of ratios is not the ratio of sums: short prompts would count as much as long ones": lambda b, s, w: (
-            (ratios := w @ (b / s) / len(b))[0],
-            *np.quantile(ratios[1:], [0.025, 0.975]),
-        ),
-        "the quotient is upside down: a speed-up divides the baseline's time": lambda b, s, w: (
-            (ratios := (w @ s) / (w @ b))[0],
-            *np.quantile(ratios[1:], [0.025, 0.975]),
-        ),
-    },
-    "P1": {"the draft model's opinion does not count: the target's token is the text": lambda drafted, own: True},
-    "P2": {
-        "the round emits no token of the target": lambda drafted, accepted: accepted,
-        "the bonus token is missing: a fully accepted draft, too, is followed by a token of the target": lambda n, k: (
-            k + (k < n)
-        ),
-    },
-    "P3": {
-        "the row of the wrong place: row i is the distribution after token i, so it judges token i + 1": lambda n, k: (
-            n + k
-        ),
-        "the rows of the text come first: the place in the draft is not the row": lambda n, k: k,
-    },
-    "P4": {
-        "min is missing: p / q can exceed 1": lambda p, q: p / q,
-        "p and q are exchanged": lambda p, q: min(Fraction(1), q / p) if p else Fraction(1),
-        "q is missing: a token that is drafted too often must be accepted less often": lambda p, q: p,
-    },
-    "P5": {
-        "this is what acceptance emits, not what it leaves over": lambda p, q: [
-            min(a, b) for a, b in zip(p, q, strict=True)
-        ],
-        FAULTS[1]: lambda p, q: p,
-        "the max with 0 is missing: a probability is negative": lambda p, q: [a - b for a, b in zip(p, q, strict=True)],
-    },
-    "P6": {
-        FAULTS[6]: lambda p, token: min(Fraction(1), p[token] * len(p)),
-        "only the most probable token is accepted: that is greedy decoding": lambda p, token: Fraction(
-            p[token] == max(p)
-        ),
-    },
-    "P7": {
-        FAULTS[5]: lambda q, power, token: q[token],
-        "the powers are not divided by their sum": lambda q, power, token: q[token] ** power,
-    },
-    "P8": {
-        FAULTS[4]: lambda rounds, least: least,
-        "all rounds are counted: it stops as soon as there are enough": lambda rounds, least: sum(rounds),
-    },
-    "P9": {
-        "all tokens are accepted with alpha: token k needs all before it": lambda a, k: a if k else Fraction(1),
-        "probabilities of independent steps are multiplied, not added": lambda a, k: a * k,
-    },
-    "P10": {
-        "each ratio is cut at 1 before the product: that is token verification": lambda ratios: _running(
-            [min(Fraction(1), r) for r in ratios]
-        )[-1],
-        "the product is cut at 1 only at the end: what a token exceeds is lost for later ones": lambda ratios: min(
-            Fraction(1), _running(ratios)[-1]
-        ),
-    },
-    "P11": {
-        "at equality nothing is won": lambda a, c: a >= c,
-        "a draft can pay below one half: compare the gain with its cost": lambda a, c: a > Fraction(1, 2),
-    },
-    "P12": {
-        FAULTS[3]: climb(handed=0),
-        FAULTS[2]: climb(handed=2),
-        FAULTS[1]: climb(correct=lambda p, q: p),
-        "medium's token is emitted: the target does not verify it": lambda small, medium, large, choose: choose(medium),
-    },
-}
+def _repeated(ids: Sequence[int]) -> int:
+    return max(0, len(ids) - 7) - len({tuple(ids[end - 8 : end]) for end in range(8, len(ids) + 1)})
+
+
+def _ratios(of: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
+    """Return a speed-up with the interval of its ratios."""
+    return lambda b, s, w: ((ratios := of(b, s, w))[0], *np.quantile(ratios[1:], [0.025, 0.975]))
+
+
+def _climb(handed: int = 1, correct: Callable[[Row, Row], Row] = hunt.residual) -> Callable[..., int]:
+    """Return a decoder of three levels. ``handed`` is the row given to the second verification: 0 the small model's, 1
+    the medium one's, 2 the residual after a correction. ``correct`` gives the row of a correction.
+    """
+
+    def verify(token: int, p: Row, q: Row, choose: hunt.Choose) -> tuple[int, bool]:
+        keep = hunt.accept_ratio(p, q, token) if q[token] else ONE
+        return (choose(correct(p, q)), True) if choose([keep, 1 - keep]) else (token, False)
+
+    def decode(small: Row, medium: Row, large: Row, choose: hunt.Choose) -> int:
+        token, corrected = verify(choose(small), medium, small, choose)
+        q = correct(medium, small) if handed == 2 and corrected else small if handed == 0 else medium
+        return verify(token, large, q, choose)[0]
+
+    return decode
+
+
+for _number, _key, _wrong in (
+    ("1.1", "swapped line", lambda curve: _line(curve)[::-1]),
+    ("1.1", "a of one token", lambda curve: (curve[1], _line(curve)[1])),
+    ("1.2", "free pass", lambda a, b, k: Fraction(k)),
+    ("1.2", "upside down", lambda a, b, k: (a + b * k) / (k * (a + b))),
+    ("2.1", "late agreement", _matches_anywhere),
+    ("2.1", "own place", _own_at(-1)),
+    ("2.1", "no bonus", _own_at(0, bonus=False)),
+    ("2.1", "no own token", lambda d, o: (agreed(d, o), d[: agreed(d, o)])),
+    ("2.1", "rejected token", lambda d, o: (agreed(d, o), [*d, o[-1]][: agreed(d, o) + 1])),
+    ("3.1", "no q", lambda u, p, q: u < p),
+    ("3.1", "equality", lambda u, p, q: u * q <= p),
+    ("3.1", "only larger", lambda u, p, q: p >= q),
+    ("3.1", "every token", lambda u, p, q: True),
+    ("3.1", "p and q", lambda u, p, q: u * p < q),
+    ("3.2", "fault 1", lambda p, q: p),
+    ("3.2", "draft's row", lambda p, q: q),
+    ("3.2", "difference", hunt.apart),
+    ("3.2", "difference, no sum", _unless_equal(_each(lambda a, b: abs(a - b)))),
+    ("3.2", "no sum", _unless_equal(_each(lambda a, b: max(a - b, 0)))),
+    ("3.2", "no max", _each(lambda a, b: a - b)),
+    ("3.2", "most probable", lambda p, q: hunt.most_probable(hunt.residual(p, q))),
+    ("3.3", "same token", lambda p, q: sum(_each(mul)(p, q))),
+    ("3.3", "counted twice", lambda p, q: 1 - sum(_each(lambda a, b: abs(a - b))(p, q))),
+    ("3.3", "no min", lambda p, q: sum(_each(lambda a, b: a if b else 0)(p, q))),
+    ("3.4", "no cap", lambda ratios: [*accumulate(ratios, mul)]),
+    ("3.4", "cut joint", lambda ratios: [min(ONE, r) for r in accumulate(ratios, mul)]),
+    ("3.4", "cut each", lambda ratios: [*accumulate((min(ONE, r) for r in ratios), mul)]),
+    ("4.2", "observed below", lambda c, p: sum(_each(lambda a, b: (a - sum(c) * b) ** 2 / a if a else 0)(c, p))),
+    ("4.2", "probabilities", lambda c, p: sum(_each(lambda a, b: (a - b) ** 2 / b)(c, p))),
+    (
+        "4.2",
+        "never observed",
+        lambda c, p: sum(_each(lambda a, b: (a - sum(c) * b) ** 2 / (sum(c) * b) * (a > 0))(c, p)),
+    ),
+    ("5.1", "first", _search(lambda n: range(n, 0, -1), latest=False)),
+    ("5.1", "one token", _search(lambda n: range(min(n, 1), 0, -1), latest=False)),
+    ("5.1", "short keys", _search(lambda n: range(1, n + 1), latest=True)),
+    ("5.1", "itself", _search(lambda n: range(n, 0, -1), latest=True, whole=True)),
+    ("6.1", "alone", lambda parents, chances: 1 + sum(chances)),
+    ("6.1", "own missing", lambda parents, chances: sum(_reached(parents, chances))),
+    ("6.2", "own chance", lambda parents, chances, n: sorted(range(len(parents)), key=lambda k: -chances[k])[:n]),
+    ("6.2", "first nodes", lambda parents, chances, budget: range(budget)),
+    ("7.1", "no k = 0", lambda a, n: _gain(a, n) - 1),
+    ("7.1", "no k = gamma", lambda a, n: _gain(a, n - 1)),
+    ("7.1", "all with alpha", lambda a, n: 1 + n * a),
+    ("7.1", "alpha = 1", lambda a, n: (1 - a ** (n + 1)) / (1 - a)),
+    ("7.2", "no target's pass", lambda a, n, d, t: n * d / _gain(a, n)),
+    ("7.2", "not per token", lambda a, n, d, t: n * d + t),
+    ("7.2", "one draft pass", lambda a, n, d, t: (d + t) / _gain(a, n)),
+    ("7.2", "no bonus in the round", lambda a, n, d, t: (n * d + t) / _gain(a, n - 1)),
+    ("7.3", "no plain", lambda a, c: min(range(1, 33), key=lambda n: _time(a, n, c, 1))),
+    ("7.3", "most tokens", lambda a, c: 32),
+    ("7.4", "pass of one", lambda a, n, d, curve: curve[1] / _time(a, n, d, curve[1])),
+    ("7.4", "pass of gamma", lambda a, n, d, curve: curve[1] / _time(a, n, d, curve[n])),
+    ("7.4", "time", lambda a, n, d, curve: _time(a, n, d, curve[n + 1])),
+    ("8.1", "first seven", lambda ids: _repeated(ids) / max(1, len(ids) - 7)),
+    ("8.1", "tokens, not grams", lambda ids: 1 - len(set(ids)) / len(ids) if ids else 0),
+    ("8.2", "mean of ratios", _ratios(lambda b, s, w: w @ (b / s) / len(b))),
+    ("8.2", "upside down", _ratios(lambda b, s, w: (w @ s) / (w @ b))),
+    ("P1", "target only", lambda drafted, own: True),
+    ("P2", "no own token", lambda drafted, accepted: accepted),
+    ("P2", "no bonus", lambda drafted, accepted: accepted + (accepted < drafted)),
+    ("P3", "row after", lambda text, place: text + place),
+    ("P3", "row of the draft", lambda text, place: place),
+    ("P4", "no min", lambda p, q: p / q),
+    ("P4", "p and q", lambda p, q: min(ONE, q / p) if p else ONE),
+    ("P4", "no q", lambda p, q: p),
+    ("P5", "emitted", _each(min)),
+    ("P5", "fault 1", lambda p, q: p),
+    ("P5", "no max", _each(lambda a, b: a - b)),
+    ("P6", "fault 6", lambda p, token: min(ONE, p[token] * len(p))),
+    ("P6", "greedy", lambda p, token: Fraction(p[token] == max(p))),
+    ("P7", "fault 5", lambda q, power, token: q[token]),
+    ("P7", "powers", lambda q, power, token: q[token] ** power),
+    ("P8", "fault 4", lambda rounds, least: least),
+    ("P8", "all rounds", lambda rounds, least: sum(rounds)),
+    ("P9", "all with alpha", lambda a, k: a if k else ONE),
+    ("P9", "added", lambda a, k: a * k),
+    ("P10", "cut each", lambda ratios: [*accumulate((min(ONE, r) for r in ratios), mul)][-1]),
+    ("P10", "cut at the end", lambda ratios: min(ONE, [*accumulate(ratios, mul)][-1])),
+    ("P11", "equal gain", lambda alpha, c: alpha >= c),
+    ("P11", "one half", lambda alpha, c: alpha > Fraction(1, 2)),
+    ("P12", "fault 3", _climb(handed=0)),
+    ("P12", "fault 2", _climb(handed=2)),
+    ("P12", "fault 1", _climb(correct=lambda p, q: p)),
+    ("P12", "medium's", lambda small, medium, large, choose: choose(medium)),
+):
+    MISTAKES.setdefault(_number, {})[NAMES[_key]] = _wrong

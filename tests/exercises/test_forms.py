@@ -116,16 +116,15 @@ def test_the_right_answer_is_not_always_in_the_same_place():
     assert places == {0, 1, 2}
 
 
-def test_answers_in_the_form_reach_python():
-    asked = quiz("7")
-    form = form_of(asked)
-    [number], choices = widgets(form, w.Text), widgets(form, w.RadioButtons)
-    number.value = "much"
-    assert asked.answers == {}
-    number.value = "1.75"
-    assert asked.correct == 1
-    choices[0].value = choices[0].options[0]
-    assert set(asked.answers) == {1, 2}
+def test_a_notebook_shows_the_questions_drawn_by_jupyterquiz(monkeypatch, capsys):
+    quiz("7")._ipython_display_()
+    assert "0 of 3 correct" in capsys.readouterr().out
+    shown = []
+    monkeypatch.setattr("IPython.core.getipython.get_ipython", lambda: type("Shell", (), {"kernel": None})())
+    monkeypatch.setattr("jupyterquiz.dynamic.display.display", shown.append)
+    quiz("7")._ipython_display_()
+    page, script = (part.data for part in shown)
+    assert "data-shuffleanswers" in page and all(json.dumps(q["question"])[1:-1] in script for q in quiz("7").questions)
 
 
 def test_bad_quizzes_and_answers_are_refused(tmp_path):

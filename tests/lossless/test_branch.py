@@ -1,4 +1,6 @@
-"""The branch rule (arXiv 2601.05724) by exact enumeration, beside block verification, with the mistakes that it invites."""
+"""The branch rule (arXiv 2601.05724) by exact enumeration, beside block verification and the linear program that bounds
+every lossless rule, with the mistakes that it invites.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,8 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
+from scipy.sparse import coo_array
 
 from hsd_viz.decoding.verify import Judged, block_rule, branch_rule
 
@@ -14,14 +18,17 @@ NEVER, ALWAYS = 2.0, -1.0
 
 
 def tables(seed: int, length: int, v: int) -> tuple[dict, dict]:
-    """Return rows of a verifier and of a drafter for every prefix; a third of the drafter's entries may be 0."""
+    """Return rows of a verifier and of a drafter for every prefix. In every second instance a third of the entries is
+    0, as after top-k and top-p.
+    """
     random = np.random.default_rng(seed)
     prefixes = [c for n in range(length + 1) for c in itertools.product(range(v), repeat=n)]
     p, q = (random.dirichlet(np.full(v, 0.6), len(prefixes)) for _ in range(2))
     if seed % 2:
-        q[random.random(q.shape) < 0.3] = 0
-        q[:, 0] += 0.05
-        q /= q.sum(1, keepdims=True)
+        for rows, always in ((p, -1), (q, 0)):
+            rows[random.random(rows.shape) < 0.3] = 0
+            rows[:, always] += 0.05
+            rows /= rows.sum(1, keepdims=True)
     return dict(zip(prefixes, p, strict=True)), dict(zip(prefixes, q, strict=True))
 
 
@@ -81,6 +88,37 @@ def test_the_law_is_the_verifiers_and_as_much_is_accepted_as_by_block(length, v)
         error, accepted = audit(branch_rule, seed, length, v)
         assert error < 1e-12, seed
         assert accepted == pytest.approx(audit(block_rule, seed, length, v)[1], abs=1e-12)
+
+
+def most_accepted(seed: int, length: int, v: int) -> float:
+    """Return the largest expected number of accepted tokens of any lossless rule: a linear program over the chances of
+    each end (accepted tokens, next token) of each draft, which may depend on all rows of both models.
+    """
+    p_of, q_of = tables(seed, length, v)
+    chance = lambda rows, text, first=0: float(np.prod([rows[text[:k]][text[k]] for k in range(first, len(text))]))
+    texts, chains = (list(itertools.product(range(v), repeat=n)) for n in (length + 1, length))
+    ends = list(itertools.product(range(len(chains)), range(length + 1), range(v)))
+    entries = []
+    for column, (chain, k, token) in enumerate(ends):
+        entries.append((len(texts) + chain, column, 1.0))
+        for rest in itertools.product(range(v), repeat=length - k):  # the text continues as the verifier writes it
+            text = (*chains[chain][:k], token, *rest)
+            entries.append((texts.index(text), column, chance(p_of, text, k + 1)))
+    rows, columns, values = zip(*entries, strict=True)
+    equal = [*(chance(p_of, text) for text in texts), *(chance(q_of, chain) for chain in chains)]
+    found = linprog([-k for _, k, _ in ends], A_eq=coo_array((values, (rows, columns))), b_eq=equal, method="highs")
+    assert found.success
+    return -found.fun
+
+
+@pytest.mark.parametrize(("length", "v"), [(1, 3), (1, 5), (2, 3), (2, 4), (3, 2), (3, 3)], ids=str)
+def test_no_lossless_rule_accepts_more(length, v):
+    """Block verification is optimal (Sun et al. 2024), so a rule that accepts more is not lossless."""
+    for seed in range(4):
+        most = most_accepted(seed, length, v)
+        assert [audit(rule, seed, length, v)[1] for rule in (block_rule, branch_rule)] == pytest.approx(
+            [most] * 2, 1e-9
+        )
 
 
 def test_branch_and_block_give_one_verdict():
