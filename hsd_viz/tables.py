@@ -1,51 +1,144 @@
-"""Tables of text with notes, and a page of them for ``replay``, ``doctor`` and ``audit``; all text is escaped."""
+"""Tables whose cells stay numbers until they are shown, and the page of ``bench``, ``replay``, ``doctor``, ``audit``.
+
+All text of a page is escaped; it has no scripts and makes no network requests.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
+from math import floor, log10
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hsd_viz.intervals import Estimate
+from hsd_viz.intervals import UNKNOWN, Estimate
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
+    from jinja2 import Template
 
 TEMPLATES = Path(__file__).with_name("templates")
-#: A column of :func:`page` with a cell of more characters holds text: it is left-aligned and wraps.
-WORDS = 40
-_INTERVAL = re.compile(r"(\S+) (\[[^\]]+\]|\(\d+%\))\Z")
+#: A column with a cell of more characters holds text: it is left-aligned and wraps.
+TEXT = 40
+#: A cell: text, a number or an estimate; ``None``: not measured.
+Value = str | float | Estimate | None
+Rows = list[list[Value]]
 
-Rows = list[list[str]]
+
+class Cell(str):
+    """The text of a cell; a page shows ``below`` (the interval) under its ``figure``."""
+
+    figure: str
+    below: str
+
+    def __new__(cls, figure: str, below: str = "") -> Cell:
+        made = super().__new__(cls, f"{figure} {below}" if below else figure)
+        made.figure, made.below = figure, below
+        return made
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """``rows`` of cells, the head first; none where there is only a ``note``. ``title`` is for a page. ``kinds``: a key
-    of :data:`hsd_viz.bench.verdict.KINDS` for each row but the head; () where rows are not stacks.
+    """``rows`` of values, the head first; none where there is only a ``note``. ``title`` is for a page. ``forms``: the
+    format of a column's numbers and the factor before it, by its head. ``kinds``: a kind for each row but the head
+    (:data:`hsd_viz.bench.verdict.KINDS`); () where rows are not stacks.
     """
 
     title: str
-    rows: Rows
+    rows: Sequence[Sequence[Value]]
     note: str = ""
     kinds: tuple[str, ...] = ()
+    forms: Mapping[str, tuple[str, float]] = field(default_factory=dict)
+
+    def cells(self) -> list[list[Cell]]:
+        """Return the head and the rows as text."""
+        if not self.rows:
+            return []
+        head, *rows = self.rows
+        forms = [self.forms.get(str(name), ("{}", 1.0)) for name in head]
+        shown = [[show(value, *form) for value, form in zip(row, forms, strict=True)] for row in rows]
+        return [[Cell(str(name)) for name in head], *shown]
+
+    def without(self, names: Iterable[str]) -> Table:
+        """Return the table without the columns of these heads."""
+        gone = set(names)
+        keep = [k for k, name in enumerate(self.rows[0] if self.rows else ()) if name not in gone]
+        return replace(self, rows=[[row[k] for k in keep] for row in self.rows])
+
+    def dense(self, once: Iterable[str] = ()) -> Table:
+        """Return the table without columns that have no values, and without those of ``once`` that are equal for all
+        rows, which the note then has.
+        """
+        empty, same = [], []
+        for head, *column in zip(*self.cells(), strict=True):
+            if column and set(column) <= {"-", ""}:
+                empty.append(head)
+            elif head in once and len(column) > 1 and len(set(column)) == 1:
+                same.append(f"{head} {column[0]}")
+                empty.append(head)
+        note = f"the same for all stacks: {', '.join(same)}" if same else ""
+        return replace(self.without(empty), note="; ".join(filter(None, (self.note.rstrip(":"), note))))
 
 
-def show(figure: Estimate, form: str, scale: float = 1.0) -> str:
-    """Return a figure times ``scale`` as text, with its interval where it has one."""
-    if figure.value is None:
-        return "-"
-    value, *ends = (form.format(scale * x) for x in (figure.value, *(figure.interval or ())))
-    return f"{value} [{', '.join(ends)}]" if ends else value
+def show(value: Value, form: str = "{}", scale: float = 1.0) -> Cell:
+    """Return a value times ``scale`` as text, with its interval where it has one."""
+    if isinstance(value, Cell):
+        return value
+    if isinstance(value, str) or value is None:
+        return Cell("-" if value is None else value)
+    if not isinstance(value, Estimate):
+        return Cell(form.format(scale * value if scale != 1 else value))
+    if value.value is None:
+        return Cell("-")
+    figure, *ends = (form.format(scale * x) for x in (value.value, *(value.interval or ())))
+    return Cell(figure, f"[{', '.join(ends)}]" if ends else "")
 
 
-def split(cell: str) -> tuple[str, str]:
-    """Split a cell into its figure and the interval or share, which a page shows below it ("": none)."""
-    found = _INTERVAL.match(cell)
-    return (found[1], found[2]) if found else (cell, "")
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A bar of a page: a value of a kind, and a second one to be drawn below it."""
+
+    label: str
+    kind: str
+    value: Estimate
+    second: Estimate = UNKNOWN
+
+    def most(self) -> float:
+        """Return the largest number that is drawn."""
+        return max(0.0, *(x or 0.0 for e in (self.value, self.second) for x in (e.value, *(e.interval or ()))))
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """Horizontal bars of a page on a scale up to ``most``, or what they need, with a line at 1. ``title``: a heading
+    (level 2, or 3 with ``panel``: panels are side by side); ``note`` is below it.
+    """
+
+    title: str
+    rows: Sequence[Bar]
+    note: str = ""
+    most: float = 0.0
+    panel: bool = False
+
+    @property
+    def end(self) -> float:
+        return max([self.most, 1.0, *(row.most() for row in self.rows)])
+
+    @property
+    def ticks(self) -> list[float]:
+        return ticks(self.end)
+
+    def share(self, value: float) -> str:
+        """Return a position on the scale."""
+        return f"{100 * value / self.end:.2f}%"
+
+
+def ticks(most: float, count: int = 5) -> list[float]:
+    """Return round numbers from 0 to ``most`` (> 0), in at most ``count`` steps of 1, 2 or 5 times a power of ten."""
+    rough = most / count
+    power = 10 ** floor(log10(rough))
+    step = next(m * power for m in (1, 2, 5, 10) if m * power >= rough * 0.999999)
+    return [round(k * step, 10) for k in range(floor(most / step + 1e-9) + 1)]
 
 
 def sentence(line: str) -> str:
@@ -54,26 +147,47 @@ def sentence(line: str) -> str:
     return f"{text[:1].upper()}{text[1:]}{'' if not text or text.endswith(('.', '?')) else '.'}"
 
 
-def page(title: str, lines: Iterable[str], tables: Iterable[Table]) -> str:
-    """Return a page of sentences and tables without scripts or network requests."""
-    template = environment(TEMPLATES).get_template("tables.html")
-    css = (TEMPLATES / "page.css").read_text(encoding="utf-8")
-    return template.render(title=title, css=css, lines=list(lines), tables=[table for table in tables if table.rows])
+def page(
+    title: str,
+    lines: Iterable[str],
+    parts: Iterable[Table | Bars],
+    *,
+    headline: Sequence[tuple[str, bool]] = (),
+    warnings: Iterable[str] = (),
+    facts: Mapping[str, Mapping[str, str]] | None = None,
+    kinds: Mapping[str, tuple[str, str, str]] | None = None,
+    command: str = "",
+    definitions: Mapping[str, str] | None = None,
+) -> str:
+    """Return a page: a title, a ``headline`` of (text, emphasized), ``warnings``, ``lines``, tables and bars, named
+    groups of ``facts``, a command line, and definitions. ``kinds``: label and colours (light, dark) of rows and bars.
+    """
+    return _template().render(
+        title=title,
+        css="\n".join(path.read_text(encoding="utf-8") for path in sorted(TEMPLATES.glob("*.css"))),
+        headline=headline,
+        warnings=list(warnings),
+        lines=list(lines),
+        parts=[part for part in parts if isinstance(part, Bars) or part.rows or part.note],
+        facts=facts or {},
+        kinds=kinds or {},
+        command=command,
+        definitions=definitions or {},
+    )
 
 
 @cache
-def environment(folder: Path) -> Environment:
-    """Return the templates of a folder of this package, which escape all text."""
+def _template() -> Template:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    found = Environment(
-        loader=FileSystemLoader(folder),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    words: Any = lambda table, k: any(len(row[k]) > WORDS for row in table.rows)
-    found.globals |= {"split": split, "words": words}
+    options: dict[str, Any] = {"autoescape": True, "undefined": StrictUndefined}
+    found = Environment(loader=FileSystemLoader(TEMPLATES), trim_blocks=True, lstrip_blocks=True, **options)
+    left: Any = lambda cells, k: k and any(len(row[k]) > TEXT or _word(row[k]) for row in cells[1:])
+    found.globals |= {"left": left}
     found.filters["sentence"] = sentence
-    return found
+    found.tests["bars"] = lambda part: isinstance(part, Bars)
+    return found.get_template("page.html")
+
+
+def _word(text: str) -> bool:
+    return bool(text) and text[0].isalpha()

@@ -14,7 +14,9 @@ from hsd_viz.card import escape
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
+    from rich.table import Table as RichTable
+
+    from hsd_viz.tables import Table
 
 #: Cells, the head first.
 Rows = Sequence[Sequence[str]]
@@ -22,12 +24,12 @@ Rows = Sequence[Sequence[str]]
 _WIDEST = 100_000
 
 
-def table(rows: Rows) -> Table:
+def table(rows: Rows) -> RichTable:
     """Return rows of cells as a rich table: the first column left-aligned, the others right-aligned."""
-    from rich.table import Table
+    from rich.table import Table as RichTable
     from rich.text import Text
 
-    found = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    found = RichTable(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
     for k, cell in enumerate(rows[0]):
         found.add_column(Text(cell), justify="right" if k else "left", no_wrap=True)
     for row in rows[1:]:
@@ -36,7 +38,7 @@ def table(rows: Rows) -> Table:
     return found
 
 
-def plain(parts: Iterable[str | Rows]) -> str:
+def plain(parts: Iterable[str | Table | Rows]) -> str:
     """Return lines and tables as plain text, as wide as they need to be."""
     from rich.console import Console
 
@@ -45,7 +47,7 @@ def plain(parts: Iterable[str | Rows]) -> str:
     return "\n".join(line.rstrip() for line in file.getvalue().splitlines())
 
 
-def show(parts: Iterable[str | Rows]) -> None:
+def show(parts: Iterable[str | Table | Rows]) -> None:
     """Print lines and tables; on a terminal too narrow for a table, intervals are below their figures."""
     if not sys.stdout.isatty():
         print(plain(parts))
@@ -55,11 +57,14 @@ def show(parts: Iterable[str | Rows]) -> None:
     _print(Console(width=_WIDEST), parts, Console().width)
 
 
-def _print(console: Console, parts: Iterable[str | Rows], width: int) -> None:
+def _print(console: Console, parts: Iterable[str | Table | Rows], width: int) -> None:
+    from hsd_viz.tables import Table
+
     for part in parts:
         if isinstance(part, str):
             console.out(part, highlight=False)
             continue
+        part = part.cells() if isinstance(part, Table) else part
         found = table(part)
         if console.measure(found).maximum > width:
             (name, *head), *rows = part

@@ -14,7 +14,7 @@ import numpy as np
 
 from hsd_viz.bench.report import Report, StackResult
 from hsd_viz.intervals import UNKNOWN, Estimate, estimate, ratio, resample
-from hsd_viz.tables import Rows, show
+from hsd_viz.tables import Table
 from hsd_viz.words import check_range
 
 #: The default share by which a stack may become slower.
@@ -112,14 +112,13 @@ def _differences(old: Report, new: Report) -> Iterator[str]:
     yield from (f"{name}: {a} before, {b} now" for name, a, b in facts if a != b)
 
 
-def text_parts(found: Comparison) -> Iterator[str | Rows]:
+def text_parts(found: Comparison) -> Iterator[str | Table]:
     """Yield the lines and the table of a comparison for :mod:`hsd_viz.terminal`."""
     yield from (f"the reports differ in {line}" for line in found.differences)
-    rows = [["stack", "tokens/s before", "tokens/s now", "now/before", "verdict"]]
-    for c in found.changes:
-        speeds = (show(side, "{:.1f}") for side in (c.old, c.new))
-        rows.append([c.stack, *speeds, show(c.change, "{:.3f}"), c.verdict])
-    yield rows
+    head = ["stack", "tokens/s before", "tokens/s now", "now/before", "verdict"]
+    forms = dict.fromkeys(head[1:3], ("{:.1f}", 1.0)) | {head[3]: ("{:.3f}", 1.0)}
+    rows = [[c.stack, c.old, c.new, c.change, c.verdict] for c in found.changes]
+    yield Table("Comparison", [head, *rows], forms=forms)
     for what, names in (("the old", found.only_old), ("the new", found.only_new)):
         if names:
             yield f"only in {what} report: {', '.join(names)}"

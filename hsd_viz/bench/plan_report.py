@@ -10,7 +10,8 @@ from hsd_viz.calibration.calibrate import TARGET
 from hsd_viz.intervals import LEAST
 from hsd_viz.latency.law import Prediction
 from hsd_viz.stack import parse
-from hsd_viz.terminal import table_lines
+from hsd_viz.tables import Cell, Table, Value
+from hsd_viz.terminal import plain
 from hsd_viz.words import counted
 
 #: Predicted rows that are shown even if they were not measured.
@@ -120,7 +121,9 @@ def plan_table(found: Plan, data: dict[str, Any]) -> str:
     rows = data["hierarchies"]
     shown = [row for k, row in enumerate(rows) if k < SHOWN or row["measured_ms_per_token"] is not None]
     sure = int(found.measured_on.split(" ")[0]) >= LEAST
-    lines += table_lines([_head(found.models), *(_row(row, found.models, sure) for row in shown)])
+    head = ["stack", "ms/token", "error", "acceptance length", *(f"{name} forwards/token" for name in found.models)]
+    rows = [head, *(_row(row, found.models, sure) for row in shown)]
+    lines += plain([Table("Stacks", rows, forms={"error": ("{:+.1%}", 1.0)})]).splitlines()
     lines += ["", f"predicted / measured on {data['measured_on']}" if data["measured_on"] else "predicted", ""]
     lines += ["pick by the law:", *(f"  {line}" for line in found.choice.explain().splitlines())]
     seed = data["shortest_path"]
@@ -165,19 +168,14 @@ def _ago(seconds: float) -> str:
     return f"{seconds:.0f} s ago"
 
 
-def _head(models: Sequence[str]) -> list[str]:
-    return ["stack", "ms/token", "error", "acceptance length", *(f"{name} forwards/token" for name in models)]
-
-
-def _row(row: dict[str, Any], models: Sequence[str], sure: bool) -> list[str]:
+def _row(row: dict[str, Any], models: Sequence[str], sure: bool) -> list[Value]:
     forwards = [row["forwards_per_token"].get(name) for name in models]
-    length = row["acceptance_length"]
-    low_high = row["measured_ms_per_token_ci"] if sure else None
+    length, ends = row["acceptance_length"], row["measured_ms_per_token_ci"] if sure else None
     ms = _pair(row["predicted_ms_per_token"], row["measured_ms_per_token"], "{:.3f}")
     return [
         row["stack"],
-        ms + (f" [{low_high[0]:.3f}, {low_high[1]:.3f}]" if low_high else ""),
-        "" if row["error"] is None else f"{row['error']:+.1%}",
+        Cell(ms, f"[{ends[0]:.3f}, {ends[1]:.3f}]" if ends else ""),
+        "" if row["error"] is None else row["error"],
         _pair(length["predicted"], length["measured"], "{:.2f}"),
         *("" if n is None else _pair(n["predicted"], n["measured"], "{:.3f}") for n in forwards),
     ]

@@ -1,56 +1,25 @@
 """The conclusions of a bench report: the fastest stack, by how much, and reasons for doubt."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from hsd_viz.bench.report import Figures, GroupFigures, Report, StackResult, impossible, kind
-from hsd_viz.intervals import LEAST, UNKNOWN, Estimate
+from hsd_viz.intervals import LEAST, Estimate
 from hsd_viz.words import counted
 
+#: Of each kind of stacks: its label, and its colour on a light and on a dark page (contrast of at least 3).
 KINDS = {
-    "plain": "plain decoding",
-    "database": "databases",
-    "models": "draft models",
-    "both": "databases below draft models",
-    "auto": "picked for this machine",
-    "baseline": "baseline look-ups",
-    "hf": "transformers' own loops",
+    "plain": ("plain decoding", "#6e7781", "#9aa4af"),
+    "database": ("databases", "#0a58ad", "#7fb9ff"),
+    "models": ("draft models", "#a81a62", "#ff93c2"),
+    "both": ("databases below draft models", "#6f3bb0", "#c9a5ff"),
+    "auto": ("picked for this machine", "#00655a", "#52d1c0"),
+    "baseline": ("baseline look-ups", "#9a6a00", "#e3b34d"),
+    "hf": ("transformers' own loops", "#8a939d", "#7d8792"),
 }
-#: Of each kind on a light and on a dark page, with a contrast of at least 3 to 1.
-COLOURS = {
-    "plain": ("#6e7781", "#9aa4af"),
-    "database": ("#0a58ad", "#7fb9ff"),
-    "models": ("#a81a62", "#ff93c2"),
-    "both": ("#6f3bb0", "#c9a5ff"),
-    "auto": ("#00655a", "#52d1c0"),
-    "baseline": ("#9a6a00", "#e3b34d"),
-    "hf": ("#8a939d", "#7d8792"),
-}
-#: Labels beside the names of stacks in tables ordered by speed: plain decoding, and methods of others.
-MARKS = {"plain": "plain", "baseline": "baseline", "hf": "transformers"}
-SPEED_TITLE = "Speed-up over plain decoding by stack"
+#: Kinds that are marked in tables ordered by speed: plain decoding, and methods of others.
+OTHERS = ("plain", "baseline", "hf")
 FEW = f"No interval is shown for fewer than {LEAST} prompts. The"
 FASTEST_OF_KIND = "the fastest stack of each kind"
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """A value, and a second one to be drawn below it; ``kind`` is a key of :data:`KINDS`."""
-
-    label: str
-    kind: str
-    value: Estimate
-    second: Estimate = UNKNOWN
-
-    def most(self) -> float:
-        """Return the largest number that is drawn."""
-        return max(0.0, *(x or 0.0 for e in (self.value, self.second) for x in (e.value, *(e.interval or ()))))
-
-
-def kinds_of(stacks: Sequence[StackResult]) -> dict[str, str]:
-    """Return the kinds among the stacks of a report, in the order of :data:`KINDS`, with their names."""
-    found = {kind(s.stack) for s in stacks}
-    return {name: text for name, text in KINDS.items() if name in found}
 
 
 def ranked(stacks: Sequence[StackResult]) -> list[StackResult]:
@@ -135,22 +104,6 @@ def warnings(report: Report) -> Iterator[str]:
 def plausible(figures: Figures) -> bool:
     """Return whether the speed-up of a stack or a group is not :func:`impossible`."""
     return not impossible(figures.speedup_over_plain.value, figures.mean_acceptance_length.value)
-
-
-def speed_bars(stacks: Sequence[StackResult], category: str | None = None) -> list[Bar]:
-    """Return the possible speed-ups over all prompts, or those of one category, the largest first.
-
-    Over all prompts the second value is the speed-up at little repetition, where that differs.
-    """
-    rows = []
-    for s in stacks:
-        block = s if category is None else s.by_category.get(category)
-        if block is None or block.speedup_over_plain.value is None or not plausible(block):
-            continue
-        low = low_repetition(block) if category is None else None
-        low = low if low is not None and plausible(low) else None
-        rows.append(Bar(s.stack, kind(s.stack), block.speedup_over_plain, low.speedup_over_plain if low else UNKNOWN))
-    return sorted(rows, key=lambda row: -row.value.value)
 
 
 def speed_words(thin: bool, sure: bool) -> str:

@@ -128,8 +128,7 @@ def _compare(old: Path, new: Path, tolerance: float | None, json: Path | None) -
 def _show(report: Report, json: Path | None, html: Path | None) -> None:
     """Write the report to the given files and print it."""
     from hsd_viz import terminal
-    from hsd_viz.bench.page import page
-    from hsd_viz.bench.tables import text_parts
+    from hsd_viz.bench.page import page, text_parts
 
     arguments.write_json(json, report.to_dict())
     if html is not None:

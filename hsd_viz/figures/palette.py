@@ -7,6 +7,7 @@ by shape, never by colour only.
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass
 
+from hsd_viz.bench.verdict import KINDS as REPORT_KINDS
 from hsd_viz.stack import DATABASES
 
 BASELINES = ("lookup", "sam", "suffix", "recycling", "retrieval", "ngram-cache", "hd")
@@ -46,16 +47,8 @@ HUES: dict[str, Hue] = {
     "baseline": Hue("baseline", "#4b5a6b", "#b1c0d0"),
     "target": Hue("target model", "#24292f", "#e8eaed"),
 }
-#: Kinds of stacks in reports, with a contrast of at least 3 to 1.
-KINDS: dict[str, Hue] = {
-    "plain": Hue("plain decoding", "#6e7781", "#9aa4af"),
-    "database": Hue("databases", "#0a58ad", "#7fb9ff"),
-    "models": Hue("draft models", "#a81a62", "#ff93c2"),
-    "both": Hue("databases below draft models", "#6f3bb0", "#c9a5ff"),
-    "auto": Hue("picked for this machine", "#00655a", "#52d1c0"),
-    "baseline": Hue("baseline look-ups", "#9a6a00", "#e3b34d"),
-    "hf": Hue("transformers' own loops", "#8a939d", "#7d8792"),
-}
+#: Kinds of stacks in reports.
+KINDS: dict[str, Hue] = {name: Hue(*about) for name, about in REPORT_KINDS.items()}
 INKS: dict[bool, Inks] = {
     False: Inks("#1f2328", "#57606a", "#e3e7ec", "#ffffff", HUES["context"].light, HUES["nano"].light),
     True: Inks("#e8eaed", "#a2abb6", "#33393f", "#17181a", HUES["context"].dark, HUES["nano"].dark),

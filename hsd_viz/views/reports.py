@@ -114,8 +114,8 @@ class ReportTables(Part):
     spec = traitlets.Dict().tag(sync=True)
 
     def __init__(self, report: Report, only: str = "") -> None:
-        from hsd_viz.bench.tables import introduction, tables
-        from hsd_viz.bench.verdict import COLOURS, answer, warnings
+        from hsd_viz.bench.page import introduction, tables
+        from hsd_viz.bench.verdict import KINDS, answer, warnings
 
         first, *others = introduction(report)
         summary = {
@@ -124,7 +124,7 @@ class ReportTables(Part):
             "intro": [f"Suite {first}.", *(f"{line[0].upper()}{line[1:]}." for line in others)],
         }
         values = {
-            "colours": {name: list(pair) for name, pair in COLOURS.items()},
+            "colours": {name: list(pair) for name, (_, *pair) in KINDS.items()},
             "tables": [table_spec(table) for table in tables(report)],
         }
         super().__init__(spec={**({} if only == "tables" else summary), **({} if only == "summary" else values)})
@@ -132,19 +132,18 @@ class ReportTables(Part):
 
 def table_spec(table: Table) -> dict[str, Any]:
     """Return a table for the browser: cells are (value, note below), rows of stacks have their kind and mark."""
-    from hsd_viz.bench.tables import HEAD, same_for_all
-    from hsd_viz.bench.verdict import MARKS
-    from hsd_viz.tables import split
+    from hsd_viz.bench.page import HEAD
+    from hsd_viz.bench.verdict import KINDS, OTHERS
 
-    shown, said = same_for_all(table)
+    cells = table.cells()
     return {
         "title": table.title,
         "note": table.note,
-        "said": said,
-        "head": shown.rows[0] if shown.rows else [],
-        "rows": [[list(split(str(cell))) for cell in row] for row in shown.rows[1:]],
+        "said": "",
+        "head": list(map(str, cells[0])) if cells else [],
+        "rows": [[[cell.figure, cell.below] for cell in row] for row in cells[1:]],
         "kinds": list(table.kinds),
-        "marks": [MARKS.get(kind, "") for kind in table.kinds],
+        "marks": [KINDS[kind][0] if kind in OTHERS else "" for kind in table.kinds],
         # Columns are ordered by importance; a narrow page hides the last ones.
-        "folds": bool(shown.rows) and tuple(shown.rows[0][:2]) == HEAD[:2],
+        "folds": bool(cells) and tuple(cells[0][:2]) == HEAD[:2],
     }

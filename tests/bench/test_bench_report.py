@@ -145,7 +145,7 @@ def test_outputs_are_compared_only_when_greedy():
 def test_the_table_shows_speed_length_and_categories():
     text = text_table(build_report(measurement(), MACHINE, ENGINE))
     row = next(line for line in text.splitlines() if line.startswith("db > target"))
-    assert "8.0" in row and "5.00" in row and "2/2" in row
+    assert "8.0" in row and "5.00" in row and "same as plain 2/2" in text
     # Two prompts are too few for an interval.
     assert "[" not in text.partition("speed-up by category")[0].partition("stack")[2]
     assert "less than 20% repetition" in text and "speed-up by category" in text and "cut short" not in text

@@ -6,20 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from hsd_viz.bench.page import page
-from hsd_viz.bench.report import Report, read_report
-from hsd_viz.bench.tables import HEAD, same_for_all, tables, text_table
-from hsd_viz.bench.verdict import (
-    answer,
-    fastest_of_kind,
-    impossible,
-    kind,
-    ranked,
-    speed_bars,
-    speed_words,
-    warnings,
-)
-from hsd_viz.tables import split
+from hsd_viz.bench.page import HEAD, ONCE, page, speed_bars, tables, text_table
+from hsd_viz.bench.report import Report, impossible, kind, read_report
+from hsd_viz.bench.verdict import answer, fastest_of_kind, ranked, speed_words, warnings
+from hsd_viz.tables import Table
 from hsd_viz.views.reports import ReportTables
 
 SAVED = Path(__file__).resolve().parents[2] / "docs" / "bench"
@@ -61,7 +51,7 @@ def test_a_busy_machine_and_impossible_speed_ups_are_warned_of_everywhere(report
     slow["speedup_over_plain"] = slow["mean_acceptance_length"] * 1.2
     report = Report.from_dict(data)
     busy, wrong = warnings(report)
-    rows = {row[0]: row[1] for row in next(iter(tables(report))).rows}
+    rows = {row[0]: row[1] for row in next(iter(tables(report))).cells()}
     assert rows["lookup > target"] == "-" != rows["db > target"] and f"{slow['speedup_over_plain']:.2f}×" not in str(
         report._repr_html_()
     )
@@ -92,24 +82,21 @@ def test_the_saved_reports_hold_no_impossible_speed_up(path):
 
 def test_rows_stand_by_speed_up_and_columns_by_importance(report):
     first = next(iter(tables(report)))
-    assert tuple(first.rows[0]) == HEAD
-    speeds = [float(split(row[1])[0]) for row in first.rows[1:]]
+    assert tuple(first.rows[0]) == tuple(name for name in HEAD if name not in ("repetition", "same as plain"))
+    speeds = [float(row[1].figure) for row in first.cells()[1:]]
     assert speeds == sorted(speeds, reverse=True) == [round(bar.value.value, 2) for bar in speed_bars(report.stacks)]
     assert list(first.kinds) == [kind(row[0]) for row in first.rows[1:]] and {"plain", "baseline", "hf"} < set(
         first.kinds
     )
 
 
-def test_what_is_the_same_for_all_is_said_once(report):
+def test_what_is_the_same_for_all_is_noted_once(report):
     first = next(iter(tables(report)))
-    shown, said = same_for_all(first)
-    gone = [name for name in first.rows[0] if name not in shown.rows[0]]
-    assert (
-        gone == ["repetition", "same as plain"]
-        and said == "The same for all stacks: repetition 52%, same as plain 24/24."
-    )
-    first.rows[1][HEAD.index("repetition")] = "51%"
-    assert "repetition" in same_for_all(first)[0].rows[0]
+    assert first.note == "the same for all stacks: repetition 52%, same as plain 24/24"
+    rows = [["stack", "repetition", "runtime"], ["a", 0.51, "native"], ["b", 0.52, "native"], ["c", None, None]]
+    shown = Table("", rows, forms={"repetition": ("{:.0%}", 1.0)})
+    assert shown.dense(ONCE).cells() == shown.cells() and shown.cells()[3] == ["c", "-", "-"]
+    assert Table("", rows[:3]).dense(ONCE).rows == [["stack", "repetition"], ["a", 0.51], ["b", 0.52]]
 
 
 def test_the_fastest_of_each_kind(report):
@@ -138,5 +125,5 @@ def test_no_interval_is_shown_for_few_prompts(report):
         stack["outputs"] = 4
     few = Report.from_dict(data)
     assert "[" in words(report) and "[" not in words(few) and "cannot show how far" in words(few)
-    assert "No interval is shown for fewer than 5 prompts" in speed_words(speed_bars(few.stacks))
+    assert "No interval is shown for fewer than 5 prompts" in speed_words(False, False)
     assert few.to_dict() == data, "the file keeps what was measured"
