@@ -1,17 +1,16 @@
 """Other engines: their records and metrics, their settings, and what misconfiguration looks like. Imports no torch.
 
-One module per engine: ``WORDS`` (its metrics), ``read`` and ``read_text`` (its records as traces), ``flags`` (its
-settings). ``read`` imports any record, ``vocabulary`` converts metrics, ``signatures`` has the misconfigurations, and
-``live`` streams one request to a server.
+One module per engine with its :class:`~hsd_viz.adapters.quantities.Adapter`. ``read`` imports any record,
+``vocabulary`` converts metrics, ``signatures`` has the misconfigurations, and ``live`` streams one request to a server.
 """
 
 from collections.abc import Sequence
-from types import ModuleType
 
 from hsd_viz.adapters import llama_cpp, sglang, tensorrt_llm, transformers, vllm
+from hsd_viz.adapters.quantities import Adapter
 from hsd_viz.words import did_you_mean
 
-ENGINES: tuple[ModuleType, ...] = (vllm, sglang, llama_cpp, tensorrt_llm, transformers)
+ENGINES: tuple[Adapter, ...] = tuple(one.ADAPTER for one in (vllm, sglang, llama_cpp, tensorrt_llm, transformers))
 #: Drafters of serving engines.
 METHODS = ("draft", "eagle", "eagle3", "mtp", "dflash", "medusa", "lookup", "suffix")
 _SAME = {"ngram": "lookup", "draft_model": "draft", "draft-model": "draft", "nextn": "mtp", "prompt-lookup": "lookup"}
@@ -33,5 +32,5 @@ def settings(
     tokens, by engine and the version in whose documentation they were checked. ``by_batch``: (batch size, the draft
     tokens from it on) for engines that change them with the batch.
     """
-    found = {f"{one.NAME} {one.FLAGS_VERSION}": one.flags(method, tokens, model, by_batch) for one in ENGINES}
+    found = {f"{one.name} {one.flags_version}": one.flags(method, tokens, model, by_batch) for one in ENGINES}
     return {engine: text for engine, text in found.items() if text}

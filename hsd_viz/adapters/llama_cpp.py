@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from hsd_viz.adapters.quantities import Vocabulary
+from hsd_viz.adapters.quantities import Adapter, Vocabulary
 from hsd_viz.adapters.record import counts_of, imported
 from hsd_viz.trace import Trace
 
-NAME, FLAGS_VERSION = "llama.cpp", "0c1e570"
+NAME = "llama.cpp"
 WORDS = Vocabulary(
     "f5e85d4",
     {
@@ -65,8 +65,8 @@ def read_text(text: str) -> Iterator[Trace]:
         yield imported(NAME, WORDS.version, known, derived=names, prefill_ms=prompt, decode_ms=decode[0], **about)
 
 
-def flags(method: str, tokens: int, model: str = "DRAFT", by_batch: Sequence[tuple[int, int]] = ()) -> str:
-    """Return the arguments for a drafter with ``tokens`` draft tokens ("": there is none of this kind)."""
+def flags(method: str, tokens: int, model: str, by_batch: Sequence[tuple[int, int]]) -> str:
+    """Return the arguments for a drafter with ``tokens`` draft tokens."""
     if method == "plain":
         return "--spec-type none"
     if method == "lookup":
@@ -76,3 +76,6 @@ def flags(method: str, tokens: int, model: str = "DRAFT", by_batch: Sequence[tup
         return ""
     model = "" if method == "mtp" else f" --spec-draft-model {model}.gguf"
     return f"--spec-type {kinds[method]}{model} --spec-draft-n-max {tokens}"
+
+
+ADAPTER = Adapter(NAME, WORDS, "0c1e570", flags, read, read_text)

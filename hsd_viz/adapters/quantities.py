@@ -1,8 +1,10 @@
-"""The quantities behind all metrics of speculative decoding, how they follow from each other, and what an engine is."""
+"""The quantities of all metrics of speculative decoding, how they follow from each other, and what an adapter is."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from hsd_viz.trace import Trace
 
 #: Quantity -> what it is. Counts are of one request or pooled over requests.
 QUANTITIES = {
@@ -28,6 +30,24 @@ class Vocabulary:
 
     version: str
     names: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Adapter:
+    """One serving engine.
+
+    ``flags(method, tokens, model, by_batch)`` writes its settings for a drafter ("plain": none) with ``tokens`` draft
+    tokens ("": it has no such drafter), as documented in ``flags_version``; ``by_batch`` has (batch size, the draft
+    tokens from it on). ``read(response)`` returns the trace of a response, ``None`` if it is of another form;
+    ``read_text(text)`` yields the traces of a log.
+    """
+
+    name: str
+    words: Vocabulary
+    flags_version: str
+    flags: Callable[[str, int, str, Sequence[tuple[int, int]]], str]
+    read: Callable[[Mapping], Trace | None] = lambda response: None
+    read_text: Callable[[str], Iterator[Trace]] = lambda text: iter(())
 
 
 #: Quantity, what it needs, and how it follows.

@@ -1,13 +1,13 @@
 """SGLang: responses with ``meta_info``."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from hsd_viz.adapters.quantities import Vocabulary
+from hsd_viz.adapters.quantities import Adapter, Vocabulary
 from hsd_viz.adapters.record import counts_of, imported
 from hsd_viz.trace import Trace
 
-NAME, FLAGS_VERSION = "sglang", "0.5.9"
+NAME = "sglang"
 WORDS = Vocabulary(
     "0.5.9",
     {
@@ -35,15 +35,8 @@ def read(response: Mapping) -> Trace | None:
     return imported(NAME, WORDS.version, known, **about)
 
 
-def read_text(_text: str) -> Iterator[Trace]:
-    """Yield nothing: the log has no counts."""
-    yield from ()
-
-
-def flags(method: str, tokens: int, model: str = "DRAFT", by_batch: Sequence[tuple[int, int]] = ()) -> str:
-    """Return the arguments for a drafter with ``tokens`` draft tokens ("": there is none of this kind). A block to
-    verify has the last verified token and the draft tokens.
-    """
+def flags(method: str, tokens: int, model: str, by_batch: Sequence[tuple[int, int]]) -> str:
+    """Return the arguments for a drafter. A block to verify has the last verified token and the draft tokens."""
     if method == "plain":
         return "leave out --speculative-algorithm"
     if method == "lookup":
@@ -69,3 +62,6 @@ def adaptive_file(by_batch: Sequence[tuple[int, int]]) -> str:
             parts[str(batch)] = {"candidate_steps": [tokens]}
         before = tokens
     return json.dumps(parts)
+
+
+ADAPTER = Adapter(NAME, WORDS, "0.5.9", flags, read)

@@ -1,21 +1,24 @@
 """Signatures of misconfiguration: what a record looks like when a drafter is set up wrongly.
 
-Each rule names its evidence, how certain it is, a public thread that describes the case, and what to check. A rule that
-fires wrongly is worse than none: each asks for enough rounds or requests, and none judges n-gram drafters, whose
-acceptance may be anything.
+Each rule has its evidence, a confidence (``high`` or ``medium``), a public thread that describes the case, and what to
+check (``signatures.json``). A rule that fires wrongly is worse than none: each asks for enough rounds or requests, and
+none judges n-gram drafters, whose acceptance may be anything.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
-from math import sqrt
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from statistics import fmean, variance
 from typing import Any
 
 #: Fewest rounds, and requests on each side, of a judgement.
 ROUNDS, REQUESTS = 50, 10
-#: Standard errors by which two groups of requests must differ.
-CERTAIN = 3.0
+#: Standard errors by which two groups of requests must differ, and the most of the acceptance that is left.
+CERTAIN, FALLEN = 3.0, 0.7
 NGRAMS = ("lookup", "suffix")
 
 
@@ -49,12 +52,18 @@ class Facts:
     drafting: float | None = None
     verification: float | None = None
     overhead: float | None = None
-    requests: Sequence[Served] = field(default_factory=tuple)
+    requests: Sequence[Served] = ()
+
+    @property
+    def slow(self) -> bool:
+        """Whether drafts are accepted well and decoding is slower all the same."""
+        accepted = (self.length - 1) / max(1, self.tokens)
+        return self.rounds >= ROUNDS and accepted >= 0.5 and self.speedup is not None and self.speedup < 0.97
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A rule that fired. ``confidence`` is ``high`` or ``medium``."""
+    """A rule that fired."""
 
     rule: str
     evidence: str
@@ -71,128 +80,93 @@ class Finding:
         return asdict(self)
 
 
+#: (evidence, confidence) of a rule that fires.
+Evidence = tuple[str, str] | None
+
+
 def signatures(facts: Facts) -> Iterator[Finding]:
     """Yield the rules that fire."""
-    if facts.method not in NGRAMS:
-        yield from (found for rule in RULES if (found := rule(facts)) is not None)
+    for name, rule in RULES.items() if facts.method not in NGRAMS else ():
+        if fired := rule(facts):
+            yield Finding(name, *fired, **_texts()[name])
 
 
-def nothing_accepted(facts: Facts) -> Finding | None:
+def nothing_accepted(facts: Facts) -> Evidence:
     """From the start, a trained drafter is accepted as rarely as a random one."""
     first = facts.rates[0] if facts.rates else facts.length - 1
     if facts.rounds < ROUNDS or first > 0.1 or facts.length > 1.12:
         return None
-    return Finding(
-        "nothing accepted",
-        f"the first draft token is accepted in {first:.1%} of {facts.rounds} rounds",
-        "high" if first < 0.05 else "medium",
-        "https://github.com/vllm-project/vllm/pull/43671, https://github.com/ggml-org/llama.cpp/issues/25792",
-        "that the drafter was made for exactly this target (weights, quantization, vocabulary), that the method has "
-        "the right name (EAGLE is not EAGLE-3), and which layers' hidden states it is given",
-    )
+    evidence = f"the first draft token is accepted in {first:.1%} of {facts.rounds} rounds"
+    return evidence, "high" if first < 0.05 else "medium"
 
 
-def only_the_first(facts: Facts) -> Finding | None:
+def only_the_first(facts: Facts) -> Evidence:
     """The first token is accepted as it should be, and hardly any after it."""
     rates = facts.rates
     if facts.rounds < ROUNDS or len(rates) < 2 or rates[0] < 0.4 or rates[1] > 0.1 * rates[0]:
         return None
-    return Finding(
-        "only the first",
-        f"position 1 is accepted in {rates[0]:.0%} of the rounds, position 2 in {rates[1]:.1%}",
-        "high",
-        "https://github.com/vllm-project/vllm-ascend/pull/3770",
-        "how many tokens the drafter was trained for, and whether its own hidden state is fed back after the first; "
-        "until then set 1 draft token",
-    )
+    return f"position 1 is accepted in {rates[0]:.0%} of the rounds, position 2 in {rates[1]:.1%}", "high"
 
 
-def falls_with_context(facts: Facts) -> Finding | None:
+def falls_with_context(facts: Facts) -> Evidence:
     """Acceptance falls with the length of the context."""
-    known = sorted((one for one in facts.requests if one.context is not None), key=lambda one: one.context or 0)
-    third = len(known) // 3
-    short, long = known[:third], known[len(known) - third :]
-    if third < REQUESTS or (long[0].context or 0) < 2 * (short[-1].context or 0):
+    by_context = sorted((one for one in facts.requests if one.context is not None), key=lambda one: one.context or 0)
+    third = len(by_context) // 3
+    short, long = by_context[:third], by_context[len(by_context) - third :]
+    if (
+        third < REQUESTS
+        or (long[0].context or 0) < 2 * (short[-1].context or 0)
+        or (left := _left(short, long)) is None
+    ):
         return None
-    if (fallen := _lower(short, long)) is None or fallen > 0.7:
-        return None
-    return Finding(
-        "falls with context",
-        f"contexts from {long[0].context} tokens on: {fallen:.0%} of the acceptance of those up to {short[-1].context}",
-        "medium",
-        "https://github.com/vllm-project/vllm/issues/47602, https://github.com/sgl-project/sglang/issues/30763",
-        "the drafter's longest position, its rope scaling and its attention window against the target's",
-    )
+    shorter = f"of those up to {short[-1].context}"
+    return f"contexts from {long[0].context} tokens on: {left:.0%} of the acceptance {shorter}", "medium"
 
 
-def falls_with_cache(facts: Facts) -> Finding | None:
+def falls_with_cache(facts: Facts) -> Evidence:
     """Requests whose prefix was cached are accepted less."""
     fresh = [one for one in facts.requests if one.cached == 0]
     cached = [one for one in facts.requests if one.cached and one.context and one.cached > 0.5 * one.context]
-    if min(len(fresh), len(cached)) < REQUESTS or (fallen := _lower(fresh, cached)) is None or fallen > 0.7:
+    if min(len(fresh), len(cached)) < REQUESTS or (left := _left(fresh, cached)) is None:
         return None
-    return Finding(
-        "falls with cached prefixes",
-        f"{len(cached)} requests with a cached prefix have {fallen:.0%} of the acceptance of {len(fresh)} without",
-        "high",
-        "https://github.com/vllm-project/vllm/issues/47930, https://github.com/vllm-project/vllm/issues/54360",
-        "the same requests with prefix caching off: the drafter may lack the cached tokens' states",
-    )
+    uncached = f"of {len(fresh)} without"
+    return f"{len(cached)} requests with a cached prefix have {left:.0%} of the acceptance {uncached}", "high"
 
 
-def host_overhead(facts: Facts) -> Finding | None:
+def host_overhead(facts: Facts) -> Evidence:
     """Well accepted, and slower because of time outside the models."""
-    if not _slow(facts) or (facts.overhead or 0.0) < 0.5:
+    if not facts.slow or (facts.overhead or 0.0) < 0.5:
         return None
-    return Finding(
-        "host overhead",
-        f"{facts.length:.1f} tokens per forward pass, yet slower than plain decoding: {facts.overhead:.1f} steps of a "
-        "round are spent outside the models",
-        "high",
-        "https://github.com/vllm-project/vllm/issues/39680, https://github.com/vllm-project/vllm/issues/47277",
-        "that CUDA graphs cover drafting and verification (no eager mode), and the CPU time of scheduling and sampling",
-    )
+    spent = f"{facts.overhead:.1f} steps of a round are spent outside the models"
+    return f"{facts.length:.1f} tokens per forward pass, yet slower than plain decoding: {spent}", "high"
 
 
-def dear_verification(facts: Facts) -> Finding | None:
+def expensive_verification(facts: Facts) -> Evidence:
     """Well accepted at batch size 1, and slower because verifying a few tokens costs far more than a step."""
     extra = facts.verification or 0.0
-    if not _slow(facts) or facts.batch > 1 or facts.tokens > 8 or extra < max(0.75, 0.15 * facts.tokens):
+    if not facts.slow or facts.batch > 1 or facts.tokens > 8 or extra < max(0.75, 0.15 * facts.tokens):
         return None
-    return Finding(
-        "verification not memory-bound",
-        f"verifying {facts.tokens} draft tokens at batch size 1 takes {1 + extra:.1f} plain steps",
-        "medium",
-        "https://github.com/vllm-project/vllm/issues/46295",
-        "a mixture of experts (each token reads further experts), and that the attention and matrix kernels of several "
-        "tokens are those of one",
-    )
+    return f"verifying {facts.tokens} draft tokens at batch size 1 takes {1 + extra:.1f} plain steps", "medium"
 
 
-RULES: tuple[Callable[[Facts], Finding | None], ...] = (
-    nothing_accepted,
-    only_the_first,
-    falls_with_context,
-    falls_with_cache,
-    host_overhead,
-    dear_verification,
-)
+RULES: dict[str, Callable[[Facts], Evidence]] = {
+    "nothing accepted": nothing_accepted,
+    "only the first": only_the_first,
+    "falls with context": falls_with_context,
+    "falls with cached prefixes": falls_with_cache,
+    "host overhead": host_overhead,
+    "verification not memory-bound": expensive_verification,
+}
 
 
-def _slow(facts: Facts) -> bool:
-    """Whether drafts are accepted well and decoding is slower all the same."""
-    rate = (facts.length - 1) / max(1, facts.tokens)
-    return facts.rounds >= ROUNDS and rate >= 0.5 and facts.speedup is not None and facts.speedup < 0.97
+@cache
+def _texts() -> dict[str, dict[str, str]]:
+    return json.loads(Path(__file__).with_name("signatures.json").read_text(encoding="utf-8"))
 
 
-def _lower(before: Sequence[Served], after: Sequence[Served]) -> float | None:
-    """Return the acceptance of the second group relative to the first; ``None`` if they do not certainly differ."""
-    means, errors = [], []
-    for group in (before, after):
-        rates = [one.rate for one in group]
-        mean = sum(rates) / len(rates)
-        means.append(mean)
-        errors.append(sum((rate - mean) ** 2 for rate in rates) / (len(rates) - 1) / len(rates))
-    if means[0] <= 0 or means[0] - means[1] < CERTAIN * sqrt(sum(errors)):
-        return None
-    return means[1] / means[0]
+def _left(before: Sequence[Served], after: Sequence[Served]) -> float | None:
+    """Return the acceptance of the second group relative to the first; ``None`` if it has not certainly fallen."""
+    rates = [[one.rate for one in group] for group in (before, after)]
+    (high, low), errors = map(fmean, rates), sum(variance(group) / len(group) for group in rates)
+    certain = high > 0 and high - low >= CERTAIN * errors**0.5
+    return low / high if certain and low <= FALLEN * high else None

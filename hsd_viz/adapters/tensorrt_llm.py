@@ -1,12 +1,12 @@
 """TensorRT-LLM: iteration statistics with ``specDecodingStats``; all iterations of a file are one trace."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from hsd_viz.adapters.quantities import Vocabulary
+from hsd_viz.adapters.quantities import Adapter, Vocabulary
 from hsd_viz.adapters.record import Verification, imported
 from hsd_viz.trace import Trace
 
-NAME, FLAGS_VERSION = "tensorrt-llm", "1.2"
+NAME = "tensorrt-llm"
 WORDS = Vocabulary(
     "1.2",
     {
@@ -37,18 +37,8 @@ def read_iterations(iterations: Sequence[Mapping]) -> Trace:
     return imported(NAME, WORDS.version, sums, steps=steps)
 
 
-def read(_response: Mapping) -> Trace | None:
-    """Return ``None``: single responses have no counts."""
-    return None
-
-
-def read_text(_text: str) -> Iterator[Trace]:
-    """Yield nothing: the log has no counts."""
-    yield from ()
-
-
-def flags(method: str, tokens: int, model: str = "DRAFT", by_batch: Sequence[tuple[int, int]] = ()) -> str:
-    """Return the YAML of ``extra_llm_api_options`` ("": there is no drafter of this kind)."""
+def flags(method: str, tokens: int, model: str, by_batch: Sequence[tuple[int, int]]) -> str:
+    """Return the YAML of ``extra_llm_api_options``."""
     if method == "plain":
         return "leave out speculative_config"
     if method not in DECODING_TYPES:
@@ -58,3 +48,6 @@ def flags(method: str, tokens: int, model: str = "DRAFT", by_batch: Sequence[tup
         length = f"num_nextn_predict_layers: {tokens}"
     name = f", speculative_model: {model}" if method in ("draft", "eagle3", "medusa") else ""
     return f"speculative_config: {{decoding_type: {DECODING_TYPES[method]}, {length}{name}}}"
+
+
+ADAPTER = Adapter(NAME, WORDS, "1.2", flags)

@@ -8,11 +8,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from hsd_viz.adapters.quantities import Vocabulary
+from hsd_viz.adapters.quantities import Adapter, Vocabulary
 from hsd_viz.adapters.record import counts_of, imported
 from hsd_viz.trace import Trace
 
-NAME, FLAGS_VERSION, AIPERF_VERSION = "vllm", "0.32.0", "0.13.0"
+NAME, AIPERF_VERSION = "vllm", "0.13.0"
 WORDS = Vocabulary(
     "0.32.0",
     {
@@ -116,7 +116,7 @@ def _log(lines: Sequence[tuple[str, str, str, str]], config: re.Match[str] | Non
     return imported(NAME, WORDS.version, known | {"by_position": by_position}, derived=names, method=method)
 
 
-def flags(method: str, tokens: int, model: str = "DRAFT", by_batch: Sequence[tuple[int, int]] = ()) -> str:
+def flags(method: str, tokens: int, model: str, by_batch: Sequence[tuple[int, int]]) -> str:
     """Return the arguments for a drafter with ``tokens`` draft tokens; ``by_batch``: (batch size, its draft tokens)."""
     if method == "plain":
         return "leave out --speculative-config"
@@ -143,3 +143,6 @@ def schedule(by_batch: Sequence[tuple[int, int]]) -> list[list[int]]:
         else:
             parts.append([1 if not parts else batch, end, tokens])
     return parts
+
+
+ADAPTER = Adapter(NAME, WORDS, "0.32.0", flags, read, read_text)

@@ -11,7 +11,7 @@ Engines use the same words for different ratios. All of them follow from a few q
 from collections.abc import Mapping
 from typing import Any
 
-from hsd_viz.adapters import llama_cpp, sglang, tensorrt_llm, transformers, vllm
+from hsd_viz.adapters import ENGINES
 from hsd_viz.adapters.quantities import QUANTITIES, Vocabulary, complete
 from hsd_viz.words import did_you_mean
 
@@ -30,12 +30,8 @@ VOCABULARIES = {
             "accepted_by_position": "by_position",
         },
     ),
-    "vllm": vllm.WORDS,
-    "sglang": sglang.WORDS,
-    "llama.cpp": llama_cpp.WORDS,
-    "tensorrt-llm": tensorrt_llm.WORDS,
+    **{one.name: one.words for one in ENGINES},
     "spec-bench": Vocabulary("fd2c1cd", {"accept_lengths": "emitted", "mean_accepted_tokens": "length_forwards"}),
-    "transformers": transformers.WORDS,
 }
 
 

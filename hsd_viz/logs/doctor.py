@@ -15,6 +15,7 @@ A round of D draft tokens could emit D + 1 tokens in one step. What is lost of t
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import exp, log, sqrt
@@ -35,31 +36,10 @@ from hsd_viz.serialize import to_dict
 from hsd_viz.stack import parse
 from hsd_viz.tables import Table, show
 from hsd_viz.trace import Trace
+from hsd_viz.words import counted
 
-#: Cause -> what it is, and what to do.
-CAUSES = {
-    "acceptance": (
-        "the acceptance is low for drafts of this length",
-        "use a draft model closer to the target or trained on this traffic, draft fewer tokens, or try databases",
-    ),
-    "drafting": ("the drafting is too slow", "use a smaller draft model or an n-gram drafter, or draft fewer tokens"),
-    "verification": (
-        "the verification is expensive: a forward pass of several tokens costs much more than one of a single token",
-        "draft fewer tokens, or use a machine or kernel whose forward passes are bound by memory",
-    ),
-    "batch": (
-        "the batch is large: its forward passes have no room for draft tokens",
-        "turn speculation off at this batch size, or draft fewer tokens",
-    ),
-    "overhead": (
-        "the overhead is high: time outside forward passes and drafting",
-        "use a compiled runtime or CUDA graphs, and fewer, longer rounds",
-    ),
-    "round": (
-        "a round takes much longer than a plain step",
-        "give --verify-ms and --draft-ms to divide it into drafting, verification and overhead",
-    ),
-}
+#: Cause -> what it is (``is``), and what to do (``advice``).
+CAUSES = json.loads(Path(__file__).with_name("causes.json").read_text(encoding="utf-8"))
 #: The least gain for which another setting is advised.
 LEAST_GAIN = 0.05
 #: Relative standard error of times that were measured once, and of those that a hardware model gives.
@@ -242,7 +222,7 @@ def diagnose(seen: Observation, roofline: Roofline | None = None) -> Diagnosis:
         return _bounded(found)
     shares = _shares(seen, whole, roofline)
     cause = max(shares, key=shares.__getitem__)
-    what, advice = CAUSES[cause]
+    advice = CAUSES[cause]["advice"]
     speedup, more = _speedup(seen, lengths, whole, measured is None)
     low, high = speedup.ends or (1.0, 1.0)
     observed = Option(_name(seen, seen.deepest), seen.method, seen.deepest, speedup.value or 0.0)
@@ -259,7 +239,7 @@ def diagnose(seen: Observation, roofline: Roofline | None = None) -> Diagnosis:
     pays = "speculation pays" if low > 1 else "speculation loses" if high < 1 else "undecided whether speculation pays"
     verdict = (
         f"{'predicted: ' if measured is None else ''}{pays}: {show(speedup, '{:.2f}')} times as fast as plain "
-        f"decoding; what limits it most: {what} ({shares[cause]:.0%} of what is lost)"
+        f"decoding; what limits it most: {CAUSES[cause]['is']} ({shares[cause]:.0%} of what is lost)"
     )
     options = (observed, off, *others)
     # Serving engines have no hierarchies.
@@ -350,9 +330,9 @@ def _speedup(seen: Observation, lengths: np.ndarray, whole: float, modelled: boo
     if modelled:
         more = "measure a plain step and a verification, and give them"
     elif rounds > timing:
-        more = f"record about {max(1, round(times * seen.total))} more rounds"
+        more = f"record about {counted(max(1, round(times * seen.total)), 'more round')}"
     else:
-        more = f"repeat both measurements about {max(1, round(times * max(1, n)))} more times"
+        more = f"repeat both measurements about {counted(max(1, round(times * max(1, n))), 'more time')}"
     return Estimate(value, value * exp(-error), value * exp(error)), more
 
 

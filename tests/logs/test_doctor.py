@@ -40,6 +40,7 @@ SICK = {
     "acceptance": replace(HEALTHY, rounds=rounds(0.1), draft=3.0),
     "verification": replace(HEALTHY, verify=50.0),
     "overhead": replace(HEALTHY, overhead=40.0),
+    "round": replace(HEALTHY, verify=None, draft=None, overhead=None, round=90.0),
 }
 WELL = {
     "long drafts": HEALTHY,
@@ -188,6 +189,35 @@ def test_times_at_the_batch_of_the_run_and_a_table_of_other_batches():
     # The schedule at the batch of the run is what is advised there.
     parts = flags.get("num_speculative_tokens_per_batch_size", [[1, 512, flags["num_speculative_tokens"]]])
     assert [k for low, high, k in parts if low <= 32 <= high] == [found.advised.tokens]
+
+
+def test_measured_speeds_are_not_called_predicted_and_fire_no_signature_of_predicted_times():
+    roofline = roofline_of("H100", ["llama-8b"])
+    seen = from_figures([0.6], 5)
+    lost = diagnose(with_times(seen, speed=61.0, plain_speed=83.0, batch=32, method="eagle3"), roofline)
+    assert lost.verdict.startswith("speculation loses: 0.73") and not lost.findings
+    assert lost.speedup.value == pytest.approx(61 / 83) and lost.speedup.interval[1] < 0.8
+    assert not lost.advised.tokens and set(lost.predicted) == {"verify", "draft", "overhead"}
+    # The table by batch size says at the batch of the run what is advised there, and nothing where it is undecided.
+    assert {batch: row for batch, *row in lost.by_batch}[32] == [0, 1.0, lost.observed.speedup]
+    near = diagnose(with_times(seen, speed=85.0, plain_speed=83.0, batch=32, method="eagle3"), roofline)
+    assert near.verdict.startswith("undecided") and near.advised == near.observed and not near.by_batch
+    assert "per_batch_size" not in near.flags["vllm 0.32.0"] and "more time" in near.more
+
+
+@pytest.mark.parametrize("batch", [1, 8, 64, 256])
+@pytest.mark.parametrize("ratio", [0.5, 0.9, 1.0, 1.1, 3.0])
+def test_verdict_advice_table_and_settings_agree(ratio, batch):
+    seen = with_times(from_figures([0.7, 0.5, 0.3]), speed=25 * ratio, plain_speed=25.0, batch=batch, method="eagle3")
+    found = diagnose(seen, roofline_of("H100", ["llama-8b"]))
+    low, high = found.speedup.interval
+    said = "pays" if low > 1 else "loses" if high < 1 else "undecided"
+    assert said in found.verdict and found.advised.speedup >= found.observed.speedup
+    assert (found.advised.tokens == 0) == ("leave out" in found.flags["vllm 0.32.0"])
+    assert low <= 1 <= high or {b: k for b, k, *_ in found.by_batch}[batch] == found.advised.tokens
+    assert (
+        not (low > 1 and found.advised.tokens == 0) and "keep" not in found.lines()[1]
+    ) or found.observed.speedup >= 1
 
 
 def test_a_trace_is_read_with_its_own_times():
