@@ -4,10 +4,13 @@ import functools
 import os
 import platform
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 from hsd_viz.serialize import to_dict
 from hsd_viz.version import __version__
@@ -47,7 +50,7 @@ def describe(given: int | None = None) -> dict[str, Any]:
         Machine(
             cpu=cpu_model(),
             cores=cores(),
-            memory_bytes=_memory(),
+            memory_bytes=psutil.virtual_memory().total,
             gpu=gpus[0] if gpus else None,
             gpus=gpus,
             threads=given or threads(),
@@ -96,16 +99,10 @@ def threads() -> int:
     return _asked[0]
 
 
-@functools.cache
 def _physical_cores() -> int:
     """Return how many cores this process may use, one for those that share a core, as torch counts them."""
-    try:
-        places = (
-            Path(f"/sys/devices/system/cpu/cpu{k}/topology/thread_siblings_list") for k in os.sched_getaffinity(0)
-        )
-        return len({place.read_text() for place in places})
-    except (AttributeError, OSError):
-        return cores() or 1
+    allowed = cores() or 1
+    return min(allowed, psutil.cpu_count(logical=False) or allowed)
 
 
 def attention() -> str:
@@ -126,44 +123,25 @@ def cores() -> int | None:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
-def load_average() -> float | None:
-    """Return the load average of the last minute, ``None`` where the system has none."""
-    return os.getloadavg()[0] if hasattr(os, "getloadavg") else None
+def load_average() -> float:
+    """Return the load average of the last minute."""
+    return psutil.getloadavg()[0]
 
 
 def busy_words() -> str:
     """Return a warning if the machine had more to do in the last minute than it has cores, else ""."""
     load, there = load_average(), cores()
-    if load is None or there is None or load <= there:
+    if there is None or load <= there:
         return ""
     has = f"{counted(there, 'core')} (load average {load:.1f})"
     return f"The machine had more to do than its {has}: times and speeds are unsure."
 
 
-def system_value(file: str, name: str) -> str | None:
-    """Return the first value of ``name`` in a file of ``/proc``, ``None`` where the system has none."""
-    try:
-        lines = Path("/proc", file).read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return None
-    return next(
-        (value.strip() for key, _, value in (line.partition(":") for line in lines) if key.strip() == name), None
-    )
-
-
-def system_bytes(file: str, name: str) -> int | None:
-    """Return a value in kB, such as ``VmRSS`` of ``self/status``, in bytes; ``None`` where the system has none."""
-    value = system_value(file, name)
-    return None if value is None else int(value.split()[0]) * 1024
-
-
+@functools.cache
 def cpu_model() -> str:
     """Return the processor's name as the system reports it."""
-    return system_value("cpuinfo", "model name") or platform.processor() or platform.machine()
-
-
-def _memory() -> int | None:
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):
-        return None
+    with suppress(OSError), Path("/proc/cpuinfo").open(encoding="utf-8", errors="replace") as file:
+        for line in file:
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _CAUTION = "One run per stack: speeds are noisy. hsd-viz bench measures them."
 _DIFFERENT = "The prompts differ, so that neither speeds nor texts can be compared."
 _YES = {True: "yes", False: "no"}
+_FORMS = {"tokens/s": ".0f", "× first": ".2f", "tokens per target pass": ".2f", "acceptance rate": ".0%"}
 
 
 @cache
@@ -79,11 +80,11 @@ class Comparison(list[Trace]):
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row per run: stack, tokens, speed, acceptance, and whether its text is the first one's."""
-        found = []
+        rows, reference = [], self[0].metrics()["tokens_per_second"] if self else None
         for trace in self:
-            m, first = trace.metrics(), self[0].metrics()
-            speed, reference = m["tokens_per_second"], first["tokens_per_second"]
-            found.append(
+            m = trace.metrics()
+            speed = m["tokens_per_second"]
+            rows.append(
                 {
                     "stack": trace.stack,
                     "tokens": m["tokens"],
@@ -94,7 +95,7 @@ class Comparison(list[Trace]):
                     "same text as first": trace.token_ids == self[0].token_ids,
                 }
             )
-        return found
+        return rows
 
     @property
     def table(self) -> pd.DataFrame:
@@ -109,22 +110,23 @@ class Comparison(list[Trace]):
 
         return Versus(list(self))
 
-    def _cells(self) -> list[list[str]]:
-        forms = {"tokens/s": ".0f", "× first": ".2f", "tokens per target pass": ".2f", "acceptance rate": ".0%"}
-        shown = lambda name, value: _YES[value] if isinstance(value, bool) else format(value, forms.get(name, ""))
-        cell = lambda name, value: "–" if value is None else shown(name, value)
-        return [[cell(name, value) for name, value in row.items()] for row in self.rows()]
-
-    def _note(self) -> str:
-        return _CAUTION if len({trace.prompt for trace in self}) < 2 else _DIFFERENT
+    def _text(self) -> tuple[list[list[str]], str]:
+        """Return the cells of the table, the head first, and the note below it."""
+        rows = [
+            [
+                "–" if v is None else _YES.get(v, str(v)) if isinstance(v, bool) else f"{v:{_FORMS.get(k, '')}}"
+                for k, v in row.items()
+            ]
+            for row in self.rows()
+        ]
+        return [list(self.rows()[0]), *rows], _CAUTION if len({t.prompt for t in self}) < 2 else _DIFFERENT
 
     def __repr__(self) -> str:
-        return (
-            "\n".join([*table_lines([list(self.rows()[0]), *self._cells()]), self._note()])
-            if self
-            else "Comparison([])"
-        )
+        if not self:
+            return "Comparison([])"
+        cells, note = self._text()
+        return "\n".join([*table_lines(cells), note])
 
     def _repr_html_(self) -> str:
-        head = list(self.rows()[0]) if self else ()
-        return card("Comparison", f"{len(self)} runs", table(head, self._cells()), line(self._note()))
+        (head, *cells), note = self._text() if self else ([()], "")
+        return card("Comparison", f"{len(self)} runs", table(head, cells), line(note))

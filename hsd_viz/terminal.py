@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import StringIO
 from typing import TYPE_CHECKING
-
-from hsd_viz.card import escape
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -94,41 +91,17 @@ class Progress:
 @contextmanager
 def progress_bar() -> Iterator[Callable[[int, int, str], None]]:
     """Yield ``update(done, total, text)``, which draws a progress bar in a notebook or a terminal (stderr)."""
-    if _in_notebook():
-        yield _notebook_bar()
-        return
-    if not sys.stderr.isatty():
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if not (console.is_terminal or console.is_jupyter):
         yield lambda done, total, text: None
         return
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     text = TextColumn("{task.description}", markup=False)
     columns = (BarColumn(24), MofNCompleteColumn(), TimeRemainingColumn(), text)
     # No refresh thread: it would disturb what is being measured.
-    with Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False) as bar:
+    with Progress(*columns, console=console, transient=True, auto_refresh=False) as bar:
         task = bar.add_task("", total=None)
         yield lambda done, total, text: bar.update(task, completed=done, total=total, description=text, refresh=True)
-
-
-def _in_notebook() -> bool:
-    """Return whether this process is the kernel of a notebook."""
-    ipython = sys.modules.get("IPython")
-    return hasattr(ipython and ipython.get_ipython(), "kernel")
-
-
-def _notebook_bar() -> Callable[[int, int, str], None]:
-    """Return ``update(done, total, text)``, which redraws one output of the cell."""
-    from IPython.display import HTML, display
-
-    started = time.monotonic()
-    handle = display(HTML(""), display_id=True)
-
-    def update(done: int, total: int, text: str) -> None:
-        spent = time.monotonic() - started
-        left = f", about {spent / done * (total - done):.0f} s left" if 0 < done < total else ""
-        bar = f'<progress value="{done}" max="{total}" style="width:24em;max-width:50%"></progress>'
-        words = escape(f"{done}/{total} · {spent:.0f} s{left}{' · ' * bool(text)}{text}")
-        handle.update(HTML(f"<div>{bar} <small>{words}</small></div>"))
-
-    return update

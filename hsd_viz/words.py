@@ -1,9 +1,11 @@
 """Wording and range checks shared by all packages. Pure."""
 
+import json
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
-from functools import wraps
+from functools import cache, wraps
 from inspect import signature
+from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 P, T = ParamSpec("P"), TypeVar("T")
@@ -36,46 +38,10 @@ def did_you_mean(word: str, choices: Iterable[str]) -> str:
     return f"; did you mean '{close[0]}'?" if close else ""
 
 
-#: Natural guesses, by the object they are tried on, and what is meant.
-GUESSES = {
-    "hsd": {
-        "load_trace": "Trace.load(path)",
-        "load": "load_engine(...) or Trace.load(path)",
-        "generate": "run(prompt, stack=...)",
-        "decode": "run(prompt, stack=...)",
-        "load_model": "load_engine(target)",
-        "Engine": "load_engine(...)",
-        "diagnose": "doctor(record)",
-        "benchmark": "compare(prompt, stacks) or the command hsd-viz bench",
-        "show": "views.app or dashboard(trace)",
-        "plot": "figures",
-        "parse_stack": "parse(text)",
-        "select": "plan(costs=..., acceptance=...)",
-    },
-    "engine": {
-        "generate": "engine.run(prompt, stack)",
-        "predict": "hsd.predict(gpu, models)",
-        "load": "hsd.load_engine(target)",
-        "encode": "engine.tokenizer.encode(text)",
-        "stream": "engine.decode(prompt, stack), which yields events",
-    },
-    "trace": {
-        "to_dataframe": "trace.tokens, trace.rounds, trace.drafts or trace.calls",
-        "to_df": "trace.tokens, trace.rounds, trace.drafts or trace.calls",
-        "summary": "trace.metrics()",
-        "stats": "trace.metrics()",
-        "acceptance_rate": "trace.metrics()['acceptance_rate']",
-        "output": "trace.text",
-        "plot": "hsd.figures, or hsd.dashboard(trace)",
-        "open": "Trace.load(path)",
-    },
-    "load_engine": {
-        "draft": "a stack names its drafts: engine.run(prompt, 'nano:4 > target')",
-        "model": "target",
-        "precision": "dtype",
-    },
-    "replay": {"drafter": "drafters=[...]", "tokenizer_name": "tokenizer"},
-}
+@cache
+def guesses() -> dict[str, dict[str, str]]:
+    """Return natural guesses, by the object they are tried on, and what is meant."""
+    return json.loads(Path(__file__).with_name("guesses.json").read_text(encoding="utf-8"))
 
 
 def guess(owner: str, name: str, known: Iterable[str] = ()) -> str:
@@ -84,7 +50,7 @@ def guess(owner: str, name: str, known: Iterable[str] = ()) -> str:
     >>> guess("trace", "summary")
     '; did you mean trace.metrics()?'
     """
-    meant = GUESSES[owner].get(name)
+    meant = guesses()[owner].get(name)
     return f"; did you mean {meant}?" if meant else did_you_mean(name, known)
 
 
@@ -96,7 +62,10 @@ def guided(owner: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
 
         @wraps(function)
         def checked(*args: P.args, **kwargs: P.kwargs) -> T:
-            if not any(one.kind is one.VAR_KEYWORD for one in known.values()) or GUESSES[owner].keys() & kwargs.keys():
+            if (
+                not any(one.kind is one.VAR_KEYWORD for one in known.values())
+                or guesses()[owner].keys() & kwargs.keys()
+            ):
                 for name in kwargs.keys() - known.keys():
                     raise TypeError(f"{function.__name__}() has no argument '{name}'{guess(owner, name, known)}")
             return function(*args, **kwargs)

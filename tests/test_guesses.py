@@ -8,16 +8,16 @@ import pytest
 
 import hsd_viz as hsd
 from hsd_viz.engine.replay import load_bundled
-from hsd_viz.words import GUESSES
+from hsd_viz.words import guesses
 
 
-@pytest.mark.parametrize("name", GUESSES["hsd"])
+@pytest.mark.parametrize("name", guesses()["hsd"])
 def test_a_name_of_the_package(name):
     with pytest.raises(AttributeError, match="did you mean"):
         getattr(hsd, name)
 
 
-@pytest.mark.parametrize("name", [*GUESSES["trace"], "metric", "round"])
+@pytest.mark.parametrize("name", [*guesses()["trace"], "metric", "round"])
 def test_an_attribute_of_a_trace(name):
     trace = load_bundled("sampled")
     with pytest.raises(AttributeError, match="did you mean"):
@@ -25,7 +25,7 @@ def test_an_attribute_of_a_trace(name):
     assert not hasattr(trace, "xyzzy")
 
 
-@pytest.mark.parametrize("name", [*GUESSES["engine"], "decodes"])
+@pytest.mark.parametrize("name", [*guesses()["engine"], "decodes"])
 def test_an_attribute_of_an_engine(name):
     with pytest.raises(AttributeError, match="did you mean"):
         getattr(hsd.load_engine(), name)

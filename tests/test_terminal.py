@@ -40,17 +40,9 @@ def test_on_a_narrow_terminal_intervals_are_below_their_figures(capsys, monkeypa
     assert "             [2.37, 3.23]" in lines
 
 
-def test_in_a_notebook_progress_is_one_output_that_is_redrawn(monkeypatch):
-    drawn = []
-
-    class Handle:
-        def update(self, html):
-            drawn.append(html.data)
-
-    monkeypatch.setattr(terminal, "_in_notebook", lambda: True)
-    monkeypatch.setattr("IPython.display.display", lambda html, display_id: Handle())
+def test_on_a_terminal_a_bar_is_drawn_and_removed(capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
     with terminal.progress_bar() as update:
-        update(0, 4, "<b>")
-        update(2, 4, "")
-    assert 'value="0" max="4"' in drawn[0] and "&lt;b&gt;" in drawn[0]
-    assert "2/4" in drawn[1] and "left" in drawn[1]
+        update(2, 4, "[b]")
+    err = capsys.readouterr().err
+    assert "2/4" in err and "[b]" in err and err.endswith("\x1b[2K")
