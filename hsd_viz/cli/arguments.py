@@ -16,27 +16,10 @@ from hsd_viz.decoding.settings import Sampling
 from hsd_viz.disk import check_writable, write_whole, writing
 from hsd_viz.trace.tables import DEFAULT_RULE
 
-DTYPES = ("int8", "float32", "bfloat16", "float64")
 ROOT = Path(__file__).resolve().parents[2]
-_RULE = (
-    "how drafts that a model sampled are verified: token by token, or as a block, which accepts more; branch (arXiv "
-    "2601.05724) gives the verdicts of block. All are lossless, and at temperature 0 they are the same"
-)
-_RUNTIME = (
-    "auto: the fastest available for each model (native on a CPU with a C++ compiler, torch.compile on a GPU); eager: "
-    "transformers' own forward passes; compiled: by torch.compile; strict: rows that do not depend on what else is "
-    "fed, so that greedy text is plain decoding's in bfloat16, too, at a lower speed"
-)
-_BRIDGE = (
-    "how a draft model with another tokenizer drafts: slem (its text, cut again into the target's tokens) or tli (the "
-    "tokens that both have); default: slem at temperature 0, else tli if they share enough tokens"
-)
-_COSTS = (
-    "what db sizes its drafts by: shipped (a table: the same command gives the same text), measured (timed before the "
-    "decode) or a JSON file of `python -m benchmarks.costs`"
-)
+DType = Literal["int8", "float32", "bfloat16", "float64"]
 #: Options of several commands.
-Rule = A[Literal["token", "block", "branch"], _RULE]
+Rule = A[Literal["token", "block", "branch"], "verification of drafts that a model sampled; all are lossless"]
 Json = A[Path | None, "OUT", "write the report as JSON"]
 Html = A[Path | None, "OUT", "write the report as a page that opens offline"]
 Ray = A[
@@ -67,13 +50,10 @@ class MachineOptions:
     target: A[str, "M", "the model 'target': a ladder name, a hub id (owner/name) or a path"] = "target"
     databases: A[Path | None, "DIR", "use the databases in this folder (default: the shipped ones)"] = None
     device: A[Literal["cpu", "cuda", "auto"] | None, "auto spreads a large model; default: cuda, else cpu"] = None
-    dtype: A[
-        Literal["int8", "float32", "bfloat16", "float64"] | None,
-        "default: int8 for the ladder on the CPU, else float32, bfloat16 on a GPU",
-    ] = None
-    runtime: A[Literal["auto", "eager", "compiled", "strict"], _RUNTIME] = "auto"
-    bridge: A[Literal["slem", "tli"] | None, _BRIDGE] = None
-    costs: A[str, "SOURCE", _COSTS] = "shipped"
+    dtype: A[DType | None, "default: int8 for the ladder on the CPU, else float32, bfloat16 on a GPU"] = None
+    runtime: A[Literal["auto", "eager", "compiled", "strict"], "what runs forward passes; auto: the fastest"] = "auto"
+    bridge: A[Literal["slem", "tli"] | None, "how a draft model with another tokenizer drafts"] = None
+    costs: A[str, "SOURCE", "what db sizes its drafts by: shipped, measured or a JSON file"] = "shipped"
     threads: A[int | None, "N", "CPU threads (default: one for each core)"] = None
 
     def as_json(self) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import importlib
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated as A
 from typing import Any
@@ -31,12 +31,6 @@ class Exact:
 class Statistical:
     """Statistical."""
 
-    speculative: A[str | None, "URL", "the endpoint with speculation, up to and including /v1"] = None
-    plain: A[str | None, "URL", "the endpoint without speculation"] = None
-    model: A[str, "M", "the model to request from both"] = ""
-    api_key_env: A[str | None, "NAME", "environment variable with the API key"] = None
-    suite: A[str, "NAME|PATH", "prompts: a suite or a file"] = "heldout"
-    limit: A[int, Range(1, 10_000), "N", "prompts"] = 8
     samples: A[int, Range(0, 1_000_000), "N", "most pairs"] = 400
     sample_tokens: A[int, Range(1, 512), "N", "tokens of each"] = 8
     temperature: A[float, Range(0.01, 10), "T", "temperature of the samples"] = 1.0
@@ -44,24 +38,40 @@ class Statistical:
     near_tie: A[float, Range(0, 10), "D", "difference of log probabilities that rounding may explain, in nats"] = 0.05
 
 
-def audit(*, exact: Exact, statistical: Statistical, html: Html = None) -> int:
+def audit(
+    *,
+    options: Exact,
+    speculative: A[str | None, "URL", "the endpoint with speculation, up to and including /v1"] = None,
+    plain: A[str | None, "URL", "the endpoint without speculation"] = None,
+    model: A[str, "M", "the model to request from both"] = "",
+    api_key_env: A[str | None, "NAME", "environment variable with the API key"] = None,
+    suite: A[str, "NAME|PATH", "prompts: a suite or a file"] = "heldout",
+    limit: A[int, Range(1, 10_000), "N", "prompts"] = 8,
+    statistical: Statistical,
+    html: Html = None,
+) -> int:
     """Test whether a decoder is lossless."""
-    endpoints = (statistical.speculative, statistical.plain)
-    if not (exact.stack or exact.exact or any(endpoints)):
+    if not (options.stack or options.exact or speculative or plain):
         raise ValueError("nothing to audit: give --stack, --exact, or --speculative and --plain")
-    if any(endpoints) and not all(endpoints):
+    if bool(speculative) != bool(plain):
         raise ValueError("a statistical audit compares two endpoints: give both --speculative and --plain")
     arguments.check_outputs(html)
-    from hsd_viz.audit import page
+    from hsd_viz.audit import Endpoint, page
+    from hsd_viz.prompts.suites import load_suite
 
     audits: dict[str, Any] = {}
-    for name, decode, models in _decoders(exact):
+    for name, decode, models in _decoders(options):
         arguments.status(f"enumerating {name}")
-        audits[name] = _exact(exact, decode, models)
-        _show(name, audits[name])
-    if statistical.speculative:
-        audits[statistical.speculative] = _statistical(statistical)
-        _show(statistical.speculative, audits[statistical.speculative])
+        audits[name] = _exact(options, decode, models)
+        arguments.status()
+        print(f"{name}: {audits[name]}")
+    if speculative and plain:
+        key = None if api_key_env is None else os.environ.get(api_key_env)
+        prompts = [prompt.text for prompt in load_suite(suite).limited(limit).prompts]
+        ends = Endpoint(speculative, model, key), Endpoint(plain, model, key)
+        audits[speculative] = _statistical(*ends, prompts, statistical)
+        arguments.status()
+        print(f"{speculative}: {audits[speculative]}")
     if html is not None:
         arguments.write_text(html, page(audits))
     verdicts = [getattr(one, "verdict", None) for one in audits.values()]
@@ -71,13 +81,11 @@ def audit(*, exact: Exact, statistical: Statistical, html: Html = None) -> int:
 
 
 def _decoders(options: Exact) -> list[tuple[str, Any, int]]:
-    decoders = []
+    decoders = [] if options.exact is None else [(options.exact, _function(options.exact), options.models)]
     if options.stack:
         from hsd_viz.audit.stacks import loop_decoder, models_in
 
-        decoders += [(stack, loop_decoder(stack, options.rule), models_in(stack)) for stack in options.stack]
-    if options.exact:
-        decoders.append((options.exact, _function(options.exact), options.models))
+        decoders = [(one, loop_decoder(one, options.rule), models_in(one)) for one in options.stack] + decoders
     return decoders
 
 
@@ -88,27 +96,13 @@ def _exact(options: Exact, decode: Any, models: int) -> Any:
     return exact(decode, **sizes, tolerance=options.tolerance)
 
 
-def _statistical(options: Statistical) -> Any:
-    from hsd_viz.audit import Endpoint, statistical
-    from hsd_viz.prompts.suites import load_suite
+def _statistical(speculative: Any, plain: Any, prompts: list[str], options: Statistical) -> Any:
+    from hsd_viz.audit import statistical
 
-    key = None if options.api_key_env is None else os.environ.get(options.api_key_env)
-    return statistical(
-        Endpoint(options.speculative or "", options.model, key),
-        Endpoint(options.plain or "", options.model, key),
-        [prompt.text for prompt in load_suite(options.suite).limited(options.limit).prompts],
-        samples=options.samples,
-        tokens=options.sample_tokens,
-        temperature=options.temperature,
-        alpha=options.alpha,
-        near_tie=options.near_tie,
-        progress=lambda done, total, task: arguments.status(f"{done}/{total}  {task}"),
-    )
-
-
-def _show(name: str, audited: Any) -> None:
-    arguments.status()
-    print(f"{name}: {audited}")
+    given = asdict(options)
+    given["tokens"] = given.pop("sample_tokens")
+    progress = lambda done, total, task: arguments.status(f"{done}/{total}  {task}")
+    return statistical(speculative, plain, prompts, progress=progress, **given)
 
 
 def _function(text: str) -> Any:

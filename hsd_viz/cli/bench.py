@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from typing import Annotated as A
@@ -11,7 +11,6 @@ from typing import Annotated as A
 from hsd_viz.cli import arguments
 from hsd_viz.cli.arguments import Html, Json, OneThread, SamplingOptions
 from hsd_viz.cli.options import Bare, CommandLine, Range
-from hsd_viz.stack import HFStack, Stack
 from hsd_viz.terminal import progress_bar
 from hsd_viz.words import counted
 
@@ -21,23 +20,15 @@ if TYPE_CHECKING:
 
 #: The exit code of --compare if a stack became slower.
 SLOWER = 1
-_SUITE = (
-    "prompts: heldout (small), python (six kinds of text), spec-bench (downloaded once), a .jsonl file of questions or "
-    "a text file; '?' lists them with their categories"
-)
-_TEMPLATE = (
-    "how the turns of a question become a prompt: the tokenizer's chat template, Vicuna's (Spec-Bench's), or none; "
-    "auto: the tokenizer's if it has one, Vicuna's for a Vicuna, else none"
-)
-_CLOCK = "processor: the thread's own CPU time, less affected by background load (one thread)"
-_SAME = "measure on the prompts of the calibration: separates the error of the law from the effect of other texts"
 
 
 def bench(
     *,
     stack: A[tuple[str, ...], "S", "a stack to measure (lookahead 1-64); may be given several times"] = (),
-    suite: A[str, "NAME|PATH", _SUITE] = "heldout",
-    template: A[Literal["auto", "chat", "vicuna", "plain"], _TEMPLATE] = "auto",
+    suite: A[
+        str, "NAME|PATH", "prompts: a suite, a .jsonl file of questions or a text file; '?' lists the suites"
+    ] = "heldout",
+    template: A[Literal["auto", "chat", "vicuna", "plain"], "how questions become prompts"] = "auto",
     limit: A[int | None, "N", "use N prompts, from all categories in turn"] = None,
     state: A[
         Literal["cold", "warm", "both"], "start drafters that learn with an empty memory, keep it, or both"
@@ -74,15 +65,18 @@ def bench(
             _show(_read(from_), None, html)
         return 0
     from hsd_viz.bench import Settings, build_report, load_suite, read_stacks, run_bench
+    from hsd_viz.bench.checkpoint import fingerprint
     from hsd_viz.machine import describe
 
     if not stack:
         raise ValueError("give the stacks to measure with --stack, or a saved report with --from")
-    read_stacks(stack)
+    rows = list(read_stacks(stack))
     settings = Settings(sampling.max_new_tokens, sampling.sampling(), repeats, profile, state, budget)
     prompts = load_suite(suite).limited(limit)
     engine = machine.engine()
-    checkpoint = _checkpoint(json_, restart, engine, stack, prompts, settings, template, machine)
+    identity = {"suite": fingerprint(prompts), "settings": asdict(settings), "template": template}
+    identity |= {"runtime": machine.runtime, "bridge": machine.bridge}
+    checkpoint = _checkpoint(json_, restart, engine, rows, identity, machine.databases)
     earlier = len(checkpoint)
     with progress_bar() as bar:
 
@@ -145,20 +139,12 @@ def _read(path: Path) -> Report:
 
 
 def _checkpoint(
-    json: Path | None,
-    restart: bool,
-    engine: Any,
-    stacks: tuple[str, ...],
-    suite: Any,
-    settings: Any,
-    template: str,
-    machine: OneThread,
+    json: Path | None, restart: bool, engine: Any, stacks: list[str], identity: dict[str, Any], databases: Path | None
 ) -> Checkpoint:
     """Return the decodes that an earlier run of the same bench has stored beside the report, and print their number."""
-    from hsd_viz.bench import read_stacks
-    from hsd_viz.bench.checkpoint import Checkpoint, fingerprint
+    from hsd_viz.bench.checkpoint import Checkpoint
     from hsd_viz.disk import regular_target
-    from hsd_viz.ladder.load import weights_dir
+    from hsd_viz.ladder.load import names, weights_dir
     from hsd_viz.machine import describe
 
     if json is None or regular_target(json) is None:
@@ -166,19 +152,12 @@ def _checkpoint(
     path = json.with_name(f"{json.name}.partial")
     if restart:
         path.unlink(missing_ok=True)
-    rows = read_stacks(stacks)
-    models = {name for row in rows.values() for name in _models(row)} | {"target"}
-    databases = sorted(Path(machine.databases or weights_dir() / "databases").glob("*"))
-    identity = {
-        "stacks": list(rows),
-        "suite": fingerprint(suite),
-        "settings": dataclasses.asdict(settings),
-        "template": template,
-        "runtime": machine.runtime,
+    files = sorted(Path(databases or weights_dir() / "databases").glob("*"))
+    identity |= {
+        "stacks": stacks,
         "target": engine.target,
-        "bridge": machine.bridge,
-        "weights": {name: engine.models.hash(engine.target if name == "target" else name) for name in sorted(models)},
-        "databases": {file.name: [file.stat().st_size, file.stat().st_mtime_ns] for file in databases},
+        "weights": {name: engine.models.hash(name) for name in sorted({*names(), engine.target})},
+        "databases": {file.name: [file.stat().st_size, file.stat().st_mtime_ns] for file in files},
         "device": [engine.device, engine.dtype],
         "machine": {name: value for name, value in describe().items() if name != "load_average"},
     }
@@ -186,17 +165,6 @@ def _checkpoint(
     if len(checkpoint):
         arguments.say(f"resuming after {counted(len(checkpoint), 'finished decode')}, stored in {path}")
     return checkpoint
-
-
-def _models(stack: Stack | HFStack) -> tuple[str, ...]:
-    """Return the names of the models that ``stack`` loads besides the target."""
-    if isinstance(stack, HFStack):
-        return (stack.assistant,) if stack.assistant else ()
-    if stack.bottom is None or stack.bottom.name != "auto":
-        return tuple(m.name for m in stack.drafts)
-    from hsd_viz.ladder.load import names
-
-    return tuple(item for item in stack.bottom.items if item != "db") or names()
 
 
 def plan(
@@ -208,9 +176,9 @@ def plan(
     suite: A[str, "NAME|PATH", "prompts: a suite's name or a file"] = "heldout",
     limit: A[int, "N", "prompts to calibrate on, and to measure on"] = 24,
     repeats: A[int, "N", "measured runs of each prompt and stack"] = 3,
-    same_prompts: A[bool, _SAME] = False,
+    same_prompts: A[bool, "measure on the prompts of the calibration"] = False,
     fresh: A[bool, "calibrate again, even if a stored calibration fits"] = False,
-    clock: A[Literal["wall", "processor"], _CLOCK] = "wall",
+    clock: A[Literal["wall", "processor"], "processor: the CPU time of one thread"] = "wall",
     json_: A[Path | None, "OUT", "write the whole plan"] = None,
     sampling: SamplingOptions,
     machine: OneThread,

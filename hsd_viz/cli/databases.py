@@ -10,16 +10,15 @@ from hsd_viz.cli.options import MANY, Also, Range
 
 #: Kind -> the options that only it takes.
 _ONLY = {"model": ("prompts", "max_new_tokens", "stack"), "statistics": ("text", "tokenizer")}
-_TOKENIZER = (
-    "its tokenizer, for readable entries and --text: a model, a folder or a tokenizer.json (default: the ladder's)"
-)
 
 
 def inspect(
     path: A[Path | None, "PATH", "a file, or a folder of them (default: all that are shipped)"] = None,
     *,
     text: A[Path | None, "FILE", "a UTF-8 text to measure hit rates on"] = None,
-    tokenizer: A[str | None, Also("--model"), "T", _TOKENIZER] = None,
+    tokenizer: A[
+        str | None, Also("--model"), "T", "its tokenizer: a model, a folder or a tokenizer.json (default: the ladder's)"
+    ] = None,
     top: A[int, Range(0, 1000), "N", "show the N most used entries"] = 10,
     verify: A[bool, "read every byte of the file and check it"] = False,
     json_: A[bool, "print JSON: one object for a file, else a list of them"] = False,

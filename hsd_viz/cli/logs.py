@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from typing import Annotated as A
@@ -17,73 +18,47 @@ from hsd_viz.terminal import progress_bar, show
 if TYPE_CHECKING:
     from hsd_viz.trace import Trace
 
-_TOKENIZER = (
-    "tokenizer of the log's model: a ladder name, a hub id, a folder or a tokenizer.json; not needed for token ids"
-)
-_DRAFTER = "a draft source, as in a stack (repeatable; default db, db[context], hd, lookup, sam, suffix, ngram-cache)"
-_STATE = "suffix and ngram-cache learn from request to request: cold starts each one empty"
-_BUDGET = "at most N draft tokens per round for all, cost stopping off (default: each drafter's own limit)"
-_VERIFY_COST = (
-    "cost of verifying drafts: cpu (0.15 steps per token), free16 (free up to 16 tokens), measured (the ladder's target "
-    "on this machine), a number, or c(0),c(1),..."
-)
-_ACCEPTANCE = (
-    "acceptance instead of a record: accepted / drafted, a mean acceptance length, or rates by position: 0.8,0.6"
-)
-_METHOD = "the drafter: draft, eagle, eagle3, mtp, dflash, medusa, ngram or suffix (default: the record's)"
-_GPU = "the GPU, as in H100: fill in times that are not known, and answer for other batches"
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replay:
+    """Replay."""
+
+    tokenizer: A[str | None, "T", "the log's tokenizer: a ladder name, a hub id, a folder or a tokenizer.json"] = None
+    state: A[Literal["cold", "warm", "both"], "how drafters that learn from request to request start"] = "cold"
+    budget: A[int | None, Range(1, 256), "N", "the most draft tokens per round, cost stopping off"] = None
+    verify_cost: A[str, "C", "cost of drafts: cpu, free16, measured, a number, or c(0),c(1),..."] = "cpu"
+    temperature: A[float, Range(0, 100), "T", "temperature of the log: the initial trust of db in its drafts"] = 0.0
+    eos: A[int | None, Range(0, 2**21), "ID", "end-of-text token id (default: the tokenizer's)"] = None
+    databases: A[Path | None, "DIR", "use these databases (default: the shipped ones, for their tokenizer)"] = None
+    build_databases: A[Path | None, "DIR", "build databases here from the first part of the log, judge the rest"] = None
+    train_share: A[float, Range(0.01, 0.99), "S", "the part of the log that databases are built from"] = 0.5
+    suite: A[str | None, "S", "the questions of an answer file: a suite or a file"] = None
+    limit: A[int | None, Range(1, 10**9), "N", "replay at most N requests"] = None
+    strict: A[bool, "stop at a broken record instead of counting it"] = False
+    include_text: A[bool, "list the start of prompts and outputs in the report"] = False
+    restart: A[bool, "do not resume an interrupted replay"] = False
 
 
 def replay(
     log: A[Path, "LOG", "a file of requests with their outputs"],
     *,
-    tokenizer: A[str | None, "T", _TOKENIZER] = None,
-    drafter: A[tuple[str, ...], "NAME", _DRAFTER] = (),
-    state: A[Literal["cold", "warm", "both"], _STATE] = "cold",
-    budget: A[int | None, Range(1, 256), "N", _BUDGET] = None,
-    verify_cost: A[str, "C", _VERIFY_COST] = "cpu",
-    temperature: A[float, Range(0, 100), "T", "temperature of the log: the initial trust of db in its drafts"] = 0.0,
-    eos: A[int | None, Range(0, 2**21), "ID", "end-of-text token id (default: the tokenizer's)"] = None,
-    databases: A[Path | None, "DIR", "use these databases (default: the shipped ones, for their tokenizer)"] = None,
-    build_databases: A[
-        Path | None, "DIR", "build databases here from the first part of the log, judge the rest"
-    ] = None,
-    train_share: A[float, Range(0.01, 0.99), "S", "the part of the log that databases are built from"] = 0.5,
-    suite: A[str | None, "S", "the questions of an answer file: a suite or a file (Spec-Bench, SPEED-Bench)"] = None,
-    limit: A[int | None, Range(1, 10**9), "N", "replay at most N requests"] = None,
-    strict: A[bool, "stop at a broken record instead of counting it"] = False,
-    include_text: A[bool, "list the start of prompts and outputs in the report"] = False,
+    drafter: A[tuple[str, ...], "NAME", "a draft source, as in a stack; may be repeated (default: seven)"] = (),
+    options: Replay,
     json_: A[Path | None, "OUT", "write the report; makes the replay resumable"] = None,
     html: Html = None,
     ray: Ray = None,
-    restart: A[bool, "do not resume an interrupted replay"] = False,
 ) -> int:
     """Count what drafters would have brought on a log, without a model."""
     from hsd_viz.logs import report as logs
 
     arguments.check_outputs(json_, html)
-    if databases is not None and build_databases is not None:
+    if options.databases is not None and options.build_databases is not None:
         raise ValueError("--databases and --build-databases exclude each other: use one of them")
-    options: dict[str, Any] = {
-        "tokenizer": tokenizer,
-        "state": state,
-        "budget": budget,
-        "temperature": temperature,
-        "eos": eos,
-        "databases": databases,
-        "build_databases": build_databases,
-        "train_share": train_share,
-        "suite": suite,
-        "limit": limit,
-        "strict": strict,
-        "include_text": include_text,
-        "restart": restart,
-        "verify_cost": verify_cost,
-        "state_file": None if json_ is None else json_.with_name(f"{json_.name}.partial"),
-    }
-    options |= ({"drafters": list(drafter)} if drafter else {}) | ({} if ray is None else {"address": ray})
+    given: dict[str, Any] = asdict(options) | ({"drafters": list(drafter)} if drafter else {})
+    given["state_file"] = None if json_ is None else json_.with_name(f"{json_.name}.partial")
+    run = logs.replay if ray is None else partial(logs.replay_sharded, address=ray)
     with progress_bar() as update:
-        report = (logs.replay if ray is None else logs.replay_sharded)(log, progress=update, **options)
+        report = run(log, progress=update, **given)
     print(report)
     _write(json_, html, report.to_dict(), f"Replay of {log.name}", report.introduction(), report.tables())
     if not report.complete:
@@ -104,13 +79,10 @@ class Request:
 
 
 def import_(
-    record: A[
-        str, "RECORD", "a file of responses, a log or a copy of /metrics; or the address of a server, with --prompt"
-    ],
+    record: A[str, "RECORD", "responses, a log or a copy of /metrics; or the address of a server, with --prompt"],
     *,
     engine: A[
-        Literal["vllm", "sglang", "llama.cpp", "tensorrt-llm", "aiperf"] | None,
-        "read records of this engine only (default: any)",
+        Literal["vllm", "sglang", "llama.cpp", "tensorrt-llm", "aiperf"] | None, "the engine (default: any)"
     ] = None,
     save: A[Path | None, "FILE", "write one trace; several requests are added up"] = None,
     request: Request,
@@ -159,24 +131,33 @@ def _live(url: str, request: Request) -> tuple[int, list[Trace]]:
     return code, [live.trace()]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What is known of the run."""
+
+    batch: A[int, Range(1, 4096), "N", "requests per batch of the run"] = 1
+    method: A[str | None, "M", "draft, eagle, eagle3, mtp, dflash, medusa, ngram or suffix (default: the record's)"] = (
+        None
+    )
+    draft_model: A[str | None, "NAME", "the draft model in the settings to paste"] = None
+    speed: A[float | None, Range(1e-6, 1e9), "R", "tokens per second of a request with speculation"] = None
+    plain_speed: A[float | None, Range(1e-6, 1e9), "R", "tokens per second of a request without speculation"] = None
+    step_ms: A[float | None, Range(0, 1e6), "MS", "time of a plain step of the target"] = None
+    verify_ms: A[float | None, Range(0, 1e6), "MS", "time of the target's forward pass over a draft"] = None
+    draft_ms: A[float | None, Range(0, 1e6), "MS", "time of drafting per round"] = None
+    overhead_ms: A[float | None, Range(0, 1e6), "MS", "other time per round"] = None
+
+
 def doctor(
     record: A[Path | None, "FILE", "a trace, a bench report or a record of another engine"] = None,
     *,
     measure: A[str | None, "STACK", "measure a few short decodes with this stack instead"] = None,
-    acceptance: A[str | None, "A", _ACCEPTANCE] = None,
-    lookahead: A[int | None, Range(1, 64), "K", "draft tokens per round, with --acceptance"] = None,
-    method: A[str | None, "M", _METHOD] = None,
-    draft_model: A[str | None, "NAME", "the draft model in the settings to paste"] = None,
     target: A[str, "M", "the target of --measure"] = "target",
+    acceptance: A[str | None, "A", "instead of a record: accepted / drafted, a length, or rates: 0.8,0.6"] = None,
+    lookahead: A[int | None, Range(1, 64), "K", "draft tokens per round, with --acceptance"] = None,
     stack: A[str | None, "S", "the row of a bench report (default: the first with a drafter)"] = None,
-    batch: A[int, Range(1, 4096), "N", "requests per batch of the run"] = 1,
-    speed: A[float | None, Range(1e-6, 1e9), "R", "tokens per second of a request with speculation"] = None,
-    plain_speed: A[float | None, Range(1e-6, 1e9), "R", "tokens per second of a request without speculation"] = None,
-    step_ms: A[float | None, Range(0, 1e6), "MS", "time of a plain step of the target"] = None,
-    verify_ms: A[float | None, Range(0, 1e6), "MS", "time of the target's forward pass over a draft"] = None,
-    draft_ms: A[float | None, Range(0, 1e6), "MS", "time of drafting per round"] = None,
-    overhead_ms: A[float | None, Range(0, 1e6), "MS", "other time per round"] = None,
-    gpu: A[str | None, "NAME", _GPU] = None,
+    known: Known,
+    gpu: A[str | None, "NAME", "the GPU, as in H100: fill in unknown times, and answer for other batches"] = None,
     models: A[str | None, "T,D", "with --gpu: the target and its draft model: names or config.json paths"] = None,
     tp: A[int, Range(1, 64), "N", "GPUs that share each model"] = 1,
     context: A[int, Range(1, 10_000_000), "N", "tokens cached per request"] = 2048,
@@ -186,9 +167,8 @@ def doctor(
     html: Html = None,
 ) -> None:
     """Explain why speculative decoding is not faster, and what to set."""
+    from hsd_viz.logs import observe
     from hsd_viz.logs.doctor import diagnose, roofline_of
-    from hsd_viz.logs.observe import from_figures, observe, profile_of, with_times
-    from hsd_viz.logs.observe import measure as measured
 
     if sum(one is not None for one in (record, measure, acceptance)) != 1:
         raise ValueError("give one of FILE, --measure STACK and --acceptance A")
@@ -199,28 +179,17 @@ def doctor(
     if gpu is not None and models is not None:
         roofline = roofline_of(gpu, models.split(","), tp, context=context, weights=weights)
     if measure is not None:
-        run = measured(target, measure)
+        run = observe.measure(target, measure)
     elif acceptance is not None:
-        run = from_figures(_rates(acceptance), lookahead)
+        run = observe.from_figures(_rates(acceptance), lookahead)
     else:
         with arguments.reading(str(record)):
-            run = observe(record, stack)
-    run = with_times(
-        run,
-        speed=speed,
-        plain_speed=plain_speed,
-        step=step_ms,
-        verify=verify_ms,
-        draft=draft_ms,
-        overhead=overhead_ms,
-        batch=batch,
-        method=method,
-        draft_model=draft_model,
-    )
+            run = observe.observe(record, stack)
+    run = observe.with_times(run, **{name.removesuffix("_ms"): value for name, value in asdict(known).items()})
     diagnosis = diagnose(run, roofline)
     if profile is not None:
         with arguments.writing(profile):
-            profile_of(run).save(profile)
+            observe.profile_of(run).save(profile)
     parts: list[Any] = diagnosis.lines()
     for table in diagnosis.tables():
         parts += ["", f"{table.title}: {table.note}" if table.note else table.title]

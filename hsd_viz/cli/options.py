@@ -35,7 +35,7 @@ class Range:
         with suppress(ValueError):
             value = kind(text)
         try:
-            check_range("the value", value, kind(self.low), self.high)
+            check_range("the value", value, kind(self.low), kind(self.high))
         except ValueError as error:
             raise argparse.ArgumentTypeError(str(error)) from None
         return value

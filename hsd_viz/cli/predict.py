@@ -1,32 +1,36 @@
 """``hsd-viz predict``: what speculative decoding would bring on hardware that is not at hand."""
 
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated as A
 from typing import Any
 
 from hsd_viz.cli import arguments
 
-_ACCEPTANCE = (
-    "acceptance of draft tokens for all pairs, or of one pair as in 'llama-1b > llama-70b=0.7'; may be repeated"
-)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hardware:
+    """Hardware."""
+
+    tp: A[int, "N", "GPUs that share each model"] = 1
+    weights: A[str, "FORMAT", "bf16, fp8, int8 or int4"] = "bf16"
+    cache: A[str, "FORMAT", "format of the KV cache: bf16 or fp8"] = "bf16"
+    temperature: A[float, "T", "0-2; lowers assumed acceptances"] = 0.0
+    bandwidth: A[float | None, "GB", "GB/s of an unknown GPU"] = None
+    flops: A[float | None, "TF", "dense 16-bit TFLOP/s of an unknown GPU"] = None
 
 
 def predict(
     *,
     gpu: A[str, "NAME", "a GPU, as in H100; or any name with --bandwidth, --flops and --gpu-memory"],
     models: A[str, "A,B,C", "target first: names, paths of a config.json, or eagle3 for a draft head"],
-    tp: A[int, "N", "GPUs that share each model"] = 1,
-    weights: A[str, "FORMAT", "bf16, fp8, int8 or int4"] = "bf16",
-    cache: A[str, "FORMAT", "format of the KV cache: bf16 or fp8"] = "bf16",
     batch: A[str, "N,N", "sequences decoded together"] = "1",
     context: A[str, "N,N", "tokens cached per sequence, as in 2k,32k"] = "2k",
-    temperature: A[float, "T", "0-2; lowers assumed acceptances"] = 0.0,
-    acceptance: A[tuple[str, ...], "A", _ACCEPTANCE] = (),
+    acceptance: A[tuple[str, ...], "A", "of all pairs, or of one as in 'llama-1b > llama-70b=0.7'; repeatable"] = (),
     profile: A[Path | None, "F", "acceptance of the draft model from a speculation_profile.json"] = None,
     records: A[Path | None, "F", "the same from a record of another engine or a trace (see `hsd-viz doctor`)"] = None,
     calibrate: A[str | None, "T1,T8", "measured ms of a step of the target with 1 and with 8 tokens"] = None,
-    bandwidth: A[float | None, "GB", "GB/s of an unknown GPU"] = None,
-    flops: A[float | None, "TF", "dense 16-bit TFLOP/s of an unknown GPU"] = None,
+    hardware: Hardware,
     gpu_memory: A[float | None, "GB", "memory of an unknown GPU"] = None,
     json_: A[Path | None, "OUT", "write the whole prediction"] = None,
     html: A[Path | None, "OUT", "write a figure of the speed-ups"] = None,
@@ -38,17 +42,12 @@ def predict(
     prediction = bench.predict(
         gpu,
         arguments.names(models),
-        tp=tp,
-        weights=weights,
-        cache=cache,
         batch=_numbers(batch, "--batch"),
         context=_numbers(context, "--context"),
-        temperature=temperature,
         acceptance=_acceptance(models, acceptance, profile, records),
         calibrate=None if calibrate is None else _times(calibrate),
-        bandwidth=bandwidth,
-        flops=flops,
         memory=gpu_memory,
+        **asdict(hardware),
     )
     arguments.check_outputs(json_, html)
     arguments.write_json(json_, prediction.to_dict())
