@@ -84,9 +84,9 @@ def serve(
         "hosts": ["127.0.0.1", "localhost"] if is_loopback(host) else ["*"],
     }
     if (replicas, address, gpus_per_replica, write_config) == (1, None, 0.0, None):
-        from hsd_viz.serve.plain import run as run_plain
+        from hsd_viz.serve.app import run as run_app
 
-        return run_plain(host, port, settings, machine.as_json())
+        return run_app(host, port, settings, machine.as_json())
     from hsd_viz.cluster import LOCAL, prepare
 
     prepare(address or LOCAL)

@@ -6,8 +6,11 @@ prompts, lengths and models are limited; a model is a name on the list, never a 
 
 import hmac
 import json
+import signal
+import sys
 import time
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any
 
@@ -18,8 +21,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from hsd_viz.engine import DEFAULTS
+from hsd_viz.listen import url
 from hsd_viz.serve.queue import FairQueue, QueueFullError, Ticket
-from hsd_viz.serve.worker import Decoders, error
+from hsd_viz.serve.worker import Decoders, error, load_worker
 from hsd_viz.stack import StackError, parse
 
 #: The longest accepted request body, in bytes.
@@ -82,10 +86,9 @@ class Service:
     """Checks requests, lets them wait for their turn, and streams what the decoders yield."""
 
     def __init__(self, decoders: Decoders, settings: Settings) -> None:
-        self.settings = settings
+        self.settings, self.decoders = settings, decoders
         self.queue = FairQueue(settings.slots, settings.queue, settings.per_visitor)
         self.figures = _Figures(self.queue)
-        self._decoders = decoders
         #: Idempotency key -> the stream that has it.
         self._keys: dict[str, Stream] = {}
 
@@ -95,38 +98,33 @@ class Service:
         """
         try:
             request = DecodeRequest.model_validate_json(body)
+            stack = parse(request.stack)
         except ValidationError as invalid:
             first = invalid.errors(include_url=False, include_context=False, include_input=False)[0]
-            where = ".".join(map(str, first["loc"])) or "the body"
-            raise ValueError(f"{where}: {first['msg']}") from None
+            raise ValueError(f"{'.'.join(map(str, first['loc'])) or 'the body'}: {first['msg']}") from None
+        except StackError as invalid:
+            raise ValueError(f"stack: {invalid}") from None
         settings = self.settings
         if len(request.prompt) > settings.prompt_characters:
             raise ValueError(f"prompt: {len(request.prompt)} is too long, the limit is {settings.prompt_characters}")
         if request.max_new_tokens > settings.new_tokens:
             raise ValueError(f"max_new_tokens: {request.max_new_tokens} is above the limit of {settings.new_tokens}")
-        self._check_stack(request.stack)
+        for model in stack.models:
+            if model.name not in settings.models:
+                allowed = ", ".join(settings.models)
+                raise ValueError(f"stack: the model {model.name!r} is not offered here: use {allowed}")
         return request.model_dump()
 
-    def _check_stack(self, stack: str) -> None:
-        try:
-            parsed = parse(stack)
-        except StackError as invalid:
-            raise ValueError(f"stack: {invalid}") from None
-        for model in parsed.models:
-            if model.name not in self.settings.models:
-                allowed = ", ".join(self.settings.models)
-                raise ValueError(f"stack: the model {model.name!r} is not offered here: use {allowed}")
-
     def open(self, request: dict[str, Any], visitor: str, key: str | None) -> "Stream":
-        """Take a place in the queue for a checked request. Raises: QueueFullError: if there is none."""
-        return Stream(self, request, self.queue.join(visitor), key)
-
-    def claim(self, key: str | None, stream: "Stream") -> None:
-        """Make ``stream`` the only one with this idempotency key: an earlier one ends."""
+        """Take a place in the queue for a checked request; an earlier one with this idempotency key ends. Raises:
+        QueueFullError: if there is none.
+        """
+        stream = Stream(self, request, self.queue.join(visitor), key)
         if key is not None:
             if key in self._keys:
                 self._keys[key].replaced = True
             self._keys[key] = stream
+        return stream
 
     def close(self, stream: "Stream") -> None:
         """Free the place of a stream; called once."""
@@ -134,10 +132,6 @@ class Service:
         if stream.key is not None and self._keys.get(stream.key) is stream:
             del self._keys[stream.key]
         self.figures.requests.labels(stream.outcome).inc()
-
-    def decode(self, request: dict[str, Any]) -> AsyncIterator[list[dict[str, Any]]]:
-        """Yield the batches of a decode whose turn it is."""
-        return self._decoders.decode(request)
 
 
 class Stream(StreamingResponse):
@@ -150,7 +144,6 @@ class Stream(StreamingResponse):
         self.outcome = "cancelled"
         #: Whether the same request was sent again.
         self.replaced = False
-        service.claim(key, self)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         try:
@@ -182,7 +175,7 @@ class Stream(StreamingResponse):
         """Yield the batches of the decode until it ends, takes too long, or is replaced by a repetition."""
         seconds = self._service.settings.seconds
         until = time.monotonic() + seconds
-        batches = self._service.decode(self._request)
+        batches = self._service.decoders.decode(self._request)
         try:
             async for batch in batches:
                 yield batch
@@ -260,3 +253,24 @@ async def _body(request: Request) -> bytes:
 
 def _line(record: dict[str, Any]) -> bytes:
     return json.dumps(record, separators=(",", ":")).encode() + b"\n"
+
+
+def run(host: str, port: int, settings: dict[str, Any], engine: dict[str, Any]) -> int:
+    """Serve with an engine in this process until Ctrl-C or SIGTERM. ``settings`` are fields of :class:`Settings`,
+    ``engine`` arguments of :func:`hsd_viz.engine.local.load_engine`.
+    """
+    import uvicorn
+
+    class Server(uvicorn.Server):
+        async def startup(self, sockets: Any = None) -> None:
+            await super().startup(sockets)
+            if self.started:
+                print(f"engine: {url(host, port)} (Ctrl-C to stop)", flush=True)
+
+    # uvicorn ends at the first signal, then raises it again: SIGTERM would count as a failure.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with suppress(KeyboardInterrupt):
+        print("loading the models", file=sys.stderr, flush=True)
+        application = create_app(load_worker(engine), Settings(**settings))
+        Server(uvicorn.Config(application, host, port, log_level="error", access_log=False)).run()
+    return 0

@@ -5,12 +5,12 @@ import logging
 import sys
 import threading
 from collections import deque
-from collections.abc import AsyncIterator, Iterator
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import closing, suppress
 from typing import Any, Protocol
 
 from hsd_viz.engine import Engine
-from hsd_viz.trace import Event, Step
+from hsd_viz.trace import Step
 from hsd_viz.trace.events import to_record
 
 #: Seconds between batches, and the longest wait of the decode for the interpreter lock.
@@ -42,17 +42,49 @@ class Worker:
         if self._thread is not None:
             # A cancelled decode ends after its current round.
             await asyncio.to_thread(self._thread.join)
-        run = _Run(lambda: self._engine.decode(**request), asyncio.get_running_loop())
-        self._thread = run.thread
+        loop, urgent = asyncio.get_running_loop(), asyncio.Event()
+        inbox: deque[Any] = deque()
+        cancelled, wake = threading.Event(), lambda: loop.call_soon_threadsafe(urgent.set)
+        work = (request, inbox, cancelled, wake)
+        self._thread = threading.Thread(target=self._work, args=work, name="hsd-viz decode", daemon=True)
+        self._thread.start()
         try:
-            while True:
-                ended = await run.wait()
-                if batch := run.take():
-                    yield batch
-                if ended:
-                    break
+            ended = False
+            while not ended:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(urgent.wait(), FLUSH)
+                urgent.clear()
+                events = [inbox.popleft() for _ in range(len(inbox))]
+                if ended := None in events:
+                    events.remove(None)
+                if events:
+                    yield [event if isinstance(event, dict) else to_record(event) for event in events]
         finally:
-            run.cancel()
+            cancelled.set()
+
+    def _work(
+        self, request: dict[str, Any], inbox: deque[Any], cancelled: threading.Event, wake: Callable[[], Any]
+    ) -> None:
+        """Put the events of a decode into ``inbox``, and None at the end."""
+        before = sys.getswitchinterval()
+        sys.setswitchinterval(SWITCH)
+        try:
+            with closing(self._engine.decode(**request)) as events:
+                for event in events:
+                    inbox.append(event)
+                    if not isinstance(event, Step):
+                        wake()
+                    if cancelled.is_set():
+                        break
+        except ValueError as invalid:
+            inbox.append(error(str(invalid)))
+        except Exception:
+            _log.exception("a decode failed")
+            inbox.append(error("the decode failed: the server's log has the cause"))
+        finally:
+            sys.setswitchinterval(before)
+            inbox.append(None)
+            wake()
 
 
 def load_worker(options: dict[str, Any]) -> Worker:
@@ -63,61 +95,3 @@ def load_worker(options: dict[str, Any]) -> Worker:
     engine.run("def", max_new_tokens=1)
     engine.wait_ready()
     return Worker(engine)
-
-
-class _Run:
-    """One decode in a thread. Its events are collected here and encoded by the reader."""
-
-    def __init__(self, events: Any, loop: asyncio.AbstractEventLoop) -> None:
-        self._events, self._loop = events, loop
-        self._inbox: deque[Event | dict[str, Any]] = deque()
-        self._cancelled, self._ended = threading.Event(), False
-        self._urgent = asyncio.Event()
-        self.thread = threading.Thread(target=self._work, name="hsd-viz decode", daemon=True)
-        self.thread.start()
-
-    def cancel(self) -> None:
-        """Stop after the current event."""
-        self._cancelled.set()
-
-    async def wait(self) -> bool:
-        """Wait for the next batch; return whether the decode has ended."""
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self._urgent.wait(), FLUSH)
-        self._urgent.clear()
-        return self._ended
-
-    def take(self) -> list[dict[str, Any]]:
-        """Return the records of the events so far."""
-        events = [self._inbox.popleft() for _ in range(len(self._inbox))]
-        return [event if isinstance(event, dict) else to_record(event) for event in events]
-
-    def _work(self) -> None:
-        events: Iterator[Event] | None = None
-        before = sys.getswitchinterval()
-        sys.setswitchinterval(SWITCH)
-        try:
-            events = self._events()
-            for event in events:
-                self._add(event)
-                if self._cancelled.is_set():
-                    break
-        except ValueError as invalid:
-            self._add(error(str(invalid)))
-        except Exception:
-            _log.exception("a decode failed")
-            self._add(error("the decode failed: the server's log has the cause"))
-        finally:
-            if events is not None:
-                events.close()  # type: ignore[attr-defined]
-            sys.setswitchinterval(before)
-            self._ended = True
-            self._wake()
-
-    def _add(self, event: Event | dict[str, Any]) -> None:
-        self._inbox.append(event)
-        if not isinstance(event, Step):
-            self._wake()
-
-    def _wake(self) -> None:
-        self._loop.call_soon_threadsafe(self._urgent.set)
