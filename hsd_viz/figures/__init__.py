@@ -7,8 +7,8 @@ calibration can be given as an object or as the path of its file. Figures make n
 
 One run: :func:`acceptance`, :func:`drafts` (by position, source or match length), :func:`accepted_per_round`,
 :func:`by_source`, :func:`time_spent`, :func:`drafters_alone`. The latency law: :func:`ranking`, :func:`levels`,
-:func:`latency_surface`, :func:`what_if_one_draft`, :func:`prediction`. Measurements: :func:`speedup`,
-:func:`by_category`, :func:`database_ablation`, :func:`temperature_curves`, :func:`replayed`.
+:func:`latency_surface`, :func:`what_if_one_draft`, :func:`prediction`, :func:`when_it_pays`. Measurements:
+:func:`speedup`, :func:`by_category`, :func:`database_ablation`, :func:`temperature_curves`, :func:`replayed`.
 """
 
 from importlib import import_module
@@ -16,6 +16,7 @@ from typing import Any
 
 _NAMES = {
     "law": ("latency_surface", "levels", "prediction", "ranking", "what_if_one_draft"),
+    "pays": ("when_it_pays",),
     "reports": ("by_category", "database_ablation", "replayed", "speedup", "temperature_curves"),
     "run": ("acceptance", "accepted_per_round", "by_source", "drafters_alone", "drafts", "time_spent"),
     "theme": ("dark_of", "save", "template"),

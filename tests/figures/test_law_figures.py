@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,12 +12,15 @@ from hsd_viz import figures
 from hsd_viz.calibration.basis import Measured, basis_of, level_use
 from hsd_viz.engine.replay import load_bundled, recorded
 from hsd_viz.figures.law import basis_frame, one_draft, plan_frame, surface_points
+from hsd_viz.figures.pays import GPU, WIDTHS, gain, measured_points
 from hsd_viz.latency.inputs import Calibration
 from hsd_viz.latency.law import Law, predict
 from hsd_viz.latency.select import select, shortest_path, split, surface
 from hsd_viz.stack import parse
 from hsd_viz.trace import Trace
 from tests.figures.sample_calibration import DEAR
+
+BENCH = Path(__file__).resolve().parents[2] / "docs" / "bench"
 
 
 @pytest.fixture(scope="module")
@@ -193,3 +197,23 @@ def test_one_draft_is_leviathans_law_where_checking_more_is_free(basis):
         figures.what_if_one_draft()
     with pytest.raises(ValueError, match=r"acceptance=1\.5 is out of range"):
         figures.what_if_one_draft(1.5, 0.1)
+
+
+# --- when a hierarchy pays --------------------------------------------------------------------------------------------
+
+
+def test_a_second_draft_pays_where_it_is_cheap_and_agrees():
+    assert gain(0.1, 0.95, GPU) > 1.1 > 1 > gain(0.5, 0.6, GPU)
+    # Where a verified token costs as much as a forward pass, drafting pays less.
+    assert gain(0.1, 0.95, WIDTHS) < gain(0.1, 0.95, GPU)
+
+
+def test_points_are_those_of_the_grids():
+    grid = json.loads((BENCH / "grid-t07-cpu.json").read_text())
+    points = measured_points([grid])
+    assert len(points) == len(grid["points"])
+    for point, row in zip(grid["points"], points.itertuples(), strict=True):
+        found = point["models_over_single_draft"]
+        assert (row.gain, [row.low, row.high]) == (found["speedup"], found["speedup_ci"])
+        assert row.kind == ("padded target" if point["pad_layers"] else "this ladder")
+        assert row.cost == point["cost_ratio"]["small"]

@@ -1,0 +1,170 @@
+"""When does a hierarchy pay? The gain of a second draft model over the best single one, by cost and agreement.
+
+The field and its frontier are the latency law; the points are measured (this ladder, and targets padded with layers
+that change nothing but the cost) or predicted. Every point has its own gain: it differs from the field where its
+bottom model or its verification costs do.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from hsd_viz.bench.predict import predict
+from hsd_viz.disk import read_limited
+from hsd_viz.figures.charts import HOVER, INK, Figure, finish
+from hsd_viz.figures.palette import pale
+from hsd_viz.latency.hardware import Machine, gpu_of, shape_of
+from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
+from hsd_viz.latency.law import Law
+from hsd_viz.stack import parse
+
+#: The bottom model of the field, as nano is to small on the shipped ladder: its cost in passes of the upper draft
+#: model, and the acceptance of its tokens by that model and by the target (medians of the grids at 0, 0.7 and 1).
+BOTTOM_COST, BOTTOM_ACCEPTANCE, BOTTOM_TARGET = 0.24, 0.61, 0.6
+#: The cost of verifying 1, 2, 4, 8, 16 tokens, in passes over one token: on a GPU, and as measured with the points.
+WIDTHS = (1, 2, 4, 8, 16)
+GPU = (1.0, 1.01, 1.03, 1.07, 1.15)
+COSTS = np.geomspace(0.02, 0.7, 16)
+AGREEMENTS = np.linspace(0.5, 0.99, 13)
+#: The largest published gain over the best single draft (abstract of arXiv 2510.19705, which names no cost ratio).
+PUBLISHED = 1.2
+#: What is predicted: a GPU, its number, and the models, target first.
+PREDICTED = ("H100", 4, ("llama-70b", "llama-8b", "llama-1b"))
+_SINGLE, _LOWER, _UPPER = range(1, 17), range(1, 7), (*range(1, 9), 10, 12, 14, 16)
+_BESIDE = Path(__file__).resolve().parents[1]
+#: The grids of an installed package, or of a checkout.
+FOLDERS = (_BESIDE / "bench" / "measured", _BESIDE.parent / "docs" / "bench")
+
+
+def gain(cost: float, agreement: float, widths: Sequence[float]) -> float:
+    """Return the speed of the best stack of two draft models over the best with at most one, by the law. The upper
+    draft model costs ``cost`` target passes, and the target accepts its tokens with ``agreement``; ``widths`` are the
+    costs of :data:`WIDTHS` tokens.
+    """
+    curve = np.interp(range(1, WIDTHS[-1] + 2), WIDTHS, widths)
+    verify = lambda one: LevelCost(tuple((one * curve).tolist()))
+    costs = {"bottom": verify(BOTTOM_COST * cost), "upper": verify(cost), "target": verify(1.0)}
+    edges = {
+        ("bottom", "upper"): Edge(tail=BOTTOM_ACCEPTANCE),
+        ("upper", "target"): Edge(tail=agreement),
+        ("bottom", "target"): Edge(tail=BOTTOM_TARGET),
+    }
+    law = Law(Calibration(("bottom", "upper", "target"), costs, edges))
+    one = min(law.ms((None, (name,)), (g,)) for name in ("bottom", "upper") for g in _SINGLE)
+    two = min(law.ms((None, ("bottom", "upper")), (low, high)) for low in _LOWER for high in _UPPER)
+    return min(one, 1.0) / two
+
+
+def measured_points(grids: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+    """Return the points of the reports of ``benchmarks.grid``: ``cost, agreement, gain, low, high, said, kind``."""
+    rows = []
+    for grid in grids:
+        temperature = grid["settings"]["temperature"]
+        how = f"T = {temperature:g}" if temperature else "greedy"
+        for point in grid["points"]:
+            found = point["models_over_single_draft"]
+            upper = parse(found["hierarchy"]).drafts[-1].name
+            kind = "padded target" if point["pad_layers"] else "this ladder"
+            said = f"{found['hierarchy']} over {found['over']}<br>{point['target']}, {how}: {found['speedup']:.2f} ×"
+            agreement = point["acceptance"][f"{upper} > target"]["rate"]
+            ends = found["speedup_ci"]
+            rows.append([point["cost_ratio"][upper], agreement, found["speedup"], *ends, said, kind])
+    return pd.DataFrame(rows, columns=["cost", "agreement", "gain", "low", "high", "said", "kind"])
+
+
+def predicted_point(gpu: str, tp: int, models: Sequence[str]) -> pd.DataFrame:
+    """Return the predicted gain of a second draft model at batch 1 as a point."""
+    plan = predict(gpu, models, tp=tp)
+    (found,) = plan.second_draft_gain
+    target, upper = models[0], parse(found["stack"]).drafts[-1].name
+    machine = Machine(gpu_of(gpu), tp)
+    steps = [machine.cost(shape_of(name), batch=1, context=2048).verifying(1) for name in (upper, target)]
+    pair = f"acceptance {upper} > {target}"
+    agreement = next(float(a.value) for a in plan.assumptions if a.name == pair)
+    value = 1 + found["gain"]
+    said = f"{found['stack']} over {found['over']}<br>{tp} × {gpu}, predicted: {value:.2f} ×"
+    kind = f"predicted, {tp} × {gpu}"
+    return pd.DataFrame(
+        [[steps[0] / steps[1], agreement, value, np.nan, np.nan, said, kind]],
+        columns=["cost", "agreement", "gain", "low", "high", "said", "kind"],
+    )
+
+
+def when_it_pays(grids: Sequence[Mapping[str, Any] | str | Path] | None = None, dark: bool = False) -> Figure:
+    """Plot where a second draft model pays: the law's field and frontier, measured and predicted points. ``grids`` are
+    reports of ``benchmarks.grid`` (default: the project's own).
+    """
+    if grids is None:
+        folder = next(f for f in FOLDERS if f.is_dir())
+        grids = sorted(folder.glob("grid-*.json"))
+    data = [json.loads(read_limited(Path(g))) if isinstance(g, str | Path) else g for g in grids]
+    points = pd.concat([measured_points(data), predicted_point(*PREDICTED)], ignore_index=True)
+    figure = go.Figure()
+    here = [[point["verifying_over_one"][str(w)] for w in WIDTHS[1:]] for grid in data for point in grid["points"]]
+    widths = {"GPU": GPU, "the measured points": (1.0, *np.median(here, axis=0))}
+    for (name, curve), dash in zip(widths.items(), ("solid", "dot"), strict=True):
+        field = np.array([[gain(c, a, curve) for c in COSTS] for a in AGREEMENTS])
+        if name == "GPU":
+            _field(figure, field)
+        frontier = {"start": 1, "end": 1, "size": 1, "coloring": "none"}
+        line = {"color": INK.text, "width": 2.5, "dash": dash}
+        figure.add_contour(x=COSTS, y=AGREEMENTS, z=field, contours=frontier, line=line, showscale=False)
+        words = f"frontier by the law, 8 tokens verified for {curve[3]:.2f} passes ({name})"
+        figure.data[-1].update(name=words, showlegend=True, hoverinfo="skip")
+    symbols = dict(zip(points["kind"].unique(), ("circle", "square", "star"), strict=True))
+    for kind, some in points.groupby("kind", sort=False):
+        sure = np.where(some["low"] > 1, INK.accent, np.where(some["high"] < 1, INK.loss, INK.muted))
+        marker = {
+            "symbol": symbols[kind],
+            "size": 12,
+            "color": sure.tolist(),
+            "line": {"color": INK.page, "width": 1.5},
+        }
+        figure.add_scatter(x=some["cost"], y=some["agreement"], mode="markers+text", name=str(kind), marker=marker)
+        text = [f"{value:.2f}" for value in some["gain"]]
+        figure.data[-1].update(text=text, textposition="top center", customdata=some["said"], hovertemplate=HOVER)
+    ticks = [0.02, 0.05, 0.1, 0.2, 0.5]
+    title = "cost of the upper draft model, in forward passes of the target"
+    ends = [float(np.log10(COSTS[0])), float(np.log10(COSTS[-1]))]
+    figure.update_xaxes(type="log", tickvals=ticks, ticktext=[f"{t:g}" for t in ticks], title_text=title, range=ends)
+    span = [float(AGREEMENTS[0]), 1.04]
+    figure.update_yaxes(title_text="acceptance of its tokens by the target", tickformat=".0%", range=span)
+    heads = ["hierarchy", "kind", "cost", "acceptance", "gain", "95 % interval"]
+    rows = [
+        [p.said.partition("<br>")[0], p.kind, f"{p.cost:.3f}", f"{p.agreement:.2f}", f"{p.gain:.2f}",
+         "–" if np.isnan(p.low) else f"{p.low:.2f} to {p.high:.2f}"] for p in points.itertuples()
+    ]  # fmt: skip
+    return finish(
+        figure,
+        "When does a hierarchy pay?",
+        text="Speed of the best stack with two draft models over the best with at most one. Above a frontier the "
+        "second one pays by the law. Points: gain of each; blue: surely above 1, orange: surely below, grey: not "
+        "settled.",
+        note=f"Field: latency law with a GPU's forward passes and no other cost, bottom model as on this ladder (cost "
+        f"{BOTTOM_COST:g} of the upper one, acceptance {BOTTOM_ACCEPTANCE:g} by it, {BOTTOM_TARGET:g} by the target). "
+        f"Published for model hierarchies: up to {PUBLISHED:g} × (arXiv 2510.19705), without the cost ratio and "
+        "acceptance that would place it here; arXiv 2502.05609 has databases only. Predicted points rest on assumed "
+        "acceptances.",
+        table=[heads, *rows],
+        dark=dark,
+        height=480,
+    )
+
+
+def _field(figure: go.Figure, field: np.ndarray) -> None:
+    """Add the gain as a field with labelled contours."""
+    step = 0.05
+    contours = {"start": 1 + step, "end": PUBLISHED, "size": step, "showlabels": True, "labelformat": ".2f"}
+    figure.add_heatmap(
+        x=COSTS, y=AGREEMENTS, z=field, zmin=0.8, zmax=PUBLISHED, hoverinfo="skip", showscale=False, opacity=0.7,
+        colorscale=[[0, pale(INK.loss)], [0.5, INK.page], [1, pale(INK.accent)]],
+    )  # fmt: skip
+    figure.add_contour(x=COSTS, y=AGREEMENTS, z=field, contours=contours | {"coloring": "none"}, showscale=False)
+    figure.data[-1].update(line={"color": INK.muted, "width": 1}, hoverinfo="skip", showlegend=False)
