@@ -18,8 +18,8 @@ from typing import Any
 import torch
 
 from benchmarks.harness import arguments, command, write
+from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.decoding.session import Model
-from hsd_viz.decoding.settings import Sampling
 from hsd_viz.ladder.load import NAMES, load_model, model_path
 from hsd_viz.native.model import NativeModel
 from hsd_viz.native.weights import STORAGE, load

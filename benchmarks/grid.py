@@ -33,7 +33,7 @@ from benchmarks.padding import check_padding, padded_name, save_padded
 from hsd_viz.bench.plan import split
 from hsd_viz.calibration.calibrate import TARGET
 from hsd_viz.cluster import Part, sweep
-from hsd_viz.decoding.settings import Sampling
+from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.ladder.load import model_path
 from hsd_viz.machine import describe
 from hsd_viz.prompts.suites import Suite, load_suite

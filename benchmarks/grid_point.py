@@ -18,7 +18,7 @@ from hsd_viz.bench.output import Output, from_trace, median_of
 from hsd_viz.bench.report import figures
 from hsd_viz.calibration.calibrate import TARGET, WARM_UP_TOKENS, Workload, at, calibrate
 from hsd_viz.calibration.store import StoredCalibration
-from hsd_viz.decoding.settings import Sampling
+from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.latency.inputs import Calibration
 from hsd_viz.latency.law import MOST, Law, Prediction
 from hsd_viz.latency.select import best_lookaheads, join

@@ -18,8 +18,7 @@ import torch
 
 from benchmarks.curves import measure
 from benchmarks.harness import arguments, command, prompts_of, write
-from hsd_viz.decoding.sampling import distribution
-from hsd_viz.decoding.settings import Sampling
+from hsd_viz.decoding.sampling import Sampling, distribution
 from hsd_viz.engine.load import Models
 from hsd_viz.ladder.load import NAMES, model_path
 from hsd_viz.machine import describe

@@ -98,9 +98,8 @@ def decode(engine: LocalEngine, timer: CallTimer | None, prompt: str, stack: str
 
 def bare(engine: LocalEngine, prompt: Sequence[int], ids: Sequence[int], temperature: float) -> int:
     """Return the ns of processor time of a bare session that decodes as many tokens as ``ids``, nothing described."""
-    from hsd_viz.decoding.draws import Draws
-    from hsd_viz.decoding.session import Numbers
-    from hsd_viz.decoding.settings import Sampling
+    from hsd_viz.decoding.sampling import Draws, Sampling
+    from hsd_viz.decoding.verify import Numbers
 
     session, sampling, draws = engine.model().session(), Sampling(temperature), Draws(0)
     session.feed(prompt[:-1])

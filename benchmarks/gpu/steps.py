@@ -15,8 +15,9 @@ import torch.nn.functional as F
 
 from benchmarks.gpu.tools import MANY, Tools
 from hsd_viz.decoding.loop import Level, Loop
-from hsd_viz.decoding.session import Model, Numbers
-from hsd_viz.decoding.settings import Sampling
+from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.decoding.session import Model
+from hsd_viz.decoding.verify import Numbers
 
 WIDTHS = (1, 2, 4, 5, 8, 16, 32)
 LOOKAHEAD = 4
@@ -98,14 +99,17 @@ class Steps(Tools):
                     if n == self.scale.rounds:
                         break
                 walls.append((perf_counter() - started) / n * 1e3)
-            calls, rounds = loop.log.calls, loop.log.rounds
+            tables = loop.log.take()
+            spent = lambda kind, calls=tables["calls"]: median(
+                ns for ns, of in zip(calls["duration_ns"], calls["kind"], strict=True) if of == kind
+            )
             forwards = lone[draft]["draft_ms"][label] + lone[target]["width_ms"][str(width)]
-            wall = median(r.duration_ns for r in rounds) / 1e6
+            wall = median(tables["rounds"]["duration_ns"]) / 1e6
             out[label] = {
                 "round_ms": wall,
                 "round_ms_mean": walls[-1],
-                "draft_ms": median(c.duration_ns for c in calls if c.kind == "draft") / 1e6,
-                "verify_ms": median(c.duration_ns for c in calls if c.kind == "verify") / 1e6,
+                "draft_ms": spent("draft") / 1e6,
+                "verify_ms": spent("verify") / 1e6,
                 "forwards_alone_ms": forwards,
                 "overhead": wall / forwards,
             }

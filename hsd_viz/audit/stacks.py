@@ -7,8 +7,8 @@ import numpy as np
 from hsd_viz.audit.enumeration import Chance, Choices
 from hsd_viz.audit.exact import Decoder, Task
 from hsd_viz.decoding.loop import Level, Loop
+from hsd_viz.decoding.sampling import DEFAULT_RULE, Sampling
 from hsd_viz.decoding.session import GivesLogits, Session
-from hsd_viz.decoding.settings import DEFAULT_RULE, Sampling
 from hsd_viz.drafting import make_drafter
 from hsd_viz.stack import Stack, parse
 
@@ -44,7 +44,7 @@ class ToySession(GivesLogits):
 
 
 class EnumeratedDraws:
-    """:class:`~hsd_viz.decoding.draws.Draws` whose numbers are decided by enumeration."""
+    """:class:`~hsd_viz.decoding.sampling.Draws` whose numbers are decided by enumeration."""
 
     def __init__(self, choices: Choices) -> None:
         self._choices = choices

@@ -18,7 +18,7 @@ from transformers import GenerationConfig, StoppingCriteria, StoppingCriteriaLis
 from transformers.utils import logging
 
 from hsd_viz.bench.output import Output, arrival_times
-from hsd_viz.decoding.settings import PromptTooLong, Sampling
+from hsd_viz.decoding.sampling import PromptTooLong, Sampling
 from hsd_viz.stack import HFStack
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from itertools import pairwise
 from statistics import mean, median
 from typing import Any
 
-from hsd_viz.decoding.settings import Sampling
+from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.drafting import Memory
 from hsd_viz.drafting.context import LOGITS
 from hsd_viz.engine import Engine

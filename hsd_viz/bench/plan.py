@@ -13,7 +13,7 @@ import numpy as np
 from hsd_viz.calibration.calibrate import TARGET, TOKENS, WARM_UP_TOKENS, Workload, at, calibrated, decode
 from hsd_viz.calibration.estimate import level_names, timings
 from hsd_viz.calibration.store import StoredCalibration
-from hsd_viz.decoding.settings import Sampling
+from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.engine import Engine
 from hsd_viz.intervals import estimate, resample
 from hsd_viz.ladder.load import names

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from hsd_viz.bench.checkpoint import Checkpoint
 from hsd_viz.bench.output import PLAIN, STATES, Decoder, LoopDecoder, Output, Row, ask, median_of, rows_of
-from hsd_viz.decoding.settings import PromptTooLong, Sampling
+from hsd_viz.decoding.sampling import PromptTooLong, Sampling
 from hsd_viz.engine import Engine
 from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.prompts.templates import Template, choose_template, opening

@@ -25,7 +25,7 @@ from hsd_viz.calibration.estimate import estimate
 from hsd_viz.calibration.forwards import fit_curve, time_forwards
 from hsd_viz.calibration.store import StoredCalibration, identity, load, path_of, save
 from hsd_viz.decoding.engine import Engine
-from hsd_viz.decoding.settings import PromptTooLong, Sampling
+from hsd_viz.decoding.sampling import PromptTooLong, Sampling
 from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.stack import Model, Stack, parse
 from hsd_viz.terminal import Progress

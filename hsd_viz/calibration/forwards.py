@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hsd_viz.calibration.estimate import monotone
-from hsd_viz.decoding.settings import Sampling
-from hsd_viz.decoding.verdict import Draft, Record
+from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.decoding.verify import Draft, Record
 from hsd_viz.drafting.estimates import CostCurve, cost_curve
 from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.ladder.load import weights_dir

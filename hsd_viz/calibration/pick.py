@@ -14,7 +14,7 @@ from typing import Any
 from hsd_viz.calibration.calibrate import TARGET, Workload, calibration_steps
 from hsd_viz.calibration.store import folder, identity, newest, sampling_identity, save
 from hsd_viz.decoding.engine import Engine
-from hsd_viz.decoding.settings import Sampling
+from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.latency.inputs import Calibration
 from hsd_viz.latency.select import fill, select
 from hsd_viz.prompts.suites import load_suite

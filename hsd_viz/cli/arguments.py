@@ -12,7 +12,7 @@ from typing import Annotated as A
 from typing import Any, Literal
 
 from hsd_viz.cli.options import Bare, Range
-from hsd_viz.decoding.settings import Sampling
+from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.disk import check_writable, write_whole, writing
 from hsd_viz.trace.tables import DEFAULT_RULE
 

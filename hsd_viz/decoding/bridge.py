@@ -19,10 +19,10 @@ from itertools import takewhile
 
 import numpy as np
 
+from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.decoding.session import GivesLogits, Model
-from hsd_viz.decoding.settings import Sampling
 from hsd_viz.decoding.text import TokenText
-from hsd_viz.decoding.verdict import Numbers, SampledChain
+from hsd_viz.decoding.verify import Numbers, SampledChain
 
 #: Share of the draft model's tokens that the target must have, too, for TLI to be chosen.
 MIN_SHARED = 0.5
@@ -169,7 +169,7 @@ def _whole(data: bytes) -> bytes:
 class BridgedModel:
     """A draft model with another tokenizer behind the interface of a model with the target's (``vocab_size`` tokens).
 
-    ``kind`` is one of :data:`~hsd_viz.decoding.settings.BRIDGES`. Sessions of ``model`` give logits.
+    ``kind`` is one of :data:`~hsd_viz.decoding.sampling.BRIDGES`. Sessions of ``model`` give logits.
 
     Raises:
         ValueError: for TLI without a shared token.

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack
 
+from hsd_viz.decoding.sampling import DEFAULT_RULE
 from hsd_viz.decoding.session import Model
-from hsd_viz.decoding.settings import DEFAULT_RULE
 from hsd_viz.stack import Stack
 from hsd_viz.terminal import progress_bar
 from hsd_viz.trace import Event, Finished, Trace

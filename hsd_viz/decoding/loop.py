@@ -14,17 +14,17 @@ described there: a level verifies and accepts until it has at least its lookahea
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from hsd_viz.decoding.draws import Draws
-from hsd_viz.decoding.log import Log
+from hsd_viz.decoding.record import Log
+from hsd_viz.decoding.sampling import Draws, Sampling
 from hsd_viz.decoding.session import Session
-from hsd_viz.decoding.settings import Sampling
-from hsd_viz.decoding.verdict import Correction, Detail, Draft, Numbers, Record, Verdict
+from hsd_viz.decoding.verify import Correction, Detail, Draft, Numbers, Record, Verdict
 from hsd_viz.drafting.tree import MIN_TEMPERATURE, TOP, Drafter, DraftTree, LogitsObserver, Observer
+from hsd_viz.trace.tables import Columns
 
 #: The most tokens of the prompt that are fed at a time.
 PREFILL_CHUNK = 512
@@ -146,13 +146,18 @@ class Loop:
             done = self.text[-1] in self.eos
             yield verified
 
+    def tables(self, verified: Verification) -> Callable[[], dict[str, Columns]]:
+        """Return a function that gives what was recorded of the round ``verified``, which has just ended."""
+        taken = self.log.take()
+        return lambda: taken
+
     def round(self, i: int, below: Drafting, room: int) -> Verification:
         """One round of level i: a draft by the levels ``below``, verified; it emits at most ``room`` tokens."""
         self.log.open_round(i)
         verified = self.verify(i, self.draft(below, room - 1))
         if i == self.top and self.drafter is not None:
             self._update_drafter(verified)
-        self.log.close_round(verified.draft.tree, verified.verdict, verified.accepted, verified.outcome)
+        self.log.close_round(verified)
         return verified
 
     def draft(self, levels: Drafting, room: int) -> Draft:

@@ -1,144 +1,116 @@
-"""Recording: from what the loop did to events and the rows of a trace, which are made when they are first read.
-
-Between two forward passes, which sweep the weights through the processor's caches, Python takes several times as long
-as in a loop of its own. So each round only keeps what its rows consist of. They are made later, many at a time, by the
-reader.
-"""
+"""The record of a decode: what the loop did as columns of the tables of a trace, and the events of a run."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import repeat
-from threading import Lock
-from typing import Any, NamedTuple, Protocol
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Any, Protocol
 
-from hsd_viz.decoding.log import Log, VerifiedDraft
-from hsd_viz.decoding.loop import Loop, Verification
 from hsd_viz.decoding.text import TokenText
-from hsd_viz.decoding.verdict import Correction, Detail
-from hsd_viz.drafting.tree import DraftTree
-from hsd_viz.trace import CallRow, Event, Finished, RoundRow, Stage, Started, Step, TokenRow, Trace
-from hsd_viz.trace.rows import LaterStep
+from hsd_viz.trace import Event, Finished, Stage, Started, Step, Trace
 from hsd_viz.trace.tables import TABLES, Columns
+
+if TYPE_CHECKING:
+    from hsd_viz.decoding.loop import Verification
 
 #: How many of the likeliest tokens are recorded for a row.
 TOP = 5
 
 
-class RoundRecord(NamedTuple):
-    """What the rows of one target round are made of.
+class Log:
+    """What a loop reports, as columns without the texts of tokens; the consumer of the loop takes them (:meth:`take`).
 
-    ``tree`` and ``paths`` are the draft's, where any of its nodes was ``accepted``; ``details`` and ``correction`` are
-    the verdict's, where recorded.
+    Times are nanoseconds after ``zero``, the ``clock`` at the start of the decode: wall time, or another clock for
+    measurements on a machine with other work. Own times never overlap.
     """
 
-    level: int
-    tokens: list[int]
-    accepted: list[int]
-    outcome: str
-    tree: DraftTree | None
-    paths: list[tuple[int, ...]] | None
-    details: list[Detail] | None
-    correction: Correction | None
-    drafts: list[VerifiedDraft]
-    rounds: list[RoundRow]
-    calls: list[CallRow]
+    def __init__(self, clock: Callable[[], int] = perf_counter_ns) -> None:
+        self.clock, self.zero = clock, clock()
+        self._columns = {name: table.empty() for name, table in TABLES.items()}
+        # Of each open round its id, its level and its start, the innermost last.
+        self._open: list[tuple[int, int, int]] = []
+        self._rounds = self._tokens = 0
+
+    def now(self) -> int:
+        return self.clock() - self.zero
+
+    def resume_at(self, now: int) -> None:
+        """Set the time to ``now`` (from :meth:`now`): what passed since then is not the decode's."""
+        self.zero = self.clock() - now
+
+    def open_round(self, level: int) -> None:
+        self._open.append((self._rounds, level, self.now()))
+        self._rounds += 1
+
+    def close_round(self, verified: Verification) -> None:
+        """End the innermost open round; that of the target emits its tokens."""
+        this, level, start = self._open.pop()
+        spent, parent = self.now() - start, self._open[-1][0] if self._open else None
+        tree, verdict, accepted, outcome = verified.draft.tree, verified.verdict, verified.accepted, verified.outcome
+        n, count = len(tree), len(accepted)
+        if n:
+            fates = ["unreached" if p is None else "rejected" for p in verdict.p]
+            for fate, nodes in (("cut", verdict.accepted), ("accepted", accepted)):
+                for node in nodes:
+                    fates[node] = fate
+            null: list[None] = [None] * n
+            recut = null if tree.recut is None else map(list, tree.recut)
+            found = tree.key_lengths, tree.counts, tree.scores, tree.positions, verdict.h or null, recut
+            places = range(n), tree.parents, tree.depths(), tree.tokens, null
+            judged = verdict.p, verdict.q, verdict.u, fates
+            self._extend("drafts", [this] * n, [level] * n, tree.sources, *places, *judged, *found)
+        examined = count if outcome == "stopped" else verdict.examined
+        counts = n, examined, count, outcome, None if n else tree.why_empty or "no match"
+        self._add("rounds", this, parent, level, *counts, start, spent, verdict.rule)
+        if parent is None:
+            self._emit(this, verified)
+
+    def _emit(self, this: int, verified: Verification) -> None:
+        draft, level, accepted = verified.draft, verified.level, verified.accepted
+        for k, (token, detail) in enumerate(zip(verified.tokens, verified.details or repeat(None), strict=False)):
+            own, residual = k == len(accepted), verified.correction
+            kind, source, path, depth = verified.outcome, "target", [level], 0
+            if not own:
+                node = accepted[k]
+                path, depth = [*draft.paths[node], level], draft.tree.depths()[node]
+                kind, source = "accepted", draft.tree.sources[node]
+            p, entropy, top = (None, None, None) if detail is None else detail
+            tops = (residual.top, residual.q_top) if own and residual else (None, None)
+            whole = residual.total if own and residual else None
+            known = self._tokens, token, None, None, this, kind, source, path, depth, p, entropy
+            self._add("tokens", *known, *map(_lists, (top, *tops)), whole)
+            self._tokens += 1
+
+    def call(self, level: int, name: str, kind: str, start: int, fed: int, cached: int = 0, steps: int = 1) -> None:
+        """Record a call that began at ``start`` (from :meth:`now`) and ends now. It belongs to the innermost open
+        round, -1 before the first.
+        """
+        spent, this = self.now() - start, self._open[-1][0] if self._open else -1
+        self._add("calls", this, level, name, kind, steps, fed, cached, start, spent)
+
+    def take(self) -> dict[str, Columns]:
+        """Return and clear the four tables of what was reported so far."""
+        taken, self._columns = self._columns, {name: table.empty() for name, table in TABLES.items()}
+        return taken
+
+    def _add(self, table: str, *row: Any) -> None:
+        for column, value in zip(self._columns[table].values(), row, strict=True):
+            column.append(value)
+
+    def _extend(self, table: str, *columns: Iterable[Any]) -> None:
+        for column, values in zip(self._columns[table].values(), columns, strict=True):
+            column.extend(values)
 
 
-class Batch(Protocol):
-    """What a compiled loop recorded in one call: tables without the texts of tokens."""
-
-    tokens: list[int]
-
-    def columns(self) -> dict[str, Columns]: ...
+def _lists(top: Sequence[tuple[int, float]] | None) -> list[list] | None:
+    return None if top is None else list(map(list, top))
 
 
-class Recorder:
-    """Makes the steps of one decode. With ``detailed`` tokens have probabilities, entropies and top-5 lists."""
-
-    def __init__(self, loop: Loop | CompiledLoop, text: TokenText, detailed: bool = True) -> None:
-        self._loop = loop
-        self._text = text
-        self.detailed = detailed
-        loop.details = TOP if detailed else 0
-        self._named: set[int] = set()
-        self._index = 0
-        self._waiting: deque[tuple[LaterStep, tuple | Batch]] = deque()
-        # Steps may be read in another thread than the one that decodes.
-        self._lock = Lock()
-
-    def step(self, happened: Verification | Batch) -> Step:
-        """Return the step of a round of the loop, or of a batch of a compiled one."""
-        step = LaterStep(self.make_tables)
-        if isinstance(happened, Verification):
-            tree, paths = None, None
-            if happened.accepted:
-                tree, paths = happened.draft.tree, happened.draft.paths
-            known = happened.level, happened.tokens, happened.accepted, happened.outcome
-            record = *known, tree, paths, happened.details, happened.correction, *self._loop.log.take()
-            self._waiting.append((step, record))
-        else:
-            self._waiting.append((step, happened))
-        return step
-
-    def make_tables(self) -> None:
-        """Make the tables of all steps that have none yet, in order: each names the tokens that are new in it."""
-        with self._lock:
-            while self._waiting:
-                step, happened = self._waiting[0]
-                if isinstance(happened, tuple):
-                    columns = self._tables(RoundRecord(*happened))
-                else:
-                    columns = happened.columns()
-                    self._add_texts(columns["tokens"], columns["drafts"])
-                tokens = columns["tokens"]
-                ids = {*tokens["token_id"], *columns["drafts"]["token_id"]}
-                for name in ("top", "residual_top", "q_top"):
-                    ids.update(token for top in tokens[name] if top for token, _ in top)
-                step.fill(columns, self.new_pieces(ids))
-                self._waiting.popleft()
-
-    def _tables(self, record: RoundRecord) -> dict[str, Columns]:
-        drafts = (row for draft in record.drafts for row in draft.rows(self._piece))
-        rows: tuple[Iterable[tuple], ...] = self._token_rows(record), drafts, record.rounds, record.calls
-        return {name: table.columns_of(of) for (name, table), of in zip(TABLES.items(), rows, strict=True)}
-
-    def _add_texts(self, tokens: Columns, drafts: Columns) -> None:
-        texts = [self._text.piece(token) for token in tokens["token_id"]]
-        tokens["text"], tokens["raw"] = [text for text, _ in texts], [raw for _, raw in texts]
-        drafts["text"] = [self._text.piece(token)[0] for token in drafts["token_id"]]
-
-    def new_pieces(self, ids: Iterable[int]) -> dict[int, str]:
-        """Return the text of each of these tokens that was not returned before."""
-        fresh = set(ids).difference(self._named)
-        self._named |= fresh
-        return self._text.pieces(sorted(fresh))
-
-    def _piece(self, token: int) -> str:
-        return self._text.piece(token)[0]
-
-    def _token_rows(self, record: RoundRecord) -> list[TokenRow]:
-        """Return the tokens that one verification of the target emitted."""
-        count, tree, this = len(record.tokens), record.tree, record.rounds[-1].id
-        rows: list[TokenRow] = []
-        described = record.details or repeat((None, None, None), count)
-        for k, (token, detail) in enumerate(zip(record.tokens, described, strict=True)):
-            correction: tuple = (None, None, None)
-            if k < len(record.accepted):
-                node, kind = record.accepted[k], "accepted"
-                source, path, depth = tree.sources[node], (*record.paths[node], record.level), tree.depths()[node]
-            else:
-                kind, source, path, depth = record.outcome, "target", (record.level,), 0
-                correction = record.correction or correction
-            piece, raw = self._text.piece(token)
-            rows.append(TokenRow(self._index, token, piece, raw, this, kind, source, path, depth, *detail, *correction))
-            self._index += 1
-        return rows
-
-
-class CompiledLoop(Protocol):
-    """A loop that decodes many rounds in one call: :class:`hsd_viz.native.decode.NativeDecode`."""
+class AnyLoop(Protocol):
+    """A loop that :func:`decode` runs: :class:`~hsd_viz.decoding.loop.Loop`, or the compiled one, which decodes many
+    rounds at a time (:class:`hsd_viz.native.decode.NativeDecode`).
+    """
 
     text: list[int]
     eos: frozenset[int]
@@ -148,31 +120,53 @@ class CompiledLoop(Protocol):
 
     def prefill(self) -> Iterator[tuple[str, int, int]]: ...
 
-    def rounds(self) -> Iterator[Batch]: ...
+    def rounds(self) -> Iterator[Any]: ...
+
+    def tables(self, emitted: Any) -> Callable[[], dict[str, Columns]]:
+        """Return a function that makes the tables of what :meth:`rounds` has just yielded, without texts."""
 
 
-def decode(loop: Loop | CompiledLoop, recorder: Recorder, meta: dict[str, Any]) -> Iterator[Event]:
+def step_of(tables: Callable[[], dict[str, Columns]], text: TokenText) -> Step:
+    """Return the step of some rounds, made when it is first read: between two forward passes, which sweep the weights
+    through the processor's caches, Python takes several times as long as in a loop of its own.
+    """
+
+    def make() -> tuple[dict[str, Columns], dict[int, str]]:
+        columns = tables()
+        tokens, drafts = columns["tokens"], columns["drafts"]
+        pieces = [text.piece(token) for token in tokens["token_id"]]
+        tokens["text"], tokens["raw"] = [piece for piece, _ in pieces], [raw for _, raw in pieces]
+        drafts["text"] = [text.piece(token)[0] for token in drafts["token_id"]]
+        ids = {*tokens["token_id"], *drafts["token_id"]}
+        for name in ("top", "residual_top", "q_top"):
+            ids.update(token for top in tokens[name] if top for token, _ in top)
+        return columns, text.pieces(sorted(ids))
+
+    return Step(make=make)
+
+
+def decode(loop: AnyLoop, text: TokenText, meta: dict[str, Any]) -> Iterator[Event]:
     """Run ``loop`` and yield its events; closing the generator cancels the run.
 
     ``meta`` is completed in place: ``prompt_ids``, ``prefill_ns``, ``wall_ns``, ``stop_reason`` and ``cancelled``; it
     is a whole trace's meta even when the run is cut short. ``wall_ns`` is the time of the loop and of recording; rows
-    are made when they are read, at the latest for the trace.
+    are made when they are read.
     """
     prompt, emitted, last = list(loop.text), 0, None
     meta |= {"prompt_ids": prompt, "stop_reason": "cancelled", "cancelled": True}
-    meta |= {"prefill_ns": 0, "wall_ns": 0, "detailed": recorder.detailed}
-    steps: list[Step] = []
-    pieces = recorder.new_pieces(prompt)
+    meta |= {"prefill_ns": 0, "wall_ns": 0, "detailed": loop.details > 0}
+    trace, pieces = Trace(meta), text.pieces(prompt)
+    trace.pieces.update(pieces)
     try:
         for name, done, total in loop.prefill():
             yield Stage(f"prefill {name}", done, total)
         meta["prefill_ns"] = meta["wall_ns"] = loop.log.now()
-        yield Started(meta, dict(pieces))
+        yield Started(meta, pieces)
         # The time that a consumer spends on an event is not the decode's.
         loop.log.resume_at(meta["prefill_ns"])
         for happened in loop.rounds():
-            step, tokens = recorder.step(happened), happened.tokens
-            steps.append(step)
+            step, tokens = step_of(loop.tables(happened), text), happened.tokens
+            trace.append(step)
             emitted, last = emitted + len(tokens), tokens[-1]
             meta["wall_ns"] = loop.log.now()
             yield step
@@ -182,8 +176,4 @@ def decode(loop: Loop | CompiledLoop, recorder: Recorder, meta: dict[str, Any]) 
             meta |= {"stop_reason": "eos", "cancelled": False}
         elif len(loop.text) >= loop.limit:
             meta |= {"stop_reason": "length" if emitted >= meta["max_new_tokens"] else "context", "cancelled": False}
-    trace = Trace(meta)
-    trace.pieces.update(pieces)
-    for step in steps:
-        trace.append(step)
     yield Finished(trace)

@@ -1,20 +1,114 @@
-"""Sampling: from logits to the distribution that is sampled, and drawing from it.
+"""Sampling: the settings, the uniform numbers, from logits to the distribution that is sampled, and drawing from it.
 
 Rule 5 of losslessness: q is the row *after* temperature, top-k and top-p, the very row that was sampled. So one
 function makes rows and one draws from them, and both are used by every level.
 
 Every operation and its order is stated in ``docs/reference/arithmetic.md``: float32 rows are computed in float32,
 float64 rows in float64, sums have the order of :func:`lane_sums` or :func:`cumulated`, and the exponential is our own.
-The native runtime does the same, so a seed decides alike on every machine, bit for bit.
+Uniform numbers have names: the same seed and place give the same number, independent of earlier draws. The native
+runtime does the same, so a seed decides alike on every machine, bit for bit.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
-from hsd_viz.decoding.settings import Sampling
+from hsd_viz.trace.tables import DEFAULT_RULE, RULES
+
+#: How a draft model with another tokenizer than the target's drafts (:mod:`hsd_viz.decoding.bridge`).
+BRIDGES = ("slem", "tli")
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How tokens are drawn: ``temperature`` 0 is greedy; ``top_k`` 0 and ``top_p`` 1 are off; the same ``seed`` gives
+    the same text. ``rule`` verifies drafts that were sampled from rows, by a draft model at a temperature above 0:
+    ``token``, ``block`` or ``branch``.
+
+    Raises:
+        ValueError: if a value is out of range.
+    """
+
+    temperature: float = 0.0
+    top_k: int = 0
+    top_p: float = 1.0
+    seed: int = 0
+    rule: str = DEFAULT_RULE
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.temperature <= 100:
+            raise ValueError(
+                f"the temperature {self.temperature:g} is out of range: it is a number from 0 (greedy) to 100"
+            )
+        if isinstance(self.top_k, bool) or not isinstance(self.top_k, int) or self.top_k < 0:
+            raise ValueError(f"top-k {self.top_k} is out of range: it is a whole number, 0 switches it off")
+        if not 0 < self.top_p <= 1:
+            raise ValueError(
+                f"top-p {self.top_p:g} is out of range: it is a number above 0 and up to 1 (1 switches it off)"
+            )
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int) or not 0 <= self.seed < 2**63:
+            raise ValueError(f"the seed {self.seed} is out of range: it is a whole number from 0 to 2^63-1")
+        if self.rule not in RULES:
+            raise ValueError(f"unknown verification rule '{self.rule}': use {' or '.join(RULES)}")
+
+    @property
+    def greedy(self) -> bool:
+        return self.temperature == 0
+
+
+class PromptTooLong(ValueError):
+    """A prompt of ``tokens`` tokens that fills a context of ``positions``: no token could be emitted."""
+
+    def __init__(self, tokens: int, positions: int) -> None:
+        super().__init__(f"the prompt has {tokens} tokens and the context holds {positions}: use a shorter prompt")
+
+
+#: Of splitmix64 (Steele, Lea and Flood 2014), a generator by key and counter.
+_GOLDEN, _MASK = 0x9E3779B97F4A7C15, 2**64 - 1
+
+
+def _mix(z: int) -> int:
+    z &= _MASK
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & _MASK
+    z = (z ^ z >> 27) * 0x94D049BB133111EB & _MASK
+    return z ^ z >> 31
+
+
+def stream_key(seed: int, stream: int) -> int:
+    """Return the key of one stream of numbers of a seed."""
+    return _mix(_mix(seed + _GOLDEN) ^ _mix(stream + 2 * _GOLDEN))
+
+
+def number(key: int, counter: int) -> float:
+    """Return the number with this counter in the stream of ``key``: uniform in [0, 1 - 2**-52]."""
+    return (_mix(key + counter * _GOLDEN) >> 12) * 2.0**-52
+
+
+class Draws:
+    """The random numbers of one decode.
+
+    :meth:`at` is keyed by (seed, position in the text). The target draws its own tokens with it, so that every stack
+    whose drafts are point masses gives the same tokens as plain sampling. :meth:`fresh` never repeats within a decode:
+    a level below the target may draw for one position several times (after its draft was rejected), and a number used
+    twice would tie the second draft to the first one's fate. How many numbers a draft or a verification takes does not
+    depend on what is drawn.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._positions, self._fresh, self._used = stream_key(seed, 0), stream_key(seed, 1), 0
+
+    def at(self, position: int) -> float:
+        """Return the number of this position in the text."""
+        return number(self._positions, position)
+
+    def fresh(self, n: int) -> list[float]:
+        """Return ``n`` numbers that were not returned before."""
+        first, self._used = self._used, self._used + n
+        return [number(self._fresh, counter) for counter in range(first, first + n)]
+
 
 #: Lanes of a sum in the type of the row, and tokens in a block of a float64 sum.
 LANES, BLOCK = 64, 64

@@ -12,25 +12,8 @@ from typing import Protocol
 
 import numpy as np
 
-from hsd_viz.decoding.sampling import distribution, draw
-from hsd_viz.decoding.settings import Sampling
-from hsd_viz.decoding.verdict import Correction, Detail, Draft, Numbers, Record, Rows, SampledChain, Verdict
-from hsd_viz.decoding.verify import judge
-
-__all__ = [
-    "Correction",
-    "Detail",
-    "Draft",
-    "GivesLogits",
-    "Model",
-    "Numbers",
-    "Record",
-    "Rows",
-    "SampledChain",
-    "Sampling",
-    "Session",
-    "Verdict",
-]
+from hsd_viz.decoding.sampling import Sampling, distribution, draw
+from hsd_viz.decoding.verify import Draft, Numbers, Record, SampledChain, Verdict, judge
 
 
 class Session(Protocol):

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from hsd_viz.decoding.settings import PromptTooLong
+from hsd_viz.decoding.sampling import PromptTooLong
 from hsd_viz.drafting.index.build import LONGEST, build_database, build_fivegrams
 from hsd_viz.drafting.index.corpus import CorpusWriter, Encode, find_texts, write_texts
 from hsd_viz.drafting.index.count import Pruning

@@ -1,4 +1,4 @@
-"""Loading models by the names that a stack uses, once each.
+"""Loading what a stack names, once each: the only place of a decode with disk, hub and waiting.
 
 Shipped models in int8 are read by numpy and their text by ``tokenizers``; all others need torch and transformers, which
 are imported when the first is asked for.
@@ -10,35 +10,30 @@ import ctypes
 import importlib
 import importlib.util
 import json
-import logging
-import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Generator, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from hsd_viz.decoding.bridge import Bridge, BridgedModel, Lexicon
+from hsd_viz.decoding.sampling import BRIDGES, PromptTooLong, Sampling
 from hsd_viz.decoding.session import Model
-from hsd_viz.decoding.settings import BRIDGES, PromptTooLong, Sampling
 from hsd_viz.decoding.text import TokenText, differing_tokens
 from hsd_viz.drafting.tree import Drafter
-from hsd_viz.engine.runtimes import Runtimes
-from hsd_viz.ladder.load import is_rounded, load_model, model_path, names, weights_hash
-from hsd_viz.ladder.text import LadderTokenizer
-from hsd_viz.machine import threads
-from hsd_viz.native.weights import Weights
+from hsd_viz.ladder.load import LadderTokenizer, model_path, names, weights_hash
+from hsd_viz.native.build import Build, default_build
+from hsd_viz.native.drafter import native_drafter
+from hsd_viz.native.model import NativeModel
 from hsd_viz.native.weights import load as load_weights
 from hsd_viz.stack import LargerDraftWarning
 from hsd_viz.trace import Stage
-from hsd_viz.words import did_you_mean, first_line
+from hsd_viz.words import did_you_mean
 
 if TYPE_CHECKING:
-    import torch
-    from transformers import PreTrainedConfig
-
+    from hsd_viz.decoding.bridge import Bridge
     from hsd_viz.torch_models.eager import HFModel
+    from hsd_viz.torch_models.load import Checkpoints
 
 #: The types of weights, and of the module that has them: int8 is the native runtime's and numpy's, see
 #: ``docs/reference/arithmetic.md``; the module has the same weights widened.
@@ -49,7 +44,7 @@ DTYPES = {
     "float16": "float16",
     "float64": "float64",
 }
-_HUB_TIMEOUT = 3.0
+RUNTIMES = ("auto", "eager", "compiled", "strict")
 
 
 class Loaded(NamedTuple):
@@ -60,11 +55,15 @@ class Loaded(NamedTuple):
 
 
 class Models:
-    """The models of one engine: a target and its draft models, on one device and dtype.
+    """The models of one engine: a target and its draft models, on one device and dtype, each in the fastest runtime:
+    ``native`` on the CPU, ``compiled`` on a GPU, else ``eager`` or ``numpy``.
 
     The device ``auto`` spreads a model that is too large for one device over all there are, the memory of the machine
     and its disk (by the package ``accelerate``). ``allow_models=False`` refuses everything but ladder names.
-    ``bridge`` forces how a model with another tokenizer drafts, one of :data:`~hsd_viz.decoding.settings.BRIDGES`.
+    ``bridge`` forces how a model with another tokenizer drafts, one of :data:`~hsd_viz.decoding.sampling.BRIDGES`.
+    ``runtime="eager"`` requests transformers' own forward passes for all, ``"compiled"`` those of ``torch.compile``,
+    ``"strict"`` rows that do not depend on what is fed with them: native rows never do, and others are compiled for one
+    width. Safe for several threads.
 
     Raises:
         ValueError: if a name is not a model, or an option is invalid.
@@ -78,41 +77,40 @@ class Models:
         allow_models: bool,
         bridge: str | None = None,
         runtime: str = "auto",
+        build: Build | None = None,
     ) -> None:
-        if bridge is not None and bridge not in BRIDGES:
-            hint = did_you_mean(bridge, BRIDGES)
-            raise ValueError(f"unknown bridge '{bridge}': use {' or '.join(BRIDGES)}{hint}")
+        for option, value, allowed in (("bridge", bridge, BRIDGES), ("runtime", runtime, RUNTIMES)):
+            if value not in (None, *allowed):
+                hint = did_you_mean(value, allowed)
+                raise ValueError(f"unknown {option} {value!r}: it is one of {', '.join(allowed)}{hint}")
         self._spread = device == "auto"
         if self._spread and importlib.util.find_spec("accelerate") is None:
             raise ValueError("the device auto needs the package accelerate: install it with `pip install accelerate`")
         self.device = _device(None if self._spread else device)
+        on_gpu = self.device.startswith("cuda")
         if dtype is not None and dtype not in DTYPES:
             raise ValueError(f"unknown dtype {dtype!r}: it is one of {', '.join(DTYPES)}")
-        if dtype == "int8" and self.device.startswith("cuda"):
+        if dtype == "int8" and on_gpu:
             raise ValueError("int8 is for the CPU: on a GPU use bfloat16")
         #: The type of weights; on the CPU by default that in which each model is: int8 for the ladder, else float32.
-        self.dtype = dtype or (
-            "bfloat16" if self.device.startswith("cuda") else "int8" if target in names() else "float32"
-        )
-        self._allow = allow_models
-        self._lock = threading.Lock()
-        self._models: dict[str, HFModel] = {}
+        self.dtype = dtype or ("bfloat16" if on_gpu else "int8" if target in names() else "float32")
+        self._allow, self._bridge, self._runtime = allow_models, bridge, runtime
+        #: The library; drafting is the processor's work wherever the models are.
+        self._build = None if runtime == "eager" else (build or default_build()).start()
+        self._lock = threading.RLock()
+        self._checkpoints: Checkpoints | None = None
+        self._modules: dict[str, HFModel] = {}
+        self._picked: dict[str, tuple[Model, str | None]] = {}
         self._texts: dict[str, TokenText] = {}
-        self._configs: dict[str, PreTrainedConfig] = {}
         self._hashes: dict[str, str | None] = {}
-        self._rounded: dict[str, Weights | None] = {}
-        self._hub: dict[str, str | None] = {}
         self._differences: dict[tuple[str, str], str | None] = {}
         self._bridges: dict[tuple[str, str], Bridge] = {}
-        self._bridge = bridge
-        self._runtimes = Runtimes(self.device, runtime)
-        self._offload: tempfile.TemporaryDirectory | None = None
         #: The name of the target's checkpoint.
         self.target = target
         self.where(self.target)
 
     def where(self, name: str) -> str:
-        """The checkpoint directory or hub id behind a name."""
+        """Return the checkpoint directory or hub id behind a name."""
         if name in names():
             return str(model_path(name))
         named = name.startswith(("./", "../", "/", "~"))
@@ -129,61 +127,29 @@ class Models:
             raise ValueError(f"{name} is not a model: a model is a folder with a config.json and weights")
         return str(path.absolute())
 
-    def config(self, name: str) -> PreTrainedConfig:
-        """The configuration of a model. Raises ``ValueError`` if it shows that the model cannot be decoded here."""
-        return self._config(name, self.where(name))
-
-    def _config(self, name: str, where: str) -> PreTrainedConfig:
-        """The configuration of a checkpoint."""
-        if where not in self._configs:
-            _require_torch(name)
-            from transformers import AutoConfig, PreTrainedConfig
-
-            from hsd_viz.torch_models.suitable import check_config, check_sizes
-
-            try:
-                source = self._source(where)
-                check_sizes(PreTrainedConfig.get_config_dict(where, **source)[0])
-                config = AutoConfig.from_pretrained(where, **source)
-            except Exception as error:  # any error of the libraries for files and formats
-                raise ValueError(f"{name} cannot be loaded: {self._reason(where, error)}") from None
-            check_config(name, config)
-            self._configs[where] = config
-        return self._configs[where]
-
     def text(self, name: str) -> TokenText:
-        """The tokenizer of a model."""
+        """Return the tokenizer of a model."""
         where = self.where(name)
         if where not in self._texts:
-            if name in names():
-                self._texts[where] = TokenText(LadderTokenizer(where))
-                return self._texts[where]
-            self._config(name, where)
-            from transformers import AutoTokenizer
-
-            try:
-                self._texts[where] = TokenText(AutoTokenizer.from_pretrained(where, **self._source(where)))
-            except Exception as error:  # any error of the libraries for files and formats
-                raise ValueError(f"the tokenizer of {name} cannot be loaded: {self._reason(where, error)}") from None
+            tokenizer = LadderTokenizer(where) if name in names() else self._files(name).tokenizer(name, where)
+            self._texts[where] = TokenText(tokenizer)
         return self._texts[where]
 
     def loaded(self, name: str) -> bool:
-        """Whether the model of that name is loaded."""
-        return self.where(name) in self._models or self._rounded.get(self.where(name)) is not None
+        """Return whether the model of that name is loaded."""
+        return self.where(name) in self._picked
 
-    def get(self, name: str) -> HFModel:
-        """The model of that name, loaded on first use."""
+    def module(self, name: str) -> HFModel:
+        """Return the model of that name as a module of transformers."""
         where = self.where(name)
         with self._lock:
-            if where not in self._models:
-                _require_torch(name)
-                from hsd_viz.torch_models.eager import HFModel
-                from hsd_viz.torch_models.suitable import check_forward
+            if where not in self._modules:
+                self._modules[where] = self._files(name).model(name, where, self.text(name).size)
+            return self._modules[where]
 
-                model = HFModel(name, self._load(name, where), self.text(name).size)
-                check_forward(model)
-                self._models[where] = model
-            return self._models[where]
+    def fast(self, name: str) -> Model:
+        """Return the model of that name in the fastest runtime."""
+        return self._pick(name)[0]
 
     def load(
         self, chain: Sequence[str], ids: Sequence[int], sampling: Sampling, alone: bool
@@ -199,6 +165,9 @@ class Models:
         limits = [n for name in same if (n := self._positions(name)) is not None]
         if limits and len(ids) >= min(limits):
             raise PromptTooLong(len(ids), min(limits))
+        while self._build is not None and self._build.compiling:
+            yield Stage("compiling the native runtime")
+            self._build.wait(1.0)
         for name in chain:
             if not self.loaded(name):
                 yield Stage(f"loading {name}")
@@ -218,35 +187,28 @@ class Models:
             raise ValueError(
                 f"the prompt holds the token {token!r} ({max(ids)}) and {target} knows {sizes[target]} tokens only"
             )
-        models, why_eager = [model for model, _ in picked], {why for _, why in picked} - {None}
-        if why_eager:
+        models, note = [model for model, _ in picked], ", ".join(sorted({why for _, why in picked if why})) or None
+        if note:
             slow = "in numpy" if any(model.runtime == "numpy" for model in models) else "on the eager runtime"
-            yield Stage(f"{', '.join(sorted(why_eager))}: decoding {slow}")
+            yield Stage(f"{note}: decoding {slow}")
         for draft, above in pairwise(models):
             if draft.parameters > above.parameters:
                 a, b = (f"{m.name} ({m.parameters / 1e6:.1f} M parameters)" for m in (draft, above))
                 slow = f"{a} drafts for the smaller {b}: it is rarely faster than plain decoding"
                 warnings.warn(slow, LargerDraftWarning, stacklevel=2)
         if alone and (bridge := self.bridge(target, chain[0])) is not None:
+            from hsd_viz.decoding.bridge import BridgedModel
+
             kind = self._bridge or bridge.choose(sampling)
             yield Stage(f"{chain[0]} has another tokenizer: it drafts by {kind.upper()}")
             models[0] = BridgedModel(models[0], bridge, kind, models[-1].vocab_size)
-        return Loaded(tuple(models), ", ".join(sorted(why_eager)) or None)
-
-    def _positions(self, name: str) -> int | None:
-        """Return how many tokens a model's context has, ``None`` without a limit."""
-        if name in names():
-            return json.loads((model_path(name) / "config.json").read_text())["max_position_embeddings"]
-        config = self.config(name).get_text_config(decoder=True)
-        from hsd_viz.torch_models.suitable import context
-
-        return context(config)
+        return Loaded(tuple(models), note)
 
     def eos(self, target: str) -> frozenset[int]:
         """Return the tokens that end a text."""
         where = self.where(target)
-        if where in self._models or not Path(where).is_dir():
-            found = getattr(self.get(target).module.generation_config, "eos_token_id", None)
+        if where in self._modules or not Path(where).is_dir():
+            found = getattr(self.module(target).module.generation_config, "eos_token_id", None)
         else:
             file = Path(where) / "generation_config.json"
             found = json.loads(file.read_text()).get("eos_token_id") if file.is_file() else None
@@ -269,6 +231,8 @@ class Models:
 
     def bridge(self, target: str, draft: str) -> Bridge | None:
         """Return the bridge from a draft model's tokenizer to the target's, ``None`` if they are the same."""
+        from hsd_viz.decoding.bridge import Bridge, Lexicon
+
         pair = self.where(target), self.where(draft)
         if pair not in self._bridges:
             if self.difference(target, draft) is None:
@@ -277,37 +241,18 @@ class Models:
             self._bridges[pair] = Bridge(*sides)
         return self._bridges[pair]
 
-    def fast(self, name: str) -> Model:
-        """Return the model of that name in the fastest runtime that is ready."""
-        return self._pick(name)[0]
-
-    def _pick(self, name: str) -> tuple[Model, str | None]:
-        weights = self._bytes(name, self.text(name).size) if self.dtype == "int8" and not self._spread else None
-        found = self._runtimes.integers(weights) if weights is not None else None
-        return found or self._runtimes.pick(self.get(name))
-
-    def _bytes(self, name: str, vocab_size: int) -> Weights | None:
-        """Return the weights of a model in 8-bit integers, ``None`` where the native runtime cannot run it."""
-        where = self.where(name)
-        if where not in self._rounded:
-            try:
-                self._rounded[where] = load_weights(where, "int8", vocab_size)
-            except ValueError:
-                self._rounded[where] = None
-            else:
-                self._rounded[where].name = name
-        return self._rounded[where]
-
-    def drafter(self, drafter: Drafter) -> Drafter:
-        """Return the native equivalent of ``drafter``, which has not begun a run, where there is one that is ready."""
-        return self._runtimes.drafter(drafter)
+    def drafter(self, drafter: Drafter | None) -> Drafter | None:
+        """Return the native equivalent of ``drafter``, which has not begun a run, where there is one."""
+        return native_drafter(drafter, self._build.library) if self._build and self._build.wait() else drafter
 
     def wait(self, progress: Callable[[str], None]) -> None:
         """Wait until nothing is being compiled; ``progress`` is called every second."""
-        self._runtimes.wait(progress)
+        while self._build is not None and self._build.compiling:
+            progress("compiling the native runtime")
+            self._build.wait(1.0)
 
     def hash(self, name: str) -> str | None:
-        """A short hash of the weights, ``None`` if they are not local safetensors."""
+        """Return a short hash of the weights, ``None`` if they are not local safetensors."""
         where = self.where(name)
         if where not in self._hashes:
             try:
@@ -319,78 +264,78 @@ class Models:
     def close(self) -> None:
         """Forget all models; their memory is free once no decode uses them."""
         with self._lock:
-            self._models.clear()
-            self._rounded.clear()
-            self._texts.clear()
-            self._runtimes.close()
-            if self._offload is not None:
-                self._offload.cleanup()
+            for kept in (self._modules, self._picked, self._texts):
+                kept.clear()
+            if self._checkpoints is not None:
+                self._checkpoints.close()
 
-    def _load(self, name: str, where: str) -> torch.nn.Module:
-        import torch
-        from transformers import AutoModelForCausalLM
-        from transformers.utils import logging as hf_logging
+    # --- inside ----------------------------------------------------------------------------------------------------
 
-        threads()  # those asked for are torch's from now on
-        hf_logging.disable_progress_bar()
-        config, kind = self.config(name), getattr(torch, DTYPES[self.dtype])
-        options: dict[str, Any] = self._source(where) | {"dtype": kind}
-        if self._spread:
-            self._offload = self._offload or tempfile.TemporaryDirectory(prefix="hsd-viz-offload-")
-            options |= {"device_map": "auto", "offload_folder": self._offload.name}
-        elif getattr(config, "quantization_config", None) is not None:
-            # Packed weights cannot be moved once they are there.
-            options |= {"device_map": {"": self.device}}
-        try:
-            if is_rounded(where):
-                return load_model(where, self.device, kind)
-            module = AutoModelForCausalLM.from_pretrained(where, **options)
-            return module if "device_map" in options else module.to(self.device)
-        except torch.OutOfMemoryError:
-            raise ValueError(f"{name} does not fit on {self.device}: the device has too little free memory") from None
-        except Exception as error:  # any error of the libraries for files and formats
-            raise ValueError(
-                f"{name} cannot be loaded as a causal language model: {self._reason(where, error)}"
-            ) from None
-
-    def _source(self, where: str) -> dict[str, Any]:
-        """Return transformers' options for files: code that comes with a checkpoint is never run, and an unreachable
-        hub is asked once. By itself the hub's client retries each file for most of a minute.
-        """
-        options: dict[str, Any] = {"trust_remote_code": False}
-        if Path(where).is_absolute():
-            return options
-        if where not in self._hub:
-            from huggingface_hub import HfApi
-            from huggingface_hub.errors import RepositoryNotFoundError
-
-            logging.getLogger("huggingface_hub").setLevel(logging.CRITICAL)
+    def _files(self, name: str) -> Checkpoints:
+        """Return the checkpoints of transformers. Raises: ValueError: if torch or transformers is missing."""
+        if self._checkpoints is None:
             try:
-                HfApi().model_info(where, timeout=_HUB_TIMEOUT)
-                self._hub[where] = None
-            except RepositoryNotFoundError:
-                self._hub[where] = "the model hub has no public model of that name, and neither has the local cache"
-            except Exception:  # no network, a proxy's page, an overloaded hub: the local cache may still have it
-                self._hub[where] = "the model hub cannot be reached and the model is not in the local cache"
-        return options | {"local_files_only": self._hub[where] is not None}
+                for package in ("torch", "transformers"):
+                    importlib.import_module(package)
+            except ModuleNotFoundError as error:
+                needs = f"{name} needs {error.name} here: install it with `pip install 'hsd-viz[models]'`"
+                raise ValueError(needs) from None
+            from hsd_viz.torch_models.load import Checkpoints
 
-    def _reason(self, where: str, error: BaseException) -> str:
-        """The library's reason in one line; where its first line only announces a list, that the files are missing."""
-        line = first_line(error)
-        if "trust_remote_code" in str(error):
-            return "it needs program code that comes with it, and such code is never run here"
-        if isinstance(error, OSError) and self._hub.get(where):
-            return self._hub[where]
-        return "its files are missing or of no known form" if line.endswith(":") else line
+            self._checkpoints = Checkpoints(self.device, DTYPES[self.dtype], self._spread)
+        return self._checkpoints
 
+    def _positions(self, name: str) -> int | None:
+        """Return how many tokens a model's context has, ``None`` without a limit."""
+        if name in names():
+            return json.loads((model_path(name) / "config.json").read_text())["max_position_embeddings"]
+        return self._files(name).positions(name, self.where(name))
 
-def _require_torch(name: str) -> None:
-    """Raise ``ValueError`` where torch or transformers is missing."""
-    try:
-        for package in ("torch", "transformers"):
-            importlib.import_module(package)
-    except ModuleNotFoundError as error:
-        raise ValueError(f"{name} needs {error.name} here: install it with `pip install 'hsd-viz[models]'`") from None
+    def _pick(self, name: str) -> tuple[Model, str | None]:
+        """Return a model in the fastest runtime, and why that is a slow one, if so."""
+        where = self.where(name)
+        with self._lock:
+            if where not in self._picked:
+                self._picked[where] = self._choose(name, where)
+            return self._picked[where]
+
+    def _choose(self, name: str, where: str) -> tuple[Model, str | None]:
+        native = self._build if self.device == "cpu" and self._runtime in ("auto", "strict") else None
+        why = None
+        if native is not None and self.dtype == "int8" and not self._spread:
+            try:
+                weights = load_weights(where, "int8", self.text(name).size)
+            except ValueError:
+                weights = None  # its module may say why
+            if weights is not None:
+                weights.name = name
+                if native.wait():
+                    return NativeModel(weights, native), None
+                from hsd_viz.native.reference import ReferenceModel
+
+                return ReferenceModel(weights), native.reason
+        model = self.module(name)
+        if native is not None:
+            from hsd_viz.torch_models.native import native_model
+
+            try:
+                if not native.wait():
+                    raise ValueError(native.reason)
+                if any(p.device != model.device for p in model.module.parameters()):
+                    raise ValueError("its weights are on several devices")
+                return native_model(model, native), None
+            except ValueError as error:
+                why = str(error)
+        if self._runtime in ("compiled", "strict") or (self._runtime == "auto" and model.device.type == "cuda"):
+            from hsd_viz.torch_models.compiled import CompiledModel
+
+            try:
+                return CompiledModel(model, strict=self._runtime == "strict"), None
+            except ValueError as error:
+                if self._runtime == "strict":
+                    raise
+                why = str(error)
+        return model, why
 
 
 def _device(device: str | None) -> str:
@@ -399,23 +344,13 @@ def _device(device: str | None) -> str:
     """
     if device == "cpu" or (device is None and not _has_driver()):
         return "cpu"
-    try:
-        import torch
-    except ModuleNotFoundError:
+    if importlib.util.find_spec("torch") is None:
         if device is None:
             return "cpu"
         raise ValueError(f"the device {device} needs torch: install it with `pip install 'hsd-viz[models]'`") from None
-    if device is None:
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        found = torch.device(device)
-    except RuntimeError:
-        found = None
-    if found is None or found.type not in ("cpu", "cuda"):
-        raise ValueError(f"unknown device {device!r}: it is cpu or cuda, or auto for as many devices as a model needs")
-    if found.type == "cuda" and not torch.cuda.is_available():
-        raise ValueError("there is no CUDA device here: use the device cpu")
-    return str(found)
+    from hsd_viz.torch_models.load import pick_device
+
+    return pick_device(device)
 
 
 def _has_driver() -> bool:

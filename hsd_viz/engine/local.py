@@ -11,9 +11,8 @@ from hsd_viz.calibration.forwards import SHIPPED, Costs
 from hsd_viz.calibration.pick import decide
 from hsd_viz.card import card, line, table
 from hsd_viz.decoding.engine import Engine, Options, with_defaults
-from hsd_viz.decoding.log import Log
 from hsd_viz.decoding.loop import Level, Loop
-from hsd_viz.decoding.record import TOP, Recorder, decode
+from hsd_viz.decoding.record import TOP, Log, decode
 from hsd_viz.decoding.session import Model
 from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
 from hsd_viz.drafting.estimates import CostCurve
@@ -55,7 +54,7 @@ def load_engine(
     or ``auto``, which spreads a model over devices, memory and disk (default: the best device there is), ``dtype`` the
     type of weights (default: on the CPU int8 for the ladder, else float32; bfloat16 on a GPU), ``threads`` the CPU
     threads of forward passes, for the whole process. ``runtime`` is ``auto`` (the fastest available for each model; see
-    :class:`hsd_viz.engine.runtimes.Runtimes`) or ``eager`` (transformers' own forward passes). ``databases`` is a
+    :class:`hsd_viz.engine.load.Models`) or ``eager`` (transformers' own forward passes). ``databases`` is a
     folder with the databases to use in place of the shipped ones, which serve models of the ladder's tokenizer. Models
     load when a stack first needs them; those of the ladder in int8 need neither torch nor transformers. ``bridge`` is
     how a draft model with another tokenizer than the target's drafts: ``slem`` (its text, cut again) or ``tli`` (the
@@ -126,7 +125,7 @@ class LocalEngine(Engine):
 
     def module(self, name: str = "target") -> torch.nn.Module:
         """Return the Hugging Face model behind a name."""
-        return self.models.get(self._own(name)).module
+        return self.models.module(self._own(name)).module
 
     def wait_ready(self, progress: Callable[[str], None] = lambda text: None) -> None:
         self.models.wait(progress)
@@ -178,7 +177,7 @@ class LocalEngine(Engine):
         meta |= {} if self.databases is None else {"databases": self.databases}
         loop = self._loop(asked, loaded, drafter, ids)
         try:
-            yield from decode(loop, Recorder(loop, text, asked.record), meta)
+            yield from decode(loop, text, meta)
         except RuntimeError as error:
             if type(error).__name__ != "OutOfMemoryError":  # torch's
                 raise
@@ -207,7 +206,7 @@ class LocalEngine(Engine):
         levels = [
             Level(name, model.session(end), part.lookahead, asked.rules.get(name)) for name, model, part in stages
         ]
-        return Loop(levels, drafter, asked.sampling, ids, log=Log.by(self.clock), **limits)
+        return Loop(levels, drafter, asked.sampling, ids, log=Log(self.clock), **limits)
 
     def _make_drafter(self, asked: Resolved, verifier: Model) -> Generator[Stage, None, Drafter | None]:
         """Make the drafter below ``verifier``, if the stack has one."""

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Unpack
 
@@ -103,16 +104,18 @@ def recorded() -> Basis:
 def steps(trace: Trace) -> list[Step]:
     """Return the steps of a trace as recorded: one per target round, including the rounds of lower levels."""
     owner = target_round_of(trace.round_rows)
-    order = [r.id for r in trace.round_rows if r.parent is None]
-    found: dict[int, tuple[list, ...]] = {number: ([], [], [], []) for number in order}
-    # Prefill has no round; it precedes the first.
-    first = order[0] if order else None
-    for place, name in enumerate(TABLES):
-        for row in trace.rows(name):
-            at = owner.get(row.id if name == "rounds" else row.round, first)
-            if at is not None:
-                found[at][place].append(row)
-    return [Step.of_rows(*rows, trace.pieces if at == first else None) for at, rows in found.items()]
+    found = {
+        number: {name: table.empty() for name, table in TABLES.items()} for number in dict.fromkeys(owner.values())
+    }
+    first = next(iter(found), None)  # prefill has no round: it precedes the first
+    for name, columns in trace.columns.items():
+        places = [owner.get(number, first) for number in columns["id" if name == "rounds" else "round"]]
+        for column, values in columns.items():
+            for place, value in zip(places, values, strict=True):
+                if place is not None:
+                    found[place][name][column].append(value)
+    made = [(tables, trace.pieces if number == first else {}) for number, tables in found.items()]
+    return [Step(partial(tuple, pair)) for pair in made]
 
 
 class ReplayEngine(Engine):

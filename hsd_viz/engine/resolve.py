@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from hsd_viz.decoding.engine import Options
-from hsd_viz.decoding.settings import DEFAULT_RULE, Sampling
+from hsd_viz.decoding.sampling import DEFAULT_RULE, Sampling
 from hsd_viz.drafting import Memory
 from hsd_viz.ladder.load import names
 from hsd_viz.stack import DraftSource, Model, Stack, parse

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hsd_viz.native.weights import read_tensors, tensor_names, widened
 
@@ -139,3 +140,49 @@ def parameter_count(config: dict) -> int:
     norms = 2 * width + (2 * config["head_dim"] if config["model_type"] == "qwen3" else 0)
     layer = 4 * width * width + 3 * width * inner + norms
     return config["vocab_size"] * width + config["num_hidden_layers"] * layer + width
+
+
+class LadderTokenizer:
+    """The tokenizer in a folder of the ladder by the package ``tokenizers`` alone (transformers takes seconds to import),
+    with the methods of a ``PreTrainedTokenizerFast`` that decoding needs.
+
+    Texts begin and end with the same special token, and there is no chat template.
+    """
+
+    eos_token = bos_token = "<|endoftext|>"
+    chat_template: str | None = None
+
+    def __init__(self, folder: str | Path) -> None:
+        path = Path(folder) / "tokenizer.json"
+        if not path.is_file():
+            raise ValueError(f"{folder} contains no tokenizer.json")
+        from tokenizers import Tokenizer
+
+        self.backend_tokenizer = Tokenizer.from_file(str(path))
+        self.eos_token_id = self.bos_token_id = self.backend_tokenizer.token_to_id(self.eos_token)
+        self.all_special_ids = [self.eos_token_id]
+
+    def __len__(self) -> int:
+        return self.backend_tokenizer.get_vocab_size(with_added_tokens=True)
+
+    def __call__(self, text: str, add_special_tokens: bool = True) -> dict[str, list[int]]:
+        """Return ``{"input_ids": token ids}``."""
+        return {"input_ids": self.encode(text, add_special_tokens)}
+
+    def encode(self, text: str, add_special_tokens: bool = True, verbose: bool = False) -> list[int]:
+        """Return the token ids of a text; ``verbose`` is there for tokenizers of transformers."""
+        return self.backend_tokenizer.encode(text, add_special_tokens=add_special_tokens).ids
+
+    def decode(self, token_ids: Sequence[int] | int, skip_special_tokens: bool = False, **_: Any) -> str:
+        """Return the text of tokens, by default with special ones."""
+        ids = [token_ids] if isinstance(token_ids, int) else list(token_ids)
+        return self.backend_tokenizer.decode(ids, skip_special_tokens=skip_special_tokens)
+
+    def get_vocab(self) -> dict[str, int]:
+        """Return the number of each token."""
+        return self.backend_tokenizer.get_vocab(with_added_tokens=True)
+
+    def convert_ids_to_tokens(self, ids: int | Sequence[int]) -> str | list[str | None] | None:
+        """Return the token of an id, or those of several."""
+        token = self.backend_tokenizer.id_to_token
+        return token(ids) if isinstance(ids, int) else [token(k) for k in ids]

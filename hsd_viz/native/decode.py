@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import ctypes
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from hsd_viz.decoding.log import Log
-from hsd_viz.decoding.settings import Sampling
+from hsd_viz.decoding.record import Log
+from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.native.drafter import NativeDatabaseDrafter
 from hsd_viz.native.library import DecodeSettings, LevelSettings, Rule, failure
 from hsd_viz.native.model import NativeModel
@@ -148,6 +148,10 @@ class NativeDecode:
             batch = Batch(rows, self._names, self._sources)
             self.text += batch.tokens
             yield batch
+
+    def tables(self, batch: Batch) -> Callable[[], dict[str, Columns]]:
+        """Return a function that makes the tables of a batch."""
+        return batch.columns
 
     # --- inside ----------------------------------------------------------------------------------------------------
 

@@ -1,73 +1,130 @@
-"""A model in the native runtime: its packed weights, checked against the module. Imports torch only for a module."""
+"""A model in the native runtime, and one sequence in it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import ctypes
+import weakref
+from collections.abc import Sequence
 
+import numpy as np
+
+from hsd_viz import machine
+from hsd_viz.decoding.session import GivesLogits
 from hsd_viz.native.build import Build, default_build
-from hsd_viz.native.session import NativeSession
-from hsd_viz.native.weights import PackedWeights, Weights
+from hsd_viz.native.library import SLOTS, LevelSettings, Shape, failure
+from hsd_viz.native.weights import STORAGE, Bytes, Weights
 
-if TYPE_CHECKING:
-    from torch import nn
-
-    from hsd_viz.torch_models.eager import HFModel
-
-#: The types of a module that have a native forward pass, with the largest error of a row
-#: (:func:`~hsd_viz.torch_models.suitable.row_error`). The module rounds its norms to float32 even in float64, and all
-#: its activations to bfloat16 in bfloat16.
-TOLERANCE = {"float32": 1e-3, "float64": 1e-4, "bfloat16": 0.15}
-
-
-def unsupported(module: nn.Module) -> str | None:
-    """Return why a Hugging Face causal model has no native forward pass, in a few words; ``None`` if it has one."""
-    if devices := {p.device.type for p in module.parameters()} - {"cpu"}:
-        return f"the native forward pass is for the CPU, and weights are on {', '.join(sorted(devices))}"
-    kind = str(module.dtype).removeprefix("torch.")
-    if kind not in TOLERANCE:
-        return f"{kind} has no native forward pass"
-    from hsd_viz.native import llama
-
-    return llama.unsupported(module)
+#: Bytes of weights that a thread must read in a forward pass to be worth waking (about 0.1 ms; one read serves a few
+#: tokens).
+BYTES_A_THREAD = 6_000_000
+_TOKENS_A_READ = 4
+_SIZES = ("layers", "width", "heads", "kv_heads", "head_dim", "inner", "epsilon", "scale")
 
 
 class NativeModel:
-    """Weights packed for the native forward pass, shared by all decodes: those read from files
-    (:func:`hsd_viz.native.weights.load`), or of an :class:`~hsd_viz.torch_models.eager.HFModel` as it is now.
+    """Weights packed for the native forward pass, with the first ``vocab_size`` rows of the head, shared by all
+    decodes.
 
     In ``int8`` logits have the bits that ``docs/reference/arithmetic.md`` states, on every machine. In float32 and
     float64 all arithmetic is of that type (norms in float32, as in transformers). With bfloat16 only the weights are:
-    activations, sums and the cache are float32.
+    activations, sums and the cache are float32. ``weight_bytes`` is what one forward pass reads, except the embedding's
+    rows (padding included), ``cache_bytes_per_token`` the size of a session's cache.
 
     Raises:
-        ValueError: if there is no native runtime here, the model has no native forward pass, or the packed model does
-            not give the module's logits on a probe.
+        ValueError: if there is no native runtime here.
     """
 
     runtime = "native"
 
-    def __init__(self, model: HFModel | Weights, build: Build | None = None) -> None:
-        module = None if isinstance(model, Weights) else model
-        if module is not None and (why := unsupported(module.module)):
-            raise ValueError(f"{module.name}: {why}")
+    def __init__(self, weights: Weights, build: Build | None = None) -> None:
         self.library = (build or default_build()).library
-        weights = model if isinstance(model, Weights) else _weights_of(model)
         self.name, self.vocab_size, self.positions = weights.name, weights.vocab_size, weights.positions
         self.layers, self.parameters, self.dtype = weights.layers, weights.parameters, weights.dtype
-        self._weights = PackedWeights(weights, self.library)
-        self.compute, self.weight_bytes = self._weights.compute, self._weights.bytes
-        self.cache_bytes_per_token = self._weights.cache_bytes
-        if module is not None:
-            from hsd_viz.torch_models.suitable import check_forward
-
-            check_forward(module, self.session(), TOLERANCE[module.dtype])
+        #: The type of logits, and cosines and sines of at least so many places.
+        self.compute, self.angles = weights.compute, weights.angles
+        sizes = {name: getattr(weights, name) for name in _SIZES}
+        shape = Shape(type=STORAGE[weights.dtype], vocab=weights.vocab_size, **sizes)
+        self.handle = self._checked(self.library.hsd_model_new(ctypes.byref(shape)))
+        weakref.finalize(self, self.library.hsd_model_free, self.handle).atexit = False
+        self._embedding = weights.embedding  # the library reads it where it is
+        for layer, slot, tensor in weights.items():
+            numbers, scales = tensor if isinstance(tensor, Bytes) else (tensor, None)
+            at = None if scales is None else scales.ctypes.data
+            self._checked(self.library.hsd_model_set(self.handle, layer, SLOTS.index(slot), numbers.ctypes.data, at))
+        for layer, window in enumerate(weights.windows()):
+            self.library.hsd_model_window(self.handle, layer, window)
+        self.weight_bytes: int = self.library.hsd_model_bytes(self.handle)
+        self.cache_bytes_per_token: int = self.library.hsd_model_cache_bytes(self.handle)
 
     def session(self, room: int | None = None) -> NativeSession:
         """Open an empty sequence."""
-        return NativeSession(self._weights)
+        return NativeSession(self)
+
+    def _checked(self, result: int) -> int:
+        if not result:
+            raise failure(self.library)
+        return result
 
 
-def _weights_of(model: HFModel) -> Weights:
-    from hsd_viz.native.llama import weights_of
+class NativeSession(GivesLogits):
+    """A :class:`~hsd_viz.decoding.session.Session` in the native runtime.
 
-    return weights_of(model)
+    Logits do not depend on how tokens were fed: one at a time, as a chain or as a draft tree, on any number of threads,
+    the row after a token is the same to the last bit. One session is used by one thread at a time; sessions of one
+    model run side by side. The threads of a forward pass are those of :func:`hsd_viz.machine.threads`, fewer for
+    small models. A token outside of the vocabulary raises ``ValueError``.
+    """
+
+    def __init__(self, model: NativeModel) -> None:
+        self._model, self._library, self.length = model, model.library, 0
+        self._handle = self._library.hsd_session_new(model.handle)
+        if not self._handle:
+            raise failure(self._library)
+        # The finalizer keeps the weights alive as long as the session.
+        # Nothing is freed at exit: a thread may still be in the middle of a forward pass.
+        weakref.finalize(self, _free, model, self._handle).atexit = False
+        self._make_room(1)
+
+    def forward(self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None) -> np.ndarray:
+        model, n, cached = self._model, len(tokens), self.length
+        assert 1 <= rows <= n and (parents is None or len(parents) == n)
+        if cached + n > self._places:
+            self._make_room(cached + n)
+        logits = np.empty((rows, model.vocab_size), model.compute)
+        fed, lineage = _integers(tokens), None if parents is None else _integers(parents)
+        worth = int(model.weight_bytes * max(1, n / _TOKENS_A_READ) / BYTES_A_THREAD)
+        sequence = self._cos, self._sin, cached, 1 if worth < 2 else min(machine.threads(), worth)
+        if not self._library.hsd_session_forward(self._handle, fed, n, lineage, rows, logits.ctypes.data, *sequence):
+            raise failure(self._library)
+        self.length = cached + n
+        return logits
+
+    def settings(self, places: int, lookahead: int, rule: int, threads: int) -> LevelSettings:
+        """Return this session as a level of a compiled decode of up to ``places`` tokens."""
+        self._make_room(places)
+        read = self._model.weight_bytes
+        return LevelSettings(self._handle, self._cos, self._sin, read, lookahead, rule, threads)
+
+    def truncate(self, length: int) -> None:
+        self.length = min(self.length, length)
+
+    def keep(self, base: int, nodes: Sequence[int]) -> None:
+        n = len(nodes)
+        if n and nodes[-1] >= n:
+            places = _integers([base + node for node in nodes])
+            self._library.quick.hsd_session_keep(self._handle, base, places, n)
+        self.length = base + n
+
+    def _make_room(self, places: int) -> None:
+        """Make the angles of so many places."""
+        self._angles = self._model.angles(places)
+        self._places = len(self._angles[0])
+        self._cos, self._sin = (part.ctypes.data for part in self._angles)
+
+
+def _integers(values: Sequence[int]) -> ctypes.Array:
+    return (ctypes.c_int32 * len(values))(*values)
+
+
+def _free(model: NativeModel, handle: int) -> None:
+    model.library.hsd_session_free(handle)

@@ -6,11 +6,9 @@ checkpoint is rounded by the same rule where int8 is asked for (``docs/reference
 
 from __future__ import annotations
 
-import ctypes
 import json
 import mmap
-import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,7 +16,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hsd_viz.native.angles import Angles, frequencies, unsupported_angles
-from hsd_viz.native.library import SLOTS, Shape, failure
 
 #: The types of weights, with the number the library has for each.
 STORAGE = {"float32": 0, "float64": 1, "bfloat16": 2, "int8": 3}
@@ -242,38 +239,3 @@ class Weights:
         # Round to nearest, ties to even.
         bits = wide.view(np.uint32)
         return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
-
-
-class PackedWeights:
-    """Weights in ``library``, with the first ``vocab_size`` rows of the head. Freed with this object.
-
-    ``bytes`` is their size (padding included): what one forward pass reads, except the embedding's rows.
-    """
-
-    def __init__(self, weights: Weights, library: ctypes.CDLL) -> None:
-        self.library, self.vocab_size, self.compute = library, weights.vocab_size, weights.compute
-        #: Cosines and sines of at least so many places, see :class:`~hsd_viz.native.angles.Angles`.
-        self.angles: Callable[[int], tuple[np.ndarray, np.ndarray]] = weights.angles
-        shape = Shape(
-            type=STORAGE[weights.dtype],
-            vocab=weights.vocab_size,
-            **{
-                name: getattr(weights, name)
-                for name in ("layers", "width", "heads", "kv_heads", "head_dim", "inner", "epsilon", "scale")
-            },
-        )
-        self.handle = library.hsd_model_new(ctypes.byref(shape))
-        if not self.handle:
-            raise failure(library)
-        weakref.finalize(self, library.hsd_model_free, self.handle).atexit = False
-        self._embedding = weights.embedding
-        for layer, slot, tensor in weights.items():
-            numbers, scales = tensor if isinstance(tensor, Bytes) else (tensor, None)
-            at = None if scales is None else scales.ctypes.data
-            if not library.hsd_model_set(self.handle, layer, SLOTS.index(slot), numbers.ctypes.data, at):
-                raise failure(library)
-        for layer, window in enumerate(weights.windows()):
-            library.hsd_model_window(self.handle, layer, window)
-        self.bytes: int = library.hsd_model_bytes(self.handle)
-        #: Bytes of a session's cache per token.
-        self.cache_bytes: int = library.hsd_model_cache_bytes(self.handle)

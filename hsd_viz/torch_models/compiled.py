@@ -17,7 +17,9 @@ import torch
 from torch import Tensor
 from transformers.cache_utils import Cache, CacheLayerMixin
 
-from hsd_viz.decoding.session import GivesLogits, Numbers, SampledChain, Sampling
+from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.decoding.session import GivesLogits
+from hsd_viz.decoding.verify import Numbers, SampledChain
 from hsd_viz.torch_models.cache import capacity, move, positions_of
 from hsd_viz.torch_models.eager import HFModel, to_numpy
 from hsd_viz.torch_models.suitable import check_forward

@@ -96,7 +96,8 @@ class EventReader:
                 return Started(self.trace.meta, dict(self.trace.pieces))
             case "step":
                 columns = {name: table.checked(record[name], Column.checked) for name, table in TABLES.items()}
-                step = Step(columns, _by_id(record["pieces"]))
+                made = columns, _by_id(record["pieces"])
+                step = Step(lambda: made)
                 self.trace.append(step)  # type: ignore[union-attr]
                 return step
             case "finished":

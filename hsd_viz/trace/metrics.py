@@ -12,10 +12,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from hsd_viz.trace.rows import Run
 from hsd_viz.trace.tables import Columns, RoundRow
+
+if TYPE_CHECKING:
+    from hsd_viz.trace.trace import Trace
 
 NGRAM = 8
 #: More accepted tokens in a round are those of a damaged record.
@@ -33,7 +35,7 @@ def repetition_share(token_ids: Sequence[int]) -> float:
     return repeated / len(token_ids) if token_ids else 0.0
 
 
-def metrics(trace: Run) -> dict[str, Any]:
+def metrics(trace: Trace) -> dict[str, Any]:
     """Return all metrics of one trace; rates are ``None`` where the denominator is zero. Times in seconds. ``levels``
     has one entry per verifying level, bottom first, with the histogram of accepted counts (index = accepted);
     ``calls_by_level`` one per (level, name, kind).
@@ -73,7 +75,7 @@ def metrics(trace: Run) -> dict[str, Any]:
     }
 
 
-def _imported(trace: Run) -> dict[str, Any]:
+def _imported(trace: Trace) -> dict[str, Any]:
     """The metrics of an imported trace."""
     meta, counts = trace.meta, trace.meta["counts"]
     seconds = None if meta.get("decode_ns") is None else meta["decode_ns"] / 1e9
@@ -155,7 +157,7 @@ def target_round_of(rounds: Sequence[RoundRow]) -> dict[int, int]:
     return target_rounds
 
 
-def check(trace: Run) -> None:
+def check(trace: Trace) -> None:
     """Check the identities of a complete trace. Raises: ValueError: if one is violated; the message names the first."""
     rounds = {r.id: r for r in trace.round_rows}
     target = max((r.level for r in trace.round_rows), default=0)

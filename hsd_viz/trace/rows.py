@@ -10,12 +10,6 @@ from hsd_viz.trace.tables import TABLES, CallRow, Columns, DraftRow, RoundRow, T
 Row = TypeVar("Row", bound=tuple)
 
 
-def extend(columns: Columns, more: Columns) -> None:
-    """Append the rows of a table."""
-    for name, values in columns.items():
-        values += more[name]
-
-
 class _Rows(Generic[Row]):
     """A table as rows: a tuple made when it is first read. Assigned rows replace the table."""
 
@@ -44,9 +38,9 @@ class Record:
     token_rows, draft_rows = _Rows[TokenRow]("tokens"), _Rows[DraftRow]("drafts")
     round_rows, call_rows = _Rows[RoundRow]("rounds"), _Rows[CallRow]("calls")
 
-    def __init__(self, columns: dict[str, Columns] | None = None, pieces: dict[int, str] | None = None) -> None:
-        self._columns = {name: table.empty() for name, table in TABLES.items()} if columns is None else columns
-        self._pieces: dict[int, str] = {} if pieces is None else pieces
+    def __init__(self) -> None:
+        self._columns = {name: table.empty() for name, table in TABLES.items()}
+        self._pieces: dict[int, str] = {}
         self._rows: dict[str, tuple] = {}
 
     def _complete(self) -> None:
@@ -68,6 +62,12 @@ class Record:
     def __bool__(self) -> bool:
         return True
 
+    def add(self, columns: dict[str, Columns]) -> None:
+        """Append tables given as columns."""
+        for name, values in columns.items():
+            for column, more in values.items():
+                self._columns[name][column] += more
+
     def add_rows(
         self,
         tokens: Iterable[TokenRow] = (),
@@ -76,8 +76,9 @@ class Record:
         calls: Iterable[CallRow] = (),
     ) -> None:
         """Append rows to the tables."""
-        for table, rows in zip(TABLES.values(), (tokens, drafts, rounds, calls), strict=True):
-            extend(self.columns[table.name], table.columns_of(rows))
+        rows = zip(TABLES.items(), (tokens, drafts, rounds, calls), strict=True)
+        self._complete()
+        self.add({name: table.columns_of(of) for (name, table), of in rows})
 
     def rows(self, table: str) -> tuple:
         """Return the rows of ``tokens``, ``drafts``, ``rounds`` or ``calls``."""
@@ -98,8 +99,19 @@ class Record:
 
 class Step(Record):
     """What happened in one or more target rounds: the own row of each is in ``rounds`` after those of the levels below.
-    ``pieces`` gives the text of every token id in these tables that no earlier event contained.
+    ``pieces`` gives the text of every token id in these tables. The tables are made by ``make`` when they are first
+    read.
     """
+
+    def __init__(self, make: Callable[[], tuple[dict[str, Columns], dict[int, str]]] | None = None) -> None:
+        super().__init__()
+        self._make = make
+
+    def _complete(self) -> None:
+        if (make := self._make) is not None:
+            # Several threads may do this at once: what they make is the same.
+            self._columns, self._pieces = make()
+            self._make = None
 
     @classmethod
     def of_rows(
@@ -111,34 +123,11 @@ class Step(Record):
         pieces: dict[int, str] | None = None,
     ) -> Step:
         """Return the step with these rows."""
-        step = cls(pieces=pieces)
+        step = cls()
         step.add_rows(tokens, drafts, rounds, calls)
+        step.pieces.update(pieces or {})
         return step
 
     def to_json(self) -> dict[str, Any]:
         """Return the tables as columns, and ``pieces`` by id as text."""
         return {**self.columns, "pieces": {str(token): text for token, text in self.pieces.items()}}
-
-
-class LaterStep(Step):
-    """A step whose tables are made when they are first read: ``make`` fills this one, and may fill others."""
-
-    def __init__(self, make: Callable[[], None]) -> None:
-        self._make: Callable[[], None] | None = make
-
-    def fill(self, columns: dict[str, Columns], pieces: dict[int, str]) -> None:
-        """Set the tables and the texts."""
-        Step.__init__(self, columns, pieces)
-        self._make = None
-
-    def _complete(self) -> None:
-        if (make := self._make) is not None:
-            make()
-
-
-class Run(Record):
-    """The tables of a whole decode. ``meta`` describes it."""
-
-    def __init__(self, meta: dict[str, Any]) -> None:
-        super().__init__()
-        self.meta = meta

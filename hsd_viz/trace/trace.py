@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from hsd_viz.card import card, line, table
 from hsd_viz.disk import most_unpacked, regular_target, write_whole
 from hsd_viz.trace import metrics
-from hsd_viz.trace.rows import Run, Step, extend
+from hsd_viz.trace.rows import Record, Step
 from hsd_viz.trace.tables import TABLES
 from hsd_viz.words import counted, guess
 
@@ -53,16 +53,15 @@ class TraceError(ValueError):
     """A trace file that cannot be read; the message is one line for the user."""
 
 
-class Trace(Run):
+class Trace(Record):
     """One decode: its tables (:class:`~hsd_viz.trace.rows.Record`) with metrics and files. ``meta`` describes the
     run; ``tokens``, ``drafts``, ``rounds`` and ``calls`` are the tables as pandas DataFrames.
     """
 
     def __init__(self, meta: dict[str, Any]) -> None:
-        super().__init__(meta)
+        super().__init__()
+        self.meta = meta
         self._steps: list[Step] = []
-        #: The frames made so far, with the rows they were made of.
-        self._frames: dict[str, tuple[tuple, pd.DataFrame]] = {}
 
     def append(self, step: Step) -> None:
         """Add the rows of a step; they are made when one of them is first read."""
@@ -74,8 +73,7 @@ class Trace(Run):
             if self._steps:
                 steps, self._steps = self._steps, []
                 for step in steps:
-                    for name, columns in step.columns.items():
-                        extend(self._columns[name], columns)
+                    self.add(step.columns)
                     self._pieces.update(step.pieces)
 
     if not TYPE_CHECKING:
@@ -142,35 +140,26 @@ class Trace(Run):
     @property
     def tokens(self) -> pd.DataFrame:
         """One row per emitted token (:class:`~hsd_viz.trace.tables.TokenRow`)."""
-        return self._table("tokens")
+        return self.frame("tokens")
 
     @property
     def drafts(self) -> pd.DataFrame:
         """One row per token submitted to a verifier (:class:`~hsd_viz.trace.tables.DraftRow`)."""
-        return self._table("drafts")
+        return self.frame("drafts")
 
     @property
     def rounds(self) -> pd.DataFrame:
         """One row per verification (:class:`~hsd_viz.trace.tables.RoundRow`); ``round``, as in other tables, is its
         ``id``.
         """
-        return self._table("rounds")
+        frame = self.frame("rounds")
+        frame.insert(0, "round", frame["id"])
+        return frame
 
     @property
     def calls(self) -> pd.DataFrame:
         """One row per forward pass or look-up (:class:`~hsd_viz.trace.tables.CallRow`)."""
-        return self._table("calls")
-
-    def _table(self, table: str) -> pd.DataFrame:
-        """Return a copy of a table, which is built once for its rows."""
-        rows = self.rows(table)
-        made_of, frame = self._frames.get(table, (None, None))
-        if made_of is not rows:
-            frame = self.frame(table)
-            if table == "rounds":
-                frame.insert(0, "round", frame["id"])
-            self._frames[table] = rows, frame
-        return frame.copy()
+        return self.frame("calls")
 
     @property
     def text(self) -> str:
@@ -195,9 +184,7 @@ class Trace(Run):
             raise TraceError(f"this is not an hsd_viz trace: {_describe_other(data)}")
         schema = data.get("schema")
         if not isinstance(schema, int) or schema < 1:
-            raise TraceError(
-                f"the trace is not valid: its schema version is {schema!r}, expected a whole number from 1"
-            )
+            raise TraceError(f"the trace is not valid: its schema version {schema!r} is not a whole number from 1")
         if schema > SCHEMA_VERSION:
             raise TraceError(
                 f"the trace has schema version {schema}, this hsd_viz reads up to {SCHEMA_VERSION}: update hsd_viz"

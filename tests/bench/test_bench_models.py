@@ -5,7 +5,7 @@ import torch
 
 from hsd_viz.bench import Settings, Suite, build_report, load_suite, run_bench
 from hsd_viz.bench.hf import HFDecoder
-from hsd_viz.decoding.settings import Sampling
+from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.engine.local import load_engine
 from hsd_viz.machine import describe
 from hsd_viz.stack import parse_bench

@@ -9,7 +9,7 @@ from hsd_viz.bench import Measurement, Prompt, Settings, Suite, build_report, te
 from hsd_viz.bench.output import Output, arrival_times
 from hsd_viz.bench.page import page
 from hsd_viz.bench.report import FIGURES, Report, figures, read_report
-from hsd_viz.decoding.settings import Sampling
+from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.intervals import UNKNOWN
 
 MACHINE = {"cpu": "some processor", "gpu": None}

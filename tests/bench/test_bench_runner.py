@@ -58,7 +58,7 @@ def test_stacks_take_turns_after_a_short_warm_up():
 
 
 def test_the_sampling_reaches_the_engine():
-    from hsd_viz.decoding.settings import Sampling
+    from hsd_viz.decoding.sampling import Sampling
 
     engine = FakeEngine()
     run_bench(engine, ["target"], SUITE, Settings(4, Sampling(0.7, 5, 0.9, 11, "token"), 1))

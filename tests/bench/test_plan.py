@@ -15,7 +15,7 @@ from fake_engine import WORLD, FakeEngine
 from hsd_viz.bench import Prompt, Suite, load_suite
 from hsd_viz.bench.plan import PlanRequest, plan, split
 from hsd_viz.bench.plan_report import plan_table, report
-from hsd_viz.decoding.settings import Sampling
+from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.stack import parse
 
 WARM = Sampling(temperature=1.0)

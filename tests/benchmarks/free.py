@@ -8,9 +8,9 @@ from time import perf_counter_ns
 import numpy as np
 
 from hsd_viz.decoding.loop import Level, Loop
-from hsd_viz.decoding.record import Recorder, decode
+from hsd_viz.decoding.record import TOP, decode
+from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.decoding.session import GivesLogits
-from hsd_viz.decoding.settings import Sampling
 from hsd_viz.decoding.text import TokenText
 from hsd_viz.drafting import SharedDatabases, make_drafter
 from hsd_viz.engine.replay import load_bundled
@@ -89,8 +89,8 @@ class Workshop:
 
         ``late`` gets those that the rows of the trace took, which are made when all is over.
         """
-        loop.prefill = lambda: iter(())
-        events: Iterator = decode(loop, Recorder(loop, self.text, record), {"max_new_tokens": len(self.written)})
+        loop.prefill, loop.details = lambda: iter(()), TOP if record else 0
+        events: Iterator = decode(loop, self.text, {"max_new_tokens": len(self.written)})
         spent = []
         while True:
             began = perf_counter_ns()

@@ -15,10 +15,8 @@ import pytest
 import torch
 from free import VOCABULARY, Workshop
 
-from hsd_viz.decoding.sampling import describe, distribution
-from hsd_viz.decoding.session import Draft, Numbers, Record
-from hsd_viz.decoding.settings import Sampling
-from hsd_viz.decoding.verify import judge
+from hsd_viz.decoding.sampling import Sampling, describe, distribution
+from hsd_viz.decoding.verify import Draft, Numbers, Record, judge
 from hsd_viz.drafting import make_drafter
 from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.stack import parse

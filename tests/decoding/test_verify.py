@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hsd_viz.decoding.sampling import describe, distribution, likeliest
-from hsd_viz.decoding.session import Draft, Numbers, Record, Sampling
-from hsd_viz.decoding.verify import block_rule, judge, token_rule, walk
+from hsd_viz.decoding.sampling import Sampling, describe, distribution, likeliest
+from hsd_viz.decoding.verify import Draft, Numbers, Record, block_rule, judge, token_rule, walk
 from hsd_viz.drafting.tree import DraftTree
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "lossless"))
@@ -172,14 +171,14 @@ def test_nothing_is_recorded_of_what_follows_an_end_token(temperature):
         below, target = models(2, seed=1)
         loop = loop_of([target], [], sampling, 40, Guesser(below, seed), eos=frozenset({seed % 6}), details=3)
         for found in loop.rounds():
-            _, rounds, _ = loop.log.take()
+            rounds = loop.log.take()["rounds"]
             assert len(found.details) == len(found.tokens)
             assert (found.correction is not None) == (found.outcome == "correction" and temperature > 0)
             if found.outcome == "stopped":
                 stopped += 1
                 beyond += len(found.verdict.accepted) > len(found.accepted)
                 assert found.tokens[-1] in loop.eos and len(found.tokens) == len(found.accepted)
-                assert rounds[-1].examined == rounds[-1].accepted == len(found.accepted)
+                assert rounds["examined"][-1] == rounds["accepted"][-1] == len(found.accepted)
     assert stopped > 3 and (beyond or not temperature), (stopped, beyond)
 
 

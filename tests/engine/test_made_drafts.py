@@ -124,5 +124,5 @@ def test_refusals_are_one_line(other, capsys):
         assert main(["decode", "--stack", stack, "--prompt", "x", "--max-new-tokens", "4"]) == 2
         out, err = capsys.readouterr()
         assert out == "" and err.count("\n") == 1 and "lowest level" in err
-    with pytest.raises(ValueError, match="unknown bridge 'tly': use slem or tli"):
+    with pytest.raises(ValueError, match="unknown bridge 'tly': it is one of slem, tli"):
         load_engine(bridge="tly")

@@ -11,7 +11,7 @@ import torch
 
 from hsd_viz.calibration import store
 from hsd_viz.calibration.calibrate import Workload, calibrate
-from hsd_viz.decoding.settings import Sampling
+from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.engine import load_engine
 from hsd_viz.native.build import default_build
 from hsd_viz.prompts.suites import Prompt, Suite

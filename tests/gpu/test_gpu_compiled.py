@@ -7,7 +7,7 @@ import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from hsd_viz.decoding.session import Sampling
+from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.torch_models.compiled import CompiledModel
 from hsd_viz.torch_models.eager import HFModel
 

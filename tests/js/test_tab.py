@@ -11,8 +11,7 @@ import pytest
 from hsd_viz.decoding.text import TokenText
 from hsd_viz.engine import tab
 from hsd_viz.engine.replay import bundled, load_bundled
-from hsd_viz.ladder.load import model_path
-from hsd_viz.ladder.text import LadderTokenizer
+from hsd_viz.ladder.load import LadderTokenizer, model_path
 from hsd_viz.stack import parse
 from tests.js.test_scripts import needs_tools, run
 from tools import wasm

@@ -5,8 +5,7 @@ import random
 import pytest
 
 from hsd_viz.decoding.text import TokenText
-from hsd_viz.ladder.load import load_tokenizer, model_path, names
-from hsd_viz.ladder.text import LadderTokenizer
+from hsd_viz.ladder.load import LadderTokenizer, load_tokenizer, model_path, names
 from hsd_viz.prompts.suites import load_suite
 
 

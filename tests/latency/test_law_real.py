@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lossless"))
 from toys import Guesser, loop_of
 
 from hsd_viz.calibration.estimate import estimate
-from hsd_viz.decoding.settings import Sampling
+from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
 from hsd_viz.latency.law import predict
 from hsd_viz.trace import Trace

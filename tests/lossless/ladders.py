@@ -13,6 +13,7 @@ from hsd_viz.native.build import default_build
 from hsd_viz.native.model import NativeModel
 from hsd_viz.prompts.suites import load_suite
 from hsd_viz.torch_models.eager import HFModel
+from hsd_viz.torch_models.native import native_model
 
 NEAR_TIE = 1e-3
 
@@ -41,7 +42,7 @@ def random_model(
         for weight in module.parameters():
             weight += noise * weight.std(correction=0) * torch.randn(weight.shape, dtype=dtype)
     model = HFModel(f"random {seed}", module.to(device))
-    return NativeModel(model) if runtime == "native" else model
+    return native_model(model) if runtime == "native" else model
 
 
 @functools.cache

@@ -8,7 +8,7 @@ import numpy as np
 
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import distribution, draw
-from hsd_viz.decoding.session import Draft
+from hsd_viz.decoding.verify import Draft
 from hsd_viz.drafting.tree import DraftTree
 
 

@@ -11,8 +11,7 @@ from toys import Markov, V, models
 from hsd_viz.audit.exact import exact
 from hsd_viz.audit.stacks import loop_decoder, models_in
 from hsd_viz.decoding.loop import Level, Loop
-from hsd_viz.decoding.sampling import distribution
-from hsd_viz.decoding.settings import BRIDGES, Sampling
+from hsd_viz.decoding.sampling import BRIDGES, Sampling, distribution
 
 TOLERANCE = 1e-12
 PAIRS = range(32)

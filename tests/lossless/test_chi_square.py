@@ -16,8 +16,7 @@ from toys import Guesser, V, loop_of, models, sample
 
 from hsd_viz.decoding import loop as loop_module
 from hsd_viz.decoding.loop import Loop
-from hsd_viz.decoding.sampling import distribution
-from hsd_viz.decoding.settings import Sampling
+from hsd_viz.decoding.sampling import Sampling, distribution
 
 TOKENS = 8_000
 # Seeds are fixed, so a right loop passes always; the level only has to be far from both sides.

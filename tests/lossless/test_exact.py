@@ -11,10 +11,8 @@ import numpy as np
 import pytest
 
 from hsd_viz.audit.enumeration import outcomes
-from hsd_viz.decoding.draws import Draws
-from hsd_viz.decoding.sampling import distribution, draw
-from hsd_viz.decoding.session import Draft, Numbers, Record, Sampling
-from hsd_viz.decoding.verify import RULES, judge
+from hsd_viz.decoding.sampling import Draws, Sampling, distribution, draw
+from hsd_viz.decoding.verify import RULES, Draft, Numbers, Record, judge
 from hsd_viz.drafting.tree import DraftTree
 
 TOLERANCE = 1e-12
@@ -153,7 +151,7 @@ def test_no_temperature_is_too_small_or_too_large():
 
 def test_numbers_are_those_of_splitmix64():
     """The first outputs of splitmix64 for the seed 1234567 are published with its code (rosettacode.org/wiki/Pseudo-random_numbers/Splitmix64)."""
-    from hsd_viz.decoding.draws import number
+    from hsd_viz.decoding.sampling import number
 
     published = [6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431]
     assert [number(1234567, k) for k in range(1, 5)] == [(n >> 12) * 2.0**-52 for n in published]

@@ -11,7 +11,7 @@ import torch
 from ladders import NEAR_TIE, bundled_prompts, ladder_engine, needs_native, random_model, top_gap
 
 from hsd_viz.decoding.loop import Level, Loop
-from hsd_viz.decoding.settings import Sampling
+from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.drafting import make_drafter
 from hsd_viz.stack import DraftSource
 

@@ -21,15 +21,14 @@ from transformers import MistralConfig, MistralForCausalLM
 from hsd_viz.audit.enumeration import outcomes
 from hsd_viz.audit.stacks import EnumeratedDraws
 from hsd_viz.decoding.loop import Level, Loop
-from hsd_viz.decoding.sampling import distribution
-from hsd_viz.decoding.session import SampledChain
-from hsd_viz.decoding.settings import Sampling
+from hsd_viz.decoding.sampling import Sampling, distribution
+from hsd_viz.decoding.verify import SampledChain
 from hsd_viz.ladder.load import load_tokenizer, model_path
-from hsd_viz.native.llama import weights_of
 from hsd_viz.native.model import NativeModel
 from hsd_viz.native.weights import load
 from hsd_viz.stack import DraftSource
 from hsd_viz.torch_models.eager import HFModel
+from hsd_viz.torch_models.native import weights_of
 from hsd_viz.trace.tables import RULES
 
 pytestmark = needs_native

@@ -18,7 +18,7 @@ from hsd_viz.audit.exact import exact
 from hsd_viz.audit.stacks import loop_decoder, models_in
 from hsd_viz.decoding import verify
 from hsd_viz.decoding.loop import Loop
-from hsd_viz.decoding.settings import Sampling
+from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.decoding.verify import Judged
 from hsd_viz.trace.tables import RULES
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from hsd_viz.decoding.loop import Level, Loop
+from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.decoding.session import GivesLogits
-from hsd_viz.decoding.settings import Sampling
 from hsd_viz.drafting.tree import DraftTree
 
 V = 6

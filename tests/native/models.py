@@ -17,6 +17,7 @@ from transformers import (
 from hsd_viz.native.build import Build
 from hsd_viz.native.model import NativeModel
 from hsd_viz.torch_models.eager import HFModel
+from hsd_viz.torch_models.native import native_model
 
 VOCAB = 150
 _SMALL = {
@@ -79,7 +80,7 @@ def eager(name: str, dtype: torch.dtype = torch.float32) -> HFModel:
 
 @functools.cache
 def native(name: str, dtype: torch.dtype = torch.float32, build: Build | None = None) -> NativeModel:
-    return NativeModel(eager(name, dtype), build)
+    return native_model(eager(name, dtype), build)
 
 
 def ids(n: int, seed: int = 0, vocab: int = VOCAB) -> list[int]:

@@ -14,7 +14,7 @@ import torch
 
 from hsd_viz.ladder.load import model_path
 from hsd_viz.native import build as build_module
-from hsd_viz.native import session as session_module
+from hsd_viz.native import model as model_module
 from hsd_viz.native.build import Build, default_build, kernels
 from hsd_viz.native.model import NativeModel
 from hsd_viz.native.reference import ReferenceModel
@@ -53,7 +53,7 @@ def feed(session, ids: Sequence[int], contexts: Sequence[int], step: int) -> lis
 
 def differing(weights: Weights, builds: dict[str, tuple[Build, int]], contexts, seeds, monkeypatch) -> list[str]:
     """Return which settings give other bits than the forward pass in numpy."""
-    monkeypatch.setattr(session_module, "BYTES_A_THREAD", 1)
+    monkeypatch.setattr(model_module, "BYTES_A_THREAD", 1)
     reference, wrong = ReferenceModel(weights), []
     models = {name: (NativeModel(weights, build), threads) for name, (build, threads) in builds.items()}
     for seed in seeds:

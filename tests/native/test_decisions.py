@@ -9,11 +9,8 @@ import subprocess
 import numpy as np
 import pytest
 
-from hsd_viz.decoding.draws import Draws
-from hsd_viz.decoding.sampling import distribution, draw
-from hsd_viz.decoding.settings import Sampling
-from hsd_viz.decoding.verdict import Draft, Numbers, Record
-from hsd_viz.decoding.verify import judge
+from hsd_viz.decoding.sampling import Draws, Sampling, distribution, draw
+from hsd_viz.decoding.verify import Draft, Numbers, Record, judge
 from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.native import build
 from hsd_viz.trace.tables import RULES

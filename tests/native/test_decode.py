@@ -8,8 +8,7 @@ from types import SimpleNamespace
 import pytest
 from models import ids, native
 
-from hsd_viz.decoding.draws import Draws
-from hsd_viz.decoding.settings import Sampling
+from hsd_viz.decoding.sampling import Draws, Sampling
 from hsd_viz.drafting.db import DatabaseDrafter
 from hsd_viz.native.build import default_build
 from hsd_viz.native.decode import NativeDecode, NativeLevel

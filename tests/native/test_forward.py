@@ -15,10 +15,11 @@ import torch
 from models import CONFIGS, eager, ids, native, path_to, random_tree
 
 from hsd_viz.ladder.load import model_path
-from hsd_viz.native import session as session_module
+from hsd_viz.native import model as model_module
 from hsd_viz.native.build import Build, default_build, kernels
 from hsd_viz.native.model import NativeModel
 from hsd_viz.native.weights import load
+from hsd_viz.torch_models.native import native_model
 
 pytestmark = pytest.mark.skipif(not default_build().wait(), reason=f"no native runtime: {default_build().reason}")
 
@@ -37,7 +38,7 @@ def build(request, monkeypatch):
     build, threads = SETTINGS[request.param]
     if not build.wait():
         pytest.skip(f"the compiler has no such flags: {build.reason}")
-    monkeypatch.setattr(session_module, "BYTES_A_THREAD", 1)
+    monkeypatch.setattr(model_module, "BYTES_A_THREAD", 1)
     monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
     return build
 
@@ -140,9 +141,9 @@ def test_a_session_rolled_back_at_random_is_as_a_fresh_one(name):
 
 def test_sessions_of_one_model_in_several_threads(monkeypatch):
     """They share weights, angles and the pool, which serves one at a time; each gets the bits it would get alone."""
-    monkeypatch.setattr(session_module, "BYTES_A_THREAD", 1)
+    monkeypatch.setattr(model_module, "BYTES_A_THREAD", 1)
     monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
-    fresh = NativeModel(eager("llama"))
+    fresh = native_model(eager("llama"))
     texts = [ids(900, seed) for seed in range(4)]
     expected = [native("llama").session().forward(text, 900) for text in texts]
     got: list[np.ndarray | None] = [None] * 4
@@ -164,8 +165,8 @@ import os, sys, torch
 import numpy as np
 sys.path.insert(0, {tests!r})
 from models import native, ids
-from hsd_viz.native import session
-session.BYTES_A_THREAD = 1
+from hsd_viz.native import model as model_module
+model_module.BYTES_A_THREAD = 1
 torch.set_num_threads(2)
 model = native("llama")
 expected = model.session().forward(ids(50), 50)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from types import SimpleNamespace
 
 import pytest
 import torch
@@ -11,8 +10,7 @@ from models import VOCAB, ids, native
 from test_native_drafter import habits, write
 
 from hsd_viz.decoding.loop import Level, Loop
-from hsd_viz.decoding.record import Recorder
-from hsd_viz.decoding.settings import Sampling
+from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.drafting.db import DatabaseDrafter
 from hsd_viz.drafting.index.format import Index
 from hsd_viz.native.build import default_build
@@ -22,9 +20,7 @@ from hsd_viz.trace.tables import RULES, TABLES
 
 pytestmark = pytest.mark.skipif(not default_build().wait(), reason=f"no native runtime: {default_build().reason}")
 
-#: A recorder's texts, of which the compiled loop has none.
-TEXTS = SimpleNamespace(piece=lambda token: ("", None), pieces=lambda tokens: {})
-APART = {"text", "raw", "start_ns", "duration_ns"}
+APART = {"start_ns", "duration_ns"}
 #: Combinations in one test, and tests.
 COMBINATIONS, PARTS = 30, 8
 
@@ -33,13 +29,9 @@ def reference(levels, drafter, sampling, prompt, *, details, **limits) -> dict[s
     """The tables of a decode by Python's loop."""
     stages = [Level(level.name, level.model.session(), level.lookahead, level.rule) for level in levels]
     loop = Loop(stages, drafter, sampling, prompt, details=details, **limits)
-    recorder = Recorder(loop, TEXTS, details > 0)
     list(loop.prefill())
-    steps = [recorder.step(verified) for verified in loop.rounds()]
-    return {
-        name: {field: [value for step in steps for value in step.columns[name][field]] for field in table.columns}
-        for name, table in TABLES.items()
-    }
+    list(loop.rounds())
+    return loop.log.take()
 
 
 def compiled(levels, drafter, sampling, prompt, ns=40_000_000, **options) -> dict[str, dict[str, list]]:

@@ -7,10 +7,10 @@ import json
 import os
 import random
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,7 +20,7 @@ from hsd_viz.drafting.index.build import build_database
 from hsd_viz.drafting.index.count import Pruning
 from hsd_viz.drafting.index.format import GuardedIndex, Header, Index, Table, marks, write_index
 from hsd_viz.engine import load_engine
-from hsd_viz.engine.runtimes import Runtimes
+from hsd_viz.engine.load import Models
 from hsd_viz.native.build import default_build
 from hsd_viz.native.drafter import NativeDatabaseDrafter, native_drafter
 from hsd_viz.stack import DraftSource
@@ -337,36 +337,24 @@ def test_a_decode_is_the_same_with_either(engine, stack, temperature, monkeypatc
             [row._replace(start_ns=0, duration_ns=0) for row in trace.round_rows],
         ], trace.meta
 
-    take = Runtimes.drafter
-    monkeypatch.setattr(Runtimes, "drafter", lambda self, drafter: (served.append(take(self, drafter)), served[-1])[1])
+    take = Models.drafter
+    monkeypatch.setattr(Models, "drafter", lambda self, drafter: (served.append(take(self, drafter)), served[-1])[1])
     rows, meta = decode()
     assert [type(drafter).__name__ for drafter in served] == ["NativeDatabaseDrafter"]
-    monkeypatch.setattr(Runtimes, "drafter", lambda self, drafter: drafter)
+    monkeypatch.setattr(Models, "drafter", lambda self, drafter: drafter)
     expected, known = decode()
     assert rows == expected
     assert {row.source for row in rows[1]} >= {"context"}
     assert {key for key in meta if meta[key] != known[key]} <= {"created", "prefill_ns", "wall_ns"}
 
 
-def test_python_drafts_until_the_library_is_ready_and_where_it_is_not_wanted(files):
-    class Compiling:
-        ready, library = False, default_build().library
-
-        def start(self):
-            return self
-
-        def wait(self, timeout):
-            return self.ready
-
-    build, drafter = Compiling(), DatabaseDrafter(("context", "model"), files)
-    for device in ("cpu", "cuda"):
-        build.ready = False
-        runtimes = Runtimes(torch.device(device), build=build)
-        assert runtimes.drafter(drafter) is drafter
-        build.ready = True
-        assert type(runtimes.drafter(drafter)) is NativeDatabaseDrafter
-        assert runtimes.drafter(None) is None
-    assert Runtimes(torch.device("cpu"), "eager").drafter(drafter) is drafter
+def test_python_drafts_where_there_is_no_library_and_where_it_is_not_wanted(files):
+    drafter = DatabaseDrafter(("context", "model"), files)
+    made = lambda runtime, build: Models("target", "cpu", None, True, runtime=runtime, build=build)
+    missing = SimpleNamespace(start=lambda: SimpleNamespace(wait=lambda: False))
+    assert type(made("auto", None).drafter(drafter)) is NativeDatabaseDrafter
+    assert made("auto", None).drafter(None) is None
+    assert made("auto", missing).drafter(drafter) is made("eager", None).drafter(drafter) is drafter
 
 
 def test_memory_is_given_back(files):

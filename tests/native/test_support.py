@@ -9,8 +9,8 @@ from models import _SMALL, CONFIGS, eager
 from transformers import AutoModelForCausalLM, GPT2Config, LlamaConfig, LlamaForCausalLM
 
 from hsd_viz.native.build import default_build
-from hsd_viz.native.model import NativeModel, unsupported
 from hsd_viz.torch_models.eager import HFModel
+from hsd_viz.torch_models.native import native_model, unsupported
 
 pytestmark = pytest.mark.skipif(not default_build().wait(), reason=f"no native runtime: {default_build().reason}")
 
@@ -65,7 +65,7 @@ def test_the_others_are_told_why(make, said):
     assert unsupported(module) == said
     if module.device.type == "cpu":
         with pytest.raises(ValueError, match=said):
-            NativeModel(HFModel("m", module))
+            native_model(HFModel("m", module))
 
 
 def test_a_module_that_computes_something_else_is_refused():
@@ -73,16 +73,16 @@ def test_a_module_that_computes_something_else_is_refused():
     module = llama()
     module.model.layers[2].mlp.register_forward_hook(lambda part, arguments, out: out * 1.05)
     with pytest.raises(ValueError, match=r"m: the rows of this runtime differ from the model's own by"):
-        NativeModel(HFModel("m", module))
+        native_model(HFModel("m", module))
 
 
 def test_rows_beyond_the_tokenizer_are_cut_off():
     module = llama()
-    cut, whole = NativeModel(HFModel("m", module, tokens=131)), NativeModel(HFModel("m", module))
+    cut, whole = native_model(HFModel("m", module, tokens=131)), native_model(HFModel("m", module))
     assert cut.vocab_size == 131
     assert np.array_equal(cut.session().forward([1, 2, 3], 3), whole.session().forward([1, 2, 3], 3)[:, :131])
 
 
 @pytest.mark.parametrize("positions", [1, 5, 20])
 def test_short_contexts_are_probed_within(positions):
-    NativeModel(HFModel("m", llama(max_position_embeddings=positions)))
+    native_model(HFModel("m", llama(max_position_embeddings=positions)))

@@ -9,7 +9,7 @@ from transformers import PreTrainedTokenizerFast
 from hsd_viz.bench import Prompt, Settings, Suite, build_report, run_bench, text_table
 from hsd_viz.bench.output import Output, ask, joined, median_of
 from hsd_viz.cli import main
-from hsd_viz.decoding.settings import PromptTooLong, Sampling
+from hsd_viz.decoding.sampling import PromptTooLong, Sampling
 from hsd_viz.engine.local import load_engine
 from hsd_viz.prompts.templates import choose_template, opening
 from hsd_viz.trace import CallRow, RoundRow, TokenRow, Trace

@@ -13,7 +13,8 @@ from families import CONFIGS, VOCABULARY, text_of
 from transformers import AutoModelForCausalLM, LlamaConfig
 
 from hsd_viz.decoding.loop import Level, Loop
-from hsd_viz.decoding.session import Numbers, Sampling
+from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.decoding.verify import Numbers
 from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.torch_models.compiled import CompiledModel
 from hsd_viz.torch_models.eager import HFModel

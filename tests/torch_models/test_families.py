@@ -8,7 +8,7 @@ import torch
 from families import CONFIGS, VOCABULARY, module, text_of
 
 from hsd_viz.decoding.loop import Level, Loop
-from hsd_viz.decoding.settings import Sampling
+from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.torch_models.eager import HFModel
 from hsd_viz.torch_models.suitable import check_config, check_forward

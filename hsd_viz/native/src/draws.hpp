@@ -1,4 +1,4 @@
-// Uniform random numbers in [0, 1 - 2^-52] by name: hsd_viz.decoding.draws. The same seed, stream and place give the same number.
+// Uniform random numbers in [0, 1 - 2^-52] by name: hsd_viz.decoding.sampling. The same seed, stream and place give the same number.
 #pragma once
 #include <cstdint>
 
