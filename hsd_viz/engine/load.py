@@ -48,10 +48,13 @@ RUNTIMES = ("auto", "eager", "compiled", "strict")
 
 
 class Loaded(NamedTuple):
-    """The models of a stack, the target last, and why some are not in the fastest runtime, if so."""
+    """The models of a stack, the target last, why some are not in the fastest runtime, if so, and what a trace says of
+    the bridge of the lowest one, if it has one.
+    """
 
     models: tuple[Model, ...]
     note: str | None
+    bridge: dict[str, int | str] | None = None
 
 
 class Models:
@@ -201,7 +204,8 @@ class Models:
 
             kind = self._bridge or bridge.choose(sampling)
             yield Stage(f"{chain[0]} has another tokenizer: it drafts by {kind.upper()}")
-            models[0] = BridgedModel(models[0], bridge, kind, models[-1].vocab_size)
+            bridged = BridgedModel(models[0], bridge, kind, models[-1].vocab_size)
+            return Loaded((bridged, *models[1:]), note, bridged.describe())
         return Loaded(tuple(models), note)
 
     def eos(self, target: str) -> frozenset[int]:

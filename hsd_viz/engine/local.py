@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import platform
+import sys
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -20,15 +25,15 @@ from hsd_viz.drafting.hd import StoredDrafts
 from hsd_viz.drafting.make import check_folder
 from hsd_viz.drafting.tree import Drafter
 from hsd_viz.engine.load import Models
-from hsd_viz.engine.meta import meta_of
 from hsd_viz.engine.resolve import Resolved, resolve
 from hsd_viz.ladder.load import names, weights_dir
 from hsd_viz.latency.inputs import Calibration
-from hsd_viz.machine import MAX_THREADS, set_threads
+from hsd_viz.machine import MAX_THREADS, cpu_model, set_threads
 from hsd_viz.machine import threads as threads_now
 from hsd_viz.native.decode import NativeDecode, NativeLevel, can_compile
 from hsd_viz.stack import DraftSource, Stack, parse
 from hsd_viz.trace import Event, Stage
+from hsd_viz.version import __version__
 from hsd_viz.words import check_range, guided
 
 if TYPE_CHECKING:
@@ -165,17 +170,18 @@ class LocalEngine(Engine):
         text = models.text(target)
         ids = text.read(prompt, asked.chat)
         alone = asked.stack.bottom is None and len(asked.names) > 1 and not asked.choosing
-        loaded, note = yield from models.load(asked.names, ids, asked.sampling, alone)
+        loaded, note, bridge = yield from models.load(asked.names, ids, asked.sampling, alone)
         if asked.selects:
             by_name = dict(zip(asked.names, loaded, strict=True))
-            choice = decide(self, asked.stack, asked.choosing, meta_of(models, asked, loaded), self._measured)
+            choice = decide(self, asked.stack, asked.choosing, meta_of(models, asked, loaded, bridge), self._measured)
             asked = asked.with_stack((yield from choice))
             loaded = tuple(by_name[name] for name in asked.names)
         drafter = yield from self._make_drafter(asked, loaded[0])
         shown = prompt if isinstance(prompt, str) else text.tokenizer.decode(ids)
-        meta = meta_of(models, asked, loaded) | {"prompt": shown, "costs": self._costs.source, "runtime_note": note}
+        meta = meta_of(models, asked, loaded, bridge)
+        meta |= {"prompt": shown, "costs": self._costs.source, "runtime_note": note}
         meta |= {} if self.databases is None else {"databases": self.databases}
-        loop = self._loop(asked, loaded, drafter, ids)
+        loop = loop_of(asked, loaded, drafter, ids, models.eos(target), self.clock)
         try:
             yield from decode(loop, text, meta)
         except RuntimeError as error:
@@ -184,29 +190,6 @@ class LocalEngine(Engine):
             raise ValueError(
                 f"{self.device} ran out of memory: use smaller models, a shorter prompt or fewer tokens"
             ) from None
-
-    def _loop(
-        self, asked: Resolved, loaded: Sequence[Model], drafter: Drafter | None, ids: list[int]
-    ) -> Loop | NativeDecode:
-        positions = min((m.positions for m in loaded if m.positions is not None), default=None)
-        end = len(ids) + asked.max_new_tokens
-        end = min(end, positions or end)
-        limits: dict[str, Any] = {"max_new_tokens": asked.max_new_tokens, "positions": positions}
-        limits |= {"eos": self.models.eos(asked.names[-1]), "budget": asked.budget}
-        limits |= {"details": TOP if asked.record else 0}
-        stages = list(zip(asked.levels, loaded, asked.stack.models, strict=True))
-        # The compiled loop has the wall's clock only.
-        if self.clock is time.perf_counter_ns and can_compile(loaded, drafter):
-            rules = [asked.rules.get(name) or asked.sampling.rule for name in asked.levels]
-            compiled = [
-                NativeLevel(name, model, part.lookahead, rule)
-                for (name, model, part), rule in zip(stages, rules, strict=True)
-            ]
-            return NativeDecode(compiled, drafter, asked.sampling, ids, threads=threads_now(), **limits)
-        levels = [
-            Level(name, model.session(end), part.lookahead, asked.rules.get(name)) for name, model, part in stages
-        ]
-        return Loop(levels, drafter, asked.sampling, ids, log=Log(self.clock), **limits)
 
     def _make_drafter(self, asked: Resolved, verifier: Model) -> Generator[Stage, None, Drafter | None]:
         """Make the drafter below ``verifier``, if the stack has one."""
@@ -237,3 +220,79 @@ class LocalEngine(Engine):
             else:
                 self._opened[target] = SharedDatabases.open(weights_dir() / "databases", vocabulary, size)
         return self._opened[target]
+
+
+def loop_of(
+    asked: Resolved,
+    models: Sequence[Model],
+    drafter: Drafter | None,
+    ids: list[int],
+    eos: frozenset[int],
+    clock: Callable[[], int],
+) -> Loop | NativeDecode:
+    """Return the loop of a decode of token ``ids``: the compiled one where all runs in the native runtime and the
+    ``clock`` is the wall's, the only one it has.
+    """
+    positions = min((m.positions for m in models if m.positions is not None), default=None)
+    end = len(ids) + asked.max_new_tokens
+    limits: dict[str, Any] = {"max_new_tokens": asked.max_new_tokens, "positions": positions, "eos": eos}
+    limits |= {"budget": asked.budget, "details": TOP if asked.record else 0}
+    stages = list(zip(asked.levels, models, asked.stack.models, strict=True))
+    rules = [asked.rules.get(name) or asked.sampling.rule for name in asked.levels]
+    if clock is time.perf_counter_ns and can_compile(models, drafter):
+        levels = [
+            NativeLevel(name, model, part.lookahead, rule)
+            for (name, model, part), rule in zip(stages, rules, strict=True)
+        ]
+        return NativeDecode(levels, drafter, asked.sampling, ids, threads=threads_now(), **limits)
+    stack = [
+        Level(name, model.session(min(end, positions or end)), part.lookahead, rule)
+        for (name, model, part), rule in zip(stages, rules, strict=True)
+    ]
+    return Loop(stack, drafter, asked.sampling, ids, log=Log(clock), **limits)
+
+
+def meta_of(models: Models, asked: Resolved, loaded: Sequence[Model], bridge: dict | None) -> dict[str, Any]:
+    """Return the facts about a decode that its trace keeps; ``bridge`` are those of the lowest model's."""
+    stack, first = asked.stack, len(asked.stack.parts) - len(asked.stack.models)
+    levels = [
+        {
+            "level": first + k,
+            "name": name,
+            "model": model.name,
+            "lookahead": part.lookahead,
+            "parameters": model.parameters,
+            "weights": models.hash(model.name),
+            "runtime": model.runtime,
+            **({"bridge": bridge} if bridge and not k else {}),
+        }
+        for k, (part, model, name) in enumerate(zip(stack.models, loaded, asked.levels, strict=True))
+    ]
+    imported = {package: version(package) for package in ("torch", "transformers") if sys.modules.get(package)}
+    return {
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "stack": asked.written,
+        "stack_resolved": str(stack),
+        "bottom": str(stack.bottom) if stack.bottom else None,
+        "models": levels,
+        "device": models.device,
+        "device_name": device_name(models.device),
+        "dtype": models.dtype,
+        "threads": threads_now(),
+        "runtime": " + ".join(dict.fromkeys(model.runtime for model in reversed(loaded))),
+        "sampling": asdict(asked.sampling),
+        **({"rules": dict(asked.rules)} if asked.rules else {}),
+        "prompt": "",
+        "chat": asked.chat,
+        "max_new_tokens": asked.max_new_tokens,
+        "versions": {"hsd_viz": __version__, **imported, "python": platform.python_version()},
+    }
+
+
+def device_name(device: str) -> str:
+    """Return the name of a device's processor."""
+    if not device.startswith("cuda"):
+        return cpu_model()
+    import torch
+
+    return torch.cuda.get_device_name(device)
