@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hsd_viz.native.weights import read_tensors, tensor_names, widened
+from hsd_viz.native.weights import read_tensors, widened
 
 if TYPE_CHECKING:
     import torch
@@ -58,9 +58,10 @@ def weights_hash(path: str | Path) -> str:
 
 def is_rounded(directory: str | Path) -> bool:
     """Return whether a checkpoint's matrices are 8-bit numbers with scales, as those of the shipped models."""
-    return (Path(directory) / "config.json").exists() and any(
-        name.endswith(".scale") for name in tensor_names(directory)
-    )
+    try:
+        return (Path(directory) / "config.json").exists() and any(n.endswith(".scale") for n in read_tensors(directory))
+    except ValueError:
+        return False
 
 
 def load_tokenizer(directory: str | Path | None = None) -> PreTrainedTokenizerFast:

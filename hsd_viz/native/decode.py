@@ -17,7 +17,7 @@ import numpy as np
 from hsd_viz.decoding.record import Log
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.native.drafter import NativeDatabaseDrafter
-from hsd_viz.native.library import DecodeSettings, LevelSettings, Rule, failure
+from hsd_viz.native.library import DecodeSettings, LevelSettings, Rule, failure, integers
 from hsd_viz.native.model import NativeModel
 from hsd_viz.trace.tables import RULES, TABLES, Column, Columns
 
@@ -172,7 +172,7 @@ class NativeDecode:
         )
         rule = Rule(sampling.temperature, sampling.top_p, min(sampling.top_k, target.vocab_size))
         settings = DecodeSettings(rule, sampling.seed, target.vocab_size, self.limit, budget, self.details)
-        tokens, ends = ((ctypes.c_int32 * len(ids))(*ids) for ids in (self.text, self.eos))
+        tokens, ends = integers(self.text), integers(tuple(self.eos))
         below = drafter.handle if drafter else None
         given = settings, target.compute.itemsize == 8, specs, len(specs), below, tokens, len(tokens), ends, len(ends)
         self._handle = self._library.hsd_decode_new(*given)

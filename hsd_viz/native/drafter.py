@@ -20,7 +20,7 @@ from hsd_viz.drafting.db import MAX_SHARE, DatabaseDrafter
 from hsd_viz.drafting.estimates import DISCOUNTS, LONGEST_BUCKET, MOST_RATE, PRIOR_WEIGHT, priors
 from hsd_viz.drafting.index.format import MOST_IN_BUCKET, GuardedIndex, Index
 from hsd_viz.drafting.tree import Drafter, DraftTree
-from hsd_viz.native.library import Drafting, IndexFile, failure
+from hsd_viz.native.library import Drafting, IndexFile, doubles, failure, integers
 
 #: The longest keys it can have: ``MOST_KEY`` of ``src/database.hpp``.
 LONGEST = 16
@@ -43,8 +43,7 @@ class NativeDatabaseDrafter:
         MemoryError: if there is too little memory.
     """
 
-    name = DatabaseDrafter.name
-    nodes = DatabaseDrafter.nodes
+    name, nodes = DatabaseDrafter.name, DatabaseDrafter.nodes
 
     def __init__(self, library: ctypes.CDLL, reference: DatabaseDrafter) -> None:
         self.library, self._native, self._reference = library, library.quick, reference
@@ -58,21 +57,16 @@ class NativeDatabaseDrafter:
         if self._free is not None:
             self._free()
         native, reference, context = self._native, self._reference, ContextDatabase(self._reference.longest)
-        rules = Drafting(
-            MAX_SHARE, PRIOR_WEIGHT, MOST_RATE, reference.longest, context.recent, context.most, LONGEST_BUCKET
-        )
+        sizes = reference.longest, context.recent, context.most, LONGEST_BUCKET
         #: The drafter in the library; it lives as long as this object, or until the next start.
-        self.handle = self._checked(native.hsd_drafter_new(rules))
+        self.handle = self._checked(native.hsd_drafter_new(Drafting(MAX_SHARE, PRIOR_WEIGHT, MOST_RATE, *sizes)))
         self._free = weakref.finalize(self, native.hsd_drafter_free, self.handle)
         self._free.atexit = False
         for source in self.sources:
             file = None if source == "context" else _file(reference.databases[source])
-            rates = priors(source, reference.temperature)
-            self._checked(
-                native.hsd_drafter_add(self.handle, file, (ctypes.c_double * len(rates))(*rates), DISCOUNTS[source])
-            )
-        eos = reference.eos
-        self._checked(native.hsd_drafter_ends(self.handle, (ctypes.c_int32 * len(eos))(*eos), len(eos)))
+            rates = doubles(priors(source, reference.temperature))
+            self._checked(native.hsd_drafter_add(self.handle, file, rates, DISCOUNTS[source]))
+        self._checked(native.hsd_drafter_ends(self.handle, integers(tuple(reference.eos)), len(reference.eos)))
         self.make_room(self._budget)
         self._emitted = 0
         self.extend(prompt)
@@ -81,16 +75,15 @@ class NativeDatabaseDrafter:
         """Make room for trees of so many nodes."""
         self._budget = max(budget, self._budget)
         self._out = (ctypes.c_double * (_COLUMNS * self._budget))()
-        size, costs = self._budget + 1, self._reference.costs
-        at, slopes = ((ctypes.c_double * size)(*table) for table in costs.tables(self._budget))
+        costs = self._reference.costs
+        at, slopes = map(doubles, costs.tables(self._budget))
         least = costs.least_slope, self._reference.min_score
-        self._checked(self._native.hsd_drafter_costs(self.handle, at, slopes, size, *least))
+        self._checked(self._native.hsd_drafter_costs(self.handle, at, slopes, self._budget + 1, *least))
 
     def extend(self, tokens: Sequence[int]) -> None:
         """Learn from these emitted tokens and remember them."""
-        n = len(tokens)
-        self._checked(self._native.hsd_drafter_extend(self.handle, (ctypes.c_int32 * n)(*tokens), n))
-        self._emitted += n
+        self._checked(self._native.hsd_drafter_extend(self.handle, integers(tokens), len(tokens)))
+        self._emitted += len(tokens)
 
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
         """Return the tree of at most ``budget`` nodes after ``text``."""
@@ -100,25 +93,16 @@ class NativeDatabaseDrafter:
             self.make_room(budget)
         length = len(text)
         tail = text[-max(self._reference.longest, length - self._emitted) :]
-        given = (ctypes.c_int32 * len(tail))(*tail)
-        n = self._native.hsd_drafter_draft(self.handle, given, len(tail), length, budget, self._out)
+        n = self._native.hsd_drafter_draft(self.handle, integers(tail), len(tail), length, budget, self._out)
         if n < 1:
             if n < -1:
                 raise failure(self.library)
             return DraftTree(why_empty="not worth it" if n else "no match")
-        columns = [self._out[k : n * _COLUMNS : _COLUMNS] for k in range(_COLUMNS)]
-        scores = columns.pop()
+        *columns, scores = [self._out[k : n * _COLUMNS : _COLUMNS] for k in range(_COLUMNS)]
         tokens, parents, sources, lengths, counts, positions, depths = ([int(v) for v in column] for column in columns)
-        return DraftTree(
-            tokens,
-            parents,
-            [self.sources[k] for k in sources],
-            lengths,
-            counts,
-            scores,
-            [None if place < 0 else place for place in positions],
-            _depths=depths,
-        )
+        places = [None if place < 0 else place for place in positions]
+        names = [self.sources[k] for k in sources]
+        return DraftTree(tokens, parents, names, lengths, counts, scores, places, _depths=depths)  # type: ignore[arg-type]
 
     def _checked(self, result: Any) -> Any:
         if not result:
@@ -137,13 +121,8 @@ def _readable(database: Database) -> bool:
 def _file(index: Index) -> IndexFile:
     """Return where the arrays of an index are. They stay there for the index's lifetime."""
     views, guarded = (index.starts, index.marks, index.places, index.values), isinstance(index, GuardedIndex)
+    places = (np.frombuffer(view, np.uint8).ctypes.data if len(view) else None for view in views)
+    limit, most = (index.limit, MOST_IN_BUCKET) if guarded else (-1, 0)
     return IndexFile(
-        *(np.frombuffer(view, np.uint8).ctypes.data if len(view) else None for view in views),
-        *map(len, views),
-        index.limit if guarded else -1,
-        index.values.itemsize,
-        index.wide,
-        index.bits,
-        index.longest,
-        MOST_IN_BUCKET if guarded else 0,
+        *places, *map(len, views), limit, index.values.itemsize, index.wide, index.bits, index.longest, most
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from ctypes import POINTER, Structure, c_char_p, c_double, c_int, c_int32, c_int64, c_uint64, c_void_p
 
 #: What a matrix or vector of a model is; the order is that of ``Slot`` in ``src/model.hpp``.
@@ -14,65 +15,53 @@ SLOTS = (
 )  # fmt: skip
 
 
-class Shape(Structure):
-    """A model's measures. ``type`` is how weights are stored: 0 float32, 1 float64, 2 bfloat16, 3 matrices of
-    8-bit numbers with a scale per row, the rest float32.
+def _fields(*kinds: tuple[type, str]) -> list[tuple[str, type]]:
+    """Return the fields of a structure, from the names of each type."""
+    return [(name, kind) for kind, names in kinds for name in names.split()]
 
-    ``scale`` multiplies the attention scores.
+
+class Shape(Structure):
+    """A model's measures. ``type`` is the number of its type in :data:`~hsd_viz.native.weights.STORAGE`; ``scale``
+    multiplies the attention scores. All structures are those of ``src/``.
     """
 
-    _fields_ = [
-        *((name, c_int32) for name in ("type", "layers", "width", "heads", "kv_heads", "head_dim", "inner", "vocab")),
-        ("epsilon", c_double),
-        ("scale", c_double),
-    ]
+    _fields_ = _fields((c_int32, "type layers width heads kv_heads head_dim inner vocab"), (c_double, "epsilon scale"))
 
 
 class Rule(Structure):
     """How tokens are drawn; temperature 0 is greedy."""
 
-    _fields_ = [("temperature", c_double), ("top_p", c_double), ("top_k", c_int32)]
+    _fields_ = _fields((c_double, "temperature top_p"), (c_int32, "top_k"))
 
 
 class LevelSettings(Structure):
     """A level of a decode: its session, the angles of all places, the bytes of its weights, the tokens that it proposes
-    at least, the number of its rule, and the most threads; the same as ``LevelSettings`` in ``src/loop.hpp``.
+    at least, the number of its rule, and the most threads.
     """
 
-    _fields_ = [
-        *((name, c_void_p) for name in ("session", "cos", "sin")),
-        ("bytes", c_int64),
-        *((name, c_int32) for name in ("lookahead", "rule", "threads")),
-    ]
+    _fields_ = _fields((c_void_p, "session cos sin"), (c_int64, "bytes"), (c_int32, "lookahead rule threads"))
 
 
 class DecodeSettings(Structure):
-    """The settings of a decode; the same as ``DecodeSettings`` in ``src/loop.hpp``."""
+    """The settings of a decode."""
 
-    _fields_ = [
-        ("sampling", Rule),
-        ("seed", c_uint64),
-        *((name, c_int32) for name in ("vocab", "limit", "budget", "details")),
-    ]
+    _fields_ = _fields((Rule, "sampling"), (c_uint64, "seed"), (c_int32, "vocab limit budget details"))
 
 
 class IndexFile(Structure):
-    """The arrays of an open index file and how it is read; the same as ``IndexFile`` in ``src/database.hpp``."""
+    """The arrays of an open index file and how it is read."""
 
-    _fields_ = [
-        *((name, c_void_p) for name in ("starts", "marks", "places", "values")),
-        *((name, c_int64) for name in ("n_starts", "n_marks", "n_places", "n_values", "limit")),
-        *((name, c_int32) for name in ("value_bytes", "wide", "shift", "longest", "most_in_bucket")),
-    ]
+    _fields_ = _fields(
+        (c_void_p, "starts marks places values"),
+        (c_int64, "n_starts n_marks n_places n_values limit"),
+        (c_int32, "value_bytes wide shift longest most_in_bucket"),
+    )
 
 
 class Drafting(Structure):
-    """The numbers of :mod:`hsd_viz.drafting`; the same as ``Drafting`` in ``src/drafter.hpp``."""
+    """The numbers of :mod:`hsd_viz.drafting`."""
 
-    _fields_ = [
-        *((name, c_double) for name in ("surest", "prior_weight", "most_rate")),
-        *((name, c_int32) for name in ("longest", "recent", "most", "longest_bucket")),
-    ]
+    _fields_ = _fields((c_double, "surest prior_weight most_rate"), (c_int32, "longest recent most longest_bucket"))
 
 
 _TOKENS = [c_void_p, c_int]
@@ -123,6 +112,16 @@ def declare(library: ctypes.CDLL) -> ctypes.CDLL:
             function.restype = result
             function.argtypes = arguments
     return library
+
+
+def integers(values: Sequence[int]) -> ctypes.Array:
+    """Return 32-bit integers for a call."""
+    return (c_int32 * len(values))(*values)
+
+
+def doubles(values: Sequence[float]) -> ctypes.Array:
+    """Return doubles for a call."""
+    return (c_double * len(values))(*values)
 
 
 def failure(library: ctypes.CDLL) -> Exception:

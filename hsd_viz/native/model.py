@@ -11,7 +11,7 @@ import numpy as np
 from hsd_viz import machine
 from hsd_viz.decoding.session import GivesLogits
 from hsd_viz.native.build import Build, default_build
-from hsd_viz.native.library import SLOTS, LevelSettings, Shape, failure
+from hsd_viz.native.library import SLOTS, LevelSettings, Shape, failure, integers
 from hsd_viz.native.weights import STORAGE, Bytes, Weights
 
 #: Bytes of weights that a thread must read in a forward pass to be worth waking (about 0.1 ms; one read serves a few
@@ -91,7 +91,7 @@ class NativeSession(GivesLogits):
         if cached + n > self._places:
             self._make_room(cached + n)
         logits = np.empty((rows, model.vocab_size), model.compute)
-        fed, lineage = _integers(tokens), None if parents is None else _integers(parents)
+        fed, lineage = integers(tokens), None if parents is None else integers(parents)
         worth = int(model.weight_bytes * max(1, n / _TOKENS_A_READ) / BYTES_A_THREAD)
         sequence = self._cos, self._sin, cached, 1 if worth < 2 else min(machine.threads(), worth)
         if not self._library.hsd_session_forward(self._handle, fed, n, lineage, rows, logits.ctypes.data, *sequence):
@@ -111,7 +111,7 @@ class NativeSession(GivesLogits):
     def keep(self, base: int, nodes: Sequence[int]) -> None:
         n = len(nodes)
         if n and nodes[-1] >= n:
-            places = _integers([base + node for node in nodes])
+            places = integers([base + node for node in nodes])
             self._library.quick.hsd_session_keep(self._handle, base, places, n)
         self.length = base + n
 
@@ -120,10 +120,6 @@ class NativeSession(GivesLogits):
         self._angles = self._model.angles(places)
         self._places = len(self._angles[0])
         self._cos, self._sin = (part.ctypes.data for part in self._angles)
-
-
-def _integers(values: Sequence[int]) -> ctypes.Array:
-    return (ctypes.c_int32 * len(values))(*values)
 
 
 def _free(model: NativeModel, handle: int) -> None:

@@ -1,21 +1,23 @@
 """The weights of Llama-shaped models, read with numpy from a checkpoint's folder, and packed for the native runtime.
 
 A shipped model has int8 matrices ``NAME.weight`` ``[out, in]`` with float32 ``NAME.scale`` ``[out]``; any other
-checkpoint is rounded by the same rule where int8 is asked for (``docs/reference/arithmetic.md``).
+checkpoint is rounded by the same rule where int8 is asked for (``docs/reference/arithmetic.md``). Rotary angles come
+from float64 additions and multiplications alone, in the order that is stated there: a C library's sine may differ from
+another's in the last bit.
 """
 
 from __future__ import annotations
 
 import json
 import mmap
+import threading
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from math import factorial, pi
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-
-from hsd_viz.native.angles import Angles, frequencies, unsupported_angles
 
 #: The types of weights, with the number the library has for each.
 STORAGE = {"float32": 0, "float64": 1, "bfloat16": 2, "int8": 3}
@@ -64,7 +66,12 @@ def unsupported(config: Mapping[str, Any]) -> str | None:
         return f"the activation {config['hidden_act']} is not supported"
     if config.get("quantization_config"):
         return "its weights are quantised by another method"
-    return unsupported_angles(config)
+    rope = _rope(config)
+    if _rope_kind(rope) not in ("default", "linear", "llama3"):
+        return f"rotary angles of type {_rope_kind(rope)} are not supported"
+    if rope.get("partial_rotary_factor", config.get("partial_rotary_factor", 1.0)) != 1.0:
+        return "rotary angles for a part of the head are not supported"
+    return None
 
 
 def read_tensors(folder: str | Path) -> dict[str, np.ndarray]:
@@ -96,14 +103,6 @@ def read_tensors(folder: str | Path) -> dict[str, np.ndarray]:
     if not tensors:
         raise ValueError(f"{folder} contains no safetensors file")
     return tensors
-
-
-def tensor_names(folder: str | Path) -> list[str]:
-    """Return the names of the tensors of a folder's safetensors files; of none where a file is not valid."""
-    try:
-        return list(read_tensors(folder))
-    except ValueError:
-        return []
 
 
 def widened(tensors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -164,7 +163,7 @@ class Weights:
         self.positions = config.get("max_position_embeddings")
         #: The type of logits and of the cache.
         self.compute = np.dtype(np.float64 if dtype == "float64" else np.float32)
-        self.angles = Angles(*(angle_frequencies or frequencies(config, self.head_dim)), self.compute)
+        self.angles = Angles(*(angle_frequencies or (frequencies(config, self.head_dim), 1.0)), self.compute)
 
     @property
     def parameters(self) -> int:
@@ -239,3 +238,67 @@ class Weights:
         # Round to nearest, ties to even.
         bits = wide.view(np.uint32)
         return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
+
+
+def frequencies(config: Mapping[str, Any], head_dim: int) -> np.ndarray:
+    """Return the frequencies of rotary angles ``[head_dim / 2]``, float64 with the values of float32."""
+    rope = _rope(config)
+    theta = float(rope.get("rope_theta", config.get("rope_theta", 10000.0)))
+    # Rounding to float32 leaves no trace of how a C library rounds powers.
+    turns = np.array([theta ** (-2 * i / head_dim) for i in range(head_dim // 2)], np.float32)
+    if _rope_kind(rope) == "linear":
+        turns = turns / np.float32(rope["factor"])
+    elif _rope_kind(rope) == "llama3":
+        low, high = rope["low_freq_factor"], rope["high_freq_factor"]
+        whole = rope["original_max_position_embeddings"] * turns.astype(np.float64) / (2 * pi)
+        smooth = np.clip((whole - low) / (high - low), 0, 1)
+        turns = ((1 - smooth) * turns / rope["factor"] + smooth * turns).astype(np.float32)
+    return turns.astype(np.float64)
+
+
+def _rope(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    return config.get("rope_parameters") or config.get("rope_scaling") or {}
+
+
+def _rope_kind(rope: Mapping[str, Any]) -> str:
+    return rope.get("rope_type", rope.get("type", "default"))
+
+
+class Angles:
+    """Tables of cosines and sines ``[places, n]`` of ``frequencies`` ``[n]`` (at most 1 each), times ``factor``, as
+    ``dtype``.
+    """
+
+    def __init__(self, turns: np.ndarray, factor: float, dtype: np.dtype) -> None:
+        self.factor, self._dtype = factor, dtype
+        square = turns * turns
+        #: The turn from one place to the next, by Taylor's series to the power of 23.
+        self._cos, self._sin = np.zeros_like(turns), np.zeros_like(turns)
+        for k in range(11, -1, -1):
+            self._cos = (-1) ** k / factorial(2 * k) + self._cos * square
+            self._sin = (-1) ** k / factorial(2 * k + 1) + self._sin * square
+        self._sin = self._sin * turns
+        #: The cosines and sines of one place.
+        self.turn = self._cos, self._sin
+        self._lock = threading.Lock()
+        self._wide = np.ones((1, len(turns))), np.zeros((1, len(turns)))
+        self._table = self._rounded()
+
+    def __call__(self, places: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the tables of at least so many places."""
+        if len(self._table[0]) < places:
+            with self._lock:
+                while len(self._wide[0]) < max(places, 256):
+                    self._double()
+                self._table = self._rounded()
+        return self._table
+
+    def _double(self) -> None:
+        """Turn all places by as many places as there are; then square the turn."""
+        (cos, sin), c, s = self._wide, self._cos, self._sin
+        self._wide = np.concatenate([cos, cos * c - sin * s]), np.concatenate([sin, sin * c + cos * s])
+        self._cos, self._sin = c * c - s * s, 2.0 * (s * c)
+
+    def _rounded(self) -> tuple[np.ndarray, np.ndarray]:
+        cos, sin = ((part * self.factor).astype(self._dtype) for part in self._wide)
+        return cos, sin

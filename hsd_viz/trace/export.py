@@ -9,12 +9,12 @@ Format", Google.
 import json
 import os
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from hsd_viz.disk import replacing
-from hsd_viz.trace.metrics import target_round_of
 from hsd_viz.trace.tables import TABLES, CallRow, RoundRow
 from hsd_viz.trace.trace import Trace
 
@@ -58,94 +58,70 @@ def chrome_trace(trace: Trace) -> dict[str, Any]:
     have the category ``call`` or ``round``; counters (``C``) are ``tokens emitted`` and ``draft tokens`` (accepted, not
     accepted) per target round.
     """
-    threads, texts = _threads(trace), _texts(trace)
-    names = [_name(_ROUNDS, "rounds", 0), *(_name(tid, name, tid) for (_, name), tid in threads.items())]
-    title = {"name": f"hsd_viz: {trace.meta.get('stack', 'decode')}"}
-    process = {"ph": "M", "name": "process_name", "pid": _PROCESS, "args": title}
+    lanes = sorted({(c.level, c.name) for c in trace.call_rows}, key=lambda lane: (-lane[0], lane[1]))
+    threads = {lane: _ROUNDS + 1 + k for k, lane in enumerate(lanes)}  # the target's first
+    texts: dict[int, str] = {}
+    for token in trace.token_rows:
+        texts[token.round] = texts.get(token.round, "") + token.text
     levels = {c.level: c.name for c in trace.call_rows}
     rounds = sorted(trace.round_rows, key=lambda r: (r.start_ns, -r.level))
+    title = {"name": f"hsd_viz: {trace.meta.get('stack', 'decode')}"}
     events = [
+        _event("M", "process_name", title),
+        _event("M", "thread_name", {"name": "rounds"}, tid=_ROUNDS),
+        *(_event("M", "thread_name", {"name": name}, tid=tid) for (_, name), tid in threads.items()),
+        *(_event("M", "thread_sort_index", {"sort_index": tid}, tid=tid) for tid in (_ROUNDS, *threads.values())),
         *(_round(row, levels.get(row.level, f"level {row.level}"), texts.get(row.id, "")) for row in rounds),
         *(_call(row, threads[row.level, row.name]) for row in trace.call_rows),
         *_counters(trace),
     ]
-    return {
-        "traceEvents": [process, *[e for pair in names for e in pair], *events],
-        "displayTimeUnit": "ms",
-        "otherData": {key: str(trace.meta[key]) for key in _META if key in trace.meta},
-    }
+    other = {key: str(trace.meta[key]) for key in _META if key in trace.meta}
+    return {"traceEvents": events, "displayTimeUnit": "ms", "otherData": other}
 
 
-def _threads(trace: Trace) -> dict[tuple[int, str], int]:
-    """Return a thread id for each (level, name) with calls, the target's first."""
-    lanes = sorted({(c.level, c.name) for c in trace.call_rows}, key=lambda lane: (-lane[0], lane[1]))
-    return {lane: _ROUNDS + 1 + k for k, lane in enumerate(lanes)}
+def _event(phase: str, name: str, args: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"ph": phase, "name": name, "pid": _PROCESS, **more, "args": args}
 
 
-def _name(tid: int, name: str, place: int) -> list[dict[str, Any]]:
-    where = {"ph": "M", "pid": _PROCESS, "tid": tid}
-    return [
-        {**where, "name": "thread_name", "args": {"name": name}},
-        {**where, "name": "thread_sort_index", "args": {"sort_index": place}},
-    ]
-
-
-def _texts(trace: Trace) -> dict[int, str]:
-    """Return the text that each target round emitted."""
-    texts: dict[int, str] = {}
-    for token in trace.token_rows:
-        texts[token.round] = texts.get(token.round, "") + token.text
-    return texts
-
-
-def _span(name: str, category: str, tid: int, start_ns: int, duration_ns: int, args: dict[str, Any]) -> dict[str, Any]:
-    times = {"ts": start_ns / 1000, "dur": duration_ns / 1000}
-    return {"ph": "X", "name": name, "cat": category, "pid": _PROCESS, "tid": tid, **times, "args": args}
+def _span(name: str, category: str, tid: int, row: CallRow | RoundRow, args: dict[str, Any]) -> dict[str, Any]:
+    return _event("X", name, args, cat=category, tid=tid, ts=row.start_ns / 1000, dur=row.duration_ns / 1000)  # type: ignore[operator]
 
 
 def _call(row: CallRow, tid: int) -> dict[str, Any]:
     args = {"round": row.round, "steps": row.steps, "tokens fed": row.fed, "tokens cached": row.cached}
-    return _span(f"{row.name} {row.kind}", "call", tid, row.start_ns, row.duration_ns, args)
+    return _span(f"{row.name} {row.kind}", "call", tid, row, args)
 
 
 def _round(row: RoundRow, level: str, text: str) -> dict[str, Any]:
     args: dict[str, Any] = {key: getattr(row, key) for key in ("drafted", "examined", "accepted", "outcome")}
-    if row.why_no_draft is not None:
-        args["no draft"] = row.why_no_draft
-    if text:
-        args["emitted"] = text
-    return _span(f"{level} round {row.id}", "round", _ROUNDS, row.start_ns, row.duration_ns, args)
+    args |= {} if row.why_no_draft is None else {"no draft": row.why_no_draft}
+    return _span(f"{level} round {row.id}", "round", _ROUNDS, row, args | ({"emitted": text} if text else {}))
 
 
-def _counters(trace: Trace) -> list[dict[str, Any]]:
-    """Return one step of each counter per target round."""
-    target_rounds = target_round_of(trace.round_rows)
-    tokens = Counter(t.round for t in trace.token_rows)
-    emitted = 0
-    events = []
-    for row in sorted((r for r in trace.round_rows if target_rounds[r.id] == r.id), key=lambda r: r.start_ns):
+def _counters(trace: Trace) -> Iterator[dict[str, Any]]:
+    """Yield one step of each counter per target round."""
+    tokens, emitted = Counter(t.round for t in trace.token_rows), 0
+    for row in sorted((r for r in trace.round_rows if r.parent is None), key=lambda r: r.start_ns):
         emitted += tokens[row.id]
-        at = {"ph": "C", "pid": _PROCESS, "ts": (row.start_ns + row.duration_ns) / 1000}
-        drafted = {"accepted": row.accepted, "not accepted": row.drafted - row.accepted}
-        events.append({**at, "name": "tokens emitted", "args": {"tokens": emitted}})
-        events.append({**at, "name": "draft tokens", "args": drafted})
-    return events
+        end = (row.start_ns + row.duration_ns) / 1000
+        yield _event("C", "tokens emitted", {"tokens": emitted}, ts=end)
+        yield _event("C", "draft tokens", {"accepted": row.accepted, "not accepted": row.drafted - row.accepted}, ts=end)
 
 
 def aiperf_record(trace: Trace, number: int = 0) -> dict[str, Any]:
     """Return a trace as a line of AIPerf's ``profile_export.jsonl`` with its speculative-decoding record. Raises:
     ValueError: for an imported trace whose source does not report each verification.
     """
-    imported = trace.meta.get("imported") or {"engine": "hsd_viz"}
-    if "counts" in trace.meta and not trace.round_rows:
-        raise ValueError(f"the record of {imported['engine']} has no single verifications: AIPerf's form needs them")
+    meta, figures = trace.meta, trace.metrics()
+    engine = (meta.get("imported") or {"engine": "hsd_viz"})["engine"]
+    if "counts" in meta and not trace.round_rows:
+        raise ValueError(f"the record of {engine} has no single verifications: AIPerf's form needs them")
     target = max((row.level for row in trace.round_rows), default=0)
     steps = [row for row in trace.round_rows if row.level == target and row.drafted]
     accepted, drafted = [row.accepted for row in steps], [row.drafted for row in steps]
-    meta, figures = trace.meta, trace.metrics()
     prefill, wall = meta.get("prefill_ns"), meta.get("wall_ns")
     acceptance = {
-        "engine": imported["engine"],
+        "engine": engine,
         "mean_acceptance_length": 1 + sum(accepted) / len(steps) if steps else 1.0,
         "draft_acceptance_rate": sum(accepted) / sum(drafted) if steps else 0.0,
         "acceptance_histogram": {str(j): n for j, n in sorted(Counter(accepted).items())},
@@ -163,20 +139,11 @@ def aiperf_record(trace: Trace, number: int = 0) -> dict[str, Any]:
         "time_to_first_token": (None if prefill is None else prefill / 1e6, "ms"),
         "request_latency": (None if wall is None else wall / 1e6, "ms"),
     }
+    about = {"session_num": number, "turn_index": 0, "request_start_ns": 0, "request_end_ns": wall}
+    about |= {"worker_id": "hsd_viz", "record_processor_id": "hsd_viz", "benchmark_phase": "profiling"}
     return {
-        "metadata": {
-            "session_num": number,
-            "turn_index": 0,
-            "request_start_ns": 0,
-            "request_end_ns": wall,
-            "worker_id": "hsd_viz",
-            "record_processor_id": "hsd_viz",
-            "benchmark_phase": "profiling",
-            "was_cancelled": meta.get("stop_reason") == "cancelled",
-        },
-        "metrics": {
-            name: {"value": value, "unit": unit} for name, (value, unit) in metrics.items() if value is not None
-        },
+        "metadata": about | {"was_cancelled": meta.get("stop_reason") == "cancelled"},
+        "metrics": {name: {"value": v, "unit": unit} for name, (v, unit) in metrics.items() if v is not None},
         "spec_decode_acceptance": acceptance,
         "error": None,
     }

@@ -161,31 +161,27 @@ class Column:
     about: About
     default: Any
 
+    @property
     def nested(self) -> bool:
-        """Return whether its values are lists."""
+        """Whether its values are lists."""
         return self.kind in _NESTED
 
     def checked(self, values: Any) -> list:
         """Return ``values``. Raises: ValueError: if they are not a column of this type."""
-        if not self.holds(values):
+        if not isinstance(values, list) or not self._holds(values):
             raise ValueError("its values have a wrong type")
         return values
 
-    def holds(self, values: Any) -> bool:
-        """Return whether ``values`` are a column of this type."""
-        if not isinstance(values, list):
-            return False
+    def _holds(self, values: list) -> bool:
         found = set(map(type, values)) - ({NoneType} if self.null else set())
-        if not self.nested():
+        if not self.nested:
             if not found <= _TYPES[self.kind]:
                 return False
             if self.about.names:
                 return set(values) <= {*self.about.names, None}
             whole = values if found == {int} and not self.null else [v for v in values if type(v) is int]
             return int not in found or (min(whole) > -(2**63) and max(whole) < 2**63)
-        if not found <= {list}:
-            return False
-        parts = [part for value in values if value for part in value]
+        parts = [part for value in values if value for part in value] if found <= {list} else [None]
         if self.kind != "top":
             return set(map(type, parts)) <= _TYPES[_NESTED[self.kind]]
         if not (set(map(type, parts)) <= {list} and set(map(len, parts)) <= {2}):
@@ -217,12 +213,12 @@ class Table:
         """Return rows as columns."""
         columns = dict(zip(self.columns, map(list, zip(*rows, strict=True)), strict=False)) or self.empty()
         return {
-            name: _each(values, _lists) if self.columns[name].nested() else values for name, values in columns.items()
+            name: _each(values, _lists) if self.columns[name].nested else values for name, values in columns.items()
         }
 
     def cells(self, columns: Mapping[str, list], name: str) -> list:
         """Return a column with tuples in place of lists."""
-        return _each(columns[name], _tuples) if self.columns[name].nested() else columns[name]
+        return _each(columns[name], _tuples) if self.columns[name].nested else columns[name]
 
     def rows_of(self, columns: Mapping[str, list]) -> tuple:
         """Return columns as rows."""

@@ -55,7 +55,7 @@ export function readTensors(file: Uint8Array): Record<string, Uint8Array> {
   );
 }
 
-/** Tables of cosines and sines [places][n], doubled from one place as hsd_viz/native/angles.py does. */
+/** Tables of cosines and sines [places][n], doubled from one place as hsd_viz/native/weights.py does. */
 export function angles({ cos: c, sin: s, factor }: ModelFacts["turn"], places: number): [Float32Array, Float32Array] {
   const n = c.length;
   let [tc, ts] = [[...c], [...s]];
