@@ -8,10 +8,14 @@ from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack
 
 from hsd_viz.decoding.sampling import DEFAULT_RULE
 from hsd_viz.decoding.session import Model
+from hsd_viz.decoding.text import Tokenizer
 from hsd_viz.stack import Stack
 from hsd_viz.terminal import progress_bar
 from hsd_viz.trace import Event, Finished, Trace
 from hsd_viz.words import did_you_mean, guess
+
+if TYPE_CHECKING:
+    from hsd_viz.drafting import Memory
 
 #: Characters of a prompt in a progress bar.
 _SHOWN = 32
@@ -39,7 +43,7 @@ class Options(TypedDict, total=False):
     record: bool
     chat: bool
     budget: int | None
-    memory: Any
+    memory: Memory | None
 
 
 DEFAULTS: Options = {
@@ -118,6 +122,6 @@ class Engine(Protocol):
         return None
 
     @property
-    def tokenizer(self) -> Any:
+    def tokenizer(self) -> Tokenizer:
         """The target's tokenizer. Raises: ValueError: if it is not in this process."""
         raise ValueError("this engine has no tokenizer here: use load_engine()")

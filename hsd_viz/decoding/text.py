@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Sequence
+from typing import Any, Protocol, cast
 
 from hsd_viz.words import first_line
 
@@ -19,10 +20,29 @@ def byte_alphabet() -> dict[str, int]:
     return {**{chr(b): b for b in plain}, **{chr(256 + k): b for k, b in enumerate(others)}}
 
 
-class TokenText:
-    """The text side of a tokenizer (a ``PreTrainedTokenizerFast`` or the like)."""
+class Tokenizer(Protocol):
+    """What decoding needs of a tokenizer: a ``PreTrainedTokenizerFast``, or the ladder's."""
 
-    def __init__(self, tokenizer) -> None:
+    eos_token: Any
+    bos_token_id: Any
+    eos_token_id: Any
+    all_special_ids: Any
+
+    def __call__(self, text: str, add_special_tokens: bool = True) -> Any: ...
+
+    def encode(self, text: str, add_special_tokens: bool = True, verbose: bool = False) -> list[int]: ...
+
+    def decode(self, token_ids: Any, skip_special_tokens: bool = False) -> str: ...
+
+    def get_vocab(self) -> dict[str, int]: ...
+
+    def convert_ids_to_tokens(self, ids: Any) -> Any: ...
+
+
+class TokenText:
+    """The text side of a tokenizer."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
         self.tokenizer = tokenizer
         self._special = set(tokenizer.all_special_ids)
         backend = getattr(tokenizer, "backend_tokenizer", None)
@@ -45,9 +65,9 @@ class TokenText:
         """
         if not getattr(self.tokenizer, "chat_template", None):
             raise ValueError("this model's tokenizer has no chat template: give the prompt as it should be read")
-        turn = [{"role": "user", "content": prompt}]
+        turn, tokenizer = [{"role": "user", "content": prompt}], cast("Any", self.tokenizer)
         try:
-            text = self.tokenizer.apply_chat_template(turn, tokenize=False, add_generation_prompt=True)
+            text = tokenizer.apply_chat_template(turn, tokenize=False, add_generation_prompt=True)
         except ImportError:
             raise ValueError("chat templates need the package jinja2: install it with `pip install jinja2`") from None
         except Exception as error:  # a template is a program and may raise anything
@@ -119,7 +139,7 @@ class TokenText:
         return token.replace("\u2581", " ").encode()
 
 
-def differing_tokens(one, other) -> str | None:
+def differing_tokens(one: Tokenizer, other: Tokenizer) -> str | None:
     """Return how two tokenizers differ, by content; ``None`` when token ids mean the same in both."""
     a, b = one.get_vocab(), other.get_vocab()
     if a == b:

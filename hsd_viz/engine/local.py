@@ -8,17 +8,16 @@ import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from hsd_viz.calibration.forwards import SHIPPED, Costs
-from hsd_viz.calibration.pick import decide
 from hsd_viz.card import card, line, table
 from hsd_viz.decoding.engine import Engine, Options, with_defaults
 from hsd_viz.decoding.loop import Level, Loop
 from hsd_viz.decoding.record import TOP, Log, decode
 from hsd_viz.decoding.session import Model
+from hsd_viz.decoding.text import Tokenizer
 from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
 from hsd_viz.drafting.estimates import CostCurve
 from hsd_viz.drafting.hd import StoredDrafts
@@ -27,7 +26,6 @@ from hsd_viz.drafting.tree import Drafter
 from hsd_viz.engine.load import Models
 from hsd_viz.engine.resolve import Resolved, resolve
 from hsd_viz.ladder.load import names, weights_dir
-from hsd_viz.latency.inputs import Calibration
 from hsd_viz.machine import MAX_THREADS, cpu_model, set_threads
 from hsd_viz.machine import threads as threads_now
 from hsd_viz.native.decode import NativeDecode, NativeLevel, can_compile
@@ -38,6 +36,8 @@ from hsd_viz.words import check_range, guided
 
 if TYPE_CHECKING:
     import torch
+
+    from hsd_viz.latency.inputs import Calibration
 
 
 @guided("load_engine")
@@ -122,7 +122,7 @@ class LocalEngine(Engine):
         self._closed = True
 
     @property
-    def tokenizer(self) -> Any:
+    def tokenizer(self) -> Tokenizer:
         return self.models.text(self.target).tokenizer
 
     def model(self, name: str = "target") -> Model:
@@ -172,6 +172,8 @@ class LocalEngine(Engine):
         alone = asked.stack.bottom is None and len(asked.names) > 1 and not asked.choosing
         loaded, note, bridge = yield from models.load(asked.names, ids, asked.sampling, alone)
         if asked.selects:
+            from hsd_viz.calibration.pick import decide
+
             by_name = dict(zip(asked.names, loaded, strict=True))
             choice = decide(self, asked.stack, asked.choosing, meta_of(models, asked, loaded, bridge), self._measured)
             asked = asked.with_stack((yield from choice))
@@ -268,7 +270,8 @@ def meta_of(models: Models, asked: Resolved, loaded: Sequence[Model], bridge: di
         }
         for k, (part, model, name) in enumerate(zip(stack.models, loaded, asked.levels, strict=True))
     ]
-    imported = {package: version(package) for package in ("torch", "transformers") if sys.modules.get(package)}
+    loaded_packages = {name: sys.modules.get(name) for name in ("torch", "transformers")}
+    imported = {name: module.__version__ for name, module in loaded_packages.items() if module}
     return {
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "stack": asked.written,

@@ -105,7 +105,9 @@ def _counters(trace: Trace) -> Iterator[dict[str, Any]]:
         emitted += tokens[row.id]
         end = (row.start_ns + row.duration_ns) / 1000
         yield _event("C", "tokens emitted", {"tokens": emitted}, ts=end)
-        yield _event("C", "draft tokens", {"accepted": row.accepted, "not accepted": row.drafted - row.accepted}, ts=end)
+        yield _event(
+            "C", "draft tokens", {"accepted": row.accepted, "not accepted": row.drafted - row.accepted}, ts=end
+        )
 
 
 def aiperf_record(trace: Trace, number: int = 0) -> dict[str, Any]:
