@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 NGRAM = 8
 #: More accepted tokens in a round are those of a damaged record.
 MOST_ACCEPTED = 1024
+_CALL = ("level", "name", "kind", "steps", "fed", "duration_ns")
 
 
 def repetition_share(token_ids: Sequence[int]) -> float:
@@ -51,10 +52,7 @@ def metrics(trace: Trace) -> dict[str, Any]:
     finding = sum(ns for kind, ns in spent if kind in ("lookup", "update")) / 1e9
     forwards = Counter(zip(calls["kind"], calls["level"], strict=True))["verify", target]
     counts = _counts(rounds, target)
-    pairs = Counter(zip(tokens["source"], tokens["kind"], strict=True))
-    emitted: Counter[str] = Counter()
-    for (source, _), n in pairs.items():
-        emitted[source] += n
+    accepted = Counter(s for s, kind in zip(tokens["source"], tokens["kind"], strict=True) if kind == "accepted")
     proposed = zip(drafts["source"], drafts["round"], strict=True)
     return {
         "tokens": len(trace),
@@ -68,8 +66,8 @@ def metrics(trace: Trace) -> dict[str, Any]:
         "target_forwards": forwards,
         "repetition_share": repetition_share(tokens["token_id"]),
         "drafted_by_source": dict(Counter(source for source, number in proposed if number in target_rounds)),
-        "accepted_by_source": {source: n for (source, kind), n in pairs.items() if kind == "accepted"},
-        "emitted_by_source": dict(emitted),
+        "accepted_by_source": dict(accepted),
+        "emitted_by_source": dict(Counter(tokens["source"])),
         "levels": _levels(rounds),
         "calls_by_level": _calls(calls),
     }
@@ -77,19 +75,16 @@ def metrics(trace: Trace) -> dict[str, Any]:
 
 def _imported(trace: Trace) -> dict[str, Any]:
     """The metrics of an imported trace."""
-    meta, counts = trace.meta, trace.meta["counts"]
-    seconds = None if meta.get("decode_ns") is None else meta["decode_ns"] / 1e9
-    prefill = None if meta.get("prefill_ns") is None else meta["prefill_ns"] / 1e9
+    meta, counts, rounds = trace.meta, trace.meta["counts"], trace.columns["rounds"]
+    seconds, prefill = (None if meta.get(key) is None else meta[key] / 1e9 for key in ("decode_ns", "prefill_ns"))
     tokens = counts.get("tokens")
     unknown = ("draft_seconds_per_round", "repetition_share", "drafted_by_source", "accepted_by_source")
-    rounds = trace.columns["rounds"]
-    observed = _counts(rounds)["conditional_acceptance"] if rounds["id"] else None
     return {
         "tokens": tokens,
         "rounds": counts.get("forwards"),
         **{key: counts.get(key) for key in ("drafted", "accepted")},
         "acceptance_rate": counts.get("rate"),
-        "conditional_acceptance": observed,
+        "conditional_acceptance": _counts(rounds)["conditional_acceptance"] if rounds["id"] else None,
         "mean_acceptance_length": counts.get("length_forwards"),
         "tokens_per_second": _ratio(tokens, seconds) if tokens is not None and seconds is not None else None,
         "seconds": seconds,
@@ -111,13 +106,8 @@ def _counts(rounds: Columns, level: int | None = None) -> dict[str, Any]:
         sum(n for n, at in zip(rounds[name], rounds["level"], strict=True) if level in (None, at))
         for name in ("drafted", "examined", "accepted")
     )
-    return {
-        "drafted": drafted,
-        "examined": examined,
-        "accepted": accepted,
-        "acceptance_rate": _ratio(accepted, drafted),
-        "conditional_acceptance": _ratio(accepted, examined),
-    }
+    rates = {"acceptance_rate": _ratio(accepted, drafted), "conditional_acceptance": _ratio(accepted, examined)}
+    return {"drafted": drafted, "examined": examined, "accepted": accepted, **rates}
 
 
 def _levels(rounds: Columns) -> list[dict[str, Any]]:
@@ -134,9 +124,8 @@ def _levels(rounds: Columns) -> list[dict[str, Any]]:
 
 def _calls(calls: Columns) -> list[dict[str, Any]]:
     sums: dict[tuple[int, str, str], list[int]] = {}
-    kinds = zip(calls["level"], calls["name"], calls["kind"], strict=True)
-    for key, *values in zip(kinds, calls["steps"], calls["fed"], calls["duration_ns"], strict=True):
-        row = sums.setdefault(key, [0, 0, 0, 0])
+    for level, name, kind, *values in zip(*(calls[key] for key in _CALL), strict=True):
+        row = sums.setdefault((level, name, kind), [0, 0, 0, 0])
         for k, value in enumerate((1, *values)):
             row[k] += value
     return [
