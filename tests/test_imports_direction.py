@@ -28,8 +28,8 @@ ALLOWED = {
     "decoding": {"drafting", "latency", "stack", "terminal", "trace"},
     "ladder": {"disk", "drafting", "native", "prompts", "trace"},
     "prompts": {"disk"},
-    "native": {"decoding", "disk", "drafting", "machine", "torch_models", "trace"},
-    "torch_models": {"decoding", "drafting", "trace"},
+    "native": {"decoding", "disk", "drafting", "machine", "trace"},
+    "torch_models": {"decoding", "drafting", "ladder", "machine", "native", "trace"},
     "audit": {"decoding", "drafting", "stack", "trace"},
     "calibration": {
         "decoding",

@@ -19,10 +19,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hsd_viz.decoding.record import Log
+from hsd_viz.decoding.record import Log, Verification
 from hsd_viz.decoding.sampling import Draws, Sampling
 from hsd_viz.decoding.session import Session
-from hsd_viz.decoding.verify import Correction, Detail, Draft, Numbers, Record, Verdict
+from hsd_viz.decoding.verify import Draft, Numbers, Record
 from hsd_viz.drafting.tree import MIN_TEMPERATURE, TOP, Drafter, DraftTree, LogitsObserver, Observer
 from hsd_viz.trace.tables import Columns
 
@@ -44,42 +44,6 @@ class Level:
     session: Session
     lookahead: int | None = None
     rule: str | None = None
-
-
-@dataclass(slots=True)
-class Verification:
-    """One verification by a level, and the ``tokens`` it emits: the ``accepted`` nodes', which are the verdict's up to
-    an end token, then its own, unless the ``outcome`` is ``stopped``.
-    """
-
-    level: int
-    name: str
-    draft: Draft
-    verdict: Verdict
-    accepted: list[int]
-    outcome: str
-    tokens: list[int]
-
-    @property
-    def details(self) -> list[Detail] | None:
-        """The details of the emitted tokens, where they were recorded."""
-        return None if self.verdict.details is None else self.verdict.details[: len(self.tokens)]
-
-    @property
-    def correction(self) -> Correction | None:
-        """What the last token was drawn from, where it is a correction that was sampled and details were recorded."""
-        return self.verdict.correction if self.outcome == "correction" else None
-
-    @property
-    def proposal(self) -> Draft:
-        """The tokens as a draft for the next level: a chain, with the level's full rows."""
-        tree = self.draft.tree.path(self.accepted)
-        paths = [(*self.draft.paths[node], self.level) for node in self.accepted]
-        if self.outcome != "stopped":
-            tree.add(self.tokens[-1], len(paths) - 1, self.name)
-            paths.append((self.level,))
-        rows = self.verdict.rows
-        return Draft(tree, paths, None if rows is None else rows[: len(self.tokens)])
 
 
 class Loop:

@@ -12,12 +12,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from hsd_viz.trace.rows import Run
 from hsd_viz.trace.tables import Columns, RoundRow
-
-if TYPE_CHECKING:
-    from hsd_viz.trace.trace import Trace
 
 NGRAM = 8
 #: More accepted tokens in a round are those of a damaged record.
@@ -36,7 +34,7 @@ def repetition_share(token_ids: Sequence[int]) -> float:
     return repeated / len(token_ids) if token_ids else 0.0
 
 
-def metrics(trace: Trace) -> dict[str, Any]:
+def metrics(trace: Run) -> dict[str, Any]:
     """Return all metrics of one trace; rates are ``None`` where the denominator is zero. Times in seconds. ``levels``
     has one entry per verifying level, bottom first, with the histogram of accepted counts (index = accepted);
     ``calls_by_level`` one per (level, name, kind).
@@ -73,7 +71,7 @@ def metrics(trace: Trace) -> dict[str, Any]:
     }
 
 
-def _imported(trace: Trace) -> dict[str, Any]:
+def _imported(trace: Run) -> dict[str, Any]:
     """The metrics of an imported trace."""
     meta, counts, rounds = trace.meta, trace.meta["counts"], trace.columns["rounds"]
     seconds, prefill = (None if meta.get(key) is None else meta[key] / 1e9 for key in ("decode_ns", "prefill_ns"))
@@ -146,7 +144,7 @@ def target_round_of(rounds: Sequence[RoundRow]) -> dict[int, int]:
     return target_rounds
 
 
-def check(trace: Trace) -> None:
+def check(trace: Run) -> None:
     """Check the identities of a complete trace. Raises: ValueError: if one is violated; the message names the first."""
     rounds = {r.id: r for r in trace.round_rows}
     target = max((r.level for r in trace.round_rows), default=0)

@@ -131,3 +131,11 @@ class Step(Record):
     def to_json(self) -> dict[str, Any]:
         """Return the tables as columns, and ``pieces`` by id as text."""
         return {**self.columns, "pieces": {str(token): text for token, text in self.pieces.items()}}
+
+
+class Run(Record):
+    """The tables of a whole decode; ``meta`` describes it."""
+
+    def __init__(self, meta: dict[str, Any]) -> None:
+        super().__init__()
+        self.meta = meta

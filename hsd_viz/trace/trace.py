@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from hsd_viz.card import card, line, table
 from hsd_viz.disk import most_unpacked, regular_target, write_whole
 from hsd_viz.trace import metrics
-from hsd_viz.trace.rows import Record, Step
+from hsd_viz.trace.rows import Run, Step
 from hsd_viz.trace.tables import TABLES
 from hsd_viz.words import counted, guess
 
@@ -53,14 +53,13 @@ class TraceError(ValueError):
     """A trace file that cannot be read; the message is one line for the user."""
 
 
-class Trace(Record):
+class Trace(Run):
     """One decode: its tables (:class:`~hsd_viz.trace.rows.Record`) with metrics and files. ``meta`` describes the
     run; ``tokens``, ``drafts``, ``rounds`` and ``calls`` are the tables as pandas DataFrames.
     """
 
     def __init__(self, meta: dict[str, Any]) -> None:
-        super().__init__()
-        self.meta = meta
+        super().__init__(meta)
         self._steps: list[Step] = []
 
     def append(self, step: Step) -> None:
