@@ -53,6 +53,9 @@ const builds = [
       { in: "page/page.css", out: "page" },
       { in: "page/lessons.ts", out: "page_lessons" },
       { in: "page/lessons.css", out: "page_lessons" },
+      { in: "tab/worker.ts", out: "tab-worker" },
+      { in: "site/index.ts", out: "site" },
+      { in: "site/style.css", out: "site" },
     ],
   },
 ];

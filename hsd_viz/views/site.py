@@ -1,14 +1,24 @@
-"""A static site of recorded runs, races, lessons and reports. It opens without a server or a kernel."""
+"""A static site: an article with live decoding in the reader's tab, recorded runs, races, lessons and reports.
+
+Any web server or file share serves it, with no headers of its own; all addresses are relative. Opened as files it shows
+what was recorded: browsers let no page of a folder start a worker or read other files.
+"""
 
 from __future__ import annotations
 
+import json
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from hsd_viz.disk import write_whole
+from hsd_viz.engine import tab
 from hsd_viz.engine.replay import TRACES, Recording, bundled, load_bundled
+from hsd_viz.figures.palette import HUES
+from hsd_viz.latency.hardware import Machine, gpu_of, shape_of
 from hsd_viz.trace import Trace
 from hsd_viz.views import standalone, standalone_versus
 from hsd_viz.views.reports import report_of, saved_reports
@@ -16,6 +26,11 @@ from hsd_viz.views.reports import report_of, saved_reports
 _HERE = Path(__file__).parent
 #: A file in each site, so that only a site is ever replaced.
 MARK = ".hsd-viz-site"
+#: Built from ``js/site`` and ``js/tab``.
+_SCRIPTS = ("site.js", "site.css", "tab-worker.js")
+#: Where verification is nearly free: one card, weights of one byte, and models of 70, 8 and 1 billion parameters.
+_GPU, _WEIGHTS, _CONTEXT, _WIDEST = "H200", "fp8", 2048, 64
+_MODELS = {"target": "llama-70b", "small": "llama-8b", "nano": "llama-1b"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +81,8 @@ def build(out: Path, say: Callable[[str], None] = lambda text: None) -> int:
             for page in section.pages:
                 say(f"{section.title}: {page.title}")
                 write_whole(draft / page.file, page.content())
+        say("Runtime: models, databases")
+        _copy_runtime(draft)
         write_whole(draft / "index.html", _index(found))
         write_whole(draft / MARK, "")
         if out.exists():
@@ -76,10 +93,41 @@ def build(out: Path, say: Callable[[str], None] = lambda text: None) -> int:
 
 def _index(found: list[Section]) -> str:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
 
     loader = FileSystemLoader(_HERE)
     environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    return environment.get_template("site.html").render(sections=found)
+    # No text can close the element that holds the data.
+    data = json.dumps(_data()).replace("<", "\\u003c")
+    return environment.get_template("site.html").render(sections=found, data=Markup(data))
+
+
+def _copy_runtime(out: Path) -> None:
+    """Copy the page's scripts, and what its worker reads, with a manifest of it."""
+    for name in _SCRIPTS:
+        shutil.copyfile(_HERE / "static" / name, out / name)
+    (out / "runtime").mkdir()
+    for name, path in tab.files().items():
+        shutil.copyfile(path, out / "runtime" / name)
+    write_whole(out / "runtime" / "manifest.json", json.dumps(tab.manifest()))
+
+
+def _data() -> dict[str, Any]:
+    """Return what the article's scenes need besides the runtime: colours, prompts, costs predicted for a GPU."""
+    machine = Machine(gpu_of(_GPU))
+    costs = {
+        name: [
+            machine.step_ms(shape_of(model), tokens=m, context=_CONTEXT, weights=_WEIGHTS)
+            for m in range(1, _WIDEST + 1)
+        ]
+        for name, model in _MODELS.items()
+    }
+    prompts = {load_bundled(recording.name).meta["prompt"]: recording.title for recording in bundled()}
+    return {
+        "hues": {name: {"label": hue.label, "light": hue.light, "dark": hue.dark} for name, hue in HUES.items()},
+        "prompts": [{"title": title, "prompt": prompt} for prompt, title in prompts.items()],
+        "gpu": {"words": f"one {_GPU} with {_WEIGHTS} weights", "models": _MODELS, "milliseconds": costs},
+    }
 
 
 def _runs() -> Iterator[Page]:

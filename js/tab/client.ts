@@ -1,0 +1,145 @@
+// The worker seen from a page: requests as promises, progress, and one reason when it cannot decode (any more).
+import { listeners } from "../lib/listeners";
+import type { Append, Snapshot } from "../lib/run";
+import type { Answer, Ask, Request, Result } from "./protocol";
+
+export interface On {
+  stage?(text: string, done?: number | null, total?: number | null): void;
+  begin?(run: Snapshot): void;
+  append?(steps: Append): void;
+}
+export interface Finished {
+  run: Snapshot;
+  result: Result;
+  /** Bytes of the runtime's memory. */
+  memory: number;
+}
+export interface Loading {
+  done: number;
+  total: number;
+  file: string;
+  ready: string[];
+}
+interface Pending {
+  on: On;
+  resolve(value: never): void;
+  reject(error: Error): void;
+}
+/** Seconds without a message, while something is asked, after which a worker is lost. A long forward pass takes a few. */
+const PATIENCE_S = 20;
+
+/** Reject what a signal aborted before anything came. */
+const aborted = () => new DOMException("The decode was cancelled.", "AbortError");
+
+export class Client {
+  /** Called with a reason when the worker cannot decode, and with "" when a new one starts. */
+  readonly state = listeners<[why: string]>();
+  readonly progress = listeners<[loading: Loading]>();
+  loading: Loading = { done: 0, total: 0, file: "", ready: [] };
+  /** Why nothing can be decoded; "": it can. */
+  why = "";
+  private worker: Worker | null = null;
+  private next = 1;
+  private heard = 0;
+  private watch = 0;
+  private readonly pending = new Map<number, Pending>();
+
+  /** `script` and `base` are addresses relative to the page: the worker's file, and the folder of the runtime. */
+  constructor(
+    private readonly script: string,
+    private readonly base: string,
+  ) {
+    this.start();
+  }
+
+  /** Start a new worker, after one was lost. */
+  start() {
+    this.worker?.terminate();
+    this.set("");
+    this.loading = { done: 0, total: 0, file: "", ready: [] };
+    try {
+      this.worker = new Worker(new URL(this.script, document.baseURI));
+    } catch {
+      this.lost("This page cannot start a worker. Opened as a file it shows recorded runs only: use any web server.");
+      return;
+    }
+    this.worker.onmessage = ({ data }: MessageEvent<Answer>) => this.receive(data);
+    this.worker.onerror = () => this.lost("The worker that decodes was lost. Start it again, or reload the page.");
+    this.ask({ kind: "load", base: new URL(this.base, document.baseURI).href });
+  }
+
+  /** Decode; resolves also when `signal` cancelled it after the first token. */
+  decode(request: Request, on: On = {}, signal?: AbortSignal): Promise<Finished> {
+    const { seed } = request;
+    return this.request((id) => ({ kind: "decode", id, request: { ...request, seed: String(seed ?? 0) } }), on, signal);
+  }
+
+  /** Milliseconds of a model's forward passes by width. */
+  async time(model: string, widths: number[], on: On = {}, signal?: AbortSignal): Promise<Record<string, number>> {
+    return this.request((id) => ({ kind: "time", id, model, widths }), on, signal);
+  }
+
+  private request<T>(asked: (id: number) => Ask, on: On, signal?: AbortSignal): Promise<T> {
+    if (this.why) return Promise.reject(new Error(this.why));
+    if (signal?.aborted) return Promise.reject(aborted());
+    const id = this.next++;
+    return new Promise<T>((resolve, reject) => {
+      this.pending.set(id, { on, resolve, reject });
+      signal?.addEventListener("abort", () => this.ask({ kind: "cancel", id }));
+      this.heard = performance.now();
+      this.watch ||= window.setInterval(() => this.look(), 1000);
+      this.ask(asked(id));
+    });
+  }
+
+  private ask(asked: Ask) {
+    this.worker?.postMessage(asked);
+  }
+
+  private look() {
+    if (!this.pending.size) {
+      window.clearInterval(this.watch);
+      this.watch = 0;
+    } else if (performance.now() - this.heard > PATIENCE_S * 1000 && !this.stillLoading()) {
+      this.lost("The worker that decodes does not answer. Start it again, or reload the page.");
+    }
+  }
+  private stillLoading() {
+    return !this.loading.total || this.loading.done < this.loading.total;
+  }
+
+  private receive(answer: Answer) {
+    this.heard = performance.now();
+    if (answer.kind === "loading") {
+      this.loading = answer;
+      return this.progress.tell(answer);
+    }
+    if (answer.kind === "unusable") return this.lost(answer.message);
+    const pending = this.pending.get(answer.id);
+    if (!pending) return;
+    if (answer.kind === "stage") pending.on.stage?.(answer.text, answer.done, answer.total);
+    else if (answer.kind === "begin") pending.on.begin?.(answer.run);
+    else if (answer.kind === "append") pending.on.append?.(answer.steps);
+    else {
+      this.pending.delete(answer.id);
+      if (answer.kind === "failed") {
+        pending.reject(new Error(answer.message));
+        if (answer.memory) this.lost(answer.message);
+      } else {
+        pending.resolve((answer.kind === "timed" ? answer.milliseconds : answer) as never);
+      }
+    }
+  }
+
+  private lost(why: string) {
+    this.worker?.terminate();
+    this.worker = null;
+    this.set(why);
+    for (const pending of this.pending.values()) pending.reject(new Error(why));
+    this.pending.clear();
+  }
+  private set(why: string) {
+    this.why = why;
+    this.state.tell(why);
+  }
+}

@@ -1,0 +1,262 @@
+// The worker of a page: loads the runtime's files, the small models first, and decodes one request at a time.
+import type { Snapshot } from "../lib/run";
+import type { Columns, Tables } from "../lib/tables";
+import { check, FORMAT, type Manifest } from "./manifest";
+import { Module, OutOfMemory } from "./memory";
+import { metrics } from "./metrics";
+import type { Answer, Ask, Request, Result } from "./protocol";
+import { Runtime, type Sampling } from "./runtime";
+import { parse, type TabStack } from "./stacks";
+import { Tokenizer } from "./tokenizer";
+
+/** Milliseconds of decoding between two messages. */
+const SLICE_MS = 40;
+const say = (answer: Answer) => self.postMessage(answer);
+/** Let messages in. */
+const pause = () => new Promise<void>((done) => setTimeout(done));
+
+interface Loaded {
+  manifest: Manifest;
+  runtime: Runtime;
+  tokenizer: Tokenizer;
+}
+/** A promise that is settled from outside. */
+class Deferred<T> {
+  resolve!: (value: T) => void;
+  reject!: (why: unknown) => void;
+  readonly promise = new Promise<T>((resolve, reject) => Object.assign(this, { resolve, reject }));
+}
+const cancelled = new Set<number>();
+/** Settled when a model or database is there. */
+const parts = new Map<string, Deferred<void>>();
+const base = new Deferred<Loaded>();
+let work: Promise<unknown> = Promise.resolve();
+
+self.onmessage = ({ data }: MessageEvent<Ask>) => {
+  if (data.kind === "cancel") cancelled.add(data.id);
+  else if (data.kind === "load")
+    load(data.base).catch((error) => say({ kind: "unusable", message: (error as Error).message }));
+  else {
+    const run = () => (data.kind === "decode" ? decode(data.id, data.request) : time(data.id, data.model, data.widths));
+    work = work.then(run).catch((error) => {
+      const memory = error instanceof OutOfMemory;
+      say({ kind: "failed", id: data.id, message: (error as Error).message, memory });
+    });
+  }
+};
+
+/** Fetch a file. Throws a one-line error if it does not come whole. */
+async function fetched(where: string, heard: (bytes: number) => void): Promise<Uint8Array<ArrayBuffer>> {
+  const name = where.split("/").pop();
+  const lost = (why: string) =>
+    new Error(`${name} cannot be loaded (${why}). Check the connection and reload the page.`);
+  let answer: Response;
+  try {
+    answer = await fetch(where);
+  } catch {
+    throw lost(where.startsWith("file:") ? "pages opened as files cannot read files: use any web server" : "no answer");
+  }
+  if (!answer.ok || !answer.body) throw lost(`status ${answer.status}`);
+  const pieces: Uint8Array[] = [];
+  let length = 0;
+  const reader = answer.body.getReader();
+  try {
+    for (let part = await reader.read(); !part.done; part = await reader.read()) {
+      pieces.push(part.value);
+      length += part.value.length;
+      heard(length);
+    }
+  } catch {
+    throw lost("the connection was lost");
+  }
+  const whole = new Uint8Array(length);
+  let at = 0;
+  for (const piece of pieces) {
+    whole.set(piece, at);
+    at += piece.length;
+  }
+  return whole;
+}
+
+async function load(folder: string) {
+  const manifest: Manifest = JSON.parse(new TextDecoder().decode(await fetched(`${folder}manifest.json`, () => {})));
+  if (manifest.format !== FORMAT) throw new Error("The site is of another version than its page: reload the page.");
+  const total = Object.values(manifest.files).reduce((sum, { bytes }) => sum + bytes, 0);
+  let before = 0;
+  const ready: string[] = [];
+  const file = async (name: string) => {
+    const content = await fetched(folder + name, (bytes) =>
+      say({ kind: "loading", done: before + bytes, total, file: name, ready }),
+    );
+    check(name, content, manifest);
+    before += content.length;
+    return content;
+  };
+  const later = [...Object.keys(manifest.models), ...Object.keys(manifest.databases)];
+  for (const name of later) parts.set(name, new Deferred());
+  for (const part of [base, ...parts.values()]) part.promise.catch(() => {});
+  try {
+    const module = await Module.open(await file("hsd-viz.wasm"), manifest);
+    const tokenizer = new Tokenizer(JSON.parse(new TextDecoder().decode(await file("tokenizer.json"))));
+    const runtime = new Runtime(module, manifest);
+    base.resolve({ manifest, runtime, tokenizer });
+    for (const name of later) {
+      if (name in manifest.models) runtime.addModel(name, await file(manifest.models[name].file));
+      else runtime.addDatabase(name, await file(manifest.databases[name]));
+      ready.push(name);
+      parts.get(name)?.resolve();
+      say({ kind: "loading", done: before, total, file: "", ready });
+    }
+  } catch (error) {
+    for (const part of [base, ...parts.values()]) part.reject(error);
+    throw error;
+  }
+}
+
+/** Check a request as hsd_viz/decoding/settings.py does. Throws a one-line error. */
+function settings(request: Request, manifest: Manifest): { sampling: Sampling; tokens: number; stack: TabStack } {
+  const { temperature = 0, top_k = 0, top_p = 1, seed = 0, rule = manifest.defaults.rule } = request;
+  const { max_new_tokens: tokens = 128, prompt } = request;
+  const most = manifest.defaults.most_new_tokens;
+  const refuse = (what: string, value: unknown, allowed: string) => {
+    throw new Error(`${what} ${value} is out of range: it is ${allowed}`);
+  };
+  if (typeof prompt !== "string") throw new Error(`the prompt is text, not ${typeof prompt}`);
+  const whole = (value: unknown) => Number.isSafeInteger(value);
+  if (!(temperature >= 0 && temperature <= 100))
+    refuse("the temperature", temperature, "a number from 0 (greedy) to 100");
+  if (!whole(top_k) || top_k < 0) refuse("top-k", top_k, "a whole number, 0 switches it off");
+  if (!(top_p > 0 && top_p <= 1)) refuse("top-p", top_p, "a number above 0 and up to 1 (1 switches it off)");
+  if (!whole(tokens) || tokens < 1 || tokens > most)
+    refuse("max new tokens", tokens, `a whole number from 1 to ${most}`);
+  const number = /^\d+$/.test(String(seed)) ? BigInt(seed) : -1n;
+  if (number < 0n || number >= 2n ** 63n) refuse("the seed", seed, "a whole number from 0 to 2^63-1");
+  if (!manifest.rules.includes(rule))
+    throw new Error(`unknown verification rule '${rule}': use ${manifest.rules.join(" or ")}`);
+  const sampling = { temperature, top_k, top_p, seed: number, rule };
+  return { sampling, tokens, stack: parse(String(request.stack), manifest) };
+}
+
+/** Wait for what a stack needs. */
+async function wait(id: number, names: string[]) {
+  for (const name of names) {
+    const part = parts.get(name) as Deferred<void>;
+    say({ kind: "stage", id, text: `loading ${name}`, done: null, total: null });
+    await part.promise;
+  }
+}
+
+async function decode(id: number, request: Request) {
+  const { manifest, runtime, tokenizer } = await base.promise;
+  const { sampling, tokens, stack } = settings(request, manifest);
+  const prompt = tokenizer.read(request.prompt);
+  const { positions } = manifest.models[stack.models[0].name];
+  if (prompt.length >= positions)
+    throw new Error(`the prompt has ${prompt.length} tokens and the context holds ${positions}: use a shorter prompt`);
+  await wait(id, [
+    ...stack.models.map(({ name }) => name),
+    ...(stack.databases ?? []).filter((name) => name !== "context"),
+  ]);
+  const run = runtime.decode({ prompt, stack, sampling, max_new_tokens: tokens });
+  try {
+    for (const [name, done, total] of run.prefill()) {
+      say({ kind: "stage", id, text: `prefill ${name}`, done, total });
+      const now = run.now();
+      await pause();
+      run.resumeAt(now);
+      if (cancelled.has(id)) break;
+    }
+    const prefilled = run.now();
+    const levels = [...(stack.databases ? ["db"] : []), ...stack.models.map(({ name }) => name)];
+    const { rule: _, seed, ...rest } = sampling;
+    const meta = { stack: stack.resolved, sampling: { ...rest, seed: Number(seed) }, plain_tokens_per_second: null };
+    const head = (wall: number | null): Omit<Snapshot, keyof Tables | "pieces"> => ({
+      ...{ run: `tab-${id}`, seq: steps.length, prompt: request.prompt, prompt_ids: prompt, levels },
+      meta: { ...meta, prefill_ns: prefilled, wall_ns: wall },
+    });
+    const steps: Tables[] = [];
+    const known = new Set<number>();
+    const pieces = (ids: Iterable<number>) => {
+      const unnamed = [...new Set(ids)].filter((token) => !known.has(token));
+      for (const token of unnamed) known.add(token);
+      return Object.fromEntries(unnamed.map((token) => [token, tokenizer.piece(token)[0]]));
+    };
+    const none = joined([], manifest);
+    say({ kind: "begin", id, run: { ...head(null), ...none, pieces: pieces(prompt) } });
+    let wall = prefilled;
+    while (!cancelled.has(id)) {
+      run.resumeAt(wall);
+      const part = run.rounds(SLICE_MS);
+      if (!part) break;
+      wall = run.now();
+      name(part, tokenizer);
+      steps.push(part);
+      const { token_id, top, residual_top, q_top } = part.tokens;
+      const tops = [...top, ...residual_top, ...q_top].flatMap((row) => (row ?? []).map((pair) => pair[0]));
+      const fresh = [{ ...part, pieces: pieces([...token_id, ...part.drafts.token_id, ...tops]) }];
+      say({
+        kind: "append",
+        id,
+        steps: { kind: "append", run: `tab-${id}`, first: steps.length, seq: steps.length, steps: fresh },
+      });
+      await pause();
+    }
+    const tables = joined(steps, manifest);
+    const ids = run.emitted;
+    const stop: Result["stop_reason"] =
+      ids.at(-1) === tokenizer.end
+        ? "eos"
+        : prompt.length + ids.length < run.limit
+          ? "cancelled"
+          : ids.length >= tokens
+            ? "length"
+            : "context";
+    const { calls_by_level, ...figures } = metrics(tables, wall, prefilled);
+    const result: Result = {
+      ...{ text: tokenizer.decode(ids), token_ids: [...ids], stop_reason: stop },
+      ...{
+        stack: stack.written,
+        stack_resolved: stack.resolved,
+        target: (stack.models.at(-1) as { name: string }).name,
+      },
+      ...{ metrics: figures, calls_by_level },
+    };
+    const all = Object.fromEntries([...known].map((token) => [token, tokenizer.piece(token)[0]]));
+    say({ kind: "done", id, run: { ...head(wall), ...tables, pieces: all }, result, memory: runtime.module.bytes });
+  } finally {
+    run.close();
+    cancelled.delete(id);
+  }
+}
+
+/** Fill in the texts of tokens. */
+function name({ tokens, drafts }: Tables, tokenizer: Tokenizer) {
+  const found = tokens.token_id.map((id) => tokenizer.piece(id));
+  tokens.text = found.map(([text]) => text);
+  tokens.raw = found.map(([, raw]) => raw);
+  drafts.text = drafts.token_id.map((id) => tokenizer.piece(id)[0]);
+}
+
+/** The tables of several steps as one. */
+function joined(steps: Tables[], manifest: Manifest): Tables {
+  const tables = Object.entries(manifest.tables).map(([table, columns]) => {
+    const of = (name: string) =>
+      steps.flatMap((step) => (step[table as keyof Tables] as Columns<object>)[name as never]);
+    return [table, Object.fromEntries(columns.map(([name]) => [name, of(name)]))];
+  });
+  return Object.fromEntries(tables);
+}
+
+/** Measure forward passes after 128 tokens, the least of five. */
+async function time(id: number, model: string, widths: number[]) {
+  const { runtime } = await base.promise;
+  await wait(id, [model]);
+  const milliseconds: Record<string, number> = {};
+  for (const width of widths) {
+    if (cancelled.has(id)) break;
+    milliseconds[width] = runtime.time(model, width, 128, 5);
+    await pause();
+  }
+  cancelled.delete(id);
+  say({ kind: "timed", id, milliseconds });
+}
