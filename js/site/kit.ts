@@ -108,9 +108,10 @@ export async function decode(
   const store = createStore();
   const { prompt, temperature, seed } = shared;
   const finished = await client.decode(
-    { prompt, temperature, seed, stack, max_new_tokens: tokens },
+    // The rule of the scenes' words; the command line's own default is another one.
+    { prompt, temperature, seed, stack, max_new_tokens: tokens, rule: "token" },
     {
-      stage: (text, done, total) => say(total ? `${text}: ${done} of ${total} tokens` : text),
+      stage: (text, done, total) => say(total ? `${text}: ${done} of ${total}` : text),
       begin: (run) => {
         say(`decoding with ${stack}`);
         store.adopt(run);
@@ -199,14 +200,13 @@ export function drawStairs(el: HTMLElement, runs: Stairs[]) {
         tokens++;
       }
     }
-    const last = run.rounds.at(-1)?.to ?? 0;
-    const after = x(last) > width - 110;
-    const place = {
-      x: x(last) + (after ? -6 : 5),
-      y: y(tokens) + (k % 2 ? 14 : 4),
-      class: after ? "name end" : "name",
-    };
-    svg.append(draw("text", place, run.label));
+  });
+  // The names in the order of arrival, below the stairs.
+  const arrived = [...runs].sort((a, b) => (a.rounds.at(-1)?.to ?? 0) - (b.rounds.at(-1)?.to ?? 0));
+  arrived.forEach((run, k) => {
+    const line = y(0) - 8 - 15 * (arrived.length - 1 - k);
+    const words = `${arrived.length > 1 ? `${k + 1}. ` : ""}${run.label}: ${Math.round(run.rounds.at(-1)?.to ?? 0)} ms`;
+    svg.append(draw("text", { x: width - right - 4, y: line, class: "name end" }, words));
   });
   show(el, svg);
 }

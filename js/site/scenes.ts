@@ -61,7 +61,7 @@ export function passes({ el, client, data }: Scene) {
     );
     const gpu = data.gpu.milliseconds[name];
     const here = `Here, a pass over 8 tokens costs ${times(found[8] / one)} a pass over one; eight passes one after the other cost 8.00 ×.`;
-    const there = `${data.gpu.words} (predicted): ${times(gpu[7] / gpu[0])} for ${data.gpu.models[name]}.`;
+    const there = `On ${data.gpu.words} the ratio is ${times(gpu[7] / gpu[0])} for ${data.gpu.models[name]} (predicted).`;
     show(out, make("p", "head", "Tokens in one pass, and its time"), ...rows, make("p", "", `${here} ${there}`));
   });
   el.append(row(model.box, measure.box), out);
@@ -189,6 +189,7 @@ export function draftAndVerify(scene: Scene, verify: HTMLElement) {
     const found = await decode(scene, stack(), TOKENS, signal, say);
     if (!found.store.tokens.length) return;
     run = found;
+    verify.querySelector(".note")?.remove();
     rounds = roundsOf(found);
     steps.reset(rounds.length);
     checks.reset(rounds.length);
@@ -308,7 +309,7 @@ export function databases(scene: Scene) {
     const run = await decode(scene, `db[${names.join(",")}] > target`, 2 * TOKENS, signal, say);
     const { store, result } = run;
     const about = make("p", "about", "Select a token to see where it comes from.");
-    const prompt = store.promptIds.map((id) => make("span", "token prompt", store.pieces[id]));
+    const prompt = store.promptIds.map((id) => make("span", "token given", store.pieces[id]));
     const tokens = store.tokens.map((token) => {
       const node = emitted(token);
       const draft = store.ownDraft(token);

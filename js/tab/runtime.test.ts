@@ -43,7 +43,7 @@ describe.skipIf(!given)("the runtime of a tab", async () => {
         max_new_tokens: meta.max_new_tokens,
       });
       expect([...decode.prefill()].length).toBeGreaterThan(0);
-      const prefilled = decode.now();
+      const prefilled = decode.ended;
       const rows: Record<string, Record<string, unknown[]>> = {};
       for (let part = decode.rounds(5); part; part = decode.rounds(5))
         for (const [table, found] of Object.entries(part))
@@ -56,7 +56,7 @@ describe.skipIf(!given)("the runtime of a tab", async () => {
       rows.drafts.text = (rows.drafts.token_id as number[]).map((id) => tokenizer.piece(id)[0]);
       decode.close();
       for (const table of Object.keys(columns)) expect(untimed(rows[table])).toEqual(untimed(columns[table]));
-      expect(untimed(metrics(rows as unknown as Tables, decode.now(), prefilled))).toEqual(untimed(figures));
+      expect(untimed(metrics(rows as unknown as Tables, decode.ended, prefilled))).toEqual(untimed(figures));
     },
   );
 
@@ -70,7 +70,7 @@ describe.skipIf(!given)("the runtime of a tab", async () => {
 
   test("memory that cannot be had is reported, and what is loaded stays usable", () => {
     expect(() => runtime.module.allocate(2 ** 30)).toThrow(/too little memory/);
-    expect(runtime.time("nano", 1, 0, 1)).toBeGreaterThan(0);
+    expect(runtime.time("nano", [2], 0, 1)[2]).toBeGreaterThan(0);
     expect(runtime.module.bytes).toBeLessThan(150e6);
   });
 

@@ -138,32 +138,31 @@ export class Runtime {
     this.databases.set(name, this.module.structures("IndexFile", [fields]));
   }
 
-  /** Milliseconds of a forward pass of `width` tokens after `cached` ones, the least of some. */
-  time(name: string, width: number, cached: number, repeats: number): number {
+  /** Milliseconds of forward passes of each width after `cached` tokens: the least of `rounds` interleaved measurements. */
+  time(name: string, widths: number[], cached: number, rounds: number): Record<number, number> {
     const { module } = this;
     const model = this.model(name);
     const session = module.make("hsd_session_new", model.handle);
-    const most = Math.max(width, cached);
+    const most = Math.max(...widths, cached);
     const tokens = module.put(Int32Array.from({ length: most }, (_, k) => (k * 97 + 11) % model.facts.shape.vocab));
-    const logits = module.allocate(4 * width * model.facts.shape.vocab);
+    const logits = module.allocate(4 * most * model.facts.shape.vocab);
     const feed = (n: number, rows: number, before: number) =>
       module.make("hsd_session_forward", session, tokens, n, 0, rows, logits, model.cos, model.sin, before, 1);
     if (cached) feed(cached, 1, 0);
-    let best = Infinity;
-    // The clock has steps of 0.1 ms in most pages: several passes are timed together.
-    for (let k = 0; k < repeats; k++) {
-      const started = performance.now();
-      let passes = 0;
-      do {
-        feed(width, width, cached);
-        passes++;
-      } while (performance.now() - started < 8);
-      best = Math.min(best, (performance.now() - started) / passes);
+    const least: Record<number, number> = {};
+    for (let round = 0; round < rounds; round++) {
+      for (const width of widths) {
+        // The clock of most pages has steps of 0.1 ms: short passes are timed together.
+        const started = performance.now();
+        let passes = 0;
+        while (performance.now() - started < 4) passes += feed(width, width, cached);
+        least[width] = Math.min(least[width] ?? Infinity, (performance.now() - started) / passes);
+      }
     }
     module.call("hsd_session_free", session);
     module.free(tokens);
     module.free(logits);
-    return best;
+    return least;
   }
 
   decode(settings: DecodeSettings): Decode {
@@ -206,6 +205,8 @@ export class Decode {
   private readonly sessions: number[] = [];
   private readonly drafter: number;
   private zero = performance.now();
+  /** The time when decoding last paused: what is made of its rows is not part of it. */
+  ended = 0;
   private more = 1;
   private filled: number[] = [];
 
@@ -292,6 +293,7 @@ export class Decode {
 
   private run(ns: number) {
     this.more = this.runtime.module.call("hsd_decode_run", this.handle, BigInt(ns), BigInt(this.now()));
+    this.ended = this.now();
   }
 
   private rows(table: string): number[] {

@@ -15,7 +15,7 @@ namespace hsd {
 
 constexpr int COLUMNS = 64;
 
-#if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
+#if defined(__AVX512VNNI__) || defined(__AVXVNNI__) || defined(__wasm_simd128__)
 // Unsigned times signed bytes: weights are stored with 128 added, and 128 times the sum of the row's numbers is taken off at the end.
 constexpr int WEIGHT_OFFSET = 128;
 #else
@@ -29,7 +29,8 @@ INLINE int32_t four_of(const int8_t* x) {
 }
 
 // Four: four numbers of a row, ready to be multiplied. A vector of WIDTH columns has PARTS vectors of sums, of type Sum; add() adds to them the
-// products with WIDTH * 4 weights, put() writes the whole sums. BYTES_ROWS rows of BYTES_VECTORS vectors fit into the registers.
+// products with WIDTH * 4 weights, put() writes the whole sums. BYTES_ROWS rows of BYTES_VECTORS vectors fit into the registers (in
+// WebAssembly, fewer rows of more).
 #if defined(__AVX512VNNI__)
 constexpr int BYTES_ROWS = 6, BYTES_VECTORS = 4, WIDTH = 16, PARTS = 1;
 typedef __m512i Sum, Four;
@@ -77,17 +78,22 @@ INLINE void put(const Sum* sum, int32_t* to) {
     _mm_storeu_si128((__m128i*)to, _mm_add_epi32(even, odd));
 }
 #elif defined(__wasm_simd128__)
-constexpr int BYTES_ROWS = 3, BYTES_VECTORS = 2, WIDTH = 4, PARTS = 2;
-typedef v128_t Sum, Four;
-INLINE Four four(const int8_t* x) { return wasm_i16x8_extend_low_i8x16(wasm_i32x4_splat(four_of(x))); }
+constexpr int BYTES_ROWS = 3, BYTES_VECTORS = 8, WIDTH = 4, PARTS = 1;
+typedef v128_t Sum;
+// The numbers at even and at odd places, in 16 bits: no lane of the weights has to move.
+struct Four {
+    v128_t even, odd;
+};
+INLINE Four four(const int8_t* x) {
+    const v128_t a = wasm_v128_load32_splat(x);
+    return {wasm_i16x8_shr(wasm_i16x8_shl(a, 8), 8), wasm_i16x8_shr(a, 8)};
+}
 INLINE void add(Sum* sum, const int8_t* w, const Four& a) {
     const v128_t b = wasm_v128_load(w);
-    sum[0] = wasm_i32x4_add(sum[0], wasm_i32x4_dot_i16x8(wasm_i16x8_extend_low_i8x16(b), a));
-    sum[1] = wasm_i32x4_add(sum[1], wasm_i32x4_dot_i16x8(wasm_i16x8_extend_high_i8x16(b), a));
+    const v128_t even = wasm_v128_and(b, wasm_i16x8_const_splat(255)), odd = wasm_u16x8_shr(b, 8);
+    *sum = wasm_i32x4_add(*sum, wasm_i32x4_add(wasm_i32x4_dot_i16x8(even, a.even), wasm_i32x4_dot_i16x8(odd, a.odd)));
 }
-INLINE void put(const Sum* sum, int32_t* to) {
-    wasm_v128_store(to, wasm_i32x4_add(wasm_i32x4_shuffle(sum[0], sum[1], 0, 2, 4, 6), wasm_i32x4_shuffle(sum[0], sum[1], 1, 3, 5, 7)));
-}
+INLINE void put(const Sum* sum, int32_t* to) { wasm_v128_store(to, *sum); }
 #else
 constexpr int BYTES_ROWS = 3, BYTES_VECTORS = 4, WIDTH = 1, PARTS = 1;
 typedef int32_t Sum;
@@ -110,7 +116,11 @@ struct ByteRows {
 // M rows from `first` on times one panel of `quads` steps into y [M][ldy]. FETCH lines a step are prefetched.
 template <int M, int FETCH>
 APART void byte_rows(const int8_t* w, const float* w_scales, int quads, const ByteRows& x, int first, float* y, size_t ldy, const char* ahead) {
+#ifdef __wasm_simd128__
+    constexpr int C = BYTES_VECTORS / M, STEP = C * WIDTH;
+#else
     constexpr int C = BYTES_VECTORS, STEP = C * WIDTH;
+#endif
     const int8_t* rows[M];
     for (int m = 0; m < M; ++m) rows[m] = x.numbers + (first + m) * x.ld;
     for (int column = 0; column < COLUMNS; column += STEP) {
