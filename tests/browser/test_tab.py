@@ -1,0 +1,285 @@
+"""The built site by a plain web server: its tab decodes what the command line decodes, and says why where it cannot."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+from playwright.sync_api import expect
+
+from hsd_viz import load_engine
+from hsd_viz.cli.decode import summary
+from hsd_viz.engine.tab import files
+from hsd_viz.trace.tables import TABLES
+from hsd_viz.views.site import build
+
+pytestmark = pytest.mark.browser
+
+PROMPTS = (
+    "def main(",
+    "class Stack:\n    def __init__(self):\n        self.items = []\n\n    def push(self",
+    "",
+    "größe = '日本'\n",
+)
+STACKS = (
+    *(
+        "target",
+        "small",
+        "nano",
+        "db > target",
+        "db[context] > target",
+        "db[model] > target",
+        "db[statistics] > target",
+    ),
+    *("db[statistics,context] > target", "nano:4 > target", "small:8 > target", "nano > small", "db > nano:3 > target"),
+    *(
+        "db > small:6 > target",
+        "nano:4 > small:8 > target",
+        "db > nano:4 > small:7 > target",
+        "nano:1 > small:1 > target",
+    ),
+    "db[context,model] > small:64 > target",
+)
+#: Three kinds of sampling and two rules for some of the stacks: sixty runs with the greedy ones of all.
+SETTINGS = [(0.0, "token"), (0.7, "token"), (0.7, "block"), (1.0, "token"), (1.0, "block")]
+RUNS = [
+    (stack, t, rule)
+    for stack in STACKS
+    for t, rule in SETTINGS
+    if "nano" in stack or "small:" in stack or rule == "token"
+]
+TIMES = re.compile(r"_ns$|seconds|tokens_per_second")
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory) -> Path:
+    out = tmp_path_factory.mktemp("tab") / "site"
+    build(out)
+    return out
+
+
+@pytest.fixture(scope="module")
+def address(site) -> Iterator[str]:
+    with serving(site) as found:
+        yield found
+
+
+class serving:
+    """A folder on a free port."""
+
+    def __init__(self, folder: Path) -> None:
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
+        self.server.daemon_threads = True
+
+    def __enter__(self) -> str:
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        return f"http://127.0.0.1:{self.server.server_port}/"
+
+    def __exit__(self, *_: object) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+
+
+@pytest.fixture(scope="module")
+def tab(chromium, address):
+    """A page in which everything is loaded; afterwards it must have had no error and no request to anywhere else."""
+    page, asked, errors = chromium.new_page(), [], []
+    page.set_default_timeout(120_000)
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("console", lambda message: message.type == "error" and errors.append(message.text))
+    page.goto(address)
+    page.evaluate("window.hsd.ready")
+    yield page
+    page.close()
+    assert errors == []
+    assert [url for url in asked if not url.startswith(address)] == []
+
+
+def untimed(value):
+    if isinstance(value, dict):
+        return {name: untimed(inner) for name, inner in value.items() if not TIMES.search(name)}
+    return [untimed(inner) for inner in value] if isinstance(value, list) else value
+
+
+def compare(tab, engine, request: dict) -> None:
+    """Decode in the tab and here: the same object, and the same rows but for times."""
+    script = """async (request) => {
+      const tables = {};
+      const append = ({ steps }) => {
+        for (const step of steps)
+          for (const [table, columns] of Object.entries(step)) {
+            if (table === "pieces") continue;
+            for (const [name, values] of Object.entries(columns)) ((tables[table] ??= {})[name] ??= []).push(...values);
+          }
+      };
+      return [await window.hsd.decode(request, { append }), tables];
+    }"""
+    found, rows = tab.evaluate(script, request)
+    trace = engine.run(**request)
+    wanted = json.loads(json.dumps(summary(trace)))
+    assert found.keys() == wanted.keys() and found["metrics"].keys() == wanted["metrics"].keys()
+    assert untimed(found) == untimed(wanted), request
+    columns = json.loads(json.dumps(trace.columns))
+    for name in TABLES:
+        assert untimed(rows[name]) == untimed(columns[name]), (request, name)
+
+
+def request_of(k: int, stack: str, temperature: float, rule: str) -> dict:
+    request = {"prompt": PROMPTS[k % len(PROMPTS)], "stack": stack, "temperature": temperature, "rule": rule, "seed": k}
+    return request | {"max_new_tokens": 24 + k % 40}
+
+
+@pytest.fixture(scope="module")
+def engine():
+    made = load_engine()
+    made.wait_ready()
+    return made
+
+
+@pytest.mark.parametrize("k", [2, 24, 40, 55])
+def test_a_tab_writes_what_the_command_line_writes(tab, engine, k):
+    compare(tab, engine, request_of(k, *RUNS[k]))
+
+
+@pytest.mark.slow
+def test_sixty_runs_of_a_tab_are_those_of_the_command_line(tab, engine):
+    assert len(RUNS) >= 60 and len(STACKS) == 17
+    for k, run in enumerate(RUNS):
+        compare(tab, engine, request_of(k, *run))
+    cut = {"top_k": 20, "top_p": 0.9, "seed": 2**62 + 1, "temperature": 0.8, "max_new_tokens": 40}
+    for stack in ("db > target", "nano:4 > target"):
+        given = cut | {"prompt": PROMPTS[0], "stack": stack}
+        found = tab.evaluate("(r) => window.hsd.decode({ ...r, seed: 2n ** 62n + 1n })", given | {"seed": 0})
+        assert found["token_ids"] == engine.run(**given).token_ids
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"stack": "hd > target"}, "hsd-viz decode --stack"),
+        ({"stack": "auto > target"}, "hsd-viz decode --stack"),
+        ({"stack": "db"}, "has no target"),
+        ({"temperature": -1}, "temperature"),
+        ({"top_p": 0}, "top-p"),
+        ({"seed": -1}, "seed"),
+        ({"rule": "luck"}, "luck"),
+        ({"max_new_tokens": 0}, "max new tokens"),
+        ({"prompt": "\ud800"}, "lone surrogate"),
+        ({"prompt": "x " * 3000}, "context holds 2048"),
+        ({"prompt": None}, "prompt"),
+    ],
+)
+def test_a_bad_request_gets_one_line_and_the_next_one_works(tab, change, why):
+    request = {"prompt": "def f(", "stack": "nano", "max_new_tokens": 2} | change
+    text = "\\ud800" if change.get("prompt") == "\ud800" else None
+    script = "(r) => window.hsd.decode(r).then(() => '', (e) => e.message)"
+    if text:
+        request["prompt"] = ""
+        script = "(r) => window.hsd.decode({ ...r, prompt: '\\ud800' }).then(() => '', (e) => e.message)"
+    message = tab.evaluate(script, request)
+    assert why in message and "\n" not in message
+    after = tab.evaluate("window.hsd.decode({ prompt: 'def f(', stack: 'nano', max_new_tokens: 2 })")
+    assert len(after["token_ids"]) == 2
+
+
+def test_a_decode_can_be_cancelled(tab):
+    script = """async () => {
+      const stop = new AbortController();
+      const request = { prompt: "x", stack: "target", max_new_tokens: 1900, temperature: 1 };
+      return window.hsd.decode(request, { append: () => stop.abort() }, stop.signal);
+    }"""
+    found = tab.evaluate(script)
+    assert found["stop_reason"] == "cancelled" and 0 < len(found["token_ids"]) < 1900
+
+
+def test_every_scene_works_and_fits_a_phone(tab):
+    for width in (1440, 420):
+        tab.set_viewport_size({"width": width, "height": 900})
+        for scene, name in (
+            ("passes", "Measure in this tab"),
+            ("draft", "Draft and verify 64 tokens"),
+            ("darts", "Take a rejected token of a real run"),
+            ("databases", "Decode with databases"),
+            ("hierarchies", "Race in this tab"),
+        ):
+            place = tab.locator(f"#scene-{scene}")
+            place.get_by_role("button", name=name).click()
+            place.get_by_role("button", name=name).wait_for()
+            assert place.locator(".status.bad").count() == 0, place.locator(".status.bad").all_inner_texts()
+        assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    expect(tab.locator("#scene-verify svg title")).to_have_text(re.compile("nano:4 > target, plain"))
+    tab.get_by_role("button", name="Throw 1 000").click()
+    expect(tab.locator("#scene-darts")).to_contain_text("1,000 darts")
+    expect(tab.locator("#scene-hierarchies table tr")).to_have_count(5)
+    token = tab.locator("#scene-databases .token.accepted").first
+    token.click()
+    expect(tab.locator("#scene-databases .about")).to_contain_text("database")
+
+
+def test_a_lost_worker_is_one_card_and_another_can_start(tab):
+    tab.workers[-1].evaluate("self.close()")
+    asked = "window.hsd.decode({ prompt: 'x', stack: 'nano', max_new_tokens: 2 }).then(() => '', (e) => e.message)"
+    assert "does not answer" in tab.evaluate(asked)
+    card = tab.get_by_role("alert")
+    expect(card).to_contain_text("recorded runs")
+    card.get_by_role("button", name="Start again").click()
+    expect(card).to_be_hidden()
+    assert tab.evaluate(asked) == ""
+
+
+@pytest.mark.parametrize("damage", ["missing", "truncated", "changed", "no SIMD"])
+def test_what_cannot_be_loaded_is_one_card(chromium, site, tmp_path, damage):
+    shutil.copytree(site, tmp_path / "site")
+    weights = tmp_path / "site" / "runtime" / "small.safetensors"
+    content = weights.read_bytes()
+    if damage == "missing":
+        weights.unlink()
+    elif damage == "truncated":
+        weights.write_bytes(content[:100_000])
+    elif damage == "changed":
+        weights.write_bytes(content[:90_000] + bytes([content[90_000] ^ 1]) + content[90_001:])
+    else:
+        worker = tmp_path / "site" / "tab-worker.js"
+        worker.write_text("WebAssembly.validate = () => false;\n" + worker.read_text())
+    words = {"missing": "404", "truncated": "incomplete", "changed": "damaged", "no SIMD": "SIMD"}[damage]
+    with serving(tmp_path / "site") as address:
+        page = chromium.new_page()
+        page.goto(address)
+        expect(page.get_by_role("alert")).to_contain_text(words, timeout=60_000)
+        message = page.evaluate("window.hsd.ready.then(() => '', (error) => error.message)")
+        assert words in message
+        page.locator(".pages a").first.click()
+        expect(page.locator("h1")).to_be_visible()
+        page.close()
+
+
+def test_thirty_tabs_load_from_one_server(address):
+    names = [
+        "index.html",
+        "site.js",
+        "site.css",
+        "tab-worker.js",
+        "runtime/manifest.json",
+        *(f"runtime/{n}" for n in files()),
+    ]
+
+    def load(_: int) -> int:
+        return sum(len(urlopen(address + name, timeout=120).read()) for name in names)
+
+    with ThreadPoolExecutor(30) as pool:
+        assert len(set(pool.map(load, range(30)))) == 1
