@@ -203,7 +203,7 @@ export function draftAndVerify(scene: Scene, verify: HTMLElement) {
   verify.append(checks.box, verdicts, race, speeds);
 }
 
-/** The acceptance test of a draft token in words. */
+/** The acceptance test of a draft token, for reading. */
 function testOf({ p, q, u, verdict }: Draft): string {
   if (verdict === "unreached") return "not examined: an earlier token was rejected";
   if (p === null) return "–";
