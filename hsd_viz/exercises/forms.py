@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from html import escape
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -74,15 +75,20 @@ class Quiz:
 
     def _ipython_display_(self) -> None:
         from IPython.core.getipython import get_ipython
+        from IPython.display import HTML, Javascript, display
+        from IPython.utils.capture import capture_output
 
-        try:
-            from jupyterquiz import display_quiz
-        except ImportError:  # part of hsd-viz[app]
-            display_quiz = None
-        if display_quiz is None or not hasattr(get_ipython(), "kernel"):
+        if not hasattr(get_ipython(), "kernel") or find_spec("jupyterquiz") is None:  # it is part of hsd-viz[app]
             print(repr(self))
-        else:
+            return
+        from jupyterquiz import display_quiz
+
+        with capture_output() as drawn:
             display_quiz(self.questions, shuffle_answers=False, max_width=900)
+        page, script = (output.data for output in drawn.outputs)
+        display(HTML(page["text/html"]))
+        # Without MathJax, which jupyterquiz would load from a network: there are no formulas in TeX.
+        display(Javascript(f"(() => {{ let MathJax;\n{script['application/javascript']}\n}})()"))
 
 
 def _option(question: dict[str, Any], given: Any) -> dict[str, Any]:

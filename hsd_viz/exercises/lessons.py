@@ -222,7 +222,8 @@ def _speedup(answer: Any) -> Iterator[Case]:
 
 @exercise("P12")
 def _three_levels(answer: Any) -> Iterator[Case]:
-    for rows in product(THREE, repeat=3):
+    # The small model may draw every token: then no wrong row makes an answer divide by 0.
+    for rows in product([row for row in THREE if all(row)], THREE, THREE):
 
         def law(rows: Sequence[hunt.Row] = rows) -> hunt.Row:
             emitted = hunt.outcomes(lambda choose: answer(*map(list, rows), choose))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
+from hsd_viz.exercises import quiz
+
 from .test_voila import FITTED, TOKENS, fill, idle
 
 pytestmark = pytest.mark.browser
@@ -76,4 +78,20 @@ def test_first_steps_shows_the_stream_and_its_charts(open_page, lab):
     expect(page.locator(".hsd-card .hsd-facts")).to_be_visible()
     page.locator(".jp-RenderedPlotly").first.scroll_into_view_if_needed()
     expect(page.locator(".jp-RenderedPlotly .main-svg").first).to_be_visible()
+    shown.check()
+
+
+@pytest.mark.slow
+def test_the_questions_of_a_lesson_are_drawn_and_judged_without_a_network(open_page, lab):
+    shown = open_page()
+    page = shown.page
+    page.goto(f"{lab}course/student/1-one-pass-many-tokens.ipynb?reset", wait_until="domcontentloaded")
+    page.wait_for_selector(".jp-Notebook .jp-CodeCell")
+    run_all(page)
+    cell = page.locator(".jp-CodeCell", has_text='quiz("1")')
+    cell.scroll_into_view_if_needed()
+    expect(cell.locator(".Quiz")).to_have_count(3)
+    right = next(a for a in quiz("1").questions[0]["answers"] if a["correct"])
+    cell.get_by_text(right["answer"], exact=True).click()
+    expect(cell.get_by_text(right["feedback"])).to_be_visible()
     shown.check()

@@ -116,15 +116,10 @@ def test_the_right_answer_is_not_always_in_the_same_place():
     assert places == {0, 1, 2}
 
 
-def test_a_notebook_shows_the_questions_drawn_by_jupyterquiz(monkeypatch, capsys):
+def test_outside_a_notebook_the_questions_are_printed(capsys):
+    """In a notebook jupyterquiz draws them: tests/notebooks and tests/browser/test_lab.py."""
     quiz("7")._ipython_display_()
-    assert "0 of 3 correct" in capsys.readouterr().out
-    shown = []
-    monkeypatch.setattr("IPython.core.getipython.get_ipython", lambda: type("Shell", (), {"kernel": None})())
-    monkeypatch.setattr("jupyterquiz.dynamic.display.display", shown.append)
-    quiz("7")._ipython_display_()
-    page, script = (part.data for part in shown)
-    assert "data-shuffleanswers" in page and all(json.dumps(q["question"])[1:-1] in script for q in quiz("7").questions)
+    assert capsys.readouterr().out.startswith("0 of 3 correct\n1. ")
 
 
 def test_bad_quizzes_and_answers_are_refused(tmp_path):

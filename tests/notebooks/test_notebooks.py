@@ -43,3 +43,5 @@ def test_runs(path, monkeypatch):
     ).execute()
     shown = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
     assert any("application/vnd.jupyter.widget-view+json" in output.get("data", {}) for output in shown)
+    questions = [output for output in shown if "data-shuffleanswers" in output.get("data", {}).get("text/html", "")]
+    assert len(questions) == (path in LESSONS)
