@@ -20,8 +20,8 @@ class Journal:
     other work or damaged, unless ``restart``, which deletes it.
     """
 
-    def __init__(self, path: Path | None, about: Mapping[str, Any] | None = None, restart: bool = False) -> None:
-        self.path, self.about = path, json.loads(json.dumps(about or {}))
+    def __init__(self, path: Path | None, identity: Mapping[str, Any] | None = None, restart: bool = False) -> None:
+        self.path, self.identity = path, json.loads(json.dumps(identity or {}))
         self.entries: list[Any] = []
         if restart:
             self.remove()
@@ -32,7 +32,9 @@ class Journal:
             whole = text[: text.rfind("\n") + 1]
             head, *self.entries = map(json.loads, whole.splitlines())
             stored = head["about"]
-            if different := [name for name in {**stored, **self.about} if stored.get(name) != self.about.get(name)]:
+            if different := [
+                name for name in {**stored, **self.identity} if stored.get(name) != self.identity.get(name)
+            ]:
                 raise LookupError(" and ".join(different))
         except (ValueError, TypeError, AttributeError, KeyError):
             raise ValueError(f"{path} is damaged and cannot be resumed: start again with --restart") from None
@@ -49,7 +51,7 @@ class Journal:
         self.entries.append(entry)
         if self.path is None:
             return
-        lines = [entry] if self.path.exists() else [{"about": self.about}, entry]
+        lines = [entry] if self.path.exists() else [{"about": self.identity}, entry]
         with writing(self.path), self.path.open("a", encoding="utf-8") as file:
             file.write("".join(f"{json.dumps(line)}\n" for line in lines))
             file.flush()
@@ -59,7 +61,7 @@ class Journal:
         """Replace all entries by one, the state of the work as a whole."""
         self.entries = [entry]
         if self.path is not None:
-            write_whole(self.path, "".join(f"{json.dumps(line)}\n" for line in ({"about": self.about}, entry)))
+            write_whole(self.path, "".join(f"{json.dumps(line)}\n" for line in ({"about": self.identity}, entry)))
 
     def remove(self) -> None:
         """Delete the file: the work is complete or restarts."""

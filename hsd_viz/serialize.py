@@ -34,25 +34,25 @@ class Record:
         try:
             return from_dict(cls, data)
         except (KeyError, TypeError, AttributeError) as error:
-            what = f"unexpected form of its parts ({type(error).__name__})"
-            raise ValueError(f"not a {cls.__name__.lower()}: {what}") from None
+            form = f"unexpected form of its parts ({type(error).__name__})"
+            raise ValueError(f"not a {cls.__name__.lower()}: {form}") from None
 
 
 def to_dict(record: Any) -> dict[str, Any]:
     """Return a dataclass instance as JSON data."""
-    found: dict[str, Any] = {}
+    data: dict[str, Any] = {}
     for field, hint in sorted(_fields(type(record)), key=lambda pair: not pair[0].metadata.get("first")):
         key, value = _key(field), getattr(record, field.name)
         if field.metadata.get("omit") and value in (None, UNKNOWN):
             continue
         if isinstance(value, Estimate):
-            found[key] = value.value
-            found[f"{key}_ci"] = None if value.ends is None else list(value.ends)
+            data[key] = value.value
+            data[f"{key}_ci"] = None if value.ends is None else list(value.ends)
         elif _has_tuples(hint):
-            found[key] = [[*pair, _to_data(item)] for pair, item in value.items()]
+            data[key] = [[*pair, _to_data(item)] for pair, item in value.items()]
         else:
-            found[key] = _to_data(value)
-    return found
+            data[key] = _to_data(value)
+    return data
 
 
 def from_dict(kind: type[T], data: Any) -> T:
@@ -61,7 +61,7 @@ def from_dict(kind: type[T], data: Any) -> T:
     """
     if not isinstance(data, Mapping):
         raise TypeError(f"{kind.__name__} needs an object, not {type(data).__name__}")
-    found = {}
+    values = {}
     for field, hint in _fields(kind):
         key = _key(field)
         required = field.default is MISSING and field.default_factory is MISSING
@@ -69,10 +69,10 @@ def from_dict(kind: type[T], data: Any) -> T:
             continue
         if hint is Estimate:
             low, high = data.get(f"{key}_ci") or (None, None)
-            found[field.name] = Estimate(*(_read(float | None, value) for value in (data[key], low, high)))
+            values[field.name] = Estimate(*(_read(float | None, value) for value in (data[key], low, high)))
         else:
-            found[field.name] = _read(hint, data[key])
-    return kind(**found)
+            values[field.name] = _read(hint, data[key])
+    return kind(**values)
 
 
 def _key(field: Field) -> str:

@@ -26,13 +26,13 @@ def table(rows: Rows) -> RichTable:
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    found = RichTable(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    drawn = RichTable(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
     for k, cell in enumerate(rows[0]):
-        found.add_column(Text(cell), justify="right" if k else "left", no_wrap=True)
+        drawn.add_column(Text(cell), justify="right" if k else "left", no_wrap=True)
     for row in rows[1:]:
         # Text, so that brackets are not read as markup.
-        found.add_row(*map(Text, row))
-    return found
+        drawn.add_row(*map(Text, row))
+    return drawn
 
 
 def plain(parts: Iterable[str | Table | Rows]) -> str:
@@ -62,12 +62,12 @@ def _print(console: Console, parts: Iterable[str | Table | Rows], width: int) ->
             console.out(part, highlight=False)
             continue
         part = part.cells() if isinstance(part, Table) else part
-        found = table(part)
-        if console.measure(found).maximum > width:
+        drawn = table(part)
+        if console.measure(drawn).maximum > width:
             (name, *head), *rows = part
             narrow = [[cell.replace(" [", "\n[") for cell in row] for row in rows]
-            found = table([[name, *(cell.replace(" ", "\n") for cell in head)], *narrow])
-        console.print(found)
+            drawn = table([[name, *(cell.replace(" ", "\n") for cell in head)], *narrow])
+        console.print(drawn)
 
 
 def table_lines(rows: Rows) -> list[str]:

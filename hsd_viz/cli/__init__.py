@@ -55,8 +55,8 @@ _EXTRAS = {
 }
 
 
-def build_parser(words: Sequence[str] | None = None) -> Parser:
-    """Return the parser of ``hsd-viz``; parsed arguments carry the command as ``run(args)``. With ``words``, only the
+def build_parser(given: Sequence[str] | None = None) -> Parser:
+    """Return the parser of ``hsd-viz``; parsed arguments carry the command as ``run(args)``. With ``given`` arguments, only the
     command among them gets its options, which is enough to parse them.
     """
     description = "See, measure and learn speculative decoding."
@@ -66,7 +66,7 @@ def build_parser(words: Sequence[str] | None = None) -> Parser:
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
     for name, command in COMMANDS.items():
-        complete = words is None or name in words
+        complete = given is None or name in given
         if callable(command):
             add_command(commands, name, command, complete)
             continue
@@ -88,10 +88,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     if hasattr(sys.stdout, "reconfigure"):
         # Text may contain characters outside the terminal's encoding; replacing them is better than failing.
         sys.stdout.reconfigure(errors="replace")
-    words = list(sys.argv[1:] if argv is None else argv)
+    given = list(sys.argv[1:] if argv is None else argv)
     try:
-        args = build_parser(words).parse_args(words or ["--help"])
-        args.command_line = shlex.join(["hsd-viz", *words])
+        args = build_parser(given).parse_args(given or ["--help"])
+        args.command_line = shlex.join(["hsd-viz", *given])
         with warnings.catch_warnings():
             _say_warnings()
             return args.run(args) or 0

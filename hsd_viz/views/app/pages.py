@@ -82,10 +82,10 @@ class Pages(Voila):
 
     def init_handlers(self) -> list:
         """Return the handlers, with our socket, without the one that would send a visitor's query to anyone."""
-        found = [handler for handler in super().init_handlers() if handler[1] is not RequestInfoSocketHandler]
-        found = [(h[0], Socket, *h[2:]) if h[1] is VoilaKernelWebsocketHandler else h for h in found]
+        handlers = [handler for handler in super().init_handlers() if handler[1] is not RequestInfoSocketHandler]
+        handlers = [(h[0], Socket, *h[2:]) if h[1] is VoilaKernelWebsocketHandler else h for h in handlers]
         path = lambda name: url_path_join(self.server_url, f"/{name}")
-        return with_turns(found, path, self.recorded) if self.recorded else found
+        return with_turns(handlers, path, self.recorded) if self.recorded else handlers
 
 
 def _hide(secret: str) -> None:
