@@ -1,11 +1,16 @@
 """Turns on the server of a class: the order, who has left, and warm kernels that could not start."""
 
 import asyncio
+import subprocess
+import time
 
+import httpx
 import pytest
 
 pytest.importorskip("voila")
+from hsd_viz.listen import free_port
 from hsd_viz.views.app.kernels import PageKernels
+from hsd_viz.views.app.server import command
 from hsd_viz.views.app.turns import LOST, Turns
 
 
@@ -56,3 +61,29 @@ def test_a_kernel_that_could_not_start_is_started_again_when_there_is_room(kerne
 
     asyncio.run(check())
     assert asked == filled
+
+
+@pytest.mark.slow
+def test_a_class_sees_a_recorded_run_until_its_page_is_ready(tmp_path):
+    port = free_port()
+    arguments, environment, folder = command("127.0.0.1", port, None, preheat=True, pages=3)
+    with folder, (tmp_path / "log").open("wb") as log:
+        server = subprocess.Popen(arguments, env=environment, stdout=log, stderr=log, start_new_session=True)
+        try:
+            with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=120) as visitor:
+                until = time.monotonic() + 120
+                while time.monotonic() < until:
+                    try:
+                        page = visitor.get("/")
+                        break
+                    except httpx.TransportError:
+                        time.sleep(0.1)
+                assert 'src="recorded"' in page.text and "place <b id=" in page.text
+                recorded = visitor.get("/recorded")
+                assert recorded.headers["content-encoding"] == "gzip" and "<!doctype html>" in recorded.text.lower()
+                while visitor.get("/place").json()["place"] and time.monotonic() < until:
+                    time.sleep(0.2)
+                assert "widget-view+json" in visitor.get("/").text
+        finally:
+            server.terminate()
+            server.wait(60)
