@@ -273,12 +273,11 @@ def shape_from(config: Any, name: str) -> Shape:
 
 
 def _named(known: dict[str, Any], name: str, what: str, otherwise: str) -> Any:
+    """Return the value of a name in any spelling, or of its first word: "H100" is "H100 SXM"."""
     plain = {"".join(c for c in key.lower() if c.isalnum()): key for key in known}
+    first = {word.lower(): key for key in reversed(known) if any(map(str.isdigit, word := key.split()[0]))}
     wanted = "".join(c for c in name.lower() if c.isalnum())
-    if wanted in plain:
-        return known[plain[wanted]]
-    starts = [key for text, key in plain.items() if text.startswith(wanted)] if wanted else []
-    if starts:
-        return known[starts[0]]
+    if key := plain.get(wanted) or first.get(name.strip().lower()):
+        return known[key]
     near = [plain[text] for text in difflib.get_close_matches(wanted, plain, 3, 0.4)]
     raise ValueError(f"the {what} '{name}' is unknown: use {', '.join(near or known)}, {otherwise}")

@@ -191,7 +191,8 @@ class Diagnosis:
             rows = [["position", *map(str, range(1, len(rates) + 1))], ["accepted", *(f"{rate:.2f}" for rate in rates)]]
             tables.append(Table("Acceptance by position", rows, "of the rounds that drafted k, those that accepted k"))
         if self.options:
-            best = sorted(self.options, key=lambda option: -option.speedup)[:6]
+            ranked = sorted(self.options, key=lambda option: -option.speedup)
+            best = [option for k, option in enumerate(ranked) if k < 6 or option in (self.observed, self.advised)]
             mark = lambda option: " (present)" if option == self.observed else ""
             rows = [["setting", "speed-up"], *([f"{one.stack}{mark(one)}", f"{one.speedup:.2f}"] for one in best)]
             note = "the present one as observed, the others by the latency law"

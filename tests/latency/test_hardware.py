@@ -99,6 +99,9 @@ def test_a_config_is_read_and_strange_ones_are_refused(tmp_path):
 def test_names_are_found_and_near_ones_are_named():
     assert gpu_of("h100").name == "H100 SXM" and gpu_of("rtx4090").name == "RTX 4090"
     assert gpu_of("mine", bandwidth=1200, flops=300, memory=48).bandwidth == 1.2e12
+    for name, what in (("H10", gpu_of), ("rtx", gpu_of), ("llama", shape_of)):
+        with pytest.raises(ValueError, match=f"'{name}' is unknown: use "):
+            what(name)
     with pytest.raises(ValueError, match="'lama-8b' is unknown: use llama-8b"):
         shape_of("lama-8b")
     with pytest.raises(ValueError, match="or give --bandwidth"):
