@@ -10,8 +10,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from math import sqrt
+from operator import mul
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from hsd_viz.calibration.estimate import estimate
 from hsd_viz.disk import write_whole
@@ -101,15 +104,9 @@ def read_profile(path: str | Path) -> AcceptanceProfile:
             f"{path} is of {data['verification_method']} verification, whose rates do not form a survival curve"
         )
     try:
-        marginal = tuple(float(rate) for rate in data.get("marginal_accept_rates") or ())
-        if not marginal:
-            product, rates = 1.0, []
-            for rate in data["conditional_accept_rates"]:
-                product *= float(rate)
-                rates.append(product)
-            marginal = tuple(rates)
+        marginal = data.get("marginal_accept_rates") or accumulate(data["conditional_accept_rates"], mul)
         found = AcceptanceProfile(
-            marginal,
+            tuple(map(float, marginal)),
             data.get("method") or "",
             _name(data.get("draft_checkpoint")),
             _name(data.get("target_model")),
@@ -148,15 +145,12 @@ def difference(before: AcceptanceProfile, after: AcceptanceProfile) -> tuple[flo
     """
     means, errors = [], []
     for profile in (before, after):
-        rounds = sum(profile.histogram.values())
-        if rounds < 2:
+        lengths = np.repeat(list(profile.histogram), list(profile.histogram.values()))
+        if len(lengths) < 2:
             raise ValueError("a profile without acceptance_length_histogram has no interval: measure it again")
-        mean = sum(k * n for k, n in profile.histogram.items()) / rounds
-        variance = sum(n * (k - mean) ** 2 for k, n in profile.histogram.items()) / (rounds - 1)
-        means.append(mean)
-        errors.append(variance / rounds)
-    half = _Z * sqrt(sum(errors))
-    change = means[1] - means[0]
+        means.append(float(lengths.mean()))
+        errors.append(float(lengths.var(ddof=1)) / len(lengths))
+    half, change = _Z * sqrt(sum(errors)), means[1] - means[0]
     return change, change - half, change + half
 
 

@@ -109,13 +109,6 @@ class ReplayReport:
         rows = pd.DataFrame([to_dict(row) for row in self.drafters]).set_index("name")
         return rows.drop(columns=["by_category", "by_request", "drafted_by_position", "accepted_by_position"])
 
-    @property
-    def request_frame(self) -> pd.DataFrame:
-        """One row per listed request."""
-        import pandas as pd
-
-        return pd.DataFrame(self.requests)
-
     def __str__(self) -> str:
         parts: list[Any] = [*self.introduction()]
         for table in self.tables():

@@ -2,7 +2,9 @@
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ from hsd_viz.bench.replay import Text
 from hsd_viz.drafting.make import vocabulary_hash
 from hsd_viz.ladder.load import names, weights_dir
 from hsd_viz.logs.records import Message, Request
+from hsd_viz.words import first_line
 
 #: Most tokens of a request that are used: the end of the prompt, then the start of the output.
 MOST_TOKENS = 32_768
@@ -39,41 +42,44 @@ class LogTokenizer:
 
     def __init__(self, name: str | Path | None = None, eos: int | None = None) -> None:
         self.name = None if name is None else str(name)
-        self._whole: Any = None
         self._encode: Any = None
         self.vocabulary: dict[str, int] = {}
+        if self.name is not None:
+            eos = self._load(self.name, eos)
         self.eos = frozenset() if eos is None else frozenset((eos,))
-        if name is not None:
-            self._load(str(name))
         self.size = max(self.vocabulary.values(), default=MOST_IDS - 1) + 1
         self.hash = vocabulary_hash(self.vocabulary) if self.vocabulary else None
 
-    def _load(self, name: str) -> None:
+    def _load(self, name: str, eos: int | None) -> int | None:
+        """Load a tokenizer, and return the id that ends a text: ``eos`` if given, else the tokenizer's."""
         path = weights_dir() / name if name in names() else Path(name).expanduser()
-        file = path / "tokenizer.json" if path.is_dir() else path
-        if file.is_file():
+        self._file, settings = path / "tokenizer.json" if path.is_dir() else path, {}
+        if self._file.is_file():
             from tokenizers import Tokenizer  # transformers would take seconds to import
 
             try:
-                self._encode = Tokenizer.from_file(str(file))
+                self._encode = Tokenizer.from_file(str(self._file))
             except Exception as error:  # the library raises its own type for every fault
-                reason = str(error).splitlines()[0]
-                raise ValueError(f"the tokenizer '{name}' cannot be loaded: {reason}") from None
-            settings = _settings(file.with_name("tokenizer_config.json"))
+                raise ValueError(f"the tokenizer '{name}' cannot be loaded: {first_line(error)}") from None
+            with suppress(OSError, ValueError):
+                settings = json.loads(self._file.with_name("tokenizer_config.json").read_text(encoding="utf-8"))
         else:
-            from hsd_viz.engine.databases import find_tokenizer
-
-            self._whole = find_tokenizer(name)
             self._encode = self._whole.backend_tokenizer
-            settings = {"eos_token": self._whole.eos_token}
+            settings = {"eos_token": self._whole.eos_token, "chat_template": self._whole.chat_template}
         self.vocabulary = self._encode.get_vocab(with_added_tokens=True)
-        eos = settings.get("eos_token")
-        number = self.vocabulary.get(eos.get("content", "") if isinstance(eos, dict) else eos or "")
-        if number is not None and not self.eos:
-            self.eos = frozenset((number,))
-        own = settings.get("chat_template") or getattr(self._whole, "chat_template", None)
-        self._template = bool(own) or file.with_name("chat_template.jinja").exists()
-        self._folder = file.parent
+        settings = settings if isinstance(settings, dict) else {}
+        self._template = bool(settings.get("chat_template")) or self._file.with_name("chat_template.jinja").exists()
+        end = settings.get("eos_token")
+        return (
+            self.vocabulary.get(end.get("content", "") if isinstance(end, dict) else end or "") if eos is None else eos
+        )
+
+    @cached_property
+    def _whole(self) -> Any:
+        """The tokenizer of transformers, which has the chat template."""
+        from hsd_viz.engine.databases import find_tokenizer
+
+        return find_tokenizer(str(self._file.parent) if self._file.is_file() else str(self.name))
 
     def tokenize(self, request: Request) -> TokenizedRequest:
         """Return a request as token ids, which come before text where a request has both. Raises: ValueError: if an id
@@ -115,21 +121,8 @@ class LogTokenizer:
         """Return messages as a prompt: by the tokenizer's own chat template, else as paragraphs."""
         if not self._template:
             return "".join(f"{text}\n\n" for _, text in messages)
-        if self._whole is None:
-            from hsd_viz.engine.databases import find_tokenizer
-
-            self._whole = find_tokenizer(str(self._folder))
         rows = [{"role": role, "content": text} for role, text in messages]
         try:
             return self._whole.apply_chat_template(rows, tokenize=False, add_generation_prompt=True)
         except Exception as error:  # a template is a program and may raise anything
-            reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-            raise ValueError(f"the chat template rejects the messages: {reason}") from None
-
-
-def _settings(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
+            raise ValueError(f"the chat template rejects the messages: {first_line(error)}") from None

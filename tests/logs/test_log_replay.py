@@ -252,7 +252,7 @@ def test_more_requests_than_groups_have_an_interval(tmp_path):
     low, high = row.mean_acceptance_length.interval
     assert row.requests == GROUPS + 50 and low <= row.tokens / row.rounds <= high
     assert report.frame.loc["lookup", "tokens"] == 4 * (GROUPS + 50)
-    assert list(report.request_frame["record"][:2]) == [1, 2]
+    assert [row["record"] for row in report.requests[:2]] == [1, 2]
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux")
