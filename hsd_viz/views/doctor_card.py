@@ -72,6 +72,7 @@ def diagnosis_spec(trace: Trace) -> dict[str, Any]:
     tables = [
         {"title": table.title, "note": table.note, "head": table.rows[0], "rows": table.rows[1:]}
         for table in found.tables()
+        if table.rows
     ]
     return {
         "title": "What limits the speed-up" if found.speedup.value is not None else "What limits this run",
