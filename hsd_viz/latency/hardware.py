@@ -16,6 +16,7 @@ from __future__ import annotations
 import difflib
 import json
 from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
 from typing import Any, Literal
 
@@ -184,10 +185,10 @@ def fitted(machine: Machine, shape: Shape, one_ms: float, many_ms: float, many: 
     """Return the machine with the share of its bandwidth, and the time of each further token, that two measured step
     times of ``shape`` imply: of 1 and of ``many`` tokens per sequence.
 
-    The published fixed part stays as far as the first time allows. Raises: ValueError: if a time is not positive, the
-    second is below the first, or the first is shorter than the data sheet allows.
+    The published fixed part stays as far as the first time allows. Raises: ValueError: if a time is not positive and
+    finite, the second is below the first, or the first is shorter than the data sheet allows.
     """
-    if not 0 < one_ms <= many_ms:
+    if not 0 < one_ms <= many_ms < inf:
         raise ValueError(f"the step times {one_ms:g} and {many_ms:g} ms are not usable: the second must not be shorter")
     sheet = replace(
         machine.efficiency, bandwidth=dict.fromkeys(WEIGHTS, 1.0), compute=1.0, layer_us=0.0, reduce_us=0.0, step_us=0.0
@@ -224,6 +225,10 @@ def gpu_of(
     """Return a card by name (spelling and case do not matter), or of GB/s, TFLOP/s and GB. Raises: ValueError: if it
     is unknown and not all three are given.
     """
+    given = {"bandwidth": bandwidth, "FLOP rate": flops, "memory": memory}
+    for what, value in given.items():
+        if value is not None:
+            check_range(f"the {what} of {name or 'the GPU'}", value, 1e-3, 1e6)
     if bandwidth and flops and memory:
         return _gpu(name or "custom", bandwidth, flops, 2 * flops, memory)
     return _named(GPUS, name, "GPU", "or give --bandwidth, --flops and --gpu-memory")

@@ -96,7 +96,10 @@ def roofline_of(
     """Return the roofline of a GPU for a target and, after it, its draft model (a name, a ``config.json``, or a draft
     head such as ``eagle3``). Raises: ValueError: for unknown names.
     """
-    target, *drafts = [shape_of(name.strip()) for name in models if name.strip() not in METHODS]
+    names = [name.strip() for name in models]
+    if not names or names[0] in ("", *METHODS):
+        raise ValueError(f"the models '{','.join(names)}' have no target: name it first, as in llama-8b,eagle3")
+    target, *drafts = [shape_of(name) for name in names if name not in METHODS]
     return Roofline(
         Machine(gpu_of(gpu), tp),
         target,

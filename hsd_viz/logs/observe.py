@@ -245,7 +245,10 @@ def _busy(notes: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _imported(traces: Sequence[Trace], source: str) -> Observation:
-    """Return the observation of records of another engine."""
+    """Return the observation of records of another engine. Raises: ValueError: if they do not belong together."""
+    engines = sorted({trace.meta["imported"]["engine"] for trace in traces})
+    if len(engines) > 1:
+        raise ValueError(f"{source} mixes records of {', '.join(engines)}: give those of one engine")
     rounds: Counter[tuple[int, int]] = Counter()
     verify, rates, tokens, ms, exact = [], [], 0.0, 0.0, True
     requests: list[Served] = []

@@ -80,6 +80,8 @@ def test_the_command_answers_in_text_json_and_a_figure(tmp_path, capsys):
         (["--models", "llama-8b,llama-1b", "--acceptance", "x > y=0.5"], "not a pair of these models"),
         (["--models", "llama-8b", "--batch", "1,b"], "not readable"),
         (["--models", "llama-8b", "--calibrate", "7"], "two times in ms"),
+        (["--models", "llama-8b", "--calibrate", "9,inf"], "are not usable"),
+        (["--models", "llama-8b", "--bandwidth", "-5", "--flops", "100", "--gpu-memory", "20"], "from 0.001"),
         (["--models", ""], "no models"),
     ],
 )

@@ -312,6 +312,7 @@ def test_a_quick_measurement_of_a_pair(capsys, monkeypatch):
         (["--acceptance", "0.6", "--lookahead", "3", "--method", "eagel"], "did you mean 'eagle'"),
         (["--acceptance", "0.6", "--lookahead", "3", "--gpu", "H100"], "belong together"),
         (["--acceptance", "0.6", "--lookahead", "3", "--gpu", "H1OO", "--models", "llama-8b"], "H100"),
+        (["--acceptance", "0.6", "--lookahead", "3", "--gpu", "H100", "--models", "eagle3"], "have no target"),
         (
             ["--acceptance", "0.6", "--lookahead", "3", "--speed", "10", "--verify-ms", "500", "--draft-ms", "1"],
             "exceed",
@@ -337,6 +338,10 @@ def test_a_damaged_or_mixed_record_is_one_line(tmp_path, capsys):
     assert main(["doctor", str(path)]) == 2
     err = capsys.readouterr().err
     assert err.count("\n") == 1 and "damaged: accepted is nan" in err
+    names = ("vllm-0.32.0-detailed.jsonl", "sglang-0.5.9.jsonl")
+    path.write_text("".join((RECORDS / name).read_text() for name in names))
+    assert main(["doctor", str(path)]) == 2
+    assert "mixes records of sglang, vllm: give those of one engine" in capsys.readouterr().err
 
 
 def test_flags_name_the_number_of_tokens_and_the_verified_token_of_sglang():
