@@ -98,6 +98,24 @@ class HardwarePlan:
         """Return plain JSON data."""
         return asdict(self)
 
+    def second_draft(self) -> list[str]:
+        """Return where two draft models beat one, as lines."""
+        first, gains = self.rows[0], self.second_draft_gain
+        where = "at batch {batch}, context {context:,}"
+        lines = [
+            f"{{stack}} is {{gain:+.1%}} over {{over}} {where}".format(**gain) for gain in gains if gain["gain"] > 0
+        ]
+        if gains and not lines:
+            nearest = max(gains, key=lambda gain: gain["gain"])
+            lines.append(f"two drafts never beat one here; nearest: {nearest['gain']:+.1%} at batch {nearest['batch']}")
+        if self.second_draft_below is not None:
+            smallest, accepted = next(iter(self.break_even_batch)), f"{self.second_draft_below:.2f}"
+            lines.append(
+                f"two drafts would beat one if {self.models[0]} accepted less than {accepted} of {smallest}'s tokens, "
+                f"all else equal (batch {first.batch}, context {first.context:,})"
+            )
+        return lines
+
     @property
     def frame(self) -> pd.DataFrame:
         """One row per stack, batch and context."""
@@ -414,16 +432,4 @@ def _answers(plan: HardwarePlan) -> list[str]:
     for name, batch in plan.break_even_batch.items():
         end = f"up to batch {BATCHES[-1]}" if batch is None else f"below batch {batch}" if batch > 1 else "at no batch"
         lines.append(f"{name} alone pays {end} at the first context")
-    pays = [gain for gain in plan.second_draft_gain if gain["gain"] > 0]
-    if plan.second_draft_gain and not pays:
-        nearest = max(plan.second_draft_gain, key=lambda gain: gain["gain"])
-        lines.append(f"two drafts never beat one here; nearest: {nearest['gain']:+.1%} at batch {nearest['batch']}")
-    if plan.second_draft_below is not None:
-        smallest, accepted = next(iter(plan.break_even_batch)), f"{plan.second_draft_below:.2f}"
-        lines.append(
-            f"two drafts beat one if {plan.models[0]} accepts less than {accepted} of {smallest}'s tokens, all else "
-            f"equal (batch {plan.rows[0].batch}, context {plan.rows[0].context:,})"
-        )
-    where = "at batch {batch}, context {context:,}"
-    lines += [f"{{stack}} is {{gain:+.1%}} over {{over}} {where}".format(**gain) for gain in pays]
-    return lines
+    return lines + plan.second_draft()

@@ -463,7 +463,7 @@ def prediction(plan: Any, dark: bool = False) -> Figure:
         figure,
         f"Predicted: {', '.join(plan.models)} on {cards}",
         text="Speed-up over plain decoding by batch, of the best stack of each kind, one panel per context.",
-        note="Predicted from step times and acceptances; every assumption is listed with the prediction.",
+        note=" ".join(f"{line[0].upper()}{line[1:]}." for line in [*plan.second_draft(), SOURCES_OF_PREDICTION]),
         table=[heads, *rows],
         dark=dark,
         height=360,
@@ -471,6 +471,7 @@ def prediction(plan: Any, dark: bool = False) -> Figure:
 
 
 HOVER_LINE = "%{customdata}<extra></extra>"
+SOURCES_OF_PREDICTION = "predicted from step times and acceptances; every assumption is listed with the prediction"
 
 
 def prediction_frame(plan: Any) -> pd.DataFrame:
