@@ -57,12 +57,11 @@ export class Client {
     this.worker?.terminate();
     this.set("");
     this.loading = { done: 0, total: 0, file: "", ready: [] };
-    try {
-      this.worker = new Worker(new URL(this.script, document.baseURI));
-    } catch {
-      this.lost("This page cannot start a worker. Opened as a file it shows recorded runs only: use any web server.");
+    if (location.protocol === "file:") {
+      this.lost("Browsers let no page that was opened as a file start a worker: open the site by any web server.");
       return;
     }
+    this.worker = new Worker(new URL(this.script, document.baseURI));
     this.worker.onmessage = ({ data }: MessageEvent<Answer>) => this.receive(data);
     this.worker.onerror = () => this.lost("The worker that decodes was lost. Start it again, or reload the page.");
     this.ask({ kind: "load", base: new URL(this.base, document.baseURI).href });

@@ -56,7 +56,7 @@ async function fetched(where: string, heard: (bytes: number) => void): Promise<U
   try {
     answer = await fetch(where);
   } catch {
-    throw lost(where.startsWith("file:") ? "pages opened as files cannot read files: use any web server" : "no answer");
+    throw lost("no answer");
   }
   if (!answer.ok || !answer.body) throw lost(`status ${answer.status}`);
   const pieces: Uint8Array[] = [];
