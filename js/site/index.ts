@@ -44,7 +44,7 @@ function status(client: Client) {
       : `${megabytes(done)} of ${megabytes(total)} MB, ${names}`;
     bar.style.setProperty("--share", `${total ? (100 * done) / total : 0}%`);
   });
-  client.state.add((why) => {
+  const lost = (why: string) => {
     card.hidden = !why;
     bar.hidden = !!why;
     const again = button("Start again", () => client.start());
@@ -52,7 +52,9 @@ function status(client: Client) {
     const link = make("a", "", "The recorded runs need no decoding.");
     link.href = "#recordings";
     card.append(" ", link);
-  });
+  };
+  client.state.add(lost);
+  lost(client.why);
 }
 
 function settings(data: SiteData): Shared {
