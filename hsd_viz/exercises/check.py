@@ -163,7 +163,7 @@ def _first_wrong(asked: Exercise, answer: Callable[..., Any]) -> tuple[int, str 
         return agreed, f"{name}: no value after {asked.seconds:g} seconds: a loop may never end", False
     except Refused as error:
         return agreed, str(error), True
-    except Exception as error:  # an answer may fail in any way
+    except (Exception, SystemExit) as error:  # an answer may fail in any way
         what = f"raised {type(error).__name__}: {error}"
         if returned:  # the answer ended, and its value cannot be compared
             why = " (is a return missing?)" if returned[0] is None else ", which cannot be compared"
@@ -190,7 +190,7 @@ def _value(case: Case) -> Any:
     """Return the answer's value, or the type of what it raised."""
     try:
         return case.got()
-    except Exception as error:  # an answer may fail in any way
+    except (Exception, SystemExit) as error:  # an answer may fail in any way
         return type(error)
 
 
@@ -203,7 +203,7 @@ def _limited(seconds: float) -> Iterator[Callable[[], None]]:
         while not done.wait(0.1):
             if monotonic() - started[0] > seconds:
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(OutOfTime))
-                return
+                started[0] += 1  # again in a second: a bare except may catch it
 
     watcher = Thread(target=watch, daemon=True)
     watcher.start()

@@ -8,13 +8,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from hsd_viz.card import escape
 from hsd_viz.disk import write_whole
-from hsd_viz.exercises import Result, editions
+from hsd_viz.exercises import Exercise, Result, editions
 from hsd_viz.exercises.editions import Step, steps_of
 from hsd_viz.exercises.forms import Guess, Quiz
 from hsd_viz.figures import save
@@ -40,7 +41,9 @@ class Writer:
 
     def value(self, value: Any) -> str:
         """Return the value of a cell; "" for one that has nothing to show on a page."""
-        if value is None or isinstance(value, Result):
+        if isinstance(value, Result):
+            return tries(value.exercise) if value.exercise.number[0] == "P" else ""
+        if value is None:
             return ""
         if isinstance(value, Guess):
             return self._guess(value)
@@ -72,6 +75,31 @@ class Writer:
         answer = f"{_letter(choices.index(right['answer']))}: {right['answer']}" if choices else _number(right)
         said = f"<p><b>{escape(answer)}</b> {escape(right['feedback'])}</p>"
         return f"{_asked(question['question'], choices)}<details><summary>Show the answer</summary>{said}</details>"
+
+
+def tries(exercise: Exercise, most: int = 4) -> str:
+    """Return some cases of a puzzle as fields that say whether their value is right, without a script, and its hints.
+    A puzzle whose cases are laws of a program has none.
+    """
+    cases = [case for case in exercise.cases(lambda *_: None) if not case.asked.startswith("law of")]
+    cases = cases[len(cases) // 8 :: max(1, len(cases) // most)][:most]
+    field = '<input required placeholder=" " size="12" pattern="{}"><b></b>'
+    fields = "".join(
+        f"<label>{escape(case.asked)} = {field.format(escape(_pattern(case.expected)))}</label>" for case in cases
+    )
+    hints = "".join(f"<details><summary>Hint</summary>{escape(hint)}</details>" for hint in exercise.hints)
+    return f'<div class="tries">{fields}{hints}</div>'
+
+
+def _pattern(value: Any) -> str:
+    """Return a regular expression of the ways to write a value."""
+    if isinstance(value, bool):
+        return f"{value}|{str(value).lower()}|{'yes' if value else 'no'}"
+    if isinstance(value, list):
+        return rf"\[?{' *, *'.join(f'({_pattern(item)})' for item in value)}\]?"
+    decimal = f"{float(value):g}"
+    ways = dict.fromkeys([str(value), *([decimal] if Fraction(decimal) == value else [])])
+    return "|".join(way.replace(".", "\\.") for way in ways)
 
 
 def _asked(question: str, options: Sequence[str]) -> str:
@@ -225,5 +253,12 @@ _CONTROLS = (
 )
 
 
+_TRIES = """
+.tries label { display: block; font-family: monospace; margin: 4px 0; }
+.tries input:valid + b::after { content: " ✓ right"; }
+.tries input:invalid:not(:placeholder-shown) + b::after { content: " ✗ not yet"; }
+"""
+
+
 def _style() -> str:
-    return (STATIC / "page_lessons.css").read_text(encoding="utf-8")
+    return (STATIC / "page_lessons.css").read_text(encoding="utf-8") + _TRIES

@@ -160,7 +160,7 @@ def _lessons() -> Iterator[Page]:
     from hsd_viz.views.lessons import deck, page, title_of
 
     masters = editions.masters()
-    for path in masters:
+    for path in editions.notebooks():
         text = path.read_text(encoding="utf-8").partition("**Goal.**")[2].partition("\n")[0].strip()
         yield Page(
             f"lessons/{path.stem}.html", title_of(path), lambda p=path: page(p, masters, "slides.html"), text=text

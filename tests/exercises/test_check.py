@@ -61,6 +61,14 @@ def test_an_exception_names_its_case():
     assert check("3.1", lambda u, p, q: [][0]).message.startswith(place(acceptance_tests()[0]))
 
 
+def test_an_answer_that_ends_the_program_or_never_returns_from_calls_is_reported():
+    def deeper(alpha, gamma):
+        return deeper(alpha, gamma + 1)
+
+    assert "raised RecursionError" in check("7.1", deeper).message
+    assert "raised SystemExit: 3" in check("7.1", lambda alpha, gamma: sys.exit(3)).message
+
+
 def test_an_endless_answer_is_stopped_and_its_case_named(monkeypatch):
     def endless(alpha, gamma):
         while gamma > 2:

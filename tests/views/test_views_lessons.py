@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -115,6 +116,19 @@ def test_the_rule_of_lesson_3_has_a_slide_after_its_prediction(deck):
     slides = [s for s in deck.split("<section") if s.startswith(' data-lesson="3"')]
     [asked] = [n for n, s in enumerate(slides) if "must it be accepted" in s]
     assert "</small>The rule</h2>" in slides[asked + 1] and not any("The rule" in s for s in slides[:asked])
+
+
+def test_puzzles_are_solved_on_their_page_without_a_script():
+    page = lessons.page(editions.notebooks()[-1], MASTERS, "slides.html")
+    assert page.count('<div class="tries">') == 12 and page.count("<label>") == 4 * 11
+    [emitted, *_] = re.findall(r"<label>emitted\(drafted=(.*?), accepted=(.*?)\) = .*?pattern=\"(.*?)\">", page)
+    assert int(emitted[2]) == int(emitted[1]) + 1
+    pattern = lessons._pattern([Fraction(1, 4), 0])
+    for given, right in [("[0.25, 0]", True), ("1/4,0", True), ("[1/4, 1]", False), ("[1/40, 0]", False)]:
+        assert bool(re.fullmatch(pattern, given)) is right, given
+    assert re.fullmatch(lessons._pattern(True), "yes") and not re.fullmatch(
+        lessons._pattern(Fraction(1, 3)), "0.333333"
+    )
 
 
 @pytest.mark.parametrize("path", MASTERS, ids=lambda path: path.stem)
