@@ -89,7 +89,7 @@ def add_command(commands: Any, name: str, function: Callable[..., int | None], c
     """Add a function as a command, with its options if ``complete``; parsed arguments carry it as ``run(args)``."""
     summary = (getdoc(function) or "").partition("\n\n")[0].replace("\n", " ")
     text = (summary[:1].lower() + summary[1:]).rstrip(".").replace("%", "%%")
-    if all(one.kind is Parameter.VAR_POSITIONAL for one in signature(function).parameters.values()):
+    if any(one.kind is Parameter.VAR_POSITIONAL for one in signature(function).parameters.values()):
         # No prefix character: everything that follows belongs to another program.
         parser = commands.add_parser(name, help=text, add_help=False, prefix_chars="\0")
         parser.add_argument("rest", nargs="*", metavar="OPTION")
