@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
 from statistics import mean, median
 from typing import Any
@@ -45,7 +45,8 @@ class Output:
     what ran the models. ``emitted`` has the tokens of each forward pass of the target. ``first_token_seconds`` counts
     from the start of the decode, prefill included; ``waits`` has, for each later forward pass of the target, the
     seconds since the tokens before and the number of its tokens. ``parts``: nanoseconds of each target round by part
-    (:func:`round_parts`), of a profiled bench. A question is one output, all its turns together.
+    (:func:`round_parts`), of a profiled bench. ``calls``: forward passes (steps of a launch count each) or look-ups by
+    level, as far as a loop reports them. A question is one output, all its turns together.
     """
 
     token_ids: tuple[int, ...]
@@ -61,6 +62,7 @@ class Output:
     first_token_seconds: float | None = None
     waits: tuple[tuple[float, int], ...] = ()
     parts: tuple[dict[str, int], ...] = ()
+    calls: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +149,18 @@ def from_trace(trace: Trace) -> Output:
         draft_seconds=draft_seconds(trace),
         runtime=trace.meta.get("runtime"),
         emitted=tuple(emitted[r.id] for r in rounds),
+        calls=calls_by_level(trace),
         **arrival_times(arrivals),
     )
+
+
+def calls_by_level(trace: Trace) -> dict[str, int]:
+    """Return the forward passes (steps of a launch count each) or look-ups of each level; 0 for one without."""
+    found = dict.fromkeys((c.name for c in trace.call_rows), 0)
+    for call in trace.call_rows:
+        if call.kind in ("draft", "verify", "lookup"):
+            found[call.name] += call.steps
+    return found
 
 
 def arrival_times(arrivals: Sequence[tuple[float, int]]) -> dict[str, Any]:
@@ -199,6 +211,7 @@ def joined(outputs: Sequence[Output]) -> Output:
         first_token_seconds=mean(first) if first else None,
         waits=tuple(wait for o in outputs for wait in o.waits),
         parts=tuple(part for o in outputs for part in o.parts),
+        calls=dict(sum((Counter(o.calls) for o in outputs), Counter())),
     )
 
 

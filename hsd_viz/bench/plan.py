@@ -4,26 +4,23 @@ Calibration and measurement use different prompts of a suite: every second one o
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from statistics import median
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from hsd_viz.calibration.calibrate import TARGET, TOKENS, WARM_UP_TOKENS, Workload, at, calibrated, decode
-from hsd_viz.calibration.estimate import level_names, timings
+from hsd_viz.bench.runner import Measurement, Settings, run_bench
+from hsd_viz.calibration.calibrate import TARGET, TOKENS, Workload, calibrated, decode
 from hsd_viz.calibration.store import StoredCalibration
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.engine import Engine
-from hsd_viz.intervals import estimate, resample
+from hsd_viz.intervals import estimate, ratio, resample
 from hsd_viz.ladder.load import names
-from hsd_viz.latency.inputs import LevelCost
 from hsd_viz.latency.law import Law, Prediction
 from hsd_viz.latency.select import Choice, Sensitivity, fill, select, sensitivities
 from hsd_viz.prompts.suites import Suite
 from hsd_viz.stack import Model, Stack, parse
 from hsd_viz.terminal import Progress
-from hsd_viz.trace import Trace
 from hsd_viz.words import check_range
 
 DATABASES = ("db",)
@@ -70,25 +67,14 @@ class PlanRequest:
 @dataclass(frozen=True, slots=True)
 class MeasuredStack:
     """Figures of a stack over some prompts: ratios of sums, prefill excluded. ``interval`` is the 95 % bootstrap
-    interval of ``ms_per_token`` over prompts. ``forwards_per_token`` goes by model (steps of a launch count each),
-    ``lookups_per_token`` has a database's look-ups by its name.
+    interval of ``ms_per_token`` over prompts. ``calls_per_token``: forward passes (steps of a launch count each) by
+    model, look-ups by database.
     """
 
     ms_per_token: float
     interval: tuple[float, float]
-    forwards_per_token: dict[str, float]
-    lookups_per_token: dict[str, float]
+    calls_per_token: dict[str, float]
     acceptance_length: float
-
-
-@dataclass(frozen=True, slots=True)
-class _Decode:
-    """Counts of one decode; ``seconds`` without prefill."""
-
-    tokens: int
-    seconds: float
-    forwards: Counter
-    lookups: Counter
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +82,7 @@ class Plan:
     """The result of a plan.
 
     ``rows`` are (prediction, measurement), fastest prediction first; ``was_stored``: the calibration is from an earlier
-    run; ``repriced`` has the predictions of the measured stacks at the costs of their own measurement, ms per token;
-    ``measured_on`` names the measured prompts; ``complete`` is False after an interruption.
+    run; ``measured_on`` names the measured prompts; ``complete`` is False after an interruption.
     """
 
     models: tuple[str, ...]
@@ -106,13 +91,8 @@ class Plan:
     choice: Choice
     sensitivities: tuple[Sensitivity, ...]
     rows: tuple[tuple[Prediction, MeasuredStack | None], ...]
-    repriced: Mapping[str, float]
     measured_on: str
     complete: bool
-
-
-#: The decodes by (number of the prompt, stack), costs by model, and whether nothing is missing.
-Decodes = tuple[dict[tuple[int, str], list["_Decode"]], dict[str, LevelCost], bool]
 
 
 def split(suite: Suite, limit: int) -> tuple[Suite, Suite]:
@@ -162,14 +142,13 @@ def plan(
     rows = {p.stack: p for p in (*choice.ranked, choice.plain, choice.shortest, *asked)}
     ranked = sorted(rows.values(), key=lambda p: p.ms_per_token)
     found: dict[str, MeasuredStack] = {}
-    costs: dict[str, LevelCost] = {}
     complete = stored.complete
     if request.measured and complete:
         wanted = (*choice.ranked[: request.measured], *_always(choice, ranked), *asked)
         chosen = tuple(dict.fromkeys(p.stack for p in wanted))
-        measured = Work(chosen, others, request.sampling, request.max_new_tokens, request.repeats)
-        done, costs, complete = decodes(engine, measured, range(len(others.prompts)), **calls)
-        found = pooled(measured, done)
+        settings = Settings(request.max_new_tokens, request.sampling, request.repeats)
+        measurement = run_bench(engine, chosen, others, settings, **calls)
+        found, complete = pooled(measurement), measurement.complete
     kind = "prompts of the calibration" if request.same_prompts else "other prompts"
     return Plan(
         models=(*drafts, TARGET),
@@ -178,19 +157,9 @@ def plan(
         choice=choice,
         sensitivities=sensitivities(choice, stored.calibration, max_levels=request.max_levels),
         rows=tuple((p, found.get(p.stack)) for p in ranked),
-        repriced=_repriced(stored, costs, found),
         measured_on=f"{len(others.prompts)} {kind}",
         complete=complete,
     )
-
-
-def _repriced(
-    stored: StoredCalibration, costs: dict[str, LevelCost], found: Mapping[str, MeasuredStack]
-) -> dict[str, float]:
-    """Return predictions of the measured stacks at the costs of the measurement."""
-    known = stored.calibration.costs
-    law = Law(replace(stored.calibration, costs={name: costs.get(name, cost) for name, cost in known.items()}))
-    return {stack: law.predict(stack).ms_per_token for stack in found}
 
 
 def _always(choice: Choice, ranked: Sequence[Prediction]) -> list[Prediction]:
@@ -229,84 +198,19 @@ def _drafts(engine: Engine, suite: Suite, request: PlanRequest, stacks: Sequence
     return tuple(sorted(drafts, key=lambda name: sizes.get(name, 0)))
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
-    """What a plan measures: each prompt with all stacks, ``repeats`` times."""
-
-    stacks: tuple[str, ...]
-    suite: Suite
-    sampling: Sampling
-    max_new_tokens: int
-    repeats: int
-
-
-def decodes(
-    engine: Engine,
-    work: Work,
-    numbers: Sequence[int],
-    progress: Callable[[Progress], None] = lambda _: None,
-    cancelled: Callable[[], bool] = lambda: False,
-) -> Decodes:
-    """Decode the prompts of these ``numbers`` with all stacks in turn. The costs are those of these decodes, in case
-    the machine has changed since its calibration.
+def pooled(measurement: Measurement) -> dict[str, MeasuredStack]:
+    """Return the figures by stack over the prompts that every stack has finished. The time of a prompt is the median
+    over its repeats.
     """
-    stacks, suite, sampling = work.stacks, work.suite, work.sampling
-    done: dict[tuple[int, str], list[_Decode]] = {}
-    traces: list[Trace] = []
-    turns = [(k, stack) for _ in range(work.repeats) for k in numbers for stack in stacks]
-    complete = False
-    try:
-        for stack in stacks:
-            progress(Progress(0, len(turns), stack, ""))
-            decode(engine, suite.prompts[0], stack, min(WARM_UP_TOKENS, work.max_new_tokens), sampling)
-        for count, (k, stack) in enumerate(turns):
-            if cancelled():
-                raise KeyboardInterrupt
-            progress(Progress(count, len(turns), stack, suite.prompts[k].id))
-            trace = decode(engine, suite.prompts[k], stack, work.max_new_tokens, at(sampling, k))
-            done.setdefault((k, stack), []).append(_one(trace))
-            trace.token_rows = ()
-            traces.append(trace)
-        complete = True
-    except KeyboardInterrupt:
-        pass
-    return done, dict(timings(traces).models), complete
-
-
-def pooled(work: Work, done: Mapping[tuple[int, str], list[_Decode]]) -> dict[str, MeasuredStack]:
-    """Return the figures by stack over the prompts that every stack has finished at least once. The time of a prompt is
-    the median over its repeats.
-    """
-    finished = [k for k in range(len(work.suite.prompts)) if all((k, stack) in done for stack in work.stacks)]
     found = {}
-    for stack in work.stacks:
-        runs = [done[k, stack] for k in finished]
-        if sum(run[0].tokens for run in runs):
-            found[stack] = _pooled(runs)
+    weights = resample(len(measurement.prompts))
+    for stack, outputs in measurement.outputs.items():
+        tokens, ms = np.array([(o.timed_tokens, 1e3 * o.seconds) for o in outputs], float).reshape(-1, 2).T
+        if not tokens.sum():
+            continue
+        interval = estimate(ratio(weights @ ms, weights @ tokens), len(outputs))
+        calls: Counter[str] = sum((Counter(o.calls) for o in outputs), Counter())
+        rates = {name: calls[name] / float(tokens.sum()) for name in outputs[0].calls}
+        value = float(ms.sum() / tokens.sum())
+        found[stack] = MeasuredStack(value, interval.ends or (value, value), rates, 1 / rates[TARGET])
     return found
-
-
-def _one(trace: Trace) -> _Decode:
-    calls = trace.call_rows
-    lookups = Counter(call.name for call in calls if call.kind == "lookup")
-    # Levels without a call count as 0.
-    forwards = Counter({name: 0 for name in level_names(trace).values() if name not in lookups})
-    for call in calls:
-        if call.kind in ("draft", "verify"):
-            forwards[call.name] += call.steps
-    seconds = (trace.meta["wall_ns"] - trace.meta["prefill_ns"]) / 1e9
-    return _Decode(len(trace), seconds, forwards, lookups)
-
-
-def _pooled(runs: Sequence[Sequence[_Decode]]) -> MeasuredStack:
-    tokens = np.array([run[0].tokens for run in runs], float)
-    ms = np.array([median(one.seconds for one in run) * 1e3 for run in runs])
-    weights, count = resample(len(runs)), tokens.sum()
-    found = estimate((weights @ ms) / np.maximum(1, weights @ tokens), len(runs))
-    sums = {"forwards": Counter(), "lookups": Counter()}
-    for kind, counted in sums.items():
-        for run in runs:
-            counted.update(getattr(run[0], kind))
-    forwards, lookups = ({name: n / count for name, n in counted.items()} for counted in sums.values())
-    value = float(ms.sum() / count)
-    return MeasuredStack(value, found.ends or (value, value), forwards, lookups, 1 / forwards["target"])

@@ -20,7 +20,6 @@ _SENSITIVITIES = 3
 _ERRORS = {
     "ms/token": "ms_per_token",
     "ms/token without the machine's drift": "ms_per_token_without_drift",
-    "ms/token at the costs of the measured decodes": "ms_per_token_at_measured_costs",
     "forwards/token": "forwards_per_token",
 }
 
@@ -28,9 +27,7 @@ _ERRORS = {
 def report(found: Plan, machine: dict[str, Any]) -> dict[str, Any]:
     """Return the plan as JSON data, with its calibration."""
     choice, stored = found.choice, found.stored
-    rows = [
-        _row_data(prediction, measured, found.repriced.get(prediction.stack)) for prediction, measured in found.rows
-    ]
+    rows = [_row_data(prediction, measured) for prediction, measured in found.rows]
     measured = [row for row in rows if row["measured_ms_per_token"] is not None]
     best = min(measured, key=lambda row: row["measured_ms_per_token"], default=None)
     picked = next((row for row in measured if row["stack"] == choice.picked.stack), None)
@@ -66,31 +63,29 @@ def report(found: Plan, machine: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _row_data(prediction: Prediction, measured: MeasuredStack | None, repriced: float | None) -> dict[str, Any]:
+def _row_data(prediction: Prediction, measured: MeasuredStack | None) -> dict[str, Any]:
     bottom = parse(prediction.stack).bottom
     levels = dict(zip(prediction.names, prediction.forwards_per_token, strict=True))
     asked = {str(bottom): levels.pop(str(bottom))} if bottom is not None else {}
-    ms, length, forwards, looked = None, None, {}, None
+    ms, length, calls, looked = None, None, {}, None
     if measured is not None:
-        ms, length, forwards = measured.ms_per_token, measured.acceptance_length, measured.forwards_per_token
-        looked = next(iter(measured.lookups_per_token.values()), 0.0)
+        ms, length, calls = measured.ms_per_token, measured.acceptance_length, measured.calls_per_token
+        looked = calls.get(bottom.name, 0.0) if bottom is not None else 0.0
     return {
         "stack": prediction.stack,
         "predicted_ms_per_token": prediction.ms_per_token,
         "measured_ms_per_token": ms,
         "measured_ms_per_token_ci": None if measured is None else list(measured.interval),
         "error": None if ms is None else prediction.ms_per_token / ms - 1,
-        "predicted_at_measured_costs": repriced,
-        "error_at_measured_costs": None if ms is None else repriced / ms - 1,
-        "forwards_per_token": {name: {"predicted": n, "measured": forwards.get(name)} for name, n in levels.items()},
+        "forwards_per_token": {name: {"predicted": n, "measured": calls.get(name)} for name, n in levels.items()},
         "lookups_per_token": {name: {"predicted": n, "measured": looked} for name, n in asked.items()},
         "acceptance_length": {"predicted": prediction.acceptance_length, "measured": length},
     }
 
 
 def _errors(rows: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
-    """Return relative errors of the predictions: raw, without the machine's drift since the calibration, at measured
-    costs. The drift is that of plain decoding, whose prediction is only the cost of a forward pass.
+    """Return relative errors of the predictions: raw, and without the machine's drift since the calibration. The drift
+    is that of plain decoding, whose prediction is only the cost of a forward pass.
     """
     done = [row for row in rows if row["measured_ms_per_token"] is not None]
     if not done:
@@ -110,7 +105,6 @@ def _errors(rows: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
         "drift": drift,
         "ms_per_token": spread([row["error"] for row in done]),
         "ms_per_token_without_drift": spread(undrifted),
-        "ms_per_token_at_measured_costs": spread([row["error_at_measured_costs"] for row in done]),
         "forwards_per_token": spread(counts),
     }
 

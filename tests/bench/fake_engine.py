@@ -63,6 +63,11 @@ class FakeEngine(Engine):
     asked: list[tuple[str, str]] = field(default_factory=list)
     options: list[dict] = field(default_factory=list)
 
+    device = "cpu"
+
+    def wait_ready(self, progress=None) -> None:
+        """Nothing is compiled."""
+
     def run(self, prompt: str, stack: str, **options) -> Trace:
         self.asked.append((prompt, stack))
         self.options.append(options)

@@ -86,10 +86,6 @@ def test_the_law_meets_what_is_measured(measured):
     data = measured[2]
     assert data["errors"]["ms_per_token"]["median"] < 0.04 and data["errors"]["ms_per_token"]["worst"] < 0.12
     assert data["errors"]["forwards_per_token"]["median"] < 0.05
-    # The costs found while measuring are the same ones: nothing changed since the calibration.
-    for row in data["hierarchies"]:
-        if row["measured_ms_per_token"] is not None:
-            assert row["predicted_at_measured_costs"] == pytest.approx(row["predicted_ms_per_token"], rel=0.01)
     assert data["errors"]["drift"] == pytest.approx(1.0, abs=1e-3)
     assert data["picked_over_best_measured"] < 0.05
 
@@ -101,10 +97,8 @@ def test_a_machine_that_slowed_down_is_not_taken_for_an_error_of_the_law():
     )
     data = report(plan(FakeEngine(slow), SUITE, request(limit=6, measured=2)), {})
     assert data["calibration"]["kept"] and data["errors"]["drift"] > 1.4
-    assert (
-        data["errors"]["ms_per_token"]["median"] > 0.2
-        and data["errors"]["ms_per_token_at_measured_costs"]["median"] < 0.06
-    )
+    errors = data["errors"]
+    assert errors["ms_per_token"]["median"] > 0.2 and errors["ms_per_token_without_drift"]["median"] < 0.06
 
 
 def test_the_table_shows_pick_errors_and_sensitivities(measured):
