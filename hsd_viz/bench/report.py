@@ -209,20 +209,11 @@ class Report:
         return pd.DataFrame(rows, columns=names).astype({"value": float, "low": float, "high": float})
 
     def _repr_html_(self) -> str:
-        """Return the stacks with their speed-ups for a notebook, the fastest first."""
-        write = lambda e, form: "–" if e.value is None else form.format(e.value)
-        between = lambda e: "" if e.interval is None else f" [{e.low:.2f}, {e.high:.2f}]"
-        rows = [
-            (
-                s.stack,
-                write(s.possible_speedup, "{:.2f}×") + between(s.possible_speedup),
-                write(s.tokens_per_second, "{:.0f}"),
-                write(s.mean_acceptance_length, "{:.2f}"),
-                write(s.acceptance_rate, "{:.0%}"),
-            )
-            for s in sorted(self.stacks, key=lambda s: -(s.speedup_over_plain.value or 0.0))
-        ]
-        head = ("stack", "speed-up over plain [95 %]", "tokens/s", "tokens per forward pass", "acceptance rate")
+        """Return the stacks with their figures for a notebook, the fastest first."""
+        from hsd_viz.bench.page import tables
+
+        shown = next(tables(self), None)
+        head, *rows = shown.cells() if shown else [[]]
         about = f"{self.suite.prompts} prompts, {self.processor or 'unknown machine'}"
         return card("Bench report", self.suite.name, line(about), table(head, rows))
 

@@ -236,23 +236,20 @@ def latency_surface(
     *,
     measured: Mapping[str, Measured | float] | None = None,
     most: int = MOST,
-    place: int = 0,
     source: str = "",
 ) -> Figure:
-    """Plot predicted ms per token over the lookaheads of two neighbouring draft models of ``stack``. ``basis`` is a
+    """Plot predicted ms per token over the lookaheads of the two lowest draft models of ``stack``. ``basis`` is a
     calibration, its file, a plan, or :func:`hsd_viz.views.recorded`. Marks: the predicted minimum, the polynomial
     selection, and ``measured`` ms per token by stack. Raises: ValueError: if there are no two such models.
     """
     basis = basis_of(basis, source)
     stack = parse(stack) if isinstance(stack, str) else stack
-    if len(stack.drafts) < place + 2:
-        raise ValueError(
-            f"a surface needs two neighbouring draft models: '{stack}' has {len(stack.drafts)} from position {place} up"
-        )
-    low, high = (model.name for model in stack.drafts[place : place + 2])
-    values = surface(stack, basis.calibration, most=most, place=place)
+    if len(stack.drafts) < 2:
+        raise ValueError(f"a surface needs two neighbouring draft models: '{stack}' has {len(stack.drafts)}")
+    low, high = (model.name for model in stack.drafts[:2])
+    values = surface(stack, basis.calibration, most=most)
     best, steps = float(values.min()), list(range(1, most + 1))
-    points = surface_points(basis, stack, values, place, basis.measured if measured is None else measured)
+    points = surface_points(basis, stack, values, basis.measured if measured is None else measured)
     said = [
         [
             f"{low} proposes {x}, {high} {y}: {v:.3g} ms per token, {v / best:.2f} times the best"
@@ -296,7 +293,7 @@ def latency_surface(
 
 
 def surface_points(
-    basis: Basis, stack: Stack, values: np.ndarray, place: int, runs: Mapping[str, Measured | float]
+    basis: Basis, stack: Stack, values: np.ndarray, runs: Mapping[str, Measured | float]
 ) -> pd.DataFrame:
     """Return the marks of a surface: ``x, y, kind, text, said``. ``values`` are ``[lower, upper lookahead]``, ms."""
     best, most = float(values.min()), len(values)
@@ -307,10 +304,10 @@ def surface_points(
     pick = shortest_path(basis.calibration, most=most, along=split(stack)[0])
     ms = Law(basis.calibration).predict(pick).ms_per_token
     words = f"polynomial selection, as if each level proposed exactly its lookahead: {ms:.3g} ms predicted"
-    x, y = (m.lookahead for m in pick.drafts[place : place + 2])
+    x, y = (m.lookahead for m in pick.drafts[:2])
     rows.append((int(x or 1), int(y or 1), "polynomial", "", words))
     for written, value in runs.items():
-        spot = _spot(written, stack, place)
+        spot = _spot(parse(written), stack)
         if spot is not None and max(spot) <= most:
             ms = value.ms_per_token if isinstance(value, Measured) else float(value)
             law = float(values[spot[0] - 1, spot[1] - 1])
@@ -318,15 +315,13 @@ def surface_points(
     return pd.DataFrame(rows, columns=["x", "y", "kind", "text", "said"])
 
 
-def _spot(written: str, stack: Stack, place: int) -> tuple[int, int] | None:
+def _spot(other: Stack, stack: Stack) -> tuple[int, int] | None:
     """Return the two lookaheads of a measured stack if it is this chain with equal other lookaheads."""
-    other = parse(written)
-    if other.bottom != stack.bottom or [m.name for m in other.models] != [m.name for m in stack.models]:
+    same = other.bottom == stack.bottom and [m.name for m in other.models] == [m.name for m in stack.models]
+    given = [m.lookahead for m in other.drafts]
+    if not same or None in given or given[2:] != [m.lookahead for m in stack.drafts[2:]]:
         return None
-    for k, (a, b) in enumerate(zip(other.drafts, stack.drafts, strict=True)):
-        if a.lookahead is None or (k not in (place, place + 1) and a.lookahead != b.lookahead):
-            return None
-    return other.drafts[place].lookahead, other.drafts[place + 1].lookahead
+    return given[0], given[1]
 
 
 def round_step(least: float) -> float:

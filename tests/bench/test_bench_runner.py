@@ -149,7 +149,7 @@ def test_drafting_time_of_nested_rounds_counts_for_their_target_round():
 def test_a_trace_becomes_an_output():
     output = from_trace(trace_of(5, 2.0))
     assert output.waits == tuple((pytest.approx(0.4), 1) for _ in range(4))
-    times = {"first_token_seconds": 1.4, "waits": output.waits}
+    times = {"first_token_seconds": 1.4, "waits": output.waits, "calls": {"target": 5}}
     assert output == Output((0, 1, 2, 3, 4), 2.0, 5, 1.0, 5, 0, 0, (0.0,) * 5, emitted=(1,) * 5, **times)
 
 

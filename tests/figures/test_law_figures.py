@@ -50,7 +50,7 @@ def test_a_surface_shows_the_law_its_minimum_and_the_measured_points_of_its_chai
         "nano:30 > small:2 > target": 9.0,
     }
     stack = parse("nano > small > target")
-    points = surface_points(basis_of(DEAR), stack, surface(stack, DEAR, most=8), 0, runs)
+    points = surface_points(basis_of(DEAR), stack, surface(stack, DEAR, most=8), runs)
     assert list(points["kind"]) == ["best", "polynomial", "measured"]
     assert points.iloc[2][["x", "y", "text"]].tolist() == [3, 2, "2.5"]
     pick = f"nano:{points['x'][1]} > small:{points['y'][1]} > target"
