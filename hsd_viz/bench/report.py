@@ -21,6 +21,7 @@ from hsd_viz.intervals import RESAMPLES, UNKNOWN, Estimate, estimate, ratio, res
 from hsd_viz.machine import Machine
 from hsd_viz.serialize import from_dict, to_dict
 from hsd_viz.stack import HFStack, parse_bench
+from hsd_viz.tables import Table
 from hsd_viz.trace.metrics import repetition_share
 
 if TYPE_CHECKING:
@@ -209,13 +210,14 @@ class Report:
         return pd.DataFrame(rows, columns=names).astype({"value": float, "low": float, "high": float})
 
     def _repr_html_(self) -> str:
-        """Return the stacks with their figures for a notebook, the fastest first."""
-        from hsd_viz.bench.page import tables
-
-        shown = next(tables(self), None)
-        head, *rows = shown.cells() if shown else [[]]
+        """Return the stacks with their speed-ups for a notebook, the fastest first."""
+        forms = {"speed-up over plain": "{:.2f}×", "tokens/s": "{:.0f}", "tokens per forward pass": "{:.2f}"}
+        order = sorted(self.stacks, key=lambda s: -(s.speedup_over_plain.value or 0.0))
+        rows = [[s.stack, s.possible_speedup, s.tokens_per_second, s.mean_acceptance_length] for s in order]
+        columns = {name: (form, 1.0) for name, form in forms.items()}
+        head, *cells = Table(self.suite.name, [["stack", *forms], *rows], forms=columns).cells()
         about = f"{self.suite.prompts} prompts, {self.processor or 'unknown machine'}"
-        return card("Bench report", self.suite.name, line(about), table(head, rows))
+        return card("Bench report", self.suite.name, line(about), table(head, cells))
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Report:
