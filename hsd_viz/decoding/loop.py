@@ -15,16 +15,17 @@ described there: a level verifies and accepts until it has at least its lookahea
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from hsd_viz.decoding.record import Log, Verification
-from hsd_viz.decoding.sampling import Draws, Sampling
-from hsd_viz.decoding.session import Session
+from hsd_viz.decoding.record import Decoding, Level, Verification
+from hsd_viz.decoding.sampling import Draws
 from hsd_viz.decoding.verify import Draft, Numbers, Record
-from hsd_viz.drafting.tree import MIN_TEMPERATURE, TOP, Drafter, DraftTree, LogitsObserver, Observer
+from hsd_viz.drafting.tree import MIN_TEMPERATURE, TOP, DraftTree, LogitsObserver, Observer
 from hsd_viz.trace.tables import Columns
+
+__all__ = ["Level", "Loop", "joined", "until_eos"]
 
 #: The most tokens of the prompt that are fed at a time.
 PREFILL_CHUNK = 512
@@ -33,60 +34,17 @@ PREFILL_CHUNK = 512
 Drafting = Sequence[tuple[int, int | None]]
 
 
-@dataclass(slots=True)
-class Level:
-    """A model in the stack; it proposes at least ``lookahead`` tokens at a time (``None`` at the target).
+class Loop(Decoding):
+    """The loop in Python, for any sessions and drafter."""
 
-    ``rule`` verifies the drafts it gets, where they were sampled from rows (``None``: the sampling's rule).
-    """
-
-    name: str
-    session: Session
-    lookahead: int | None = None
-    rule: str | None = None
-
-
-class Loop:
-    """One decode by ``levels``, the target last, with ``drafter``, a database or baseline, below them, if any.
-
-    ``eos`` ends the text, as do ``max_new_tokens`` emitted tokens and ``positions`` tokens of text. ``budget`` bounds
-    the nodes of a database's draft (``None``: the drafter's own default). ``log`` records rounds and calls. With
-    ``details`` > 0 the target describes its rows, with so many of the likeliest tokens.
-    """
-
-    def __init__(
-        self,
-        levels: Sequence[Level],
-        drafter: Drafter | None,
-        sampling: Sampling,
-        prompt: Sequence[int],
-        *,
-        max_new_tokens: int,
-        positions: int | None = None,
-        eos: frozenset[int] = frozenset(),
-        budget: int | None = None,
-        log: Log | None = None,
-        details: int = 0,
-    ) -> None:
-        assert prompt and levels and max_new_tokens > 0
-        # With a drafter, level 0 is the drafter's and levels[i] stays the model of level i.
-        self.levels: list[Level | None] = [*([None] if drafter else []), *levels]
-        self.top = len(self.levels) - 1
+    def __init__(self, *given: Any, **limits: Any) -> None:
+        super().__init__(*given, **limits)
         self.drafting: Drafting = [(i, level.lookahead if level else None) for i, level in enumerate(self.levels[:-1])]
-        self.drafter = drafter
-        self.sampling, self.greedy = sampling, sampling.greedy
-        self.text = list(prompt)
-        self.limit = min(len(prompt) + max_new_tokens, positions or len(prompt) + max_new_tokens)
-        self.eos = eos
-        self.budget = budget if budget is not None or drafter is None else drafter.nodes
-        self.draws = Draws(sampling.seed)
-        self.log = log if log is not None else Log()
-        self.details = details
-        self._learns_order = isinstance(drafter, Observer)
-        self._learns = self._learns_order or isinstance(drafter, LogitsObserver)
+        self.greedy, self.draws = self.sampling.greedy, Draws(self.sampling.seed)
+        self._learns_order = isinstance(self.drafter, Observer)
+        self._learns = self._learns_order or isinstance(self.drafter, LogitsObserver)
 
     def prefill(self) -> Iterator[tuple[str, int, int]]:
-        """Feed all of the prompt but its last token to every model; yields (name, tokens done, tokens in all)."""
         prompt = self.text[:-1]
         for i, level in enumerate(self.levels):
             if level is None:
@@ -215,9 +173,9 @@ class Loop:
         if self._learns:
             tokens, probabilities = verified.verdict.observed
             if self._learns_order:
-                drafter.observe(self.text, tree, tokens)  # type: ignore[union-attr]
+                drafter.observe(self.text, tree, tokens)  # type: ignore[attr-defined]
             else:
-                drafter.observe_probabilities(self.text, tree, tokens, probabilities)  # type: ignore[union-attr]
+                drafter.observe_probabilities(self.text, tree, tokens, probabilities)  # type: ignore[attr-defined]
         drafter.extend(verified.tokens)
         self.log.call(0, drafter.name, "update", start, len(verified.tokens))
 

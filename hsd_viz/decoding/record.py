@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from time import perf_counter_ns
-from typing import Any, Protocol
+from typing import Any
 
+from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.decoding.session import Session
 from hsd_viz.decoding.text import TokenText
 from hsd_viz.decoding.verify import Correction, Detail, Draft, Verdict
+from hsd_viz.drafting.tree import Drafter
 from hsd_viz.trace import Event, Finished, Stage, Started, Step, Trace
 from hsd_viz.trace.tables import TABLES, Columns
 
 #: How many of the likeliest tokens are recorded for a row.
 TOP = 5
+
+
+@dataclass(slots=True)
+class Level:
+    """A model in the stack; it proposes at least ``lookahead`` tokens at a time (``None`` at the target).
+
+    ``rule`` verifies the drafts it gets, where they were sampled from rows (``None``: the sampling's rule).
+    """
+
+    name: str
+    session: Session
+    lookahead: int | None = None
+    rule: str | None = None
 
 
 @dataclass(slots=True)
@@ -142,21 +159,48 @@ def _lists(top: Sequence[tuple[int, float]] | None) -> list[list] | None:
     return None if top is None else list(map(list, top))
 
 
-class AnyLoop(Protocol):
-    """A loop that :func:`decode` runs: :class:`~hsd_viz.decoding.loop.Loop`, or the compiled one, which decodes many
-    rounds at a time (:class:`hsd_viz.native.decode.NativeDecode`).
+class Decoding(ABC):
+    """One decode by ``levels``, the target last, with ``drafter``, a database or baseline, below them, if any: by
+    :class:`~hsd_viz.decoding.loop.Loop`, or by the compiled loop, which decodes many rounds at a time
+    (:class:`hsd_viz.native.decode.NativeDecode`).
+
+    ``eos`` ends the text, as do ``max_new_tokens`` emitted tokens and ``positions`` tokens of text. ``budget`` bounds
+    the nodes of a database's draft (``None``: the drafter's own default). ``log`` records rounds and calls. With
+    ``details`` > 0 the target describes its rows, with so many of the likeliest tokens.
     """
 
-    text: list[int]
-    eos: frozenset[int]
-    limit: int
-    details: int
-    log: Log
+    def __init__(
+        self,
+        levels: Sequence[Level],
+        drafter: Drafter | None,
+        sampling: Sampling,
+        prompt: Sequence[int],
+        *,
+        max_new_tokens: int,
+        positions: int | None = None,
+        eos: frozenset[int] = frozenset(),
+        budget: int | None = None,
+        log: Log | None = None,
+        details: int = 0,
+    ) -> None:
+        assert prompt and levels and max_new_tokens > 0
+        self.drafter, self.sampling, self.text, self.eos, self.details = drafter, sampling, list(prompt), eos, details
+        self.limit = min(len(prompt) + max_new_tokens, positions or len(prompt) + max_new_tokens)
+        self.budget = budget if budget is not None or drafter is None else drafter.nodes
+        self.log = Log() if log is None else log
+        # With a drafter, level 0 is the drafter's and levels[i] stays the model of level i.
+        self.levels: list[Level | None] = [*([None] if drafter else []), *levels]
+        self.top = len(self.levels) - 1
 
-    def prefill(self) -> Iterator[tuple[str, int, int]]: ...
+    @abstractmethod
+    def prefill(self) -> Iterator[tuple[str, int, int]]:
+        """Feed all of the prompt but its last token to every model; yields (name, tokens done, tokens in all)."""
 
-    def rounds(self) -> Iterator[Any]: ...
+    @abstractmethod
+    def rounds(self) -> Iterator[Any]:
+        """Decode to the end; yields what some rounds emitted, which has ``tokens``; ``text`` grows by them."""
 
+    @abstractmethod
     def tables(self, emitted: Any) -> Callable[[], dict[str, Columns]]:
         """Return a function that makes the tables of what :meth:`rounds` has just yielded, without texts."""
 
@@ -180,7 +224,7 @@ def step_of(tables: Callable[[], dict[str, Columns]], text: TokenText) -> Step:
     return Step(make=make)
 
 
-def decode(loop: AnyLoop, text: TokenText, meta: dict[str, Any]) -> Iterator[Event]:
+def decode(loop: Decoding, text: TokenText, meta: dict[str, Any]) -> Iterator[Event]:
     """Run ``loop`` and yield its events; closing the generator cancels the run.
 
     ``meta`` is completed in place: ``prompt_ids``, ``prefill_ns``, ``wall_ns``, ``stop_reason`` and ``cancelled``; it

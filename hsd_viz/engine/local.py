@@ -15,7 +15,7 @@ from hsd_viz.calibration.forwards import SHIPPED, Costs
 from hsd_viz.card import card, line, table
 from hsd_viz.decoding.engine import Engine, Options, with_defaults
 from hsd_viz.decoding.loop import Level, Loop
-from hsd_viz.decoding.record import TOP, Log, decode
+from hsd_viz.decoding.record import TOP, Decoding, Log, decode
 from hsd_viz.decoding.session import Model
 from hsd_viz.decoding.text import Tokenizer
 from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
@@ -28,7 +28,7 @@ from hsd_viz.engine.resolve import Resolved, resolve
 from hsd_viz.ladder.load import names, weights_dir
 from hsd_viz.machine import MAX_THREADS, cpu_model, set_threads
 from hsd_viz.machine import threads as threads_now
-from hsd_viz.native.decode import NativeDecode, NativeLevel, can_compile
+from hsd_viz.native.decode import NativeDecode, can_compile
 from hsd_viz.stack import DraftSource, Stack, parse
 from hsd_viz.trace import Event, Stage
 from hsd_viz.version import __version__
@@ -155,7 +155,7 @@ class LocalEngine(Engine):
         if parsed.bottom is None or parsed.automatic:
             raise ValueError(f"'{stack}' has no drafter at its bottom")
         target = self._own(parsed.target.name)
-        return self._drafter(parsed.bottom, target, memory, None, temperature), self.models.eos(target)
+        return self._made(parsed.bottom, target, memory, None, temperature), self.models.eos(target)
 
     # --- inside ----------------------------------------------------------------------------------------------------
 
@@ -178,7 +178,7 @@ class LocalEngine(Engine):
             choice = decide(self, asked.stack, asked.choosing, meta_of(models, asked, loaded, bridge), self._measured)
             asked = asked.with_stack((yield from choice))
             loaded = tuple(by_name[name] for name in asked.names)
-        drafter = yield from self._make_drafter(asked, loaded[0])
+        drafter = yield from self._drafter(asked, loaded[0])
         shown = prompt if isinstance(prompt, str) else text.tokenizer.decode(ids)
         meta = meta_of(models, asked, loaded, bridge)
         meta |= {"prompt": shown, "costs": self._costs.source, "runtime_note": note}
@@ -193,7 +193,7 @@ class LocalEngine(Engine):
                 f"{self.device} ran out of memory: use smaller models, a shorter prompt or fewer tokens"
             ) from None
 
-    def _make_drafter(self, asked: Resolved, verifier: Model) -> Generator[Stage, None, Drafter | None]:
+    def _drafter(self, asked: Resolved, verifier: Model) -> Generator[Stage, None, Drafter | None]:
         """Make the drafter below ``verifier``, if the stack has one."""
         source, costs = asked.stack.bottom, None
         if source is None:
@@ -202,16 +202,16 @@ class LocalEngine(Engine):
             if self._costs.timed(verifier):
                 yield Stage(f"timing {verifier.name}'s forward passes")
             costs = self._costs.of(verifier, self.device.partition(":")[0])
-        return self._drafter(source, asked.names[-1], asked.memory, costs, asked.sampling.temperature)
+        return self._made(source, asked.names[-1], asked.memory, costs, asked.sampling.temperature)
 
-    def _drafter(
+    def _made(
         self, source: DraftSource, target: str, memory: Memory | None, costs: CostCurve | None, temperature: float
     ) -> Drafter:
         shared, eos = self._shared(target), self.models.eos(target)
         if memory is None:
             memory = Memory(stored=self._stored.setdefault(target, StoredDrafts(shared.found)))
         found = make_drafter(source, databases=shared, memory=memory, eos=eos, costs=costs, temperature=temperature)
-        return self.models.drafter(found)
+        return self.models.drafter(found)  # type: ignore[return-value]
 
     def _shared(self, target: str) -> SharedDatabases:
         """Return the databases of the configured folder, else the shipped ones, where they are of this tokenizer."""
@@ -231,7 +231,7 @@ def loop_of(
     ids: list[int],
     eos: frozenset[int],
     clock: Callable[[], int],
-) -> Loop | NativeDecode:
+) -> Decoding:
     """Return the loop of a decode of token ``ids``: the compiled one where all runs in the native runtime and the
     ``clock`` is the wall's, the only one it has.
     """
@@ -239,19 +239,13 @@ def loop_of(
     end = len(ids) + asked.max_new_tokens
     limits: dict[str, Any] = {"max_new_tokens": asked.max_new_tokens, "positions": positions, "eos": eos}
     limits |= {"budget": asked.budget, "details": TOP if asked.record else 0}
-    stages = list(zip(asked.levels, models, asked.stack.models, strict=True))
-    rules = [asked.rules.get(name) or asked.sampling.rule for name in asked.levels]
-    if clock is time.perf_counter_ns and can_compile(models, drafter):
-        levels = [
-            NativeLevel(name, model, part.lookahead, rule)
-            for (name, model, part), rule in zip(stages, rules, strict=True)
-        ]
-        return NativeDecode(levels, drafter, asked.sampling, ids, threads=threads_now(), **limits)
-    stack = [
-        Level(name, model.session(min(end, positions or end)), part.lookahead, rule)
-        for (name, model, part), rule in zip(stages, rules, strict=True)
+    levels = [
+        Level(name, model.session(min(end, positions or end)), part.lookahead, asked.rules.get(name))
+        for name, model, part in zip(asked.levels, models, asked.stack.models, strict=True)
     ]
-    return Loop(stack, drafter, asked.sampling, ids, log=Log(clock), **limits)
+    if clock is time.perf_counter_ns and can_compile(models, drafter):
+        return NativeDecode(levels, drafter, asked.sampling, ids, threads=threads_now(), **limits)
+    return Loop(levels, drafter, asked.sampling, ids, log=Log(clock), **limits)
 
 
 def meta_of(models: Models, asked: Resolved, loaded: Sequence[Model], bridge: dict | None) -> dict[str, Any]:

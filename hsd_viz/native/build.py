@@ -27,6 +27,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from hsd_viz import disk
@@ -172,20 +173,18 @@ def find_compiler() -> list[str]:
     raise Unavailable("no C++ compiler is installed (c++, g++ or clang++)")
 
 
-def _family() -> tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]:
+def family(features: set[str] | None = None) -> dict[str, tuple[str, ...]]:
+    """Return the kernels of this machine's family, of processors with these ``features`` (default: of all), the fastest
+    first, with their compiler flags.
+    """
     machine = {"AMD64": "x86_64", "arm64": "aarch64"}.get(platform.machine(), platform.machine())
-    return KERNELS.get(machine, (("plain", (), ()),))
-
-
-def family() -> dict[str, tuple[str, ...]]:
-    """Return the kernels of this machine's family, the fastest first, with their compiler flags."""
-    return {name: flags for name, _, flags in _family()}
+    known = KERNELS.get(machine, (("plain", (), ()),))
+    return {name: flags for name, needed, flags in known if features is None or features.issuperset(needed)}
 
 
 def kernels() -> dict[str, tuple[str, ...]]:
     """Return the kernels that this processor can run, the fastest first, with their compiler flags."""
-    found = processor_features()
-    return {name: flags for name, needed, flags in _family() if found.issuperset(needed)}
+    return family(processor_features())
 
 
 def processor_features() -> set[str]:
@@ -299,35 +298,22 @@ def compile_library(command: Sequence[str], sources: Path, out: Path, link: Sequ
     Raises:
         ValueError: if the compiler fails; the message is the first line of its complaint.
     """
-    ends = time.monotonic() + _SECONDS
-    start = functools.partial(
-        subprocess.Popen,
-        **{"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT},
-        **{"text": True, "errors": "replace"},
-    )
-    with tempfile.TemporaryDirectory() as folder:
-        objects = {source: str(Path(folder) / f"{source.stem}.o") for source in sorted(sources.glob("*.cpp"))}
-        running = [start([*command, "-c", str(source), "-o", to]) for source, to in objects.items()]
-        try:
-            for process in running:
-                _finish(process, ends)
-            running.append(start([*command, "-shared", *objects.values(), *link, "-o", str(out)]))
-            _finish(running[-1], ends)
-        finally:
-            for process in running:
-                process.kill()
-                process.communicate()
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor() as threads:
+        objects = {str(source): str(Path(folder) / f"{source.stem}.o") for source in sorted(sources.glob("*.cpp"))}
+        list(threads.map(lambda pair: _run([*command, "-c", pair[0], "-o", pair[1]]), objects.items()))
+        _run([*command, "-shared", *objects.values(), *link, "-o", str(out)])
 
 
-def _finish(process: subprocess.Popen, ends: float) -> None:
+def _run(command: list[str]) -> None:
+    given = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "errors": "replace"}
     try:
-        printed, _ = process.communicate(timeout=max(0.0, ends - time.monotonic()))
+        done = subprocess.run(command, timeout=_SECONDS, **given)  # type: ignore[call-overload]
     except subprocess.TimeoutExpired:
         raise ValueError(f"it took more than {_SECONDS} seconds") from None
-    if process.returncode:
-        lines = [line.strip() for line in printed.splitlines() if line.strip()]
+    if done.returncode:
+        lines = [line.strip() for line in done.stdout.splitlines() if line.strip()]
         complaints = [line for line in lines if "error" in line.lower()]
-        raise ValueError((complaints or lines or [f"exit status {process.returncode}"])[0])
+        raise ValueError((complaints or lines or [f"exit status {done.returncode}"])[0])
 
 
 def main() -> None:

@@ -10,15 +10,14 @@ from __future__ import annotations
 import ctypes
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
-from hsd_viz.decoding.record import Log
-from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.decoding.record import Decoding
 from hsd_viz.native.drafter import NativeDatabaseDrafter
 from hsd_viz.native.library import DecodeSettings, LevelSettings, Rule, failure, integers
-from hsd_viz.native.model import NativeModel
+from hsd_viz.native.model import NativeModel, NativeSession
 from hsd_viz.trace.tables import RULES, TABLES, Column, Columns
 
 #: The time of a call, so that a decode can be followed and cancelled.
@@ -74,58 +73,28 @@ class Batch:
         return [None if value != value else of[int(value)] for value in values]
 
 
-class NativeLevel(NamedTuple):
-    """A model of a stack; it proposes at least ``lookahead`` tokens at a time (``None`` at the target), and verifies
-    drafts that were sampled from rows by ``rule``.
-    """
-
-    name: str
-    model: NativeModel
-    lookahead: int | None
-    rule: str
-
-
-class NativeDecode:
-    """One decode by ``levels``, the target last, with ``drafter`` below them, if any; the text and the settings as in
-    :class:`~hsd_viz.decoding.loop.Loop`.
-
-    With ``details`` > 0 so many of the likeliest tokens of each emitted row are recorded, with its probability and
-    entropy. All models compute in one type and have one vocabulary.
+class NativeDecode(Decoding):
+    """The compiled loop, for levels of native sessions, which compute in one type and have one vocabulary, and a native
+    drafter; forward passes have up to ``threads`` threads.
 
     Raises:
         MemoryError: if there is too little memory.
         ValueError: if a token is outside of the vocabulary.
     """
 
-    def __init__(
-        self,
-        levels: Sequence[NativeLevel],
-        drafter: NativeDatabaseDrafter | None,
-        sampling: Sampling,
-        prompt: Sequence[int],
-        *,
-        max_new_tokens: int,
-        positions: int | None = None,
-        eos: frozenset[int] = frozenset(),
-        budget: int | None = None,
-        details: int = TOP,
-        threads: int = 1,
-    ) -> None:
-        assert prompt and levels and max_new_tokens > 0
-        self.levels, self.drafter, self.sampling = levels, drafter, sampling
-        self.text, self.eos, self.details = list(prompt), eos, details
-        self.limit = min(len(prompt) + max_new_tokens, positions or len(prompt) + max_new_tokens)
-        self.log = Log()
-        self._budget, self._threads = budget, threads
-        self._names = [*([drafter.name] if drafter else []), *(level.name for level in levels)]
+    drafter: NativeDatabaseDrafter | None
+
+    def __init__(self, *given: Any, threads: int = 1, **limits: Any) -> None:
+        super().__init__(*given, **limits)
+        self._threads, self._more = threads, 1
+        self._models = [level for level in self.levels if level is not None]
+        self._names = [*([self.drafter.name] if self.drafter else []), *(level.name for level in self._models)]
         #: The names of what may have proposed a token, by its number: the levels, then the databases.
-        self._sources = [*self._names[:-1], "target", *(drafter.sources if drafter else ())]
-        self._library, self._more = levels[-1].model.library, 1
+        self._sources = [*self._names[:-1], "target", *(self.drafter.sources if self.drafter else ())]
         #: Calls of the prefill that no batch had yet.
         self._filled: list[np.ndarray] = []
 
     def prefill(self) -> Iterator[tuple[str, int, int]]:
-        """Feed all of the prompt but its last token to every model; yields (name, tokens done, tokens in all)."""
         self._open()
         whole, parts = len(self.text) - 1, range(0, max(1, len(self.text) - 1), PREFILL_CHUNK)
         for k, name in enumerate(self._names):
@@ -156,30 +125,31 @@ class NativeDecode:
     # --- inside ----------------------------------------------------------------------------------------------------
 
     def _open(self) -> None:
-        levels, drafter, sampling = self.levels, self.drafter, self.sampling
-        target, budget = levels[-1].model, 0
-        assert self.details <= TOP and len({(level.model.compute, level.model.vocab_size) for level in levels}) == 1
+        drafter, sampling, levels = self.drafter, self.sampling, self._models
+        sessions: list[NativeSession] = [level.session for level in levels]  # type: ignore[misc]
+        target, library = sessions[-1].model, sessions[-1].model.library
+        assert self.details <= TOP and can_compile([session.model for session in sessions], drafter)
         if drafter is not None:
-            budget = drafter.nodes if self._budget is None else self._budget
             drafter.start(())
-            drafter.make_room(budget)
-        sessions = [level.model.session() for level in levels]
+            drafter.make_room(self.budget)
+        rules = [RULES.index(level.rule or sampling.rule) for level in levels]
         specs = (LevelSettings * len(levels))(
             *(
-                session.settings(self.limit, level.lookahead or 0, RULES.index(level.rule), self._threads)
-                for session, level in zip(sessions, levels, strict=True)
+                session.settings(self.limit, level.lookahead or 0, rule, self._threads)
+                for session, level, rule in zip(sessions, levels, rules, strict=True)
             )
         )
-        rule = Rule(sampling.temperature, sampling.top_p, min(sampling.top_k, target.vocab_size))
-        settings = DecodeSettings(rule, sampling.seed, target.vocab_size, self.limit, budget, self.details)
+        drawing = Rule(sampling.temperature, sampling.top_p, min(sampling.top_k, target.vocab_size))
+        sizes = target.vocab_size, self.limit, self.budget or 0, self.details
+        settings = DecodeSettings(drawing, sampling.seed, *sizes)
         tokens, ends = integers(self.text), integers(tuple(self.eos))
         below = drafter.handle if drafter else None
         given = settings, target.compute.itemsize == 8, specs, len(specs), below, tokens, len(tokens), ends, len(ends)
-        self._handle = self._library.hsd_decode_new(*given)
+        self._library, self._handle = library, library.hsd_decode_new(*given)
         if not self._handle:
-            raise failure(self._library)
+            raise failure(library)
         # The finalizer keeps sessions and drafter alive. Nothing is freed at exit: a call may still be running.
-        weakref.finalize(self, _free, self._library, self._handle, sessions, drafter).atexit = False
+        weakref.finalize(self, _free, library, self._handle, sessions, drafter).atexit = False
 
     def _call(self, ns: int) -> None:
         self._more = self._library.hsd_decode_run(self._handle, ns, self.log.now())

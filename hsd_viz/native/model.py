@@ -76,7 +76,7 @@ class NativeSession(GivesLogits):
     """
 
     def __init__(self, model: NativeModel) -> None:
-        self._model, self._library, self.length = model, model.library, 0
+        self.model, self._library, self.length = model, model.library, 0
         self._handle = self._library.hsd_session_new(model.handle)
         if not self._handle:
             raise failure(self._library)
@@ -86,7 +86,7 @@ class NativeSession(GivesLogits):
         self._make_room(1)
 
     def forward(self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None) -> np.ndarray:
-        model, n, cached = self._model, len(tokens), self.length
+        model, n, cached = self.model, len(tokens), self.length
         assert 1 <= rows <= n and (parents is None or len(parents) == n)
         if cached + n > self._places:
             self._make_room(cached + n)
@@ -102,7 +102,7 @@ class NativeSession(GivesLogits):
     def settings(self, places: int, lookahead: int, rule: int, threads: int) -> LevelSettings:
         """Return this session as a level of a compiled decode of up to ``places`` tokens."""
         self._make_room(places)
-        read = self._model.weight_bytes
+        read = self.model.weight_bytes
         return LevelSettings(self._handle, self._cos, self._sin, read, lookahead, rule, threads)
 
     def truncate(self, length: int) -> None:
@@ -117,7 +117,7 @@ class NativeSession(GivesLogits):
 
     def _make_room(self, places: int) -> None:
         """Make the angles of so many places."""
-        self._angles = self._model.angles(places)
+        self._angles = self.model.angles(places)
         self._places = len(self._angles[0])
         self._cos, self._sin = (part.ctypes.data for part in self._angles)
 

@@ -8,10 +8,11 @@ from types import SimpleNamespace
 import pytest
 from models import ids, native
 
+from hsd_viz.decoding.record import TOP, Level
 from hsd_viz.decoding.sampling import Draws, Sampling
 from hsd_viz.drafting.db import DatabaseDrafter
 from hsd_viz.native.build import default_build
-from hsd_viz.native.decode import NativeDecode, NativeLevel
+from hsd_viz.native.decode import NativeDecode
 from hsd_viz.native.drafter import NativeDatabaseDrafter
 
 pytestmark = pytest.mark.skipif(not default_build().wait(), reason=f"no native runtime: {default_build().reason}")
@@ -23,14 +24,14 @@ LOOKAHEADS = {"plain": [], "one draft": [4], "three drafts": [2, 3, 5]}
 def decode(lookaheads, sampling, prompt=PROMPT, database=False, costs=None, **options) -> NativeDecode:
     names = ["qwen2", "mistral", "qwen3", "llama"][-1 - len(lookaheads) :]
     levels = [
-        NativeLevel(name, native(name), look, sampling.rule)
+        Level(name, native(name).session(), look, sampling.rule)
         for name, look in zip(names, [*lookaheads, None], strict=True)
     ]
     drafter = None
     if database:
         drafter = DatabaseDrafter(("context",), {}, costs=costs, temperature=sampling.temperature)
         drafter = NativeDatabaseDrafter(default_build().library, drafter)
-    return NativeDecode(levels, drafter, sampling, prompt, **{"max_new_tokens": 40, **options})
+    return NativeDecode(levels, drafter, sampling, prompt, **{"max_new_tokens": 40, "details": TOP, **options})
 
 
 def joined(batches) -> SimpleNamespace:

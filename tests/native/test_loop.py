@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 import torch
@@ -14,7 +15,7 @@ from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.drafting.db import DatabaseDrafter
 from hsd_viz.drafting.index.format import Index
 from hsd_viz.native.build import default_build
-from hsd_viz.native.decode import NativeDecode, NativeLevel
+from hsd_viz.native.decode import NativeDecode
 from hsd_viz.native.drafter import NativeDatabaseDrafter
 from hsd_viz.trace.tables import RULES, TABLES
 
@@ -25,10 +26,14 @@ APART = {"start_ns", "duration_ns"}
 COMBINATIONS, PARTS = 30, 8
 
 
+def opened(levels: list[Level]) -> list[Level]:
+    """Levels with new sessions of their models."""
+    return [replace(level, session=level.session.session()) for level in levels]
+
+
 def reference(levels, drafter, sampling, prompt, *, details, **limits) -> dict[str, dict[str, list]]:
     """The tables of a decode by Python's loop."""
-    stages = [Level(level.name, level.model.session(), level.lookahead, level.rule) for level in levels]
-    loop = Loop(stages, drafter, sampling, prompt, details=details, **limits)
+    loop = Loop(opened(levels), drafter, sampling, prompt, details=details, **limits)
     list(loop.prefill())
     list(loop.rounds())
     return loop.log.take()
@@ -38,7 +43,7 @@ def compiled(levels, drafter, sampling, prompt, ns=40_000_000, **options) -> dic
     """The same by the compiled loop."""
     if drafter is not None:
         drafter = NativeDatabaseDrafter(default_build().library, drafter)
-    loop = NativeDecode(levels, drafter, sampling, prompt, **options)
+    loop = NativeDecode(opened(levels), drafter, sampling, prompt, **options)
     list(loop.prefill())
     batches = [batch.columns() for batch in loop.rounds(ns)]
     return {
@@ -65,7 +70,7 @@ def combination(seed: int, files: dict) -> tuple[list, dict]:
     n, dtype = choose.choice([1, 2, 2, 3, 4]), choose.choice([torch.float32] * 3 + [torch.float64])
     models = [native(choose.choice(["llama", "qwen2", "mistral", "qwen3"]), dtype) for _ in range(n)]
     levels = [
-        NativeLevel(f"m{k}", model, None if k == n - 1 else choose.randint(1, 7), choose.choice(RULES))
+        Level(f"m{k}", model, None if k == n - 1 else choose.randint(1, 7), choose.choice(RULES))
         for k, model in enumerate(models)
     ]
     temperature = choose.choice([0.0, 0.3, 0.7, 1.0, 2.0])
