@@ -35,14 +35,12 @@ def decode_beside_plain(
     """
     trace: Trace | None = None
     for event in engine.decode(prompt, stack, **options):
-        if isinstance(event, Finished):
-            trace = event.trace
+        trace = event.trace if isinstance(event, Finished) else trace
         yield event
     parts = parse(stack).parts
     if trace is None or trace.meta.get("cancelled") or len(parts) == 1:
         return
-    plain = Stack(None, (parts[-1],))
-    same: Options = options
+    plain, same = Stack(None, (parts[-1],)), options
     if least is not None and trace.meta["wall_ns"] > seconds * 1e9:
         same = {**options, "max_new_tokens": least}
     other = yield from _unseen(engine.decode(prompt, plain, **same), "plain decoding, for comparison", same)
@@ -52,8 +50,7 @@ def decode_beside_plain(
     for pair in range(2, pairs + 1):
         words = f"measuring the spread, pair {pair} of {pairs}"
         again = yield from _unseen(engine.decode(prompt, stack, **options), words, options)
-        other = yield from _unseen(engine.decode(prompt, plain, **options), words, options)
-        note_pair(trace, again, other)
+        note_pair(trace, again, (yield from _unseen(engine.decode(prompt, plain, **options), words, options)))
 
 
 def _unseen(events: Iterator[Event], words: str, options: Options) -> Generator[Event, None, Trace]:

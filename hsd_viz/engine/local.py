@@ -20,7 +20,6 @@ from hsd_viz.decoding.session import Model
 from hsd_viz.decoding.text import Tokenizer
 from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
 from hsd_viz.drafting.estimates import CostCurve
-from hsd_viz.drafting.hd import StoredDrafts
 from hsd_viz.drafting.make import check_folder
 from hsd_viz.drafting.tree import Drafter
 from hsd_viz.engine.load import Models
@@ -37,6 +36,7 @@ from hsd_viz.words import check_range, guided
 if TYPE_CHECKING:
     import torch
 
+    from hsd_viz.drafting.hd import StoredDrafts
     from hsd_viz.latency.inputs import Calibration
 
 
@@ -208,9 +208,10 @@ class LocalEngine(Engine):
         self, source: DraftSource, target: str, memory: Memory | None, costs: CostCurve | None, temperature: float
     ) -> Drafter:
         shared, eos = self._shared(target), self.models.eos(target)
-        if memory is None:
-            memory = Memory(stored=self._stored.setdefault(target, StoredDrafts(shared.found)))
+        memory = Memory(stored=self._stored.get(target)) if memory is None else memory
         found = make_drafter(source, databases=shared, memory=memory, eos=eos, costs=costs, temperature=temperature)
+        if memory.stored is not None:
+            self._stored[target] = memory.stored
         return self.models.drafter(found)  # type: ignore[return-value]
 
     def _shared(self, target: str) -> SharedDatabases:
