@@ -23,20 +23,17 @@ def byte_alphabet() -> dict[str, int]:
 class Tokenizer(Protocol):
     """What decoding needs of a tokenizer: a ``PreTrainedTokenizerFast``, or the ladder's."""
 
-    eos_token: Any
-    bos_token_id: Any
-    eos_token_id: Any
-    all_special_ids: Any
-
-    def __call__(self, text: str, add_special_tokens: bool = True) -> Any: ...
+    bos_token_id: int | None
+    eos_token_id: int | None
+    all_special_ids: list[int]
 
     def encode(self, text: str, add_special_tokens: bool = True, verbose: bool = False) -> list[int]: ...
 
-    def decode(self, token_ids: Any, skip_special_tokens: bool = False) -> str: ...
+    def decode(self, token_ids: Sequence[int], skip_special_tokens: bool = False) -> str: ...
 
     def get_vocab(self) -> dict[str, int]: ...
 
-    def convert_ids_to_tokens(self, ids: Any) -> Any: ...
+    def convert_ids_to_tokens(self, ids: int) -> str | None: ...
 
 
 class TokenText:

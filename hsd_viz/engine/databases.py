@@ -47,17 +47,13 @@ def build_model(
 
     Any ``stack`` yields the same text; some are faster. Each output is stored in ``out`` at once: an interrupted build
     resumes, and a build with more prompts decodes only the new ones. A prompt that fills the context counts as an empty
-    output.
-
-    Raises ValueError if nothing can be decoded.
+    output. Raises ValueError if nothing can be decoded.
     """
-    out = Path(out)
-    target = engine.target
+    out, target = Path(out), engine.target
     text = engine.models.text(target)
     template = choose_template(engine.tokenizer, target) if any(p.turns for p in prompts) else None
-    inputs = [opening(p, template) for p in prompts]
-    batches = [[text.encode(ids) if isinstance(ids, str) else list(ids)] for ids in inputs]
-    batches = [batch for batch in batches if batch[0]]
+    inputs = [opening(prompt, template) for prompt in prompts]
+    batches = [[ids] for one in inputs if (ids := text.encode(one) if isinstance(one, str) else list(one))]
     if not batches:
         raise ValueError("there is no prompt to decode")
     too_long = 0

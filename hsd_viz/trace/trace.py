@@ -83,11 +83,10 @@ class Trace(Run):
     def __repr__(self) -> str:
         """Return one line: the stack, the number of tokens, the speed and the acceptance rate."""
         m = self.metrics()
-        speed, rate = m["tokens_per_second"], m["acceptance_rate"]
         facts = ["tokens not observed" if m["tokens"] is None else counted(m["tokens"], "token")]
-        if speed is not None:
+        if (speed := m["tokens_per_second"]) is not None:
             facts.append(f"{speed:.0f} tokens/s")
-        if rate is not None and m["drafted"] is not None:
+        if (rate := m["acceptance_rate"]) is not None and m["drafted"] is not None:
             facts.append(f"{m['accepted']} of {m['drafted']} drafted accepted ({rate:.0%})")
         return f"Trace({self.stack or '?'!r}: {', '.join(facts)})"
 
@@ -113,15 +112,11 @@ class Trace(Run):
         """Return the stack, the machine, the metrics and the beginning of the text for a notebook."""
         meta, metrics = self.meta, self.metrics()
         short = lambda text: text if len(text) <= _SHOWN else f"{text[:_SHOWN]} …"
-        sampling = meta.get("sampling") or {}
-        temperature = sampling.get("temperature")
-        drawn = None if temperature is None else f"temperature {temperature:g}" if temperature else "greedy"
+        heat = (meta.get("sampling") or {}).get("temperature")
+        drawn = None if heat is None else f"temperature {heat:g}" if heat else "greedy"
         facts = [drawn, meta.get("device_name") or meta.get("device"), meta.get("dtype"), meta.get("stop_reason")]
-        rows = [
-            (words, "–" if metrics[key] is None else write(metrics[key]))
-            for key, words, write in _FIGURES
-            if key in metrics
-        ]
+        known = [(title, metrics[key], write) for key, title, write in _FIGURES if key in metrics]
+        rows = [(title, "–" if value is None else write(value)) for title, value, write in known]
         texts = [("prompt", short(self.prompt)), ("text", short(self.text))]
         about = line(" · ".join(str(fact) for fact in facts if fact))
         return card("Trace", self.stack or "?", about, table((), rows), table((), texts))
@@ -148,9 +143,7 @@ class Trace(Run):
 
     @property
     def rounds(self) -> pd.DataFrame:
-        """One row per verification (:class:`~hsd_viz.trace.tables.RoundRow`); ``round``, as in other tables, is its
-        ``id``.
-        """
+        """One row per verification (:class:`~hsd_viz.trace.tables.RoundRow`); ``round``, as elsewhere, is its ``id``."""
         frame = self.frame("rounds")
         frame.insert(0, "round", frame["id"])
         return frame
@@ -182,25 +175,23 @@ class Trace(Run):
         if not isinstance(data, dict) or data.get("format") != _FORMAT:
             raise TraceError(f"this is not an hsd_viz trace: {_describe_other(data)}")
         schema = data.get("schema")
-        if not isinstance(schema, int) or schema < 1:
-            raise TraceError(f"the trace is not valid: its schema version {schema!r} is not a whole number from 1")
-        if schema > SCHEMA_VERSION:
+        if isinstance(schema, int) and schema > SCHEMA_VERSION:
             raise TraceError(
                 f"the trace has schema version {schema}, this hsd_viz reads up to {SCHEMA_VERSION}: update hsd_viz"
             )
         try:
-            trace = cls(dict(data["meta"]))
-            trace._pieces = {int(k): str(v) for k, v in data["pieces"].items()}
-        except KeyError as error:
-            raise TraceError(f"the trace is not valid: {error} is missing") from None
-        except (TypeError, ValueError, AttributeError):
-            raise TraceError("the trace is not valid: its parts do not have the structure of a trace") from None
-        try:
+            if not isinstance(schema, int) or schema < 1:
+                raise ValueError(f"its schema version {schema!r} is not a whole number from 1")
+            meta, pieces = data.get("meta"), data.get("pieces")
+            if not (isinstance(meta, dict) and isinstance(pieces, dict) and all(map(str.isdecimal, pieces))):
+                raise ValueError("its parts do not have the structure of a trace")
+            if missing := [key for key in _META if key not in meta]:
+                raise ValueError(f"its meta lacks {', '.join(missing)}")
+            trace = cls(dict(meta))
+            trace._pieces = {int(k): str(v) for k, v in pieces.items()}
             trace._columns = {name: table.checked(data.get(name), unpack) for name, table in TABLES.items()}
         except ValueError as error:
             raise TraceError(f"the trace is not valid: {error}") from None
-        if missing := [key for key in _META if key not in trace.meta]:
-            raise TraceError(f"the trace is not valid: its meta lacks {', '.join(missing)}")
         return trace
 
     def to_bytes(self, packed: bool = True) -> bytes:
