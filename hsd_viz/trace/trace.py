@@ -143,7 +143,7 @@ class Trace(Run):
 
     @property
     def rounds(self) -> pd.DataFrame:
-        """One row per verification (:class:`~hsd_viz.trace.tables.RoundRow`); ``round``, as elsewhere, is its ``id``."""
+        """One row per verification (:class:`~hsd_viz.trace.tables.RoundRow`); ``round``, too, is its ``id``."""
         frame = self.frame("rounds")
         frame.insert(0, "round", frame["id"])
         return frame
