@@ -25,8 +25,8 @@ interface Pending {
   resolve(value: never): void;
   reject(error: Error): void;
 }
-/** Seconds without a message, while something is asked, after which a worker is lost. A long forward pass takes a few. */
-const PATIENCE_S = 20;
+/** Seconds awake without a message, while something is asked, after which a worker is lost. A long forward pass takes a few. */
+const PATIENCE_S = 10;
 
 /** Reject what a signal aborted before anything came. */
 const aborted = () => new DOMException("The decode was cancelled.", "AbortError");
@@ -40,7 +40,7 @@ export class Client {
   why = "";
   private worker: Worker | null = null;
   private next = 1;
-  private heard = 0;
+  private silent = 0;
   private watch = 0;
   private readonly pending = new Map<number, Pending>();
 
@@ -85,7 +85,7 @@ export class Client {
     return new Promise<T>((resolve, reject) => {
       this.pending.set(id, { on, resolve, reject });
       signal?.addEventListener("abort", () => this.ask({ kind: "cancel", id }));
-      this.heard = performance.now();
+      this.silent = 0;
       this.watch ||= window.setInterval(() => this.look(), 1000);
       this.ask(asked(id));
     });
@@ -99,7 +99,7 @@ export class Client {
     if (!this.pending.size) {
       window.clearInterval(this.watch);
       this.watch = 0;
-    } else if (performance.now() - this.heard > PATIENCE_S * 1000 && !this.stillLoading()) {
+    } else if (++this.silent > PATIENCE_S && !this.stillLoading()) {
       this.lost("The worker that decodes does not answer. Start it again, or reload the page.");
     }
   }
@@ -108,7 +108,7 @@ export class Client {
   }
 
   private receive(answer: Answer) {
-    this.heard = performance.now();
+    this.silent = 0;
     if (answer.kind === "loading") {
       this.loading = answer;
       return this.progress.tell(answer);

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from hsd_viz.listen import free_port
+from hsd_viz.views.site import build
 
 ROOT = Path(__file__).resolve().parents[2]
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -45,6 +46,14 @@ def chromium() -> Iterator:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="session")
+def built_site(tmp_path_factory) -> Path:
+    """The folder that ``hsd-viz site build`` writes; its name has a space."""
+    out = tmp_path_factory.mktemp("built") / "a site"
+    build(out)
+    return out
 
 
 #: Resolves when nothing changed for so many frames: no node, no place of a scrolled pane, no size, no animation.

@@ -5,14 +5,11 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-from hsd_viz.views.site import build
-
 pytestmark = pytest.mark.browser
 
 
-def test_every_page_opens_from_the_folder_and_asks_for_nothing_else(chromium, tmp_path):
-    out = tmp_path / "a folder" / "site"
-    build(out)
+def test_every_page_opens_from_the_folder_and_asks_for_nothing_else(chromium, built_site):
+    out = built_site
     page, asked, errors = chromium.new_page(), [], []
     page.on("request", lambda request: asked.append(request.url))
     page.on("pageerror", lambda error: errors.append(str(error)))

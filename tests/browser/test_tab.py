@@ -20,7 +20,6 @@ from hsd_viz import load_engine
 from hsd_viz.cli.decode import summary
 from hsd_viz.engine.tab import files
 from hsd_viz.trace.tables import TABLES
-from hsd_viz.views.site import build
 
 pytestmark = pytest.mark.browser
 
@@ -66,15 +65,8 @@ class Quiet(SimpleHTTPRequestHandler):
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory) -> Path:
-    out = tmp_path_factory.mktemp("tab") / "site"
-    build(out)
-    return out
-
-
-@pytest.fixture(scope="module")
-def address(site) -> Iterator[str]:
-    with serving(site) as found:
+def address(built_site) -> Iterator[str]:
+    with serving(built_site) as found:
         yield found
 
 
@@ -243,8 +235,8 @@ def test_a_lost_worker_is_one_card_and_another_can_start(tab):
 
 
 @pytest.mark.parametrize("damage", ["missing", "truncated", "changed", "no SIMD"])
-def test_what_cannot_be_loaded_is_one_card(chromium, site, tmp_path, damage):
-    shutil.copytree(site, tmp_path / "site")
+def test_what_cannot_be_loaded_is_one_card(chromium, built_site, tmp_path, damage):
+    shutil.copytree(built_site, tmp_path / "site")
     weights = tmp_path / "site" / "runtime" / "small.safetensors"
     content = weights.read_bytes()
     if damage == "missing":
