@@ -220,30 +220,20 @@ def measured(traces: Iterable[Trace]) -> dict[str, Measured]:
     """
     runs: dict[str, list[tuple[float, int]]] = {}
     for trace in traces:
-        if times := _round_times(trace):
-            whole = (sum(ms for ms, _ in times), sum(count for _, count in times))
-            runs.setdefault(trace.stack, []).append(whole)
-    out = {}
+        if trace.round_rows and len(trace):
+            ms = (trace.meta["wall_ns"] - trace.meta["prefill_ns"]) * _MS
+            runs.setdefault(trace.stack, []).append((ms, len(trace)))
+    figures = {}
     for stack, rows in runs.items():
-        tokens = sum(k for _, k in rows)
-        if not tokens:
-            continue
-        ms = sum(t for t, _ in rows) / tokens
+        tokens = sum(count for _, count in rows)
+        mean = sum(ms for ms, _ in rows) / tokens
         low = high = None
         if len(rows) >= LEAST:
-            half = _Z * math.sqrt(sum((t - ms * k) ** 2 for t, k in rows) * len(rows) / (len(rows) - 1)) / tokens
-            low, high = max(0.0, ms - half), ms + half
-        out[stack] = Measured(ms, low, high, len(rows))
-    return out
-
-
-def _round_times(trace: Trace) -> list[tuple[float, int]]:
-    """Return (ms until the next round, emitted tokens) of each target round; the first starts at the end of prefill."""
-    emitted = Counter(token.round for token in trace.token_rows)
-    top = sorted((r for r in trace.round_rows if r.parent is None), key=lambda r: r.start_ns)
-    ends = [r.start_ns for r in top[1:]] + [trace.meta["wall_ns"]] if top else []
-    starts = [trace.meta["prefill_ns"], *ends[:-1]] if top else []
-    return [((end - start) * _MS, emitted[r.id]) for r, start, end in zip(top, starts, ends, strict=True)]
+            squares = sum((ms - mean * count) ** 2 for ms, count in rows)
+            half = _Z * math.sqrt(squares * len(rows) / (len(rows) - 1)) / tokens
+            low, high = max(0.0, mean - half), mean + half
+        figures[stack] = Measured(mean, low, high, len(rows))
+    return figures
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,29 +256,22 @@ def level_use(trace: Trace) -> tuple[LevelUse, ...]:
     tokens = len(trace)
     if not tokens:
         return ()
-    names = level_names(trace)
-    levels = {r.id: r.level for r in trace.round_rows}
-    spent: Counter[int] = Counter()
-    count: Counter[int] = Counter()
-    called: Counter[int] = Counter()
+    names, levels = level_names(trace), {r.id: r.level for r in trace.round_rows}
+    spent, count, called = Counter[int](), Counter[int](), Counter[int]()
     for r in trace.round_rows:
         spent[r.level] += r.duration_ns
         if r.parent in levels:
             spent[levels[r.parent]] -= r.duration_ns
     for c in trace.call_rows:
-        if c.kind in ("verify", "draft", "lookup"):
-            count[c.level] += c.steps
-        if c.kind != "prefill":
-            called[c.level] += c.duration_ns
+        count[c.level] += c.steps * (c.kind in ("verify", "draft", "lookup"))
+        called[c.level] += c.duration_ns * (c.kind != "prefill")
         if c.round in levels and c.level != levels[c.round]:
             spent[c.level] += c.duration_ns
             spent[levels[c.round]] -= c.duration_ns
     rounds = sum(r.duration_ns for r in trace.round_rows if r.parent is None)
     spent[max(names)] += trace.meta["wall_ns"] - trace.meta["prefill_ns"] - rounds
     per = lambda ns: ns * _MS / tokens
-    return tuple(
-        LevelUse(names[level], count[level] / tokens, per(spent[level]), per(called[level])) for level in sorted(names)
-    )
+    return tuple(LevelUse(names[k], count[k] / tokens, per(spent[k]), per(called[k])) for k in sorted(names))
 
 
 def rate(edge: Edge, lookahead: int = USUAL) -> float:
