@@ -12,6 +12,7 @@ from hsd_viz.engine import Engine, Options
 from hsd_viz.stack import Stack
 from hsd_viz.terminal import progress_bar, table_lines
 from hsd_viz.trace import Trace
+from hsd_viz.words import number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -112,13 +113,8 @@ class Comparison(list[Trace]):
 
     def _text(self) -> tuple[list[list[str]], str]:
         """Return the cells of the table, the head first, and the note below it."""
-        rows = [
-            [
-                "–" if v is None else _YES.get(v, str(v)) if isinstance(v, bool) else f"{v:{_FORMS.get(k, '')}}"
-                for k, v in row.items()
-            ]
-            for row in self.rows()
-        ]
+        write = lambda name, value: _YES[value] if isinstance(value, bool) else number(value, _FORMS.get(name, ""))
+        rows = [[write(name, value) for name, value in row.items()] for row in self.rows()]
         return [list(self.rows()[0]), *rows], _CAUTION if len({t.prompt for t in self}) < 2 else _DIFFERENT
 
     def __repr__(self) -> str:

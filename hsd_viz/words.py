@@ -1,4 +1,4 @@
-"""Wording and range checks shared by all packages. Pure."""
+"""Wording of numbers, plurals and suggestions, and range checks, shared by all packages. Pure."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -21,6 +21,15 @@ def counted(n: int, noun: str) -> str:
     ('1 thread', '4 threads', '2 forward passes')
     """
     return f"{n} {noun}" if n == 1 else f"{n} {noun}{'es' if noun.endswith('s') else 's'}"
+
+
+def number(value: float | None, form: str = "", missing: str = "–") -> str:
+    """Return a number in a format, ``missing`` where there is none.
+
+    >>> number(0.254, ".0%"), number(None)
+    ('25%', '–')
+    """
+    return missing if value is None else format(value, form)
 
 
 def first_line(error: BaseException) -> str:

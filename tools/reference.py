@@ -67,10 +67,10 @@ def _command(parser: argparse.ArgumentParser, level: int, shared: dict[str, str]
     for title, actions in groups:
         if title not in ("options", "positional arguments"):
             yield f"**{title.capitalize()}**"
-        rows = [f"| {_cell(_names(a))} | {_cell(_help(a))} |" for a in actions]
+        rows = [f"- {_names(a)}: {_help(a)}" for a in actions]
         first = shared.setdefault(title, parser.prog) if title in ("sampling", "models and machine") else parser.prog
         if first == parser.prog:
-            yield "\n".join(["| option | description |", "|---|---|", *rows])
+            yield "\n".join(rows)
         else:
             yield f"{', '.join(_names(a) for a in actions)}: as for `{first}`."
     # Examples of commands are in their help and in the how-to guides.

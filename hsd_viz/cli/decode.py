@@ -17,7 +17,7 @@ from hsd_viz.prompts import read_text
 from hsd_viz.stack import HFStack, parse_bench
 from hsd_viz.trace import Event, Finished, Stage, Started, Step, Trace
 from hsd_viz.trace.trace import checked_name
-from hsd_viz.words import counted
+from hsd_viz.words import counted, number
 
 _CLOSED = "standard output was closed"
 
@@ -137,10 +137,8 @@ def summary(trace: Trace) -> dict[str, Any]:
 
 def _figures(trace: Trace) -> str:
     m, stop = trace.metrics(), "" if trace.meta["cancelled"] else f", stopped by {trace.meta['stop_reason']}"
-    speed, length, rate = (
-        "-" if m[name] is None else format(m[name], form)
-        for name, form in (("tokens_per_second", ".1f"), ("mean_acceptance_length", ".2f"), ("acceptance_rate", ".0%"))
-    )
+    speed, length = number(m["tokens_per_second"], ".1f", "-"), number(m["mean_acceptance_length"], ".2f", "-")
+    rate = number(m["acceptance_rate"], ".0%", "-")
     sources = sorted(m["emitted_by_source"].items(), key=lambda item: -item[1])
     return (
         f"{trace.meta['stack_resolved']}: {m['tokens']} tokens in {m['seconds']:.2f} s ({speed} tokens/s){stop}\n"

@@ -143,10 +143,9 @@ def command(
     if is_class:
         # Visitors take turns, and see a recorded run until then (:mod:`hsd_viz.views.app.turns`).
         from hsd_viz.engine.replay import bundled, load_bundled
-        from hsd_viz.views.standalone import page
 
         recorded = Path(folder.name) / "recorded.html.gz"
-        recorded.write_bytes(gzip.compress(page(load_bundled(bundled()[0].name)).encode()))
+        recorded.write_bytes(gzip.compress(load_bundled(bundled()[0].name).to_html().encode()))
         arguments += [f"--Pages.recorded={recorded}", "--VoilaKernelManager.fill_delay=0"]
     environment = dict(os.environ)
     if os.name == "posix" and len(tempfile.gettempdir()) + len(KERNEL_SOCKET) <= LONGEST_SOCKET:
