@@ -46,15 +46,23 @@ def _line(curve: dict[int, float]) -> tuple[float, float]:
     return float(constant), float(slope)
 
 
-def _search(lengths: Callable[[int], Sequence[int]], latest: bool, whole: bool = False) -> Callable[..., Any]:
-    """Return a suffix search that tries keys of these lengths; ``whole``: also at the end of the text itself."""
+def _longest(n: int) -> range:
+    return range(n, 0, -1)
+
+
+def _search(
+    lengths: Callable[[int], Sequence[int]] = _longest, latest: bool = True, whole: bool = False, after: bool = True
+) -> Callable[..., Any]:
+    """Return a suffix search that tries keys of these lengths; ``whole``: also at the end of the text itself; without
+    ``after`` it returns where the key begins.
+    """
 
     def lookup(ids: Sequence[int], longest: int) -> Any:
         for length in lengths(min(longest, len(ids) - (not whole))):
             key, last = ids[len(ids) - length :], len(ids) - length + whole
             for start in reversed(range(last)) if latest else range(last):
                 if ids[start : start + length] == key:
-                    return length, start + length
+                    return length, start + length * after
         return None
 
     return lookup
@@ -79,9 +87,9 @@ def _repeated(ids: Sequence[int]) -> int:
     return max(0, len(ids) - 7) - len({tuple(ids[end - 8 : end]) for end in range(8, len(ids) + 1)})
 
 
-def _ratios(of: Callable[[Any, Any, Any], Any]) -> Callable[..., Any]:
-    """Return a speed-up with the interval of its ratios."""
-    return lambda b, s, w: ((ratios := of(b, s, w))[0], *np.quantile(ratios[1:], [0.025, 0.975]))
+def _ratios(of: Callable[[Any, Any, Any], Any], share: float = 0.95) -> Callable[..., Any]:
+    """Return a speed-up with the interval of its ratios that holds ``share`` of them."""
+    return lambda b, s, w: ((ratios := of(b, s, w))[0], *np.quantile(ratios[1:], [(1 - share) / 2, (1 + share) / 2]))
 
 
 def _climb(handed: int = 1, correct: Callable[[Row, Row], Row] = hunt.residual) -> Callable[..., int]:
@@ -136,10 +144,11 @@ for _number, _key, _wrong in (
         "never observed",
         lambda c, p: sum(_each(lambda a, b: (a - sum(c) * b) ** 2 / (sum(c) * b) * (a > 0))(c, p)),
     ),
-    ("5.1", "first", _search(lambda n: range(n, 0, -1), latest=False)),
+    ("5.1", "first", _search(latest=False)),
     ("5.1", "one token", _search(lambda n: range(min(n, 1), 0, -1), latest=False)),
-    ("5.1", "short keys", _search(lambda n: range(1, n + 1), latest=True)),
-    ("5.1", "itself", _search(lambda n: range(n, 0, -1), latest=True, whole=True)),
+    ("5.1", "short keys", _search(lambda n: range(1, n + 1))),
+    ("5.1", "itself", _search(whole=True)),
+    ("5.1", "key's place", _search(after=False)),
     ("6.1", "alone", lambda parents, chances: 1 + sum(chances)),
     ("6.1", "own missing", lambda parents, chances: sum(_reached(parents, chances))),
     ("6.2", "own chance", lambda parents, chances, n: sorted(range(len(parents)), key=lambda k: -chances[k])[:n]),
@@ -157,10 +166,12 @@ for _number, _key, _wrong in (
     ("7.4", "pass of one", lambda a, n, d, curve: curve[1] / _time(a, n, d, curve[1])),
     ("7.4", "pass of gamma", lambda a, n, d, curve: curve[1] / _time(a, n, d, curve[n])),
     ("7.4", "time", lambda a, n, d, curve: _time(a, n, d, curve[n + 1])),
+    ("7.4", "upside down", lambda a, n, d, curve: _time(a, n, d, curve[n + 1]) / curve[1]),
     ("8.1", "first seven", lambda ids: _repeated(ids) / max(1, len(ids) - 7)),
     ("8.1", "tokens, not grams", lambda ids: 1 - len(set(ids)) / len(ids) if ids else 0),
     ("8.2", "mean of ratios", _ratios(lambda b, s, w: w @ (b / s) / len(b))),
     ("8.2", "upside down", _ratios(lambda b, s, w: (w @ s) / (w @ b))),
+    ("8.2", "90 %", _ratios(lambda b, s, w: (w @ b) / (w @ s), share=0.9)),
     ("P1", "target only", lambda drafted, own: True),
     ("P2", "no own token", lambda drafted, accepted: accepted),
     ("P2", "no bonus", lambda drafted, accepted: accepted + (accepted < drafted)),
