@@ -126,6 +126,7 @@ def test_puzzles_are_solved_on_their_page_without_a_script():
     pattern = lessons._pattern([Fraction(1, 4), 0])
     for given, right in [("[0.25, 0]", True), ("1/4,0", True), ("[1/4, 1]", False), ("[1/40, 0]", False)]:
         assert bool(re.fullmatch(pattern, given)) is right, given
+    assert not re.fullmatch(lessons._pattern(Fraction(1, 4)), "0x25")
     assert re.fullmatch(lessons._pattern(True), "yes") and not re.fullmatch(
         lessons._pattern(Fraction(1, 3)), "0.333333"
     )
