@@ -14,26 +14,57 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
+from importlib.metadata import entry_points
 from typing import Literal
 
 from hsd_viz.card import card, table
 from hsd_viz.words import did_you_mean
 
 DATABASES = ("context", "model", "statistics")
-#: Every draft source, with the items it takes in brackets.
-DRAFT_SOURCES: dict[str, tuple[str, ...]] = {
-    "db": (*DATABASES, "logits"),
-    "hd": DATABASES,
-    "auto": ("db",),
-    "lookup": ("original",),
-    "sam": (),
-    "suffix": (),
-    "recycling": (),
-    "retrieval": (),
-    "ngram-cache": (),
-}
+
+
+class DraftSources(Mapping[str, tuple[str, ...]]):
+    """Every draft source with the items it takes in brackets: ``auto``, and what ``hsd_viz.drafting`` and the entry
+    points of the group ``hsd_viz.drafters`` register. They are loaded on first use.
+    """
+
+    def __init__(self) -> None:
+        self._items: dict[str, tuple[str, ...]] = {}
+        self._loaded = False
+
+    def register(self, name: str, items: tuple[str, ...]) -> None:
+        """Add a source; see :func:`hsd_viz.drafting.drafter`."""
+        self._items[name] = items
+
+    def _load(self) -> dict[str, tuple[str, ...]]:
+        if not self._loaded:
+            self._loaded = True
+            import_module("hsd_viz.drafting")
+            self._items["auto"] = ("db",)
+            for point in entry_points(group="hsd_viz.drafters"):
+                try:
+                    point.load()
+                except Exception as error:  # of another package: its drafters are missing, the others work
+                    warnings.warn(
+                        f"the drafter '{point.name}' of {point.value} cannot be loaded: {error}", stacklevel=2
+                    )
+        return self._items
+
+    def __getitem__(self, name: str) -> tuple[str, ...]:
+        return self._load()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._load())
+
+    def __len__(self) -> int:
+        return len(self._load())
+
+
+DRAFT_SOURCES = DraftSources()
 #: transformers' own loops on the same weights, for ``bench`` only.
 HF_STACKS = ("hf-generate", "hf-lookup", "hf-assistant")
 #: The largest lookahead, and the one of a draft model without one.

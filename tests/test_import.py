@@ -26,10 +26,12 @@ def test_importing_loads_no_heavy_module():
 def test_the_dashboard_opens_without_torch_or_transformers():
     done = run("""
         import sys
-        import time
+        import threading
         import hsd_viz as hsd
         page = hsd.dashboard()
-        time.sleep(3)  # the charts come from a thread
+        for thread in threading.enumerate():  # the charts come from one
+            if thread is not threading.main_thread():
+                thread.join(3)
         print(sorted({"torch", "transformers", "tokenizers"} & set(sys.modules)), repr(page.notice.message))
     """)
     assert done.stdout.strip() == "[] ''", done.stdout + done.stderr

@@ -96,6 +96,7 @@ ALLOWED = {
         "bench",
         "calibration",
         "disk",
+        "drafting",
         "engine",
         "exercises",
         "figures",

@@ -53,7 +53,7 @@ def passes(tests: list[str], root: Path) -> bool:
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
     if scripts := tests[0].startswith("js/"):
         files, _, name = tests[0].removeprefix("js/").partition("::")
-        command = ["npx", "vitest", "run", "--silent", files, *(["-t", re.escape(name)] if name else [])]
+        command = ["npx", "vitest", "run", "--silent=true", files, *(["-t", re.escape(name)] if name else [])]
     environment = {**os.environ, "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"}
     environment |= {"HSD_VIZ_CACHE": str(root.parent / "cache"), "HSD_VIZ_CXXFLAGS": "-O1"}
     folder = root / "js" if scripts else root

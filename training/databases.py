@@ -1,20 +1,59 @@
 """The databases of the ladder: statistics from the corpus, the model database from the target's outputs."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from hsd_viz.drafting.index.build import build_database, build_fivegrams, split_documents
+from hsd_viz.drafting.index.build import Generate, build_database, build_fivegrams, collect_outputs
+from hsd_viz.drafting.index.corpus import Progress
 from hsd_viz.drafting.index.format import SUFFIX
-from hsd_viz.drafting.index.outputs import Generate, choose_prompts, collect_outputs
 from hsd_viz.drafting.make import FIVEGRAMS, STORED, vocabulary_hash
 from hsd_viz.ladder.load import load_model, weights_dir, weights_hash
 
 from .data import EOS_ID
 
-Progress = Callable[[str, float], None]
+
+def split_documents(tokens: np.ndarray, eos: int) -> list[np.ndarray]:
+    """Return the documents of a corpus with ``eos`` before each, as views that begin and end with it."""
+    starts = np.flatnonzero(tokens == eos)
+    if not len(starts) or starts[0] != 0:
+        starts = np.concatenate(([0], starts))
+    ends = np.append(starts[1:] + 1, len(tokens))
+    return [tokens[a:b] for a, b in zip(starts, ends, strict=True)]
+
+
+def choose_prompts(
+    documents: Sequence[np.ndarray],
+    number: int,
+    *,
+    batch: int,
+    lengths: Sequence[int] = (12, 24, 48, 96),
+    seed: int = 0,
+) -> list[list[list[int]]]:
+    """Return about ``number`` prompts from ``documents`` in batches of ``batch``.
+
+    A quarter of them are from a document's beginning. All prompts of a batch have one length, so that they need no
+    padding, and the lengths alternate. Documents shorter than a prompt are skipped. The same arguments return the same
+    prompts.
+
+    Raises: ValueError: if no document is long enough.
+    """
+    rng = np.random.default_rng(seed)
+    batches: list[list[list[int]]] = []
+    for turn in range(-(-number // batch)):
+        length = lengths[turn % len(lengths)]
+        long_enough = [d for d in documents if len(d) > length]
+        if not long_enough:
+            raise ValueError(f"no document is longer than a prompt of {length} tokens")
+        prompts = []
+        for which in rng.integers(len(long_enough), size=batch):
+            document = long_enough[which]
+            start = 0 if rng.random() < 0.25 else int(rng.integers(len(document) - length))
+            prompts.append([int(t) for t in document[start : start + length]])
+        batches.append(prompts)
+    return batches
 
 
 def rebuild_databases(

@@ -17,7 +17,7 @@ from typing import Any
 
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.drafting import Memory
-from hsd_viz.drafting.context import LOGITS
+from hsd_viz.drafting.make import remembers as source_remembers
 from hsd_viz.engine import Engine
 from hsd_viz.prompts.suites import Prompt
 from hsd_viz.prompts.templates import Template
@@ -27,8 +27,6 @@ from hsd_viz.trace.metrics import target_round_of
 
 #: The stack that all others are compared with.
 PLAIN = "target"
-#: Draft sources that learn from run to run (:class:`hsd_viz.drafting.Memory`), as do all with the database ``logits``.
-REMEMBER = ("suffix", "recycling", "ngram-cache")
 STATES = ("cold", "warm", "both")
 #: Parts of a profiled round; a forward pass is followed by its model's name.
 FORWARD, DRAFTING, REST = "forward ", "drafting", "rest"
@@ -96,7 +94,7 @@ def remembers(stack: Stack | HFStack) -> bool:
     """Return whether the drafter of ``stack`` learns from run to run."""
     if not isinstance(stack, Stack) or stack.bottom is None:
         return False
-    return stack.bottom.name in REMEMBER or LOGITS in stack.bottom.items
+    return source_remembers(stack.bottom)
 
 
 class LoopDecoder:

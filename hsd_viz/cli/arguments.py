@@ -14,12 +14,12 @@ from typing import Any, Literal
 from hsd_viz.cli.options import Bare, Range
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.disk import check_writable, write_whole, writing
-from hsd_viz.trace.tables import DEFAULT_RULE
+from hsd_viz.trace.tables import DEFAULT_RULE, RULES
 
 ROOT = Path(__file__).resolve().parents[2]
 DType = Literal["int8", "float32", "bfloat16", "float64"]
 #: Options of several commands.
-Rule = A[Literal["token", "block", "branch"], "verification of drafts that a model sampled; all are lossless"]
+Rule = A[Literal[RULES], "verification of drafts that a model sampled; all are lossless"]  # type: ignore[valid-type]
 Json = A[Path | None, "OUT", "write the report as JSON"]
 Html = A[Path | None, "OUT", "write the report as a page that opens offline"]
 Ray = A[

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from importlib.metadata import entry_points
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -315,6 +316,8 @@ def _judge_chain(
     """Verify a sampled chain; return the verdict and what a correction was drawn from."""
     tokens, n, u = draft.tree.tokens, len(draft), numbers.u
     p, q = distribution(scores, sampling), np.asarray(draft.rows)
+    if draft.rule not in RULES:  # of another package
+        RULES[draft.rule] = entry_points(group="hsd_viz.rules")[draft.rule].load()
     k, residual, compared, h = RULES[draft.rule](tokens, q, p, u)
     # p and q can agree to the last bit at a place that was rejected by rounding alone: then p itself is the limit.
     if residual is not None and not total(residual) > 0:

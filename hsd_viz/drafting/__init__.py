@@ -7,7 +7,20 @@
 [4, 1]
 """
 
-from .make import Memory, SharedDatabases, make_drafter
+from . import db, hd  # noqa: F401 (importing registers, in this order)
+from .baselines import lookup, ngrams, recycling, retrieval, sam, suffix  # noqa: F401
+from .make import Memory, Run, SharedDatabases, drafter, drafters, make_drafter
 from .tree import Drafter, DraftTree, LogitsObserver, Observer
 
-__all__ = ["DraftTree", "Drafter", "LogitsObserver", "Memory", "Observer", "SharedDatabases", "make_drafter"]
+__all__ = [
+    "DraftTree",
+    "Drafter",
+    "LogitsObserver",
+    "Memory",
+    "Observer",
+    "Run",
+    "SharedDatabases",
+    "drafter",
+    "drafters",
+    "make_drafter",
+]

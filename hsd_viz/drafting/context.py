@@ -1,6 +1,7 @@
-"""The interface of databases, and the two held in memory: context and logits."""
+"""The interface of databases, the two held in memory (context and logits), and the trie of what followed a key."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from heapq import heappop, heappush
 from operator import itemgetter
 from typing import Any, Protocol
 
@@ -143,3 +144,46 @@ class LogitsDatabase:
             if row is not None:
                 return length, 1, row
         return None
+
+
+Lookup = Callable[[str], Match | None]
+
+
+def _followers(lookup: Lookup, tail: str, count: float) -> list[tuple[int, float]]:
+    """Return (token, count) of what followed ``tail``, a path seen ``count`` times; most frequent first."""
+    match = lookup(tail)
+    if match is None:
+        return []
+    length, total, continuations = match
+    if length == len(tail):
+        return [(token, float(c)) for token, c, _ in continuations]
+    return [(token, count * c / total) for token, c, _ in continuations]
+
+
+def continuation_trie(lookup: Lookup, key: str, *, nodes: int, depth: int) -> list[tuple[int, int, float]]:
+    """Return the ``nodes`` most frequent prefixes of what followed ``key``, as (token, parent, count).
+
+    Parent -1 is ``key``. Prefixes have at most ``depth`` tokens. Most frequent first, then shorter, then the lower
+    token; parents come before children. The published methods count every continuation in the corpus; an index holds
+    the most frequent followers of short keys. A count is exact while key and path together are a key of the index;
+    beyond, the path's count is divided as the longest known suffix suggests. Prefixes with an estimate below 1 are
+    omitted.
+    """
+    out: list[tuple[int, int, float]] = []
+    queue: list[tuple] = []
+    match = lookup(key)
+    if match is None or match[0] != len(key):
+        return out
+    # The serial number ends the comparison of equals.
+    serial, reached, parent, path, count = 0, 0, -1, key, float(match[1])
+    while True:
+        if reached < depth:
+            for token, c in _followers(lookup, path, count):
+                if c >= 1:
+                    serial += 1
+                    heappush(queue, (-c, reached + 1, token, serial, parent, path))
+        if not queue or len(out) == nodes:
+            return out
+        negative, reached, token, _, above, before = heappop(queue)
+        parent, path, count = len(out), before + chr(token), -negative
+        out.append((token, above, count))

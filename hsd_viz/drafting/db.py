@@ -9,9 +9,12 @@ from collections.abc import Collection, Mapping, Sequence
 from heapq import heappop, heappush
 from typing import Any
 
+from hsd_viz.stack import DATABASES
+
 from .context import LOGITS, ContextDatabase, Database, LogitsDatabase, spell
 from .estimates import CPU_MARGINAL, DISCOUNTS, LONGEST_BUCKET, CostCurve, Trust, cost_curve
-from .tree import DraftTree, as_eos_set
+from .make import Run, drafter
+from .tree import Drafter, DraftTree, LogitsObserver, as_eos_set
 
 #: The lowest score of a drafted node: where verification has a cost, and where it is free.
 MIN_SCORE, MIN_SCORE_FREE = 0.01, 0.001
@@ -19,7 +22,22 @@ MIN_SCORE, MIN_SCORE_FREE = 0.01, 0.001
 MAX_SHARE = 0.999
 
 
-class DatabaseDrafter:
+def _make(run: Run) -> Drafter:
+    sources, found = run.sources(), run.databases.found
+    options: dict[str, Any] = {"eos": run.eos, "costs": run.costs, "temperature": run.temperature}
+    if LOGITS in run.source.items or (not run.source.items and sources == ("context",)):
+        return LogitsDatabaseDrafter(run.source.items or (*sources, LOGITS), {**found, LOGITS: run.state}, **options)
+    return DatabaseDrafter(sources, found, **options)
+
+
+@drafter(
+    "db",
+    words="databases, as a scored draft tree",
+    items=(*DATABASES, LOGITS),
+    remembers=LogitsDatabase,
+    make=_make,
+)
+class DatabaseDrafter(Drafter):
     """Drafts for one run from the databases named in ``sources``, in that order.
 
     ``databases`` holds those that outlive a run by source name (``model``, ``statistics``); the context database is
@@ -30,7 +48,6 @@ class DatabaseDrafter:
     Each tree maximizes its own ratio of tokens to cost.
     """
 
-    name = "db"
     nodes = 24
 
     def __init__(
@@ -193,7 +210,7 @@ class DatabaseDrafter:
         self._drafts.clear()
 
 
-class LogitsDatabaseDrafter(DatabaseDrafter):
+class LogitsDatabaseDrafter(DatabaseDrafter, LogitsObserver):
     """A database drafter with the target's probabilities as one of its databases: ``logits``. It is filled after each
     verification. ``databases["logits"]`` is a :class:`~hsd_viz.drafting.context.LogitsDatabase`, the state that
     outlives a run.

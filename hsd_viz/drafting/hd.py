@@ -26,15 +26,17 @@ Differences from the published code:
   count. The code verifies seven separate chains, including duplicates. The longest chain that agrees with the target is
   the same.
 * Statistics is read from a pre-counted index instead of a suffix array: see
-  :func:`hsd_viz.drafting.baselines.retrieval.continuation_trie`.
+  :func:`hsd_viz.drafting.context.continuation_trie`.
 """
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 
-from .baselines.retrieval import continuation_trie
-from .context import Database, spell
-from .tree import DraftTree, as_eos_set
+from hsd_viz.stack import DATABASES
+
+from .context import Database, continuation_trie, spell
+from .make import FIVEGRAMS, Run, drafter
+from .tree import Drafter, DraftTree, as_eos_set
 
 #: Tokens of a draft, drafts of a step, entries of a bucket.
 LENGTH, DRAFTS, BUCKET = 4, 7, 7
@@ -85,13 +87,19 @@ class StoredDrafts:
         return list(rows.values())
 
 
-class HierarchyDrafting:
+def _make(run: Run) -> Drafter:
+    found = run.databases.found
+    stored = run.databases.derived.setdefault("hd", StoredDrafts(found))
+    return HierarchyDrafting(run.sources({"model": FIVEGRAMS}), found, eos=run.eos, stored=stored)
+
+
+@drafter("hd", words="Hierarchy Drafting (HD), as published", items=DATABASES, make=_make)
+class HierarchyDrafting(Drafter):
     """Hierarchy Drafting for one run, from the databases named in ``sources``, in that order. ``shared`` holds the
     databases ``fivegrams`` (accessed as ``model``) and ``statistics``; ``stored`` caches their drafts (default: an
     empty cache). An end-of-text token (``eos``: one id or several) may be drafted, nothing after it.
     """
 
-    name = "hd"
     #: A smaller budget truncates the last drafts.
     nodes = DRAFTS * LENGTH
 

@@ -1,33 +1,25 @@
-"""Create the drafter that a stack names, and the state that outlives a run: database files and :class:`Memory`."""
+"""The registry of drafters, and what they work with: database files and the state that outlives a run."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hsd_viz.stack import DATABASES, DraftSource
+from hsd_viz.stack import DATABASES, DRAFT_SOURCES, DraftSource
 
-from .baselines.lookup import PromptLookup
-from .baselines.ngrams import DynamicCache, NgramCache
-from .baselines.recycling import Successors, TokenRecycling
-from .baselines.retrieval import Retrieval
-from .baselines.sam import SAMDecoding, StaticAutomaton
-from .baselines.suffix import OUTPUTS, SuffixDecoding, SuffixTree
-from .context import LOGITS, Database, LogitsDatabase
-from .db import DatabaseDrafter, LogitsDatabaseDrafter
+from .context import LOGITS, Database
 from .estimates import CPU_MARGINAL, CostCurve
-from .hd import HierarchyDrafting, StoredDrafts
 from .index.format import SUFFIX, DatabaseError, open_index
-from .tree import Drafter
+from .tree import Drafter, as_eos_set
 
 #: The databases stored as files, in order of locality.
 STORED = ("model", "statistics")
 #: The model database of Hierarchy Drafting as published.
 FIVEGRAMS = "fivegrams"
-_DRAFTERS = "db, hd, lookup, sam, suffix, recycling, retrieval or ngram-cache"
 
 
 def vocabulary_hash(vocabulary: Mapping[str, int]) -> str:
@@ -49,10 +41,13 @@ def check_folder(folder: str | Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SharedDatabases:
-    """The open databases by name (``model``, ``statistics``, ``fivegrams``); ``absent`` has reasons for the rest."""
+    """The open databases by name (``model``, ``statistics``, ``fivegrams``); ``absent`` has reasons for the rest, and
+    ``derived`` what drafters compute from them once, by drafter.
+    """
 
     found: dict[str, Database] = field(default_factory=dict)
     absent: dict[str, str] = field(default_factory=dict)
+    derived: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def open(cls, folder: str | Path, vocabulary: Mapping[str, int], size: int | None = None) -> SharedDatabases:
@@ -61,22 +56,21 @@ class SharedDatabases:
         that is missing, damaged or made with another tokenizer is omitted; :meth:`why_absent` returns the reason.
         """
         ours = vocabulary_hash(vocabulary)
-        found: dict[str, Database] = {}
-        absent: dict[str, str] = {}
+        shared = cls()
         for source in (*STORED, FIVEGRAMS):
             path = Path(folder) / f"{source}{SUFFIX}"
             if not path.exists():
-                absent[source] = f"no {source} database for these models: '{path}' does not exist"
+                shared.absent[source] = f"no {source} database for these models: '{path}' does not exist"
                 continue
             try:
                 index = open_index(path, ours, vocabulary_size=size)
                 kind = index.header["kind"]
                 if kind != source:
                     raise DatabaseError(f"'{path.name}' contains a {kind} database, not a {source} database")
-                found[source] = index
+                shared.found[source] = index
             except DatabaseError as error:
-                absent[source] = str(error)
-        return cls(found, absent)
+                shared.absent[source] = str(error)
+        return shared
 
     @classmethod
     def require(cls, folder: str | Path, vocabulary: Mapping[str, int], size: int | None = None) -> SharedDatabases:
@@ -97,21 +91,109 @@ class SharedDatabases:
 
 @dataclass(slots=True)
 class Memory:
-    """The state that outlives a run. Passed from run to run, drafters start warm; with a new one, cold.
-
-    ``outputs`` are the earlier outputs of ``suffix``, ``ngrams`` the dynamic cache of ``ngram-cache``, ``successors``
-    the adjacency matrix of ``recycling``, ``logits`` that database of ``db``. ``static`` holds other texts for ``sam``;
-    it is never updated, so it is there only if set (``StaticAutomaton(texts)``). ``stored`` caches drafts of ``hd``
-    without changing any. ``lookup``, ``retrieval`` and the other databases keep no state. A memory belongs to one
-    target model, and serves one run at a time.
+    """The state that outlives a run, by name of a drafter or database. Passed from run to run, drafters start warm;
+    with a new one, cold. What a name has is created on first use by the registered ``remembers``. A memory belongs to
+    one target model, and serves one run at a time.
     """
 
-    outputs: SuffixTree = field(default_factory=lambda: SuffixTree(most=OUTPUTS))
-    ngrams: DynamicCache = field(default_factory=DynamicCache)
-    successors: Successors = field(default_factory=dict)
-    static: StaticAutomaton | None = None
-    stored: StoredDrafts | None = None
-    logits: LogitsDatabase = field(default_factory=LogitsDatabase)
+    states: dict[str, Any] = field(default_factory=dict)
+
+    def of(self, name: str, new: Callable[[], Any]) -> Any:
+        """Return the state of ``name``; if there is none yet, ``new()``, which is stored."""
+        if name not in self.states:
+            self.states[name] = new()
+        return self.states[name]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a drafter is created for: ``source`` as in the stack, the databases of the models' tokenizer, the state that
+    it ``remembers`` (else ``None``), end-of-text tokens, costs of verification and temperature of the sampling.
+    """
+
+    source: DraftSource
+    databases: SharedDatabases
+    state: Any
+    eos: frozenset[int]
+    costs: CostCurve | Sequence[float] | float | None
+    temperature: float
+
+    def sources(self, stored_as: Mapping[str, str] | None = None) -> tuple[str, ...]:
+        """Return the named databases, without names all that exist. ``stored_as`` maps a database to the name of its
+        file. Raises: ValueError: if a named one is missing.
+        """
+        files = {name: (stored_as or {}).get(name, name) for name in DATABASES}
+        available = [name for name, file in files.items() if name == "context" or file in self.databases.found]
+        named = tuple(item for item in self.source.items if item in DATABASES)
+        for name in named:
+            if name not in available:
+                raise ValueError(f"'{self.source}' cannot be used: {self.databases.why_absent(files[name])}")
+        return named or tuple(available)
+
+    def database(self, name: str) -> Database:
+        """Return the shared database of that name. Raises: ValueError: if it is missing."""
+        if name not in self.databases.found:
+            raise ValueError(f"'{self.source}' cannot be used: {self.databases.why_absent(name)}")
+        return self.databases.found[name]
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A draft source: its description, its colours on a light and a dark page (``None``: those of baselines), what
+    creates its ``remembers`` state, and what creates it for a run.
+    """
+
+    name: str
+    words: str
+    colour: tuple[str, str] | None
+    remembers: Callable[[], Any] | None
+    make: Callable[[Run], Drafter]
+
+
+_REGISTERED: dict[str, Registered] = {}
+
+
+def drafter(
+    name: str,
+    *,
+    words: str,
+    items: Sequence[str] = (),
+    colour: tuple[str, str] | None = None,
+    remembers: Callable[[], Any] | None = None,
+    make: Callable[[Run], Drafter] | None = None,
+) -> Callable[[type], type]:
+    """Register the decorated :class:`~hsd_viz.drafting.tree.Drafter` as the draft source ``name`` of stacks.
+
+    ``words`` describe it in a few words, ``items`` are what it takes in brackets, ``colour`` its ink on a light and a
+    dark page (``#rrggbb``), ``remembers()`` creates the state that outlives a run, and ``make(run)`` the drafter for a
+    :class:`Run` (default: the class is called with it). A package registers drafters by an entry point of the group
+    ``hsd_viz.drafters`` that names the module or class.
+
+    Raises: ValueError: if the name is not a plain word, or is already registered.
+    """
+
+    def register(cls: type) -> type:
+        known = _REGISTERED.get(name)
+        if not re.fullmatch(r"[a-z][a-z0-9-]*", name) or (known and known.make.__module__ != (make or cls).__module__):
+            raise ValueError(f"invalid name of a drafter: '{name}', use a new word of a-z, 0-9 and -")
+        _REGISTERED[name] = Registered(name, words, colour, remembers, make or cls)
+        DRAFT_SOURCES.register(name, tuple(items))
+        cls.name = name  # type: ignore[attr-defined]
+        return cls
+
+    return register
+
+
+def drafters() -> dict[str, Registered]:
+    """Return every registered draft source by name, those of other packages last."""
+    return {name: _REGISTERED[name] for name in DRAFT_SOURCES if name in _REGISTERED}
+
+
+def remembers(source: DraftSource) -> bool:
+    """Return whether a draft source learns from run to run; ``db`` does with its ``logits``."""
+    known = drafters().get(source.name)
+    items = DRAFT_SOURCES[source.name]
+    return bool(known and known.remembers) and (LOGITS in source.items or LOGITS not in items)
 
 
 def make_drafter(
@@ -134,43 +216,10 @@ def make_drafter(
     Raises: ValueError: if a named database, or the statistics database of ``retrieval``, is missing, or the name is
     unknown.
     """
-    shared = databases if databases is not None else SharedDatabases()
+    name, known = source.name, drafters().get(source.name)
+    if known is None:
+        raise ValueError(f"unknown drafter '{name}': expected {', '.join(drafters())}")
     memory = memory if memory is not None else Memory()
-    name, statistics = source.name, shared.found.get("statistics")
-    if name == "db":
-        sources = _sources(source, shared, {})
-        options: dict[str, Any] = {"eos": eos, "costs": costs, "temperature": temperature}
-        if LOGITS in source.items or (not source.items and sources == ("context",)):
-            named = source.items or (*sources, LOGITS)
-            return LogitsDatabaseDrafter(named, {**shared.found, LOGITS: memory.logits}, **options)
-        return DatabaseDrafter(sources, shared.found, **options)
-    if name == "hd":
-        sources = _sources(source, shared, {"model": FIVEGRAMS})
-        if memory.stored is None or memory.stored.shared != shared.found:
-            memory.stored = StoredDrafts(shared.found)
-        return HierarchyDrafting(sources, shared.found, eos=eos, stored=memory.stored)
-    if name == "lookup":
-        return PromptLookup(eos=eos, longest=3, whole=True) if "original" in source.items else PromptLookup(eos=eos)
-    if name == "sam":
-        return SAMDecoding(static=memory.static, eos=eos)
-    if name == "suffix":
-        return SuffixDecoding(outputs=memory.outputs, eos=eos)
-    if name == "recycling":
-        return TokenRecycling(successors=memory.successors, eos=eos)
-    if name == "retrieval":
-        if statistics is None:
-            raise ValueError(f"'{source}' cannot be used: {shared.why_absent('statistics')}")
-        return Retrieval(statistics, eos=eos)
-    if name == "ngram-cache":
-        return NgramCache(dynamic=memory.ngrams, static=statistics, eos=eos)
-    raise ValueError(f"unknown drafter '{name}': expected {_DRAFTERS}")
-
-
-def _sources(source: DraftSource, shared: SharedDatabases, stored_as: dict[str, str]) -> tuple[str, ...]:
-    """Return the named databases, or all that exist. ``stored_as`` maps a database to the name of its file."""
-    named = tuple(item for item in source.items if item in DATABASES)
-    available = tuple(name for name in DATABASES if name == "context" or stored_as.get(name, name) in shared.found)
-    for name in named:
-        if name not in available:
-            raise ValueError(f"'{source}' cannot be used: {shared.why_absent(stored_as.get(name, name))}")
-    return named or available
+    state = memory.of(name, known.remembers) if known.remembers else None
+    shared = databases if databases is not None else SharedDatabases()
+    return known.make(Run(source, shared, state, as_eos_set(eos), costs, temperature))

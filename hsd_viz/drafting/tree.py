@@ -17,13 +17,12 @@ MIN_TEMPERATURE = 0.5
 class DraftTree:
     """Draft tokens as a tree, parents before children; node ``i`` follows ``parents[i]`` (-1: it follows the text).
 
-    All lists have one entry per node: ``sources`` names the proposer (``context``, ``model``, ``statistics``,
-    ``lookup``, ...), ``key_lengths`` the number of tokens matched, ``counts`` how often the token was seen there,
-    ``scores`` the estimated probability that the verifier reaches and accepts the node, ``positions`` the place in the
-    text it was copied from; ``None`` where unknown. Siblings have different tokens. An empty tree means: no draft;
-    ``why_empty`` is then one of :data:`hsd_viz.trace.tables.NO_DRAFT`. ``recut`` has for each node the texts of the
-    tokens of another tokenizer that it was cut from; ``None`` where the drafter has the verifier's tokenizer, and for
-    parts of a tree.
+    All lists have one entry per node: ``sources`` names the proposer (``context``, ``lookup``, ...), ``key_lengths``
+    the number of tokens matched, ``counts`` how often the token was seen there, ``scores`` the estimated probability
+    that the verifier reaches and accepts the node, ``positions`` the place in the text it was copied from; ``None`` if
+    unknown. Siblings differ. In an empty tree ``why_empty`` is one of :data:`hsd_viz.trace.tables.NO_DRAFT`. ``recut``
+    has for each node the texts of the tokens of another tokenizer that it was cut from; ``None`` where the drafter has
+    the verifier's tokenizer, and for parts of a tree.
     """
 
     tokens: list[int] = field(default_factory=list)
@@ -87,7 +86,6 @@ class DraftTree:
 
     def within(self, depth: int) -> DraftTree:
         """Return the tree without the nodes deeper than ``depth``, itself if there are none."""
-        # A tree of so few nodes cannot be deeper, regardless of its shape.
         if len(self.tokens) <= depth or max(self.depths(), default=0) <= depth:
             return self
         nodes = [node for node, d in enumerate(self.depths()) if d <= depth]
@@ -113,8 +111,7 @@ class DraftTree:
 
     def depths(self) -> list[int]:
         """Return the depth of each node, 1 for those that follow the text. The list is cached: do not modify it."""
-        depths = self._depths
-        # Nodes are only ever added, so depths computed before stay valid.
+        depths = self._depths  # nodes are only ever added
         for parent in self.parents[len(depths) :]:
             depths.append(1 if parent < 0 else depths[parent] + 1)
         return depths
@@ -133,13 +130,12 @@ def as_eos_set(eos: int | Collection[int] | None) -> frozenset[int]:
 class Drafter(Protocol):
     """A source of point-mass drafts. One object serves one run; constructors take the state shared between runs."""
 
-    #: The name in the stack text: ``db``, ``lookup``, ...
-    name: str
-    #: Default budget: the number of nodes of its largest draft.
-    nodes: int
+    name: str = ""  # in the stack text, set by :func:`~hsd_viz.drafting.drafter`
+    nodes: int = 16  # default budget: those of its largest draft
 
     def start(self, prompt: Sequence[int]) -> None:
         """Begin a run with this prompt."""
+        return None
 
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
         """Return a tree of at most ``budget`` nodes that may follow ``text``. ``text`` is prompt + emitted tokens +
@@ -149,6 +145,7 @@ class Drafter(Protocol):
 
     def extend(self, tokens: Sequence[int]) -> None:
         """Append these emitted tokens to the text."""
+        return None
 
 
 @runtime_checkable

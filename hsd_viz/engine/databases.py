@@ -1,15 +1,14 @@
 """Build custom databases: from the output of a model, and from any text."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from hsd_viz.decoding.sampling import PromptTooLong
-from hsd_viz.drafting.index.build import LONGEST, build_database, build_fivegrams
-from hsd_viz.drafting.index.corpus import CorpusWriter, Encode, find_texts, write_texts
+from hsd_viz.drafting.index.build import LONGEST, build_database, build_fivegrams, collect_outputs
+from hsd_viz.drafting.index.corpus import CorpusWriter, Encode, Progress, find_texts, write_texts
 from hsd_viz.drafting.index.count import Pruning
 from hsd_viz.drafting.index.format import SUFFIX
-from hsd_viz.drafting.index.outputs import collect_outputs
 from hsd_viz.drafting.make import FIVEGRAMS, vocabulary_hash
 from hsd_viz.engine.load import Models
 from hsd_viz.engine.local import LocalEngine
@@ -17,7 +16,6 @@ from hsd_viz.prompts.suites import Prompt, load_suite
 from hsd_viz.prompts.templates import choose_template, opening
 from hsd_viz.words import first_line
 
-Progress = Callable[[str, float], None]
 #: The decoded outputs, stored beside the databases so that a build can resume.
 OUTPUTS = "model.outputs.jsonl"
 PRUNING = Pruning(least=2, least_continuation=1, max_bytes=64_000_000)

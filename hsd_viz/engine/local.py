@@ -30,13 +30,13 @@ from hsd_viz.machine import threads as threads_now
 from hsd_viz.native.decode import NativeDecode, can_compile
 from hsd_viz.stack import DraftSource, Stack, parse
 from hsd_viz.trace import Event, Stage
+from hsd_viz.trace.tables import OWN_RULES
 from hsd_viz.version import __version__
 from hsd_viz.words import check_range, guided
 
 if TYPE_CHECKING:
     import torch
 
-    from hsd_viz.drafting.hd import StoredDrafts
     from hsd_viz.latency.inputs import Calibration
 
 
@@ -93,8 +93,6 @@ class LocalEngine(Engine):
         self._costs = costs
         self._closed = False
         self._opened: dict[str, SharedDatabases] = {}
-        #: The drafts that `hd` has read from the databases, cached for all runs.
-        self._stored: dict[str, StoredDrafts] = {}
         #: What was measured for `auto`.
         self._measured: dict[str, Calibration | None] = {}
 
@@ -118,7 +116,7 @@ class LocalEngine(Engine):
     def close(self) -> None:
         """Release models and databases; ``with load_engine() as engine:`` does it at the end of the block."""
         self.models.close()
-        self._opened, self._stored, self._measured = {}, {}, {}
+        self._opened, self._measured = {}, {}
         self._closed = True
 
     @property
@@ -208,10 +206,7 @@ class LocalEngine(Engine):
         self, source: DraftSource, target: str, memory: Memory | None, costs: CostCurve | None, temperature: float
     ) -> Drafter:
         shared, eos = self._shared(target), self.models.eos(target)
-        memory = Memory(stored=self._stored.get(target)) if memory is None else memory
         found = make_drafter(source, databases=shared, memory=memory, eos=eos, costs=costs, temperature=temperature)
-        if memory.stored is not None:
-            self._stored[target] = memory.stored
         return self.models.drafter(found)  # type: ignore[return-value]
 
     def _shared(self, target: str) -> SharedDatabases:
@@ -234,7 +229,7 @@ def loop_of(
     clock: Callable[[], int],
 ) -> Decoding:
     """Return the loop of a decode of token ``ids``: the compiled one where all runs in the native runtime and the
-    ``clock`` is the wall's, the only one it has.
+    ``clock`` is the wall's, the only one it has, as are the rules of hsd_viz.
     """
     positions = min((m.positions for m in models if m.positions is not None), default=None)
     end = len(ids) + asked.max_new_tokens
@@ -244,7 +239,8 @@ def loop_of(
         Level(name, model.session(min(end, positions or end)), part.lookahead, asked.rules.get(name))
         for name, model, part in zip(asked.levels, models, asked.stack.models, strict=True)
     ]
-    if clock is time.perf_counter_ns and can_compile(models, drafter):
+    rules = {level.rule or asked.sampling.rule for level in levels}
+    if clock is time.perf_counter_ns and can_compile(models, drafter) and rules <= {*OWN_RULES}:
         return NativeDecode(levels, drafter, asked.sampling, ids, threads=threads_now(), **limits)
     return Loop(levels, drafter, asked.sampling, ids, log=Log(clock), **limits)
 

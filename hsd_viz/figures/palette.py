@@ -8,9 +8,11 @@ from collections.abc import Iterable
 from dataclasses import astuple, dataclass
 
 from hsd_viz.bench.verdict import KINDS as REPORT_KINDS
+from hsd_viz.drafting import drafters
 from hsd_viz.stack import DATABASES
 
-BASELINES = ("lookup", "sam", "suffix", "recycling", "retrieval", "ngram-cache", "hd")
+#: Draft sources of one colour: those that are not databases and registered none.
+BASELINES = tuple(name for name, known in drafters().items() if name != "db" and known.colour is None)
 #: Strength of a token's background tint in each theme.
 TINT = 0.10
 
@@ -47,6 +49,7 @@ HUES: dict[str, Hue] = {
     "baseline": Hue("baseline", "#4b5a6b", "#b1c0d0"),
     "target": Hue("target model", "#24292f", "#e8eaed"),
 }
+HUES |= {name: Hue(f"{name}, drafter", *known.colour) for name, known in drafters().items() if known.colour}
 #: Kinds of stacks in reports.
 KINDS: dict[str, Hue] = {name: Hue(*about) for name, about in REPORT_KINDS.items()}
 INKS: dict[bool, Inks] = {

@@ -16,16 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from hsd_viz.bench.output import REMEMBER
 from hsd_viz.bench.replay import Replayed, Text, can_replay
 from hsd_viz.bench.replay import replay as replay_text
 from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
 from hsd_viz.drafting.estimates import CPU_MARGINAL, CostCurve, cost_curve
-from hsd_viz.drafting.hd import StoredDrafts
 from hsd_viz.drafting.index.build import build_database, build_fivegrams
 from hsd_viz.drafting.index.corpus import CorpusWriter
 from hsd_viz.drafting.index.format import SUFFIX
-from hsd_viz.drafting.make import FIVEGRAMS, STORED
+from hsd_viz.drafting.make import FIVEGRAMS, STORED, remembers
 from hsd_viz.drafting.tree import Drafter
 from hsd_viz.ladder.load import weights_dir
 from hsd_viz.logs.records import BrokenEntry, LogReader
@@ -207,7 +205,6 @@ class LogReplay:
         first: int = 0,
     ) -> None:
         self.settings, self.tokenizer, self.databases, self.costs = settings, tokenizer, databases, costs
-        self._stored = StoredDrafts(databases.found)
         self._at = costs.tables(MAX_BUDGET)[0]
         build = default_build()
         self._library = build.library if build.wait() else None
@@ -222,7 +219,7 @@ class LogReplay:
         self.tallies = [Tally() for _ in self.rows]
         #: The first requests, with the tokens per forward pass of each drafter.
         self.listed: list[dict[str, Any]] = []
-        self._memories = [Memory(stored=self._stored) if row.warm else None for row in self.rows]
+        self._memories = [Memory() if row.warm else None for row in self.rows]
 
     def _admit(self, name: str) -> None:
         """Add the rows of a drafter, or the reason why it cannot be replayed."""
@@ -240,16 +237,15 @@ class LogReplay:
         except ValueError as error:
             self.refused[name] = str(error)
             return
-        remembers = source.name in REMEMBER
-        if not (remembers and self.settings.state == "warm"):
+        learns = remembers(source)
+        if not (learns and self.settings.state == "warm"):
             self.rows.append(Row(name, source))
-        if remembers and self.settings.state != "cold":
+        if learns and self.settings.state != "cold":
             self.rows.append(Row(f"{name}, warm", source, warm=True))
 
     def drafter(self, row: Row, memory: Memory | None) -> Drafter:
         """Return the drafter of a row for one request."""
         costs = None if self.settings.budget is not None else self.costs
-        memory = memory or Memory(stored=self._stored)
         options: dict[str, Any] = {"eos": self.tokenizer.eos, "temperature": self.settings.temperature}
         found = make_drafter(row.source, databases=self.databases, memory=memory, costs=costs, **options)
         return native_drafter(found, self._library) if self._library is not None else found

@@ -18,7 +18,7 @@ import numpy as np
 from hsd_viz.drafting.context import ContextDatabase, Database
 from hsd_viz.drafting.db import MAX_SHARE, DatabaseDrafter
 from hsd_viz.drafting.estimates import DISCOUNTS, LONGEST_BUCKET, MOST_RATE, PRIOR_WEIGHT, priors
-from hsd_viz.drafting.index.format import MOST_IN_BUCKET, GuardedIndex, Index
+from hsd_viz.drafting.index.format import MOST_IN_BUCKET, Index
 from hsd_viz.drafting.tree import Drafter, DraftTree
 from hsd_viz.native.library import Drafting, IndexFile, doubles, failure, integers
 
@@ -112,7 +112,7 @@ class NativeDatabaseDrafter:
 
 def _readable(database: Database) -> bool:
     """Whether the library can read it: a file, of the usual element sizes."""
-    if type(database) not in (Index, GuardedIndex):
+    if type(database) is not Index:
         return False
     sizes = [view.itemsize for view in (database.starts, database.marks, database.places)]
     return sizes == [4, 4, 4] and 0 <= database.bits < 32
@@ -120,9 +120,9 @@ def _readable(database: Database) -> bool:
 
 def _file(index: Index) -> IndexFile:
     """Return where the arrays of an index are. They stay there for the index's lifetime."""
-    views, guarded = (index.starts, index.marks, index.places, index.values), isinstance(index, GuardedIndex)
+    views = (index.starts, index.marks, index.places, index.values)
     places = (np.frombuffer(view, np.uint8).ctypes.data if len(view) else None for view in views)
-    limit, most = (index.limit, MOST_IN_BUCKET) if guarded else (-1, 0)
+    limit, most = (index.limit, MOST_IN_BUCKET) if index.guarded else (-1, 0)
     return IndexFile(
         *places, *map(len, views), limit, index.values.itemsize, index.wide, index.bits, index.longest, most
     )

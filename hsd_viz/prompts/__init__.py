@@ -50,28 +50,20 @@ class Suite:
         return Suite(self.name, self.categories, tuple(p for p in self.prompts if p.id in chosen))
 
 
-def read_bytes(path: Path, what: str) -> bytes:
-    """Return the content of a file of at most 64 MiB. Raises ValueError if it cannot be read or is too large; the
-    message calls it the ``what`` file.
+def read_text(path: Path, what: str) -> str:
+    """Return a UTF-8 text file of at most 64 MiB with ``\\n`` line ends and without a byte order mark.
+
+    Raises ValueError if it cannot be read, is too large or not UTF-8; the message calls it the ``what`` file.
     """
     try:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise ValueError(f"the {what} file {path} is too large: the limit is {MAX_BYTES // 2**20} MiB")
+        text = data.decode("utf-8-sig")
     except OSError as error:
         raise ValueError(f"cannot read the {what} file {path}: {error.strerror or error}") from None
-    if len(data) > MAX_BYTES:
-        raise ValueError(f"the {what} file {path} is too large: the limit is {MAX_BYTES // 2**20} MiB")
-    return data
-
-
-def read_text(path: Path, what: str) -> str:
-    """Return a UTF-8 text file with ``\\n`` line ends and without a byte order mark.
-
-    Raises ValueError as :func:`read_bytes`, and if the file is not UTF-8.
-    """
-    try:
-        text = read_bytes(path, what).decode("utf-8")
     except UnicodeDecodeError as error:
         byte = error.object[error.start]
         raise ValueError(f"the {what} file {path} is not UTF-8 text (byte {error.start} is {byte:#04x})") from None
-    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    return text.replace("\r\n", "\n").replace("\r", "\n")

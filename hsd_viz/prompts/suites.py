@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from hsd_viz.prompts import Prompt, Suite, read_text
-from hsd_viz.prompts.questions import HOW, TASKS, is_speed_bench, question_file, read_questions, read_speed_bench
+from hsd_viz.prompts.questions import HOW, TASKS, question_file, read_questions
 from hsd_viz.words import did_you_mean
 
 _FOLDER = Path(__file__).parent / "data"
@@ -45,7 +45,7 @@ def load_suite(name_or_path: str) -> Suite:
             + did_you_mean(name_or_path, names())
         )
     if path.suffix.lower() in (".jsonl", ".parquet"):
-        return read_speed_bench(path) if is_speed_bench(path) else read_questions(path)
+        return read_questions(path)
     return _from_text(path.name, read_text(path, "suite"))
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from importlib.metadata import entry_points
 from types import NoneType
 from typing import Annotated, Any, NamedTuple, get_args, get_type_hints
 
@@ -21,7 +22,9 @@ VERDICTS = ("accepted", "rejected", "unreached", "cut")
 OUTCOMES = ("correction", "bonus", "plain", "stopped")
 NO_DRAFT = ("no match", "not worth it", "no room", "off")
 CALL_KINDS = ("prefill", "draft", "verify", "lookup", "update")
-RULES = ("token", "block", "branch")
+#: The rules that every runtime has, and with those that other packages name by entry points of ``hsd_viz.rules``.
+OWN_RULES = ("token", "block", "branch")
+RULES = (*OWN_RULES, *sorted({point.name for point in entry_points(group="hsd_viz.rules")} - {*OWN_RULES}))
 #: The verification rule of chains that were sampled from rows, unless another one is requested: the faster one
 #: (docs/bench/rules-cpu.json).
 DEFAULT_RULE = "block"

@@ -7,6 +7,7 @@ from typing import Any
 
 import traitlets
 
+from hsd_viz.drafting import drafters
 from hsd_viz.stack import (
     DATABASES,
     DRAFT_SOURCES,
@@ -21,16 +22,8 @@ from hsd_viz.views.doors import View
 from hsd_viz.views.linked import page_palette
 
 #: Description of each draft source.
-BOTTOM_WORDS = {
-    "db": "databases, as a scored draft tree",
-    "hd": "Hierarchy Drafting (HD), as published",
-    "lookup": "baseline: prompt lookup decoding",
-    "sam": "baseline: SAM-Decoding (suffix automaton)",
-    "suffix": "baseline: SuffixDecoding (suffix trees)",
-    "recycling": "baseline: Token Recycling",
-    "retrieval": "baseline: REST (retrieval from a corpus)",
-    "ngram-cache": "baseline: llama.cpp n-gram cache",
-    "auto": "the fastest stack for this machine",
+BOTTOM_WORDS = {name: known.words for name, known in drafters().items()} | {
+    "auto": "the fastest stack for this machine"
 }
 #: Items in brackets that are switches, not databases.
 OPTION_WORDS = {"original": "first published version"}

@@ -3,8 +3,9 @@ import itertools
 import pytest
 
 from hsd_viz.bench import Prompt, Settings, Suite, load_suite, read_stacks, run_bench
-from hsd_viz.bench.output import REMEMBER, Output, draft_seconds, from_trace, median_of, rows_of
+from hsd_viz.bench.output import Output, draft_seconds, from_trace, median_of, rows_of
 from hsd_viz.drafting import Memory, make_drafter
+from hsd_viz.drafting.make import remembers
 from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.engine import Engine
 from hsd_viz.stack import DRAFT_SOURCES, DraftSource, StackError
@@ -214,7 +215,7 @@ def test_the_drafters_that_remember_are_those_that_a_memory_changes(name):
         earlier.extend(text[k : k + 1])
         if hasattr(earlier, "observe"):
             earlier.observe(text[:k], DraftTree(), [[text[k], 7]])
-    assert (drafts(memory) != drafts(Memory())) == (name in REMEMBER)
+    assert (drafts(memory) != drafts(Memory())) == remembers(source)
 
 
 def test_the_budget_reaches_the_engine():

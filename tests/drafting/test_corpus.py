@@ -33,8 +33,8 @@ def test_files_and_folders_are_found_in_order(tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "a" / "again").symlink_to(tmp_path / "b.txt")
     found = find_texts([tmp_path / "c.bin", tmp_path])
-    assert [f.path.relative_to(tmp_path).as_posix() for f in found] == ["c.bin", "b.txt", "a/y.md", "a/z.py"]
-    assert [f.named for f in found] == [True, False, False, False]
+    assert [file.relative_to(tmp_path).as_posix() for file in found] == ["c.bin", "b.txt", "a/y.md", "a/z.py"]
+    assert list(found.values()) == [True, False, False, False]
     with pytest.raises(ValueError, match="there is no file or folder"):
         find_texts([tmp_path / "nothing"])
     with pytest.raises(ValueError, match="there is no file to read"):
@@ -53,7 +53,6 @@ def test_each_file_is_a_document_however_it_is_read(tmp_path, monkeypatch):
         "passed_over": 0,
     }
     monkeypatch.setattr(corpus, "PIECE", 20)
-    monkeypatch.setattr(read_pieces, "__defaults__", (20,))
     assert corpus_of([folder], tmp_path) == (whole, counted)
     assert corpus_of([folder], tmp_path, eos=None)[0] == [d[1:-1] for d in whole]
 
@@ -62,7 +61,6 @@ def test_each_file_is_a_document_however_it_is_read(tmp_path, monkeypatch):
 def test_what_is_no_text_is_passed_over_unless_named(tmp_path, monkeypatch, large):
     if large:
         monkeypatch.setattr(corpus, "PIECE", 8)
-        monkeypatch.setattr(read_pieces, "__defaults__", (8,))
     folder = tmp_path / "texts"
     folder.mkdir()
     (folder / "a.txt").write_text("good one\n")

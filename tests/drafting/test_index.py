@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from reference import count
 
 from hsd_viz.drafting.context import ContextDatabase, spell
-from hsd_viz.drafting.index.build import build_database, split_documents
+from hsd_viz.drafting.index.build import build_database
 from hsd_viz.drafting.index.count import Level, Pruning, select_keys
 from hsd_viz.drafting.index.format import DatabaseError, Header, Index, marks, pack_counts, write_index
 from hsd_viz.drafting.index.inspect import describe
 from hsd_viz.drafting.make import SharedDatabases, vocabulary_hash
+from training.databases import split_documents
 
 EVERYTHING = Pruning(least=1, least_continuation=1, least_share=0.0, most=7, max_bytes=10**8)
 

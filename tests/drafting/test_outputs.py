@@ -3,7 +3,8 @@ import json
 import numpy as np
 import pytest
 
-from hsd_viz.drafting.index.outputs import choose_prompts, collect_outputs
+from hsd_viz.drafting.index.build import collect_outputs
+from training.databases import choose_prompts
 
 DOCUMENTS = [np.arange(100 * i, 100 * i + 60) for i in range(1, 9)] + [np.array([7, 7, 7])]
 

@@ -32,7 +32,7 @@ def stream(documents, path, **options):
 documents = st.lists(st.lists(st.integers(0, 5), min_size=1, max_size=40), min_size=1, max_size=6)
 
 
-@settings(deadline=None, max_examples=120)
+@settings(deadline=None, max_examples=60)
 @given(documents, st.booleans(), st.sampled_from([1, 3, 17, 1000]), st.sampled_from([6, 70_000]), st.integers(1, 3))
 def test_the_file_is_that_of_counting_in_memory(tmp_path_factory, texts, model, part_tokens, vocabulary_size, least):
     folder = tmp_path_factory.mktemp("streamed")
@@ -67,7 +67,7 @@ def test_memory_is_that_of_the_keys_not_of_the_corpus(tmp_path):
     def peak(documents):
         def feed(writer):
             for k in range(documents):
-                writer.add(np.random.default_rng(k % 5).integers(0, 12, 20_000).astype(np.uint16))
+                writer.add(np.random.default_rng(k % 5).integers(0, 12, 5_000).astype(np.uint16))
                 writer.end()
             return {}
 
@@ -75,7 +75,7 @@ def test_memory_is_that_of_the_keys_not_of_the_corpus(tmp_path):
         pruning = Pruning(least=4, max_bytes=200_000)
         facts = FACTS | {"longest": 3}
         path = tmp_path / "x"
-        build_database(feed, path, kind="statistics", vocabulary_size=12, pruning=pruning, part_tokens=20_000, **facts)
+        build_database(feed, path, kind="statistics", vocabulary_size=12, pruning=pruning, part_tokens=5_000, **facts)
         most = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         return most

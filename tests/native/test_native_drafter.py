@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import json
 import os
 import random
 from pathlib import Path
@@ -18,7 +17,7 @@ from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
 from hsd_viz.drafting.db import DatabaseDrafter, LogitsDatabaseDrafter
 from hsd_viz.drafting.index.build import build_database
 from hsd_viz.drafting.index.count import Pruning
-from hsd_viz.drafting.index.format import GuardedIndex, Header, Index, Table, marks, write_index
+from hsd_viz.drafting.index.format import Header, Index, Table, marks, write_index
 from hsd_viz.engine import load_engine
 from hsd_viz.engine.load import Models
 from hsd_viz.native.build import default_build
@@ -191,7 +190,7 @@ def test_counts_of_any_size(tmp_path):
         )
         path = tmp_path / f"{size}.hsdb"
         write_index(path, table, Header("statistics", size, "h", {}))
-        for file in (Index(path), GuardedIndex(path)):
+        for file in (Index(path), Index(path, whole=False)):
             one, twin = pair(("statistics",), {"statistics": file}, costs=None)
             for token in range(12):
                 tree = one.draft([token], 12)
@@ -199,9 +198,9 @@ def test_counts_of_any_size(tmp_path):
                 assert len(tree) and tree.counts[0] >= min(counts[token], 2**23) * 0.99
 
 
-def damages(header: dict, draw: random.Random):
+def damages(arrays: dict, draw: random.Random):
     """Ways to damage the arrays of a file, by name: each takes them and changes them in place."""
-    n = {name: size for name, (_, size) in header["arrays"].items()}
+    n = {name: len(array) for name, array in arrays.items()}
 
     def few(arrays):
         for array in arrays.values():
@@ -235,16 +234,15 @@ def test_damaged_files_are_read_like_in_python_and_never_past_their_end(paths, t
         draw, shared = random.Random(seed), {}
         for name, path in paths.items():
             raw = bytearray(path.read_bytes())
-            length = int.from_bytes(raw[12:16], "little")
-            header, body, arrays = json.loads(raw[24 : 24 + length]), 24 + length, {}
-            for array, (dtype, size) in header["arrays"].items():
-                arrays[array] = np.frombuffer(raw, dtype, size, body)
-                body += (arrays[array].nbytes + 7) // 8 * 8
-            damages(header, draw)[way](arrays)
+            at, arrays, whole = 8 + int.from_bytes(raw[:8], "little"), {}, Index(path)
+            for name_of in ("starts", "marks", "places", "values"):
+                view = getattr(whole, name_of)
+                arrays[name_of] = np.frombuffer(raw, view.format, len(view), at)
+                at += view.nbytes
+            damages(arrays, draw)[way](arrays)
             (tmp_path / f"{seed}{path.name}").write_bytes(raw)
-            shared[name] = GuardedIndex(
-                tmp_path / f"{seed}{path.name}", vocabulary_size=draw.choice([None, SIZE - 2, SIZE + 5])
-            )
+            size = draw.choice([None, SIZE - 2, SIZE + 5])
+            shared[name] = Index(tmp_path / f"{seed}{path.name}", vocabulary_size=size, whole=False)
         for sources in (("statistics",), ("model",), ("statistics", "context", "model")):
             one, twin = pair(sources, shared, costs=0.02)
             text = habits(seed, SIZE, 1, 80)[0]
@@ -263,7 +261,7 @@ def test_a_file_that_is_overwritten_while_it_is_open_is_never_read_past_its_end(
         raw = bytearray(paths["statistics"].read_bytes())
         path.write_bytes(raw)
         twin = native(DatabaseDrafter(("statistics",), {"statistics": Index(path)}, costs=None))
-        body = 24 + int.from_bytes(raw[12:16], "little")
+        body = 8 + int.from_bytes(raw[:8], "little")
         with open(path, "r+b") as f:
             f.seek(body)
             f.write(b"\xff" * (len(raw) - body) if seed == 0 else random.Random(seed).randbytes(len(raw) - body))

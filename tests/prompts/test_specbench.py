@@ -1,7 +1,7 @@
 import hashlib
 import json
-import threading
 
+import httpx
 import pytest
 
 from hsd_viz.bench import load_suite
@@ -48,7 +48,7 @@ GOOD = {"question_id": 1, "category": "qa", "turns": ["x"]}
         (b'{"question_id": 2, "category": "q\xff"}', "not UTF-8 text (byte 33 of the line is 0xff)"),
         ([1], "a question must be a JSON object"),
         ({"question_id": 2, "turns": ["x"]}, "no category"),
-        ({**GOOD, "question_id": "2"}, "question_id must be an integer"),
+        ({**GOOD, "question_id": ""}, "question_id must be an integer"),
         ({**GOOD, "question_id": True}, "question_id must be an integer"),
         ({**GOOD, "question_id": 2, "category": " "}, "category must be a non-empty string"),
         ({**GOOD, "question_id": 2, "turns": []}, "turns must be a list"),
@@ -85,13 +85,27 @@ def known(monkeypatch) -> bytes:
     return data
 
 
-def test_the_questions_are_downloaded_once_and_checked(tmp_path, known, monkeypatch):
+@pytest.fixture
+def answers(monkeypatch):
+    """What the network answers, in turn: bytes, or an error."""
+    answers = []
+
+    def get(url, timeout):
+        assert timeout == 20
+        if isinstance(answer := answers.pop(0), Exception):
+            raise answer
+        return httpx.Response(200, content=answer, request=httpx.Request("GET", url))
+
+    monkeypatch.setattr(httpx, "get", get)
+    return answers
+
+
+def test_the_questions_are_downloaded_once_and_checked(tmp_path, known, answers, monkeypatch):
     monkeypatch.setenv("HSD_VIZ_CACHE", str(tmp_path))
-    monkeypatch.setattr(questions, "_fetch", lambda: known)
+    answers += [known, known]
     suite = load_suite("spec-bench")
-    assert suite.name == "spec-bench" and len(suite.prompts) == 1
+    assert suite.name == "spec-bench" and len(suite.prompts) == 1 == len(answers)
     (path,) = (tmp_path / "suites").iterdir()
-    monkeypatch.setattr(questions, "_fetch", lambda: pytest.fail("downloaded again"))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     assert load_suite("spec-bench") == suite
     # A broken copy is not used.
@@ -99,28 +113,18 @@ def test_the_questions_are_downloaded_once_and_checked(tmp_path, known, monkeypa
     with pytest.raises(ValueError, match=r"HF_HUB_OFFLINE forbids downloading it.*--suite"):
         load_suite("spec-bench")
     monkeypatch.delenv("HF_HUB_OFFLINE")
-    assert question_file(fetch=lambda: known).read_bytes() == known
+    assert question_file().read_bytes() == known
 
 
-def test_a_failed_or_wrong_download_is_a_one_line_error(tmp_path, known):
-    def no_network():
-        raise OSError("no route")
-
-    with pytest.raises(ValueError, match=r"cannot be downloaded from https://\S+ \(no route\): give the path"):
-        question_file(tmp_path, no_network)
+def test_a_failed_or_wrong_download_is_a_one_line_error(tmp_path, known, answers):
+    answers += [httpx.ConnectError("no route"), httpx.ReadTimeout(""), known + b"\n", known]
+    for why in ("no route", "ReadTimeout"):
+        with pytest.raises(ValueError, match=rf"cannot be downloaded from https://\S+ \({why}\): give the path"):
+            question_file(tmp_path)
     with pytest.raises(ValueError, match="its SHA-256 differs"):
-        question_file(tmp_path, lambda: known + b"\n")
+        question_file(tmp_path)
     assert not list(tmp_path.iterdir())
     blocked = tmp_path / "file"
     blocked.write_text("")
     with pytest.raises(ValueError, match="cannot write"):
-        question_file(blocked, lambda: known)
-
-
-def test_a_silent_network_times_out(monkeypatch):
-    silence = threading.Event()
-    monkeypatch.setattr(questions.urllib.request, "urlopen", lambda *a, **k: silence.wait(5))
-    monkeypatch.setattr(questions, "_TIMEOUT", 0.05)
-    with pytest.raises(OSError, match="no answer in"):
-        questions._fetch()
-    silence.set()
+        question_file(blocked)

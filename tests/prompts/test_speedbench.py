@@ -81,11 +81,11 @@ def test_a_file_that_is_no_parquet_is_one_line(tmp_path):
     ("rows", "part"),
     [
         ([ROWS[2]], "contains only 1 placeholders: prepare the files"),
-        ([ROWS[0], ROWS[0]], "row 2: question_id .* occurs twice"),
-        ([ROWS[0], {"question_id": "x"}], "row 2: not a question of SPEED-Bench"),
-        ([ROWS[0], row(9, "qa", [""])], "must be non-empty texts"),
+        ([ROWS[0], ROWS[0]], "line 2: question_id .* occurs twice"),
+        ([ROWS[0], {"question_id": "x"}], "line 2: the question has no category"),
+        ([ROWS[0], row(9, "qa", [""])], "non-empty strings"),
         ([ROWS[0], row(9, "qa", ["a\ud800"])], "lone surrogate"),
-        ([ROWS[0], 3], "row 2: not a question"),
+        ([ROWS[0], 3], "line 2: a question must be"),
     ],
 )
 def test_malformed_rows_are_named(tmp_path, rows, part):

@@ -3,27 +3,30 @@
 from collections.abc import Collection, Sequence
 
 from hsd_viz.drafting.context import spell
-from hsd_viz.drafting.tree import DraftTree, as_eos_set
+from hsd_viz.drafting.make import drafter
+from hsd_viz.drafting.tree import Drafter, DraftTree, as_eos_set
 
 
-class PromptLookup:
+@drafter(
+    "lookup",
+    words="baseline: prompt lookup decoding",
+    items=("original",),
+    make=lambda run: PromptLookup(eos=run.eos, longest=3 if run.source.items else 2, whole=bool(run.source.items)),
+)
+class PromptLookup(Drafter):
     """Prompt lookup decoding with Hugging Face's rule, as a chain.
 
-    Finds the longest n-gram at the end of the text, from ``longest`` tokens down to one, that occurs earlier, and
-    copies the up to 10 tokens after its earliest occurrence, up to an end-of-text token. There are no scores. Source:
-    Saxena 2023, "Prompt Lookup Decoding" (github.com/apoorvumang/prompt-lookup-decoding), with the defaults of
-    transformers' ``PromptLookupCandidateGenerator``. The author's rule is ``longest=3, whole=True``: whole copies of
-    ten tokens only.
+    Finds the longest n-gram at the end of the text, of ``longest`` tokens or fewer, that occurs earlier, and copies up
+    to 10 tokens after its earliest occurrence, until an end-of-text token. Source: Saxena 2023, "Prompt Lookup
+    Decoding" (github.com/apoorvumang/prompt-lookup-decoding), with the defaults of transformers'
+    ``PromptLookupCandidateGenerator``. The author's rule (``lookup[original]``) copies whole tens of tokens only.
     """
 
-    name = "lookup"
     nodes = 10
 
     def __init__(self, *, eos: int | Collection[int] | None = None, longest: int = 2, whole: bool = False) -> None:
         self.eos = as_eos_set(eos)
-        self.longest = longest
-        self.whole = whole
-        self._text = ""
+        self.longest, self.whole, self._text = longest, whole, ""
 
     def start(self, prompt: Sequence[int]) -> None:
         self._text = spell(prompt)
@@ -34,8 +37,7 @@ class PromptLookup:
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
         # Tokens that are not emitted yet are text, too.
         whole = self._text + spell(text[len(self._text) :])
-        length = len(whole)
-        tree = DraftTree()
+        length, tree = len(whole), DraftTree()
         for n in range(min(self.longest, length - 1), 0, -1):
             # The search ends before the last token (or the last ten), as something must follow the match.
             place = whole.find(whole[length - n :], 0, max(0, length - (self.nodes if self.whole else 1)))

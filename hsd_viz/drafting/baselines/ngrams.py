@@ -3,7 +3,8 @@
 from collections.abc import Collection, Sequence
 
 from hsd_viz.drafting.context import Database, spell
-from hsd_viz.drafting.tree import DraftTree, as_eos_set
+from hsd_viz.drafting.make import drafter
+from hsd_viz.drafting.tree import Drafter, DraftTree, as_eos_set
 
 #: N-gram lengths of the context and dynamic caches, and that of the static one.
 LONGEST = 4
@@ -37,7 +38,13 @@ class DynamicCache:
         self._open = [context]
 
 
-class NgramCache:
+@drafter(
+    "ngram-cache",
+    words="baseline: llama.cpp n-gram cache",
+    remembers=DynamicCache,
+    make=lambda run: NgramCache(dynamic=run.state, static=run.databases.found.get("statistics"), eos=run.eos),
+)
+class NgramCache(Drafter):
     """N-gram caches with llama.cpp's thresholds, for one run.
 
     Source: llama.cpp's ``lookup`` (ggml-org/llama.cpp, ``common/ngram-cache.cpp``, pull request 5479, MIT),
@@ -53,7 +60,6 @@ class NgramCache:
     order).
     """
 
-    name = "ngram-cache"
     nodes = 16
 
     def __init__(

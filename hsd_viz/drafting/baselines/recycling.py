@@ -2,7 +2,8 @@
 
 from collections.abc import Collection, Iterator, Sequence
 
-from hsd_viz.drafting.tree import DraftTree, as_eos_set
+from hsd_viz.drafting.make import drafter
+from hsd_viz.drafting.tree import DraftTree, Observer, as_eos_set
 
 #: The published tree of 80 nodes: for each depth, the numbers of children of the nodes one level up, beginning with the
 #: text's last token. The k-th child of a node is its k-th most probable successor.
@@ -32,7 +33,13 @@ def unfold(template: Sequence[Sequence[int]]) -> Iterator[tuple[int, int]]:
         above = here
 
 
-class TokenRecycling:
+@drafter(
+    "recycling",
+    words="baseline: Token Recycling",
+    remembers=dict,
+    make=lambda run: TokenRecycling(successors=run.state, eos=run.eos),
+)
+class TokenRecycling(Observer):
     """Token Recycling for one run.
 
     Source: Luo et al., "Turning Trash into Treasure: Accelerating Inference of Large Language Models with Token
@@ -47,19 +54,12 @@ class TokenRecycling:
     as zeros, so token 0 is drafted), and nothing is drafted after an end-of-text token.
     """
 
-    name = "recycling"
     nodes = sum(map(sum, TEMPLATE))
 
     def __init__(self, *, successors: Successors | None = None, eos: int | Collection[int] | None = None) -> None:
         self.eos = as_eos_set(eos)
         self.successors = successors if successors is not None else {}
         self._template = list(unfold(TEMPLATE))
-
-    def start(self, prompt: Sequence[int]) -> None:
-        """Begin a run; the prompt is not used."""
-
-    def extend(self, tokens: Sequence[int]) -> None:
-        """Do nothing: :meth:`observe` learns from each verification."""
 
     def observe(self, text: Sequence[int], tree: DraftTree, top: Sequence[Sequence[int]]) -> None:
         """Replace the successors of each verified token: see :class:`~hsd_viz.drafting.tree.Observer`."""

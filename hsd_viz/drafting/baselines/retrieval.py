@@ -1,55 +1,18 @@
 """REST on a statistics database: the trie of what followed the longest known suffix of the text in a corpus."""
 
-from collections.abc import Callable, Collection, Sequence
-from heapq import heappop, heappush
+from collections.abc import Collection, Sequence
 
-from hsd_viz.drafting.context import Database, Match, spell
-from hsd_viz.drafting.tree import DraftTree, as_eos_set
-
-Lookup = Callable[[str], Match | None]
+from hsd_viz.drafting.context import Database, continuation_trie, spell
+from hsd_viz.drafting.make import drafter
+from hsd_viz.drafting.tree import Drafter, DraftTree, as_eos_set
 
 
-def _followers(lookup: Lookup, tail: str, count: float) -> list[tuple[int, float]]:
-    """Return (token, count) of what followed ``tail``, a path seen ``count`` times; most frequent first."""
-    match = lookup(tail)
-    if match is None:
-        return []
-    length, total, continuations = match
-    if length == len(tail):
-        return [(token, float(c)) for token, c, _ in continuations]
-    return [(token, count * c / total) for token, c, _ in continuations]
-
-
-def continuation_trie(lookup: Lookup, key: str, *, nodes: int, depth: int) -> list[tuple[int, int, float]]:
-    """Return the ``nodes`` most frequent prefixes of what followed ``key``, as (token, parent, count).
-
-    Parent -1 is ``key``. Prefixes have at most ``depth`` tokens. Most frequent first, then shorter, then the lower
-    token; parents come before children. The published methods count every continuation in the corpus; an index holds
-    the most frequent followers of short keys. A count is exact while key and path together are a key of the index;
-    beyond, the path's count is divided as the longest known suffix suggests. Prefixes with an estimate below 1 are
-    omitted.
-    """
-    out: list[tuple[int, int, float]] = []
-    queue: list[tuple] = []
-    match = lookup(key)
-    if match is None or match[0] != len(key):
-        return out
-    # The serial number ends the comparison of equals.
-    serial, reached, parent, path, count = 0, 0, -1, key, float(match[1])
-    while True:
-        if reached < depth:
-            for token, c in _followers(lookup, path, count):
-                if c >= 1:
-                    serial += 1
-                    heappush(queue, (-c, reached + 1, token, serial, parent, path))
-        if not queue or len(out) == nodes:
-            return out
-        negative, reached, token, _, above, before = heappop(queue)
-        parent, path, count = len(out), before + chr(token), -negative
-        out.append((token, above, count))
-
-
-class Retrieval:
+@drafter(
+    "retrieval",
+    words="baseline: REST (retrieval from a corpus)",
+    make=lambda run: Retrieval(run.database("statistics"), eos=run.eos),
+)
+class Retrieval(Drafter):
     """Retrieval-based speculative decoding for one run.
 
     Source: He et al., "REST: Retrieval-Based Speculative Decoding", NAACL 2024, arXiv 2311.08252 (repository
@@ -59,21 +22,14 @@ class Retrieval:
 
     ``corpus`` is a statistics database instead of a suffix array, which has two limits: keys are those of the index (up
     to six tokens as shipped, without keys that add nothing to their suffix), and counts beyond them are estimates (see
-    :func:`continuation_trie`). Frozen. Nothing is drafted after an end-of-text token.
+    :func:`~hsd_viz.drafting.context.continuation_trie`). Frozen. Nothing is drafted after an end-of-text token.
     """
 
-    name = "retrieval"
     longest, shortest, nodes, depth = 16, 2, 64, 10
 
     def __init__(self, corpus: Database, *, eos: int | Collection[int] | None = None) -> None:
         self.corpus = corpus
         self.eos = as_eos_set(eos)
-
-    def start(self, prompt: Sequence[int]) -> None:
-        """Begin a run; only the end of the text matters."""
-
-    def extend(self, tokens: Sequence[int]) -> None:
-        """Do nothing: only the end of the text matters."""
 
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
         tree = DraftTree()

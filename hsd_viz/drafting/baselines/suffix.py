@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
-from hsd_viz.drafting.tree import DraftTree, as_eos_set
+from hsd_viz.drafting.make import drafter
+from hsd_viz.drafting.tree import Drafter, DraftTree, as_eos_set
 from hsd_viz.words import check_range
 
 #: Outputs stored from run to run.
@@ -144,7 +145,13 @@ class SuffixTree:
                 yield token, child.count, child.place, (child, reached + 1)
 
 
-class SuffixDecoding:
+@drafter(
+    "suffix",
+    words="baseline: SuffixDecoding (suffix trees)",
+    remembers=lambda: SuffixTree(most=OUTPUTS),
+    make=lambda run: SuffixDecoding(outputs=run.state, eos=run.eos),
+)
+class SuffixDecoding(Drafter):
     """SuffixDecoding for one run.
 
     Source: Oliaro et al., "SuffixDecoding: Extreme Speculative Decoding for Emerging AI Applications", NeurIPS 2025,
@@ -163,7 +170,6 @@ class SuffixDecoding:
     end-of-text token, and among equally probable tokens the first candidate comes first.
     """
 
-    name = "suffix"
     least = 0.1
 
     def __init__(self, *, outputs: SuffixTree | None = None, eos: int | Collection[int] | None = None) -> None:

@@ -1,16 +1,20 @@
 """Build the databases: statistics from a corpus, the model database and the 5-grams from a model's own outputs."""
 
+import hashlib
+import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from hsd_viz.drafting.index.corpus import Corpus, CorpusWriter
-from hsd_viz.drafting.index.count import PART_TOKENS, CountSettings, KeyCount, Pruning, select_keys
+from hsd_viz.drafting.index.corpus import CorpusWriter, Progress
+from hsd_viz.drafting.index.count import PART_TOKENS, KeyCount, Pruning, select_keys
 from hsd_viz.drafting.index.format import Header, Table, marks, write_index
+from hsd_viz.drafting.tree import as_eos_set
+from hsd_viz.journal import Journal
 from hsd_viz.words import check_range
 
 #: Longest keys of the shipped databases, and of any database, in tokens.
@@ -23,18 +27,10 @@ PRUNING = {
 #: 5-grams of Hierarchy Drafting, in all and per first token.
 FIVEGRAMS, FIVEGRAMS_PER_TOKEN = 100_000, 7
 
-Progress = Callable[[str, float], None]
 #: Token sequences, or a function that writes documents and returns facts for the header.
 Documents = Iterable[Sequence[int] | np.ndarray] | Callable[[CorpusWriter], Mapping]
-
-
-def split_documents(tokens: np.ndarray, eos: int) -> list[np.ndarray]:
-    """Return the documents of a corpus with ``eos`` before each, as views that begin and end with it."""
-    starts = np.flatnonzero(tokens == eos)
-    if not len(starts) or starts[0] != 0:
-        starts = np.concatenate(([0], starts))
-    ends = np.append(starts[1:] + 1, len(tokens))
-    return [tokens[a:b] for a, b in zip(starts, ends, strict=True)]
+#: Maps a batch of prompts of one length to the model's outputs, without the prompts.
+Generate = Callable[[list[list[int]]], list[list[int]]]
 
 
 def build_database(
@@ -61,36 +57,27 @@ def build_database(
     if kind not in PRUNING:
         raise ValueError(f"unknown database '{kind}': expected {' or '.join(PRUNING)}")
     check_range("the longest key", longest, 1, MOST_LONGEST)
-    pruning = pruning or PRUNING[kind]
-    path = Path(path)
+    pruning, path, per_document = pruning or PRUNING[kind], Path(path), kind == "model"
     path.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
-        corpus, facts = _write_corpus(documents, folder, vocabulary_size)
-        settings = CountSettings(vocabulary_size, longest, pruning, per_document=kind == "model")
-        levels = KeyCount(corpus, folder, settings, part_tokens=part_tokens, progress=progress).levels()
-        table = select_keys(levels, pruning.max_bytes, vocabulary_size)
+        facts: Mapping = {}
+        with closing(CorpusWriter(folder, vocabulary_size)) as writer:
+            if callable(documents):
+                facts = documents(writer)
+            else:
+                for document in documents:
+                    writer.add(document)
+                    writer.end()
+            corpus = writer.finish()
+        if not len(corpus.tokens):
+            raise ValueError("the corpus is empty: there are no tokens to count")
+        counts = KeyCount(corpus, folder, vocabulary_size, longest, pruning, per_document, part_tokens, progress)
+        table = select_keys(counts.levels(), pruning.max_bytes, vocabulary_size)
         if progress:
             progress("writing the file", 1.0)
-        unit = "outputs" if kind == "model" else "documents"
+        unit = "outputs" if per_document else "documents"
         facts = {unit: len(corpus.ends), "tokens": len(corpus.tokens), **facts, **(meta or {})}
-        header = Header(kind, vocabulary_size, vocabulary_hash, facts)
-        write_index(path, table, header)
-
-
-def _write_corpus(documents: Documents, folder: str, vocabulary_size: int) -> tuple[Corpus, Mapping]:
-    """Write ``documents`` to disk; return the corpus and the facts for the header."""
-    with closing(CorpusWriter(folder, vocabulary_size)) as writer:
-        facts: Mapping = {}
-        if callable(documents):
-            facts = documents(writer)
-        else:
-            for document in documents:
-                writer.add(document)
-                writer.end()
-        corpus = writer.finish()
-    if not len(corpus.tokens):
-        raise ValueError("the corpus is empty: there are no tokens to count")
-    return corpus, facts
+        write_index(path, table, Header(kind, vocabulary_size, vocabulary_hash, facts))
 
 
 def build_fivegrams(
@@ -112,23 +99,55 @@ def build_fivegrams(
     for sequence in sequences:
         tokens = [int(t) for t in sequence]
         counted.update({tuple(tokens[i : i + 5]) for i in range(len(tokens) - 4)})
-    ranked = sorted(counted.items(), key=lambda item: (-item[1], item[0]))[:most]
     taken: Counter[int] = Counter()
     keys, tails, counts = [], [], []
-    for gram, seen in ranked:
+    for gram, seen in sorted(counted.items(), key=lambda item: (-item[1], item[0]))[:most]:
         if taken[gram[0]] < FIVEGRAMS_PER_TOKEN:
             keys.append((gram[0], taken[gram[0]]))
             tails.append(gram[1:])
             counts.append(seen)
             taken[gram[0]] += 1
     number, totals = len(keys), np.array(counts, dtype=np.int64)
-    table = Table(
-        marks(np.array(keys, dtype=np.int64).reshape(number, 2)),
-        np.full(number, 2),
-        totals,
-        np.arange(number + 1) * 4,
-        np.array(tails, dtype=np.int64).reshape(-1),
-        np.repeat(totals, 4),
-    )
+    hashes, lengths = marks(np.array(keys, dtype=np.int64).reshape(number, 2)), np.full(number, 2)
+    followers, firsts = np.array(tails, dtype=np.int64).reshape(-1), np.arange(number + 1) * 4
+    table = Table(hashes, lengths, totals, firsts, followers, np.repeat(totals, 4))
     facts = {"outputs": len(sequences), "tokens": sum(map(len, sequences)), **(meta or {})}
     write_index(path, table, Header("fivegrams", vocabulary_size, vocabulary_hash, facts))
+
+
+def collect_outputs(
+    generate: Generate,
+    batches: Sequence[list[list[int]]],
+    path: str | Path,
+    *,
+    identity: dict,
+    eos: int | Collection[int] | None,
+    progress: Progress | None = None,
+) -> list[list[int]]:
+    """Return the model's output after each prompt: the prompt's last token, then the output up to and including EOS.
+
+    Every finished batch is appended to the file ``path`` by a digest of its prompts. Batches found in a file of the
+    same ``identity`` (model and decoding settings) are not generated again, regardless of their order; any other file
+    is replaced.
+    """
+    eos_set = as_eos_set(eos)
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        journal = Journal(path, identity)
+    except ValueError:
+        journal = Journal(path, identity, restart=True)
+    finished = {entry["prompts"]: entry["outputs"] for entry in journal.entries}
+    digests = [hashlib.sha256(json.dumps(batch).encode()).hexdigest()[:24] for batch in batches]
+    for number, (digest, batch) in enumerate(zip(digests, batches, strict=True), start=1):
+        if digest in finished:
+            continue
+        rows = []
+        for prompt, output in zip(batch, generate(batch), strict=True):
+            end = next((i + 1 for i, token in enumerate(output) if token in eos_set), len(output))
+            rows.append([prompt[-1], *output[:end]])
+        finished[digest] = rows
+        journal.add({"prompts": digest, "outputs": rows})
+        if progress:
+            progress("writing", number / len(batches))
+    return [row for digest in digests for row in finished[digest]]

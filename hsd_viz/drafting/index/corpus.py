@@ -12,6 +12,8 @@ import numpy as np
 PIECE = 2**20
 #: Maps texts to their token ids, without special tokens.
 Encode = Callable[[list[str]], Sequence[Sequence[int]]]
+#: Called with the current activity and its completed share.
+Progress = Callable[[str, float], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +57,10 @@ class CorpusWriter:
         self._file.seek(self.tokens * self._dtype.itemsize)
         self._file.truncate()
 
-    @property
-    def documents(self) -> int:
-        return len(self._ends)
-
     def finish(self) -> Corpus:
         """Return the corpus; a document that has not ended is discarded."""
         self.drop()
-        self._file.close()
+        self.close()
         empty = np.zeros(0, dtype=self._dtype)
         tokens = np.memmap(self._path, dtype=self._dtype, mode="r") if self.tokens else empty
         return Corpus(tokens, np.array(self._ends, dtype=np.int64))
@@ -72,50 +70,39 @@ class CorpusWriter:
         self._file.close()
 
 
-@dataclass(frozen=True, slots=True)
-class TextFile:
-    """A file to read; it is an error if it is not text and was ``named`` by the user."""
-
-    path: Path
-    named: bool
-
-
-def find_texts(paths: Sequence[str | Path]) -> list[TextFile]:
-    """Return the files of ``paths``, and those below folders, sorted; hidden ones and links are skipped. Raises:
-    ValueError: if a path does not exist or there are no files.
+def find_texts(paths: Sequence[str | Path]) -> dict[Path, bool]:
+    """Return the files of ``paths``, and those below folders, sorted, each with whether the user named it; hidden ones
+    and links are skipped. Raises: ValueError: if a path does not exist or there are no files.
     """
-    found: dict[Path, TextFile] = {}
+    texts: dict[Path, bool] = {}
     for path in map(Path, paths):
         if path.is_dir():
             for folder, below, names in os.walk(path):
                 below[:] = sorted(name for name in below if not name.startswith("."))
-                for name in sorted(names):
-                    place = Path(folder, name)
-                    if not name.startswith(".") and place.is_file() and not place.is_symlink():
-                        found.setdefault(place, TextFile(place, named=False))
+                files = [Path(folder, name) for name in sorted(names) if not name.startswith(".")]
+                texts |= {file: texts.get(file, False) for file in files if file.is_file() and not file.is_symlink()}
         elif path.exists():
-            found[path] = TextFile(path, named=True)
+            texts[path] = True
         else:
             raise ValueError(f"there is no file or folder '{path}'")
-    if not found:
+    if not texts:
         raise ValueError(f"there is no file to read in {', '.join(map(str, paths))}")
-    return list(found.values())
+    return texts
 
 
-def read_pieces(path: Path, piece: int = PIECE) -> Iterator[str]:
-    """Yield the text of a UTF-8 file in pieces of about ``piece`` characters that end at line ends.
+def read_pieces(path: Path, piece: int | None = None) -> Iterator[str]:
+    """Yield the text of a UTF-8 file in pieces of about ``piece`` characters (default :data:`PIECE`) that end at line
+    ends, except in lines longer than that.
 
-    Line ends become ``\\n``. Tokens do not cross pieces. A line longer than a piece is split.
+    Line ends become ``\\n``. Tokens do not cross pieces.
 
-    Raises:
-        UnicodeDecodeError: if the file is not UTF-8.
-        ValueError: if it contains a zero byte, which is not text.
+    Raises: UnicodeError: if the file is not UTF-8, or contains a zero byte. OSError: if it cannot be read.
     """
-    left = ""
+    piece, left = piece or PIECE, ""
     with open(path, encoding="utf-8-sig") as f:
         while read := f.read(piece):
             if "\0" in read:
-                raise _NotText("it contains a zero byte")
+                raise UnicodeError("it contains a zero byte")
             left += read
             cut = left.rfind("\n") + 1 or (len(left) if len(left) >= piece else 0)
             if cut:
@@ -126,75 +113,38 @@ def read_pieces(path: Path, piece: int = PIECE) -> Iterator[str]:
 
 
 def write_texts(
-    files: Sequence[TextFile],
-    writer: CorpusWriter,
-    encode: Encode,
-    *,
-    eos: int | None,
-    progress: Callable[[str, float], None] | None = None,
+    files: dict[Path, bool], writer: CorpusWriter, encode: Encode, *, eos: int | None, progress: Progress | None = None
 ) -> dict[str, int]:
     """Write every file as a document that begins and ends with ``eos``. Returns the numbers ``files`` and
-    ``passed_over``. A file in a folder that is not UTF-8 text or cannot be read is skipped. Small files are tokenized
-    together, large ones piece by piece. Raises: ValueError: if a file given by the user cannot be read as text.
+    ``passed_over``. A file in a folder that is not UTF-8 text or cannot be read is skipped. Raises: ValueError: if a
+    file named by the user cannot be read as text.
     """
     around = [] if eos is None else [eos]
-    sizes = [_size(file.path) for file in files]
-    total, done, passed = sum(sizes), 0, 0
-    waiting: list[str] = []
-    held = 0
-
-    def flush() -> None:
-        nonlocal held
-        for ids in encode(waiting):
-            writer.add([*around, *ids, *around])
-            writer.end()
-        waiting.clear()
-        held = 0
-
-    for file, size in zip(files, sizes, strict=True):
+    sizes = [file.stat().st_size if file.exists() else 0 for file in files]
+    total, done, passed = max(1, sum(sizes)), 0, 0
+    for (file, named), size in zip(files.items(), sizes, strict=True):
+        start = writer.tokens
         try:
-            if size <= PIECE:
-                text = "".join(read_pieces(file.path))
-                if text:
-                    waiting.append(text)
-                    held += len(text)
-                if held >= PIECE:
-                    flush()
-            else:
-                flush()
+            for piece in read_pieces(file):
+                ids = encode([piece])[0]
+                writer.add([*around, *ids] if writer.tokens == start else ids)
+                if progress:
+                    progress("tokenizing", done / total)
+            if writer.tokens > start:
                 writer.add(around)
-                for piece in read_pieces(file.path):
-                    writer.add(encode([piece])[0])
-                    if progress:
-                        progress("tokenizing", min(1.0, done / max(1, total)))
-                writer.add(around)
-                writer.end()
-        except (OSError, UnicodeDecodeError, _NotText) as error:
+            writer.end()
+        except (OSError, UnicodeError) as error:
             writer.drop()
-            if file.named:
-                raise ValueError(f"cannot read '{file.path}' as UTF-8 text: {_reason(error)}") from None
+            if named:
+                raise ValueError(f"cannot read '{file}' as UTF-8 text: {_reason(error)}") from None
             passed += 1
         done += size
         if progress:
-            progress("tokenizing", min(1.0, done / max(1, total)))
-    flush()
+            progress("tokenizing", done / total)
     return {"files": len(files) - passed, "passed_over": passed}
-
-
-class _NotText(ValueError):
-    """A file that is not text."""
 
 
 def _reason(error: Exception) -> str:
     if isinstance(error, UnicodeDecodeError):
         return f"byte {error.object[error.start]:#04x} is not part of a character"
-    if isinstance(error, OSError):
-        return error.strerror or str(error)
-    return str(error)
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)

@@ -5,10 +5,10 @@ fastest hash in plain Python. Its upper bits select a bucket of about two keys, 
 collision (with 300 000 keys, one unknown key in 14 000) costs one bad draft token and nothing else. If a key is in the
 file, so are all its suffixes.
 
-Layout, little-endian: the preamble (magic, version, header length, CRC-32 of the header and of the rest), a JSON
-header, then the arrays ``starts`` (u32 per bucket, one more at the end), ``marks`` (u32 per key), ``places`` (u32 per
-key: first value * 8 + number of continuations) and ``values`` (u16, or u32 for large vocabularies; per key its total,
-then token, count, ...).
+A file is a safetensors file of four tensors: ``starts`` (u32 per bucket, one more at the end), ``marks`` (u32 per key),
+``places`` (u32 per key: first value * 8 + number of continuations) and ``values`` (u16, or u32 for large vocabularies;
+per key its total, then token, count, ...). Its metadata contains the version, ``facts`` as JSON, and the CRC-32 of the
+header (counted with zeros in place of the checksum) and of the tensors.
 
 A file of up to :data:`READ_WHOLE` bytes is checked completely when opened. Of a larger one only the header and the size
 are checked, and each row when it is read: with any damage, a look-up ends after a bounded number of steps, raises
@@ -19,23 +19,19 @@ databases inspect --verify`` checks any file completely.
 import functools
 import json
 import mmap
-import os
-import struct
-import sys
 import zlib
 from codecs import utf_32_le_encode
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from hsd_viz.disk import replacing
 from hsd_viz.drafting.context import Match
 
-MAGIC = b"HSDVIZDB"
-VERSION = 1
+VERSION = "2"
 #: Most continuations per key: their number has three bits.
 MOST_CONTINUATIONS = 7
 #: Bytes of a key in the file besides its values: mark, place, and half of a bucket's start.
@@ -46,10 +42,12 @@ SUFFIX = ".hsdb"
 
 #: Largest size in bytes of a file that is checked whole when opened, which takes about 50 ms.
 READ_WHOLE = 64 * 2**20
-#: Most keys examined in one bucket. The average is one or two; among 2**28 buckets of random marks none reaches twenty.
+#: Most keys examined in one bucket of an unchecked file. Among 2**28 buckets of random marks none reaches twenty.
 MOST_IN_BUCKET = 32
 _NO_POSITIONS = (None,) * MOST_CONTINUATIONS
-PREAMBLE = struct.Struct("<8sIIII")
+_TENSORS = ("starts", "marks", "places", "values")
+_TYPES: Mapping[str, Literal["H", "I"]] = {"U16": "H", "U32": "I"}
+_NO_CHECKSUM = "0" * 8
 
 
 class DatabaseError(ValueError):
@@ -91,8 +89,46 @@ class Table:
     counts: np.ndarray
 
 
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What a database file is: ``statistics``, ``model`` or ``fivegrams``, for which vocabulary, and its origin."""
+
+    kind: str
+    vocabulary_size: int
+    vocabulary_hash: str
+    meta: Mapping[str, Any]
+
+
+def write_index(path: str | Path, table: Table, header: Header) -> None:
+    """Write ``table`` as a database file, atomically. Raises: ValueError: if there are too many values for one file."""
+    wide, keys = header.vocabulary_size > 2**16, len(table.marks)
+    total = keys + 2 * len(table.tokens)
+    if total >= MOST_VALUES:
+        raise ValueError(
+            f"{total} values are too many for one database file: reduce its bytes or raise the minimum count"
+        )
+    bits = max(1, (max(keys, 2) // 2 - 1).bit_length())
+    # The shorter of two keys with the same mark comes first and is found: it is the more frequent one.
+    order = np.lexsort((table.lengths, table.marks))
+    ranked = table.marks[order]
+    starts = np.searchsorted(ranked >> np.uint32(32 - bits), np.arange(2**bits + 1))
+    tensors = (starts.astype("<u4"), ranked.astype("<u4"), *_packed(table, order, wide))
+    lengths, numbers = np.unique(table.lengths, return_counts=True)
+    facts = {
+        "kind": header.kind,
+        "vocabulary_size": header.vocabulary_size,
+        "vocabulary_hash": header.vocabulary_hash,
+        "bits": bits,
+        "longest": int(lengths.max(initial=1)),
+        "keys_by_length": {str(n): int(number) for n, number in zip(lengths, numbers, strict=True)},
+        "continuations": len(table.tokens),
+        "meta": dict(header.meta),
+    }
+    write_tensors(path, facts, dict(zip(_TENSORS, tensors, strict=True)))
+
+
 def _packed(table: Table, order: np.ndarray, wide: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return the arrays ``places`` and ``values`` for the rows of ``table`` in ``order``."""
+    """Return the tensors ``places`` and ``values`` for the rows of ``table`` in ``order``."""
     numbers = np.diff(table.firsts)[order]
     offsets = np.concatenate(([0], np.cumsum(1 + 2 * numbers)))
     values = np.zeros(offsets[-1], dtype="<u4" if wide else "<u2")
@@ -106,126 +142,109 @@ def _packed(table: Table, order: np.ndarray, wide: bool) -> tuple[np.ndarray, np
     return (offsets[:-1] * 8 + numbers).astype("<u4"), values
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
-    """What a database file is: ``statistics``, ``model`` or ``fivegrams``, for which vocabulary, and its origin."""
-
-    kind: str
-    vocabulary_size: int
-    vocabulary_hash: str
-    meta: Mapping[str, Any]
-
-
-def write_index(path: str | Path, table: Table, header: Header) -> None:
-    """Write ``table`` as a database file, atomically. Raises: ValueError: if there are too many values for one file."""
-    path, wide, keys = Path(path), header.vocabulary_size > 2**16, len(table.marks)
-    total = keys + 2 * len(table.tokens)
-    if total >= MOST_VALUES:
-        raise ValueError(
-            f"{total} values are too many for one database file: reduce its bytes or raise the minimum count"
-        )
-    bits = max(1, (max(keys, 2) // 2 - 1).bit_length())
-    # The shorter of two keys with the same mark comes first and is found: it is the more frequent one.
-    order = np.lexsort((table.lengths, table.marks))
-    ranked = table.marks[order]
-    starts = np.searchsorted(ranked >> np.uint32(32 - bits), np.arange(2**bits + 1))
-    places, values = _packed(table, order, wide)
-    arrays = {"starts": starts.astype("<u4"), "marks": ranked.astype("<u4"), "places": places, "values": values}
-    lengths, numbers = np.unique(table.lengths, return_counts=True)
-    fields = {
-        "kind": header.kind,
-        "vocabulary_size": header.vocabulary_size,
-        "vocabulary_hash": header.vocabulary_hash,
-        "bits": bits,
-        "longest": int(lengths.max(initial=1)),
-        "keys_by_length": {str(n): int(number) for n, number in zip(lengths, numbers, strict=True)},
-        "continuations": len(table.tokens),
-        "arrays": {name: [array.dtype.name, len(array)] for name, array in arrays.items()},
-        "meta": dict(header.meta),
-    }
-    head = json.dumps(fields).encode()
-    head += b" " * (-(PREAMBLE.size + len(head)) % 8)
-    body = [array.tobytes() + bytes(-array.nbytes % 8) for array in arrays.values()]
+def write_tensors(path: str | Path, facts: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> None:
+    """Write a database file from its facts and its four tensors, atomically."""
+    body = [tensor.tobytes() for tensor in tensors.values()]
     crc = functools.reduce(lambda so_far, piece: zlib.crc32(piece, so_far), body, 0)
+    metadata = {"hsd_viz": VERSION, "checksum": _NO_CHECKSUM, "tensors": f"{crc:08x}", "facts": json.dumps(facts)}
+    entries, at = {}, 0
+    for name, tensor in tensors.items():
+        kind = {2: "U16", 4: "U32"}[tensor.itemsize]
+        entries[name] = {"dtype": kind, "shape": [len(tensor)], "data_offsets": [at, at := at + tensor.nbytes]}
+    head = json.dumps({"__metadata__": metadata, **entries}).encode()
+    head += b" " * (-len(head) % 8)
+    head = head.replace(_NO_CHECKSUM.encode(), f"{zlib.crc32(head):08x}".encode(), 1)
+    path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path, sync=True) as fresh, open(fresh, "wb") as f:
-        f.write(PREAMBLE.pack(MAGIC, VERSION, len(head), zlib.crc32(head), crc))
-        f.writelines([head, *body])
+        f.writelines([len(head).to_bytes(8, "little"), head, *body])
 
 
 class Index:
     """An open database file, read-only and memory-mapped: runs and processes share its pages.
 
-    ``starts``, ``marks``, ``places`` and ``values`` are the arrays of the file as memoryviews, ``bits`` the shift from
+    ``starts``, ``marks``, ``places`` and ``values`` are the tensors of the file as memoryviews, ``bits`` the shift from
     a mark to its bucket, ``wide`` whether values are u32. ``whole=False`` does not read, and so does not check, the
-    arrays.
+    tensors: the index is then ``guarded``, as it is for models with fewer tokens (``vocabulary_size``) than the file.
+    A guarded one searches a limited part of a bucket and returns only possible rows (tokens below ``limit``, counts of
+    at most their total).
 
     Raises: DatabaseError: if the file is missing, truncated, damaged, of another version or, if ``vocabulary_hash`` is
     given, made with another tokenizer.
     """
 
-    #: Most keys to examine in one bucket.
-    most_in_bucket = 2**32
-
-    def __init__(self, path: str | Path, vocabulary_hash: str | None = None, *, whole: bool = True) -> None:
-        self.path = Path(path)
-        name = self.path.name
+    def __init__(
+        self,
+        path: str | Path,
+        vocabulary_hash: str | None = None,
+        *,
+        vocabulary_size: int | None = None,
+        whole: bool = True,
+    ) -> None:
+        self.path, self.verified = Path(path), whole
         try:
             with open(self.path, "rb") as f:
-                self.size = os.fstat(f.fileno()).st_size
-                if self.size < PREAMBLE.size:
-                    raise DatabaseError(f"'{name}' is not a database file of hsd_viz: it has only {self.size} bytes")
                 self._map = mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ)
+        except ValueError:
+            raise DatabaseError(f"'{self.path.name}' is not a database file of hsd_viz: it is empty") from None
         except OSError as error:
             raise DatabaseError(f"the database '{self.path}' cannot be read: {error.strerror or error}") from None
-        self.header, body = self._check(name, whole)
-        found = self.header["vocabulary_hash"]
-        if vocabulary_hash is not None and found != vocabulary_hash:
+        self.size = len(self._map)
+        try:
+            self.header, views = self._check(whole)
+        except DatabaseError:
+            raise
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            raise DatabaseError(f"'{self.path.name}' is not a database file of hsd_viz") from None
+        self.starts, self.marks, self.places, self.values = (views[name] for name in _TENSORS)
+        known, own = self.header["vocabulary_hash"], self.header["vocabulary_size"]
+        if vocabulary_hash is not None and known != vocabulary_hash:
             raise DatabaseError(
-                f"the database '{name}' was made with another tokenizer "
-                f"(vocabulary {found[:12]}, expected that of the models, {vocabulary_hash[:12]})"
+                f"the database '{self.path.name}' was made with another tokenizer "
+                f"(vocabulary {known[:12]}, expected that of the models, {vocabulary_hash[:12]})"
             )
-        contents, views = memoryview(self._map), {}
-        for array, (dtype, count) in self.header["arrays"].items():
-            size = np.dtype(dtype).itemsize
-            # Reading a scalar from a memoryview is several times as fast as from a numpy array.
-            views[array] = contents[body : body + size * count].cast("H" if size == 2 else "I")
-            body += (size * count + 7) // 8 * 8
-        self.starts, self.marks, self.places, self.values = (views[k] for k in ("starts", "marks", "places", "values"))
+        self.limit = own if vocabulary_size is None else min(own, vocabulary_size)
+        self.guarded = not whole or self.limit < own
+        self.most_in_bucket = MOST_IN_BUCKET if self.guarded else 2**32
         self.bits = 32 - self.header["bits"]
-        self.wide = self.header["vocabulary_size"] > 2**16
+        self.wide = own > 2**16
         self.longest = self.header["longest"]
-        self.keys = len(self.marks)
 
-    def _check(self, name: str, whole: bool) -> tuple[dict, int]:
-        """Return the header and the offset of the arrays, after checking the header (``whole``: every byte)."""
-        magic, version, length, head_crc, body_crc = PREAMBLE.unpack_from(self._map)
-        if magic != MAGIC:
-            raise DatabaseError(f"'{name}' is not a database file of hsd_viz")
+    def _check(self, whole: bool) -> tuple[dict[str, Any], dict[str, memoryview]]:
+        """Return the facts and the tensors, after checking the header (``whole``: every byte)."""
+        name, mapped = self.path.name, self._map
+        if mapped[:8] == b"HSDVIZDB":
+            raise DatabaseError(f"the database '{name}' was written by an earlier version of hsd_viz: rebuild it")
+        body = 8 + int.from_bytes(mapped[:8], "little")
+        header = json.loads(mapped[8:body]) if body <= self.size else {}
+        metadata = header.pop("__metadata__")
+        version, checksum, tensors = (metadata[key] for key in ("hsd_viz", "checksum", "tensors"))
         if version != VERSION:
             raise DatabaseError(
                 f"the database '{name}' has format version {version}, this hsd_viz reads version {VERSION}: rebuild it"
             )
-        body = PREAMBLE.size + length
-        head = self._map[PREAMBLE.size : body]
-        if body > self.size or zlib.crc32(head) != head_crc:
+        unsigned = mapped[8:body].replace(str(checksum).encode(), _NO_CHECKSUM.encode(), 1)
+        if f"{zlib.crc32(unsigned):08x}" != checksum:
             raise DatabaseError(f"the database '{name}' is damaged: its header does not match its checksum")
-        header = json.loads(head)
-        expected = body + sum((np.dtype(d).itemsize * n + 7) // 8 * 8 for d, n in header["arrays"].values())
+        expected = body + max(entry["data_offsets"][1] for entry in header.values())
         if self.size != expected:
             raise DatabaseError(f"the database '{name}' is damaged: it has {self.size} bytes, expected {expected}")
-        if whole and zlib.crc32(memoryview(self._map)[body:]) != body_crc:
+        contents = memoryview(mapped)[body:]
+        if whole and f"{zlib.crc32(contents):08x}" != tensors:
             raise DatabaseError(f"the database '{name}' is damaged: its contents do not match its checksum")
-        if sys.byteorder != "little":
-            raise DatabaseError(f"the database '{name}' can only be read on little-endian machines")
-        return header, body
+        # Reading a scalar from a memoryview is several times as fast as from a numpy array.
+        views = {
+            tensor: contents[slice(*entry["data_offsets"])].cast(_TYPES[entry["dtype"]])
+            for tensor, entry in header.items()
+        }
+        return json.loads(metadata["facts"]), views
 
     def lookup(self, tail: str, longest: int | None = None) -> Match | None:
         """Return what followed the longest suffix of ``tail`` that is a key of at most ``longest`` tokens, or ``None``.
         ``tail`` is a text as of :func:`~hsd_viz.drafting.context.spell`. All suffixes of a key are keys, so the search
         extends the suffix until it misses.
         """
-        starts, marks, bits, crc32, keys = self.starts, self.marks, self.bits, zlib.crc32, self.keys
+        starts, marks, bits, crc32, keys = self.starts, self.marks, self.bits, zlib.crc32, len(self.marks)
         most_in_bucket = self.most_in_bucket
         size = len(tail)
         most = self.longest if longest is None or longest > self.longest else longest
@@ -254,50 +273,25 @@ class Index:
                 at = last
             else:
                 break
-        if found < 0:
-            return None
-        try:
-            total, continuations = self._read(found)
-        except DatabaseError:
-            return None
-        return size - (length >> 2), total, continuations
+        row = self._read(found) if found >= 0 else None
+        return None if row is None else (size - (length >> 2), *row)
 
-    def _read(self, key: int) -> tuple[int, list[tuple[int, int, None]]]:
-        """Return the total and the continuations of the key in row ``key``."""
+    def _read(self, key: int) -> tuple[int, list[tuple[int, int, None]]] | None:
+        """Return the total and the possible continuations of row ``key``; ``None`` if it has none."""
         place = self.places[key]
-        at = place >> 3
-        row = self.values[at : at + 1 + 2 * (place & 7)].tolist()
+        at, numbers = place >> 3, 2 * (place & 7)
+        if self.guarded and at + numbers >= len(self.values):
+            return None
+        row = self.values[at : at + 1 + numbers].tolist()
         if not self.wide and max(row) >= 32768:
             for i in range(0, len(row), 2):
                 if row[i] >= 32768:
                     row[i] = (row[i] - 32768) << 8
-        return row[0], list(zip(row[1::2], row[2::2], _NO_POSITIONS, strict=False))
-
-
-class GuardedIndex(Index):
-    """An open database file with unchecked arrays: like :class:`Index`, but safe for any contents. The search within a
-    bucket is bounded, and only possible rows are returned (tokens below ``limit``, counts of at most their total).
-    """
-
-    most_in_bucket = MOST_IN_BUCKET
-
-    def __init__(
-        self, path: str | Path, vocabulary_hash: str | None = None, *, vocabulary_size: int | None = None
-    ) -> None:
-        super().__init__(path, vocabulary_hash, whole=False)
-        own = self.header["vocabulary_size"]
-        self.limit = own if vocabulary_size is None else min(own, vocabulary_size)
-
-    def _read(self, key: int) -> tuple[int, list[tuple[int, int, None]]]:
-        """Return the possible continuations of a row; raise :class:`DatabaseError` if there are none."""
-        place = self.places[key]
-        if (place >> 3) + 2 * (place & 7) < len(self.values):
-            total, continuations = super()._read(key)
+        total, continuations = row[0], list(zip(row[1::2], row[2::2], _NO_POSITIONS, strict=False))
+        if self.guarded:
             # Rounding large counts preserves their order, so none exceeds its total.
-            possible = [c for c in continuations if c[0] < self.limit and 0 < c[1] <= total]
-            if possible:
-                return total, possible
-        raise DatabaseError(f"the database '{self.path.name}' is damaged: its row {key} is not valid")
+            continuations = [c for c in continuations if c[0] < self.limit and 0 < c[1] <= total]
+        return (total, continuations) if continuations else None
 
 
 def open_index(
@@ -307,15 +301,11 @@ def open_index(
     vocabulary_size: int | None = None,
     read_whole: int = READ_WHOLE,
 ) -> Index:
-    """Open a database file, as a :class:`GuardedIndex` if it is larger than ``read_whole`` bytes. So is a file whose
-    vocabulary is larger than the models' ``vocabulary_size``. Raises: DatabaseError: if the file cannot be used.
+    """Open a database file; the tensors of one larger than ``read_whole`` bytes are not checked. Raises: DatabaseError:
+    if the file cannot be used.
     """
     try:
-        small = Path(path).stat().st_size <= read_whole
+        whole = Path(path).stat().st_size <= read_whole
     except OSError:
-        small = True  # Index reports the error.
-    if small:
-        index = Index(path, vocabulary_hash)
-        if vocabulary_size is None or index.header["vocabulary_size"] <= vocabulary_size:
-            return index
-    return GuardedIndex(path, vocabulary_hash, vocabulary_size=vocabulary_size)
+        whole = True  # Index reports the error.
+    return Index(path, vocabulary_hash, vocabulary_size=vocabulary_size, whole=whole)

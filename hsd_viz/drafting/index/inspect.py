@@ -26,7 +26,7 @@ def describe(path: str | Path, most: int = 10, *, verify: bool = False) -> dict:
         "path": str(path),
         "kind": header["kind"],
         "bytes": index.size,
-        "verified": type(index) is Index,
+        "verified": index.verified,
         "keys": sum(header["keys_by_length"].values()),
         "keys_by_length": {int(n): k for n, k in header["keys_by_length"].items()},
         "continuations": header["continuations"],

@@ -1,4 +1,4 @@
-// The databases of hsd_viz.drafting in C++: the text's own (context.py) and the index files (index.py, guarded.py). Same answers.
+// The databases of hsd_viz.drafting in C++: the text's own (context.py) and the index files (index/format.py). Same answers.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -198,7 +198,7 @@ struct IndexFile {
     int32_t longest;         // key
     int32_t most_in_bucket;  // keys looked at in one bucket; 0: all
 
-    // As Index.lookup and GuardedIndex.lookup. No data outside of the arrays is read, for any contents.
+    // As Index.lookup. No data outside of the arrays is read, for any contents.
     bool lookup(Tail& tail, Match& match) const {
         const int size = std::min(tail.size, longest);
         int64_t found = -1;

@@ -1,0 +1,66 @@
+"""The example package of docs/how-to/extend.md: its drafter and its rule are found by entry points."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "how-to" / "extend.md").read_text()
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory):
+    """The folder of the installed package."""
+    folder = tmp_path_factory.mktemp("package")
+    code, project = (re.search(rf"```{kind}\n# \S+\n(.*?)```", PAGE, re.S)[1] for kind in ("python", "toml"))
+    assert len((code + project).strip().splitlines()) <= 25
+    (folder / "my_drafts.py").write_text(code)
+    installed = folder / "my_drafts-1.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: my-drafts\nVersion: 1\n")
+    points = re.sub(r'project\.entry-points\."(.*?)"', r"\1", project).replace('"', "")
+    (installed / "entry_points.txt").write_text(points)
+    return folder
+
+
+def run(folder, code):
+    environment = {**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_a_drafter_and_a_rule_of_another_package(package):
+    found = run(
+        package,
+        """
+import json
+from hsd_viz.engine.local import load_engine
+from hsd_viz.figures.palette import ink
+from hsd_viz.views.blocks import BOTTOM_WORDS
+engine = load_engine()
+stacks = {"plain": ("target", "block"), "repeat": ("repeat > target", "block"),
+          "mine": ("nano:4 > target", "leviathan"), "token": ("nano:4 > target", "token")}
+found = {"words": BOTTOM_WORDS["repeat"], "ink": ink("repeat")}
+for name, (stack, rule) in stacks.items():
+    trace = engine.run("x = 1\\nx = 1\\nx =", stack, max_new_tokens=24, temperature=0.7, seed=3, rule=rule)
+    found[name] = [list(trace.token_ids), sorted({*trace.columns["rounds"]["rule"]}),
+                   sorted({*trace.columns["drafts"]["source"]})]
+print(json.dumps(found))
+""",
+    )
+    assert found["repeat"][0] == found["plain"][0] and found["repeat"][2] == ["repeat"]
+    assert found["mine"][0] == found["token"][0] and "leviathan" in found["mine"][1]
+    assert found["words"] == "repeats the last token" and found["ink"] == "#7a3b00"
+
+
+def test_a_package_that_cannot_be_loaded_is_named_and_harms_nothing(package):
+    (package / "my_drafts.py").write_text("raise RuntimeError('broken')")
+    code = "import json, warnings\nwith warnings.catch_warnings(record=True) as seen:\n    warnings.simplefilter('always')\n"
+    code += "    from hsd_viz import parse\n    parse('db > target')\nprint(json.dumps([str(w.message) for w in seen]))"
+    assert run(package, code) == ["the drafter 'repeat' of my_drafts cannot be loaded: broken"]
