@@ -4,7 +4,7 @@ the mistake where it is a known one (:mod:`hsd_viz.exercises.mistakes`). Titles,
 
 import ctypes
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
@@ -106,15 +106,15 @@ def exercise(number: str, **options: Any) -> Callable:
     return register
 
 
-def formula(number: str, name: str, arguments: Sequence[Sequence[Any]], expected: Callable[..., Any]) -> None:
+def formula(number: str, name: str, arguments: Iterable[Sequence[Any]], expected: Callable[..., Any]) -> None:
     """Register an exercise by a function that returns the expected value for each of the ``arguments``. ``name`` is
     that of the function in messages.
     """
-    names = list(signature(expected).parameters)
+    names, all_given = list(signature(expected).parameters), list(arguments)
 
     @exercise(number)
     def cases(answer: Any) -> Iterator[Case]:
-        for given in arguments:
+        for given in all_given:
             listed = ", ".join(f"{key}={show(value)}" for key, value in zip(names, given, strict=True))
             yield Case(f"{name}({listed})", lambda given=given: answer(*deepcopy(given)), expected(*given))
 
