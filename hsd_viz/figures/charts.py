@@ -128,80 +128,65 @@ def bars(
     """
     if rows.empty:
         return nothing(title, note or "No values.", dark)
+    rows = rows.reset_index(drop=True)
     texts = [name for name in rows.columns[1:] if name not in DRAWN]
     labels = rows.iloc[:, 0].astype(str).tolist()
+    groups = rows["group"].tolist() if "group" in rows else [""] * len(rows)
     after = [" · ".join(filter(None, map(str, row))) for row in rows[texts].itertuples(index=False)]
-    place, ticks = _places(labels, rows["group"].tolist() if "group" in rows else [""] * len(rows))
-    known = parts.assign(place=[place[k] for k in parts["row"]])
-    figure = px.bar(known, x="value", y="place", color="part", orientation="h")
+    place, ticks = _places(labels, groups)
+    figure = px.bar(parts.assign(place=[place[k] for k in parts["row"]]), x="value", y="place", color="part")
     for trace in figure.data:
-        mine = known[known["part"] == trace.name]
-        name, marker = style(trace.name, rows)
-        said = [
-            f"{plain(labels[r])}:<br>{plain(name)} {v:.3g} {plain(unit)}"
-            for r, v in zip(mine["row"], mine["value"], strict=True)
-        ]
+        mine = parts[parts["part"] == trace.name]
+        name, marker = style(trace.name)
+        points = zip(mine["row"], mine["value"], strict=True)
+        said = [f"{plain(labels[row])}:<br>{plain(name)} {value:.3g} {plain(unit)}" for row, value in points]
         if faint:
             marker = {"color": pale(marker["color"]), "line": {"color": marker["color"], "width": 1.5}}
             trace.update(showlegend=False)
-        trace.update(name=name, marker=marker, width=0.62, customdata=said, hovertemplate=HOVER)
-    ends = known.groupby("row")["value"].sum().reindex(range(len(rows)), fill_value=0.0)
+        trace.update(name=name, marker=marker, width=0.62, orientation="h", customdata=said, hovertemplate=HOVER)
+    ends = parts.groupby("row")["value"].sum().reindex(range(len(rows)), fill_value=0.0)
+    quiet = {"orientation": "h", "hoverinfo": "skip"}
     if "second" in rows:
-        thin = {"color": INK.muted}
-        figure.add_bar(x=rows["second"], y=[p + 0.4 for p in place], orientation="h", width=0.12, marker=thin)
-        figure.data[-1].update(hoverinfo="skip", showlegend=False)
+        thin = {"width": 0.12, "marker_color": INK.muted, "showlegend": False}
+        figure.add_bar(x=rows["second"], y=[p + 0.4 for p in place], **thin, **quiet)
     if faint:
-        figure.add_bar(x=[None], y=[None], orientation="h", name=faint, marker_color=pale(INK.muted))
-        figure.data[-1].update(hoverinfo="skip", showlegend=True)
+        figure.add_bar(x=[None], y=[None], name=faint, marker_color=pale(INK.muted), showlegend=True, **quiet)
     if "dot" in rows and rows["dot"].notna().any():
-        ends = pd.concat([ends, rows[[n for n in ("dot", "high") if n in rows]].reset_index(drop=True)], axis=1).max(
-            axis=1
-        )
+        ends = pd.concat([ends, *(rows[name] for name in ("dot", "high") if name in rows)], axis=1).max(axis=1)
         figure.add_trace(_dots(rows, place, labels, dots, unit))
-    tail = {"mode": "text", "textposition": "middle right", "textfont": {"color": INK.muted}}
-    figure.add_scatter(x=ends, y=place, text=[f"  {plain(a)}" for a in after], **tail)
-    figure.data[-1].update(hoverinfo="skip", showlegend=False, cliponaxis=False)
+    tail = {"mode": "text", "textposition": "middle right", "textfont_color": INK.muted, "cliponaxis": False}
+    words = [f"  {plain(text)}" for text in after]
+    figure.add_scatter(x=ends, y=place, text=words, hoverinfo="skip", showlegend=False, **tail)
     if reference is not None:
         figure.add_vline(x=reference, line={"color": INK.text, "width": 1.5, "dash": "dash"})
-    most = max(float(ends.max()), reference or 0.0) or 1.0
-    figure.update_xaxes(title_text=plain(unit), range=[0, 1.02 * most])
-    figure.update_yaxes(
-        title_text="",
-        tickvals=[at for at, _ in ticks],
-        ticktext=[words for _, words in ticks],
-        range=[ticks[-1][0] + 0.6, min(ticks[0][0], place[0]) - 0.6],
-        showgrid=False,
-        ticks="",
-    )
     if not legend or (len(set(parts["part"])) < 2 and not dots):
         figure.update_traces(showlegend=False)
-    overlay = {"barmode": "stack" if "second" not in rows else "relative"}
-    figure.update_layout(margin={"r": 16 + 7 * max(map(len, after), default=0)}, **overlay)
-    heads = [rows.columns[0], *texts]
+    most = max(float(ends.max()), reference or 0.0) or 1.0
+    figure.update_xaxes(title_text=plain(unit), range=[0, 1.02 * most])
+    at, names = zip(*ticks, strict=True)
+    span = [at[-1] + 0.6, at[0] - 0.6]
+    figure.update_yaxes(title_text="", tickvals=at, ticktext=names, range=span, showgrid=False, ticks="")
+    figure.update_layout(barmode="stack", margin={"r": 16 + 7 * max(map(len, after), default=0)})
+    named = [f"{group}: {label}" if group else label for group, label in zip(groups, labels, strict=True)]
+    cells = [[name, *row] for name, row in zip(named, rows[texts].itertuples(index=False), strict=True)]
     listed = f"After each bar: {' · '.join(filter(None, texts))}. " if any(texts) else ""
-    cells = [heads, *([label, *row] for label, row in zip(labels, rows[texts].itertuples(index=False), strict=True))]
-    if any("group" in rows and g for g in rows.get("group", ())):
-        cells = [
-            heads,
-            *([f"{g}: {row[0]}", *row[1:]] for g, row in zip(_filled(rows["group"]), cells[1:], strict=True)),
-        ]
-    height = STEP * max(2, ticks[-1][0] + 1) + 56
-    return finish(figure, title, text=text, note=f"{listed}{note}".strip(), table=cells, dark=dark, height=height)
-
-
-def _filled(groups: Iterable[str]) -> list[str]:
-    return pd.Series(list(groups)).replace("", None).ffill().fillna("").tolist()
+    about: dict[str, Any] = {
+        "text": text,
+        "note": f"{listed}{note}".strip(),
+        "table": [[rows.columns[0], *texts], *cells],
+    }
+    return finish(figure, title, dark=dark, height=STEP * max(2, at[-1] + 1) + 56, **about)
 
 
 def _places(labels: Sequence[str], groups: Sequence[str]) -> tuple[list[int], list[tuple[int, str]]]:
     """Return the position of each bar, and (position, label) of all ticks: a heading has a position of its own."""
     places, ticks, before = [], [], ""
-    for label_, group in zip(labels, groups, strict=True):
+    for name, group in zip(labels, groups, strict=True):
         if group and group != before:
             ticks.append((len(ticks), f"<b>{plain(group)}</b>"))
         before = group or before
         places.append(len(ticks))
-        ticks.append((len(ticks), plain(label_)))
+        ticks.append((len(ticks), plain(name)))
     return places, ticks
 
 
@@ -220,7 +205,7 @@ def _dots(rows: pd.DataFrame, place: Sequence[int], labels: Sequence[str], name:
     return dots.update(name=name, showlegend=bool(name), hovertemplate=HOVER)
 
 
-def style(part: str, rows: pd.DataFrame | None = None) -> tuple[str, dict[str, Any]]:
+def style(part: str) -> tuple[str, dict[str, Any]]:
     """Return the label and plotly's marker of a part: sources are filled with their colour, verdicts have a pattern."""
     if part in KINDS:
         return KINDS[part].label, {"color": KINDS[part].light}
