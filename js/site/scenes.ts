@@ -149,7 +149,9 @@ export function draftAndVerify(scene: Scene, verify: HTMLElement) {
     const round = rounds[steps.at];
     const line = make("p", "text");
     line.append(before(run, round), ...round.drafts.map((draft) => drafted(draft, true)));
-    const sure = round.drafts.filter((d) => d.q !== null && d.u !== null);
+    const sure = round.drafts.filter(
+      (d) => d.q !== null && d.key_length === null && run?.store.meta.sampling.temperature,
+    );
     const words = round.drafts.length
       ? `${round.drafts.length} tokens proposed${sure.length ? `, the drafter's probability of each: ${sure.map((d) => percent(d.q ?? 0)).join(", ")}` : ""}. None is part of the text yet.`
       : `Nothing was proposed: ${run.store.rounds.get(round.id)?.why_no_draft}.`;
