@@ -66,7 +66,7 @@ def manifest() -> dict[str, Any]:
         "top": decode.TOP,
         "rules": RULES,
         "stacks": {
-            "sources": DRAFT_SOURCES,
+            "sources": dict(DRAFT_SOURCES),
             "databases": DATABASES,
             "lookahead": DEFAULT_LOOKAHEAD,
             "most": MAX_LOOKAHEAD,

@@ -37,22 +37,26 @@ const NORMS: Record<string, string> = {
   ...{ q_norm: "self_attn.q_norm", k_norm: "self_attn.k_norm" },
 };
 
-/** The tensors of a safetensors file: their bytes by name. */
-export function readTensors(file: Uint8Array): Record<string, Uint8Array> {
+interface Tensors {
+  /** The bytes of each tensor. */
+  bytes: Record<string, Uint8Array>;
+  types: Record<string, string>;
+  metadata: Record<string, string>;
+}
+/** Read a safetensors file. */
+export function readTensors(file: Uint8Array): Tensors {
   const length = Number(new DataView(file.buffer, file.byteOffset).getBigUint64(0, true));
-  const header = JSON.parse(new TextDecoder().decode(file.subarray(8, 8 + length)));
-  return Object.fromEntries(
-    Object.entries(header as Record<string, { data_offsets: [number, number] }>)
-      .filter(([name]) => name !== "__metadata__")
-      .map(
-        ([
-          name,
-          {
-            data_offsets: [from, to],
-          },
-        ]) => [name, file.subarray(8 + length + from, 8 + length + to)],
-      ),
-  );
+  const { __metadata__: metadata = {}, ...header } = JSON.parse(new TextDecoder().decode(file.subarray(8, 8 + length)));
+  const found: Tensors = { bytes: {}, types: {}, metadata };
+  for (const [name, { dtype, data_offsets }] of Object.entries(header as Record<string, Entry>)) {
+    found.bytes[name] = file.subarray(8 + length + data_offsets[0], 8 + length + data_offsets[1]);
+    found.types[name] = dtype;
+  }
+  return found;
+}
+interface Entry {
+  dtype: string;
+  data_offsets: [number, number];
 }
 
 /** Tables of cosines and sines [places][n], doubled from one place as hsd_viz/native/weights.py does. */
@@ -92,7 +96,7 @@ export class Runtime {
     const shape = module.structures("Shape", [facts.shape]);
     const handle = module.make("hsd_model_new", shape);
     module.free(shape);
-    const tensors = readTensors(file);
+    const tensors = readTensors(file).bytes;
     const set = (layer: number, slot: string, tensor: string, kept = false) => {
       const scales = tensors[tensor.replace(/weight$/, "scale")];
       const data = module.put(tensors[tensor]);
@@ -118,23 +122,16 @@ export class Runtime {
 
   /** Open a database file (hsd_viz/drafting/index/format.py), whose checksum was compared. */
   addDatabase(name: string, file: Uint8Array) {
-    const view = new DataView(file.buffer, file.byteOffset);
-    const length = view.getUint32(12, true);
-    const start = 24 + length;
-    const header = JSON.parse(new TextDecoder().decode(file.subarray(24, start)));
-    const at = this.module.put(file.subarray(start));
-    const fields: Record<string, number> = { limit: -1, most_in_bucket: 0, value_bytes: 2 };
-    let offset = 0;
-    for (const [array, [type, count]] of Object.entries(header.arrays as Record<string, [string, number]>)) {
-      const size = type === "uint16" ? 2 : 4;
-      fields[array] = at + offset;
-      fields[`n_${array}`] = count;
-      if (array === "values") fields.value_bytes = size;
-      offset += Math.ceil((size * count) / 8) * 8;
+    const { bytes, types, metadata } = readTensors(file);
+    const { vocabulary_size, bits, longest } = JSON.parse(metadata.facts);
+    const fields: Record<string, number> = { limit: -1, most_in_bucket: 0, longest, shift: 32 - bits };
+    for (const [tensor, content] of Object.entries(bytes)) {
+      const size = types[tensor] === "U16" ? 2 : 4;
+      fields[tensor] = this.module.put(content);
+      fields[`n_${tensor}`] = content.length / size;
+      if (tensor === "values") fields.value_bytes = size;
     }
-    fields.wide = header.vocabulary_size > 2 ** 16 ? 1 : 0;
-    fields.shift = 32 - header.bits;
-    fields.longest = header.longest;
+    fields.wide = vocabulary_size > 2 ** 16 ? 1 : 0;
     this.databases.set(name, this.module.structures("IndexFile", [fields]));
   }
 
