@@ -20,7 +20,7 @@ COOKIE = "hsd-viz-turn"
 #: Seconds after which a visitor who no longer asks for the place has left.
 LOST = 15.0
 _WAITING = """<!doctype html>
-<html lang="en"><meta charset="utf-8"><title>hsd_viz</title>
+<html lang="en"><meta charset="utf-8"><title>hsd_viz</title><link rel="icon" href="data:,">
 <style>body{margin:0;display:flex;flex-direction:column;height:100vh;font:15px system-ui,sans-serif}
 p{margin:0;padding:.5em 1em;background:#223;color:#fff}iframe{flex:1;border:0}</style>
 <p role="status">A recorded run. Your live page is being prepared: place <b id="place">%d</b> in the queue.</p>
