@@ -38,7 +38,8 @@ class Choices:
             found = [Fraction(w) if isinstance(w, (int, Fraction)) else float(w) for w in weights]
             total = sum(found)
             if not total > 0 or min(found) < 0:
-                raise ValueError(f"cannot choose with the weights {found}: they must not be negative and sum to > 0")
+                shown = ", ".join(map(str, found))
+                raise ValueError(f"cannot choose with the weights [{shown}]: none may be negative, and the sum not 0")
             self._path.append((next(k for k, w in enumerate(found) if w > 0), [w / total for w in found]))
         place, shares = self._path[self._next]
         self._next += 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 from decoders import Decoder
 
@@ -107,6 +109,10 @@ def test_numbers_are_enumerated_with_their_probabilities():
     with pytest.raises(ValueError, match="more than 5 outcomes"):
         list(outcomes(lambda random: [random.choice(2) for _ in range(3)], max_runs=5))
     assert isinstance(next(outcomes(lambda random: random.random()))[0], Chance)
+    law = dict(outcomes(lambda random: random.branch([Fraction(1, 3), 1])))
+    assert law == {0: Fraction(1, 4), 1: Fraction(3, 4)}, "whole numbers and fractions stay exact"
+    with pytest.raises(ValueError, match=r"the weights \[1/4, -1/4\]: none may be negative"):
+        list(outcomes(lambda random: random.branch([Fraction(1, 4), Fraction(-1, 4)])))
 
 
 def test_bad_arguments():
