@@ -10,7 +10,7 @@ from hsd_viz.calibration.calibrate import TARGET
 from hsd_viz.intervals import LEAST
 from hsd_viz.latency.law import Prediction
 from hsd_viz.stack import parse
-from hsd_viz.tables import Cell, Table, Value
+from hsd_viz.tables import Cell, Table, Value, page
 from hsd_viz.terminal import plain
 from hsd_viz.words import counted
 
@@ -111,22 +111,32 @@ def _errors(rows: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
 
 def plan_table(found: Plan, data: dict[str, Any]) -> str:
     """Return the plan ``found`` and its report ``data`` as text: calibration, table, pick and its sensitivity."""
-    lines = [_calibration(data), *_acceptance(data["calibration"]), ""]
-    rows = data["hierarchies"]
-    shown = [row for k, row in enumerate(rows) if k < SHOWN or row["measured_ms_per_token"] is not None]
+    before, table, after = _parts(found, data)
+    return plain([*before, "", table, "", table.note, "", *after])
+
+
+def plan_page(found: Plan, data: dict[str, Any]) -> str:
+    """Return the same as a page."""
+    before, table, after = _parts(found, data)
+    lines = [*(line.strip() for line in after if line), *before]
+    return page("The fastest hierarchy on this machine", lines, [table], command=data.get("command", ""))
+
+
+def _parts(found: Plan, data: dict[str, Any]) -> tuple[list[str], Table, list[str]]:
+    """Return the lines about the calibration, the table of stacks, and the lines about the pick."""
+    shown = [row for k, row in enumerate(data["hierarchies"]) if k < SHOWN or row["measured_ms_per_token"] is not None]
     sure = int(found.measured_on.split(" ")[0]) >= LEAST
     head = ["stack", "ms/token", "error", "acceptance length", *(f"{name} forwards/token" for name in found.models)]
     rows = [head, *(_row(row, found.models, sure) for row in shown)]
-    lines += plain([Table("Stacks", rows, forms={"error": ("{:+.1%}", 1.0)})]).splitlines()
-    lines += ["", f"predicted / measured on {data['measured_on']}" if data["measured_on"] else "predicted", ""]
-    lines += ["pick by the law:", *(f"  {line}" for line in found.choice.explain().splitlines())]
+    note = f"predicted / measured on {data['measured_on']}" if data["measured_on"] else "predicted"
+    lines = ["pick by the law:", *(f"  {line}" for line in found.choice.explain().splitlines())]
     seed = data["shortest_path"]
     if seed["stack"] != data["picked"]:
         ms = f"{seed['predicted_ms_per_token']:.4g} ms/token by the law"
         lines.append(f"  the polynomial selection alone would pick {seed['stack']}: {ms}")
-    lines += _sensitivities(data["doubts"])
-    lines += _outcome(data)
-    return "\n".join(lines)
+    after = [*lines, *_sensitivities(data["doubts"]), *_outcome(data)]
+    table = Table("Stacks", rows, note, forms={"error": ("{:+.1%}", 1.0)})
+    return [_calibration(data), *_acceptance(data["calibration"])], table, after
 
 
 def _calibration(data: dict[str, Any]) -> str:

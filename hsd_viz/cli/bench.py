@@ -180,6 +180,7 @@ def plan(
     fresh: A[bool, "calibrate again, even if a stored calibration fits"] = False,
     clock: A[Literal["wall", "processor"], "processor: the CPU time of one thread"] = "wall",
     json_: A[Path | None, "OUT", "write the whole plan"] = None,
+    html: A[Path | None, "OUT", "write the plan as a page"] = None,
     sampling: SamplingOptions,
     machine: OneThread,
     command_line: CommandLine,
@@ -188,7 +189,7 @@ def plan(
     from hsd_viz.bench import load_suite
     from hsd_viz.bench.plan import PlanRequest
     from hsd_viz.bench.plan import plan as ranked
-    from hsd_viz.bench.plan_report import plan_table, report
+    from hsd_viz.bench.plan_report import plan_page, plan_table, report
 
     request = PlanRequest(
         models=None if models is None else tuple(name.strip() for name in models.split(",")),
@@ -203,7 +204,7 @@ def plan(
         sampling=sampling.sampling(),
     )
     prompts = load_suite(suite)
-    arguments.check_outputs(json_)
+    arguments.check_outputs(json_, html)
     engine = machine.engine()
     if clock == "processor":
         if str(engine.device) != "cpu" or machine.threads != 1:
@@ -223,6 +224,8 @@ def plan(
 
     data = report(hierarchies, describe()) | {"command": command_line}
     arguments.write_json(json_, data)
+    if html is not None:
+        arguments.write_text(html, plan_page(hierarchies, data))
     print(plan_table(hierarchies, data))
     if hierarchies.complete:
         return 0

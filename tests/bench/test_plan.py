@@ -14,7 +14,7 @@ from fake_engine import WORLD, FakeEngine
 
 from hsd_viz.bench import Prompt, Suite, load_suite
 from hsd_viz.bench.plan import PlanRequest, plan, split
-from hsd_viz.bench.plan_report import plan_table, report
+from hsd_viz.bench.plan_report import plan_page, plan_table, report
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.stack import parse
 
@@ -106,6 +106,8 @@ def test_the_table_shows_pick_errors_and_sensitivities(measured):
     text = plan_table(found, data)
     assert text.startswith("calibration: 12 prompts of some, 128 tokens each, measured in ")
     assert found.choice.explain().splitlines()[0] in text and "error of the law, forwards/token: median" in text
+    page = plan_page(found, data)
+    assert data["picked"].replace(">", "&gt;") in page and "Predicted / measured on 12 other prompts." in page
     assert "predicted / measured on 12 other prompts" in text and all(
         row["stack"] in text for row in data["hierarchies"][:3]
     )
