@@ -50,6 +50,7 @@ def close(a, b) -> bool:
     return np.allclose(a, b, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_anything_fed_kept_and_rolled_back_gives_the_rows_of_an_eager_session():
     rng, model = random.Random(1), windowed()
     session, plain = model.session(1), model.eager.session()
