@@ -33,7 +33,8 @@ from typing import TYPE_CHECKING, Any
 
 import traitlets
 
-from hsd_viz.figures.palette import BASELINES, DATABASES, HUES
+from hsd_viz.drafting import drafters
+from hsd_viz.figures.palette import DATABASES, HUES
 from hsd_viz.trace import Trace
 from hsd_viz.views import run_data
 from hsd_viz.views.doors import Given, View, trace_of
@@ -47,10 +48,10 @@ _VIEWS: weakref.WeakSet[LinkedView] = weakref.WeakSet()
 
 
 def page_palette() -> dict[str, Any]:
-    """Return the palette as sent to the browser."""
+    """Return the palette as sent to the browser, whose style sheet knows the colours of our own sources only."""
     return {
-        "hues": {name: asdict(hue) for name, hue in HUES.items()},
-        "baselines": list(BASELINES),
+        "hues": {name: asdict(hue) for name, hue in HUES.items() if name not in drafters()},
+        "baselines": [name for name in drafters() if name != "db"],
         "databases": list(DATABASES),
     }
 
