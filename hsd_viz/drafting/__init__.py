@@ -7,8 +7,10 @@
 [4, 1]
 """
 
-from . import db, hd  # noqa: F401 (importing registers, in this order)
-from .baselines import lookup, ngrams, recycling, retrieval, sam, suffix  # noqa: F401
+from importlib import import_module
+from pkgutil import iter_modules
+
+from . import baselines, db, hd  # noqa: F401 (importing registers, in this order)
 from .make import Memory, Run, SharedDatabases, drafter, drafters, make_drafter
 from .tree import Drafter, DraftTree, LogitsObserver, Observer
 
@@ -24,3 +26,6 @@ __all__ = [
     "drafters",
     "make_drafter",
 ]
+
+for _module in iter_modules(baselines.__path__):
+    import_module(f"{baselines.__name__}.{_module.name}")
