@@ -256,7 +256,7 @@ _CONTROLS = (
 _TRIES = """
 .tries label { display: block; font-family: monospace; margin: 4px 0; }
 .tries input:valid + b::after { content: " ✓ right"; }
-.tries input:invalid:not(:placeholder-shown) + b::after { content: " ✗ not yet"; }
+.tries input:invalid:not(:placeholder-shown) + b::after { content: " ✗ another value"; }
 """
 
 
