@@ -20,7 +20,7 @@ from hsd_viz.calibration.estimate import estimate
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
 from hsd_viz.latency.law import predict
-from hsd_viz.trace import Trace
+from hsd_viz.trace import CallRow, RoundRow, Trace
 
 V = 6
 COSTS = {
@@ -69,8 +69,9 @@ def decode(tables, lookaheads, tokens: int, drafter=None, seed: int = 0, rule: s
     trace = Trace({"stack": " > ".join([*(["db"] if drafter else []), *names, "target"])})
     loop.log.take()
     for _ in loop.rounds():
-        _, rounds, calls = loop.log.take()
-        trace.add_rows(rounds=rounds, calls=calls)
+        taken = loop.log.take()
+        rounds, calls = (map(row, *taken[name].values()) for name, row in (("rounds", RoundRow), ("calls", CallRow)))
+        trace.add_rows(rounds=list(rounds), calls=list(calls))
     trace.meta["tokens"] = len(loop.text) - 1
     return trace
 
