@@ -25,7 +25,7 @@ CONFIG: dict[str, Any] = {
 }
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
 ENDINGS = (".html", ".svg", ".png")
-# The metrics in one sentence each, as figures and pages show them.
+# Definitions of the metrics, as figures and pages show them.
 SPEED = "Tokens per second from the end of prefill to the last token."
 SPEEDUP = "Speed-up = tokens per second of this run / tokens per second of plain decoding, measured in alternation."
 RATE = "Acceptance rate = accepted / drafted: share of draft tokens that the verifier accepted."

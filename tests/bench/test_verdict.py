@@ -93,10 +93,15 @@ def test_rows_stand_by_speed_up_and_columns_by_importance(report):
 def test_what_is_the_same_for_all_is_noted_once(report):
     first = next(iter(tables(report)))
     assert first.note == "the same for all stacks: repetition 52%, same as plain 24/24"
-    rows = [["stack", "repetition", "runtime"], ["a", 0.51, "native"], ["b", 0.52, "native"], ["c", None, None]]
+    rows = [
+        ["stack", "repetition", "runtime", "n"],
+        ["a", 0.51, "native", 1],
+        ["b", 0.52, "native", 1],
+        ["c"] + [None] * 3,
+    ]
     shown = Table("", rows, forms={"repetition": ("{:.0%}", 1.0)})
-    assert shown.dense(ONCE).cells() == shown.cells() and shown.cells()[3] == ["c", "-", "-"]
-    assert Table("", rows[:3]).dense(ONCE).rows == [["stack", "repetition"], ["a", 0.51], ["b", 0.52]]
+    assert shown.dense(ONCE).cells() == shown.cells() and shown.cells()[3] == ["c", "-", "-", "-"]
+    assert Table("", rows[:3]).dense(ONCE).rows == [["stack", "repetition", "n"], ["a", 0.51, 1], ["b", 0.52, 1]]
 
 
 def test_the_fastest_of_each_kind(report):
