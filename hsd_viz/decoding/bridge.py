@@ -13,6 +13,7 @@ tokens.
 
 from __future__ import annotations
 
+from codecs import getincrementaldecoder
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import takewhile
@@ -146,24 +147,11 @@ class Bridge:
         return self.target.encode(data)
 
 
-def _common(one: list[int], other: list[int]) -> int:
-    """Return how many tokens two lists begin with in common."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:  # comparing slices is faster than comparing tokens
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if one[low:middle] == other[low:middle] else (low, middle - 1)
-    return low
-
-
 def _whole(data: bytes) -> bytes:
     """Return ``data`` without a character that is not complete at its end."""
-    for n in range(1, min(4, len(data) + 1)):
-        byte = data[-n]
-        if byte >= 0xC0:
-            return data[:-n] if n < (2 if byte < 0xE0 else 3 if byte < 0xF0 else 4) else data
-        if byte < 0x80:
-            break
-    return data
+    decoder = getincrementaldecoder("utf-8")("replace")
+    decoder.decode(data)
+    return data[: len(data) - len(decoder.getstate()[0])]
 
 
 class BridgedModel:
@@ -242,7 +230,7 @@ class TranslatingSession(GivesLogits):
         if (most := self._model.model.positions) is not None and len(ids) + room > most:
             half = max(1, most // 2)
             ids = ids[-(-(len(ids) + room - most) // half) * half :] or ids[-1:]
-        same = _common(ids[:-1], self._ids)
+        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(ids[:-1], self._ids, strict=False)))
         self._inner.truncate(same)
         self._ids = ids
         return self._inner.forward(ids[same:], 1)[0]
