@@ -8,11 +8,11 @@ import json
 import os
 import zlib
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
-import hsd_viz  # loads views on first use: this package stays pure
 from hsd_viz.card import card, line, table
 from hsd_viz.disk import most_unpacked, regular_target, write_whole
 from hsd_viz.trace import metrics
@@ -28,6 +28,8 @@ SCHEMA_VERSION = 2
 #: The largest file that is read, in bytes of JSON: about 500 000 tokens.
 MOST_BYTES = 2_000_000_000
 _FORMAT = "hsd_viz trace"
+#: Found by name when a trace is shown, as pandas finds its plotting backend: this package stays pure.
+_VIEWS = "hsd_viz.views"
 #: The required keys of a trace's meta; the rest depends on the engine.
 _META = ("stack", "prompt", "prompt_ids", "prefill_ns", "wall_ns")
 #: Steps may arrive in one thread and be read in another.
@@ -100,11 +102,11 @@ class Trace(Run):
 
     def show(self) -> Any:
         """Return the text, its rounds and its timeline as views with one cursor, for a notebook."""
-        return hsd_viz.views.overview(self)
+        return import_module(_VIEWS).overview(self)
 
     def to_html(self) -> str:
         """Return the run as one interactive page of HTML that opens offline."""
-        return hsd_viz.views.run_page(self)
+        return import_module(_VIEWS).run_page(self)
 
     def _repr_html_(self) -> str:
         """Return the stack, the machine, the metrics and the beginning of the text for a notebook."""
