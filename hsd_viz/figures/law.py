@@ -27,6 +27,7 @@ from hsd_viz.calibration.basis import (
 )
 from hsd_viz.calibration.estimate import estimate
 from hsd_viz.figures.charts import (
+    HOVER,
     INK,
     PREDICTED,
     Figure,
@@ -79,7 +80,7 @@ def ranking(
     if isinstance(plan, str | Path):
         plan, source = read_json(plan), source or f"from {Path(plan).name}"
     if isinstance(plan, Mapping) and "hierarchies" in plan:
-        frame, words = plan_frame(plan, measured or {})
+        frame, words = plan_frame(plan, measured or {}), ""
         place = plan_machine(plan)
         where = f"; measured on {plan['measured_on']}" if plan.get("measured_on") else ""
         at = source or (f"calibrated and measured on {place}" if place else "from the given plan")
@@ -103,15 +104,15 @@ def ranking(
     return compared(shown, "Stacks, fastest first", "ms per token", text=text, note=note, dark=dark)
 
 
-def plan_frame(plan: Mapping[str, Any], more: Mapping[str, Measured | float]) -> tuple[pd.DataFrame, str]:
-    """Return the stacks of a plan's JSON data: ``stack, predicted, dot, low, high, remark``, and "".
+def plan_frame(plan: Mapping[str, Any], more: Mapping[str, Measured | float]) -> pd.DataFrame:
+    """Return the stacks of a plan's JSON data: ``stack, predicted, dot, low, high, remark``.
 
     Raises: ValueError: if it is not a plan.
     """
     try:
         found = {str(row["stack"]): row.get("predicted_ms_per_token") for row in plan["hierarchies"]}
         fastest = plan.get("best_measured")
-        tags = {str(plan.get(name)): [TAGS[name]] for name in ("picked",)}
+        tags = {str(plan.get("picked")): [TAGS["picked"]]}
         if fastest and fastest != plan.get("picked"):
             tags.setdefault(str(fastest), []).append(TAGS["best_measured"])
         tags.setdefault(str(plan.get("best_single_draft")), []).append(TAGS["best_single_draft"])
@@ -120,7 +121,7 @@ def plan_frame(plan: Mapping[str, Any], more: Mapping[str, Measured | float]) ->
     for stack in found:
         if _plain(stack):
             tags.setdefault(stack, []).append(TAGS["plain"])
-    return _frame(found, {**plan_measured(plan), **more}, tags), ""
+    return _frame(found, {**plan_measured(plan), **more}, tags)
 
 
 def basis_frame(basis: Basis, runs: Mapping[str, Measured | float], choice: Choice) -> pd.DataFrame:
@@ -442,7 +443,7 @@ def prediction(plan: Any, dark: bool = False) -> Figure:
         category_orders={"kind": list(colours)},
     )  # fmt: skip
     for trace in figure.data:
-        trace.update(customdata=[cell[0] for cell in trace.customdata], hovertemplate=HOVER_LINE, error_y_thickness=1)
+        trace.update(customdata=[cell[0] for cell in trace.customdata], hovertemplate=HOVER, error_y_thickness=1)
     ticks = sorted(frame["batch"].unique().tolist())
     figure.update_xaxes(tickvals=ticks, ticktext=[str(t) for t in ticks], title_text="batch")
     figure.update_yaxes(rangemode="tozero", title_text="")
@@ -465,7 +466,6 @@ def prediction(plan: Any, dark: bool = False) -> Figure:
     )
 
 
-HOVER_LINE = "%{customdata}<extra></extra>"
 SOURCES_OF_PREDICTION = "predicted from step times and acceptances; every assumption is listed with the prediction"
 
 

@@ -148,7 +148,7 @@ def test_a_ranking_reads_what_plan_wrote(tmp_path):
         assert (rows[0]["95 % interval"], rows[1]["measured"]) == ("2.1 to 2.3", "–")
     note = figures.ranking(plan).layout.meta["note"]
     assert "A processor, 2 threads" in note and "24 other prompts" in note
-    frame, _ = plan_frame({**plan, "best_measured": "target"}, {})
+    frame = plan_frame({**plan, "best_measured": "target"}, {})
     assert frame.set_index("stack")["remark"]["target"] == "fastest measured, plain decoding"
     with pytest.raises(ValueError, match="not a plan"):
         figures.ranking({"hierarchies": [{}]})
