@@ -1,5 +1,7 @@
 """Options shared by several commands, checks that run before anything expensive, and messages."""
 
+from __future__ import annotations
+
 import json
 import os
 import sys
@@ -8,18 +10,27 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING, Any, Literal
 from typing import Annotated as A
-from typing import Any, Literal
 
-from hsd_viz.cli.options import Bare, Range
-from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.cli.options import Bare, Choices, Range
 from hsd_viz.disk import check_writable, write_whole, writing
-from hsd_viz.trace.tables import DEFAULT_RULE, RULES
+
+if TYPE_CHECKING:
+    from hsd_viz.decoding.sampling import Sampling
 
 ROOT = Path(__file__).resolve().parents[2]
 DType = Literal["int8", "float32", "bfloat16", "float64"]
+
+
+def _rules() -> tuple[str, ...]:
+    from hsd_viz.trace.tables import RULES
+
+    return RULES
+
+
 #: Options of several commands.
-Rule = A[Literal[RULES], "verification of drafts that a model sampled; all are lossless"]  # type: ignore[valid-type]
+Rule = A[str, Choices(_rules), "verification of drafts that a model sampled; all are lossless"]
 Json = A[Path | None, "OUT", "write the report as JSON"]
 Html = A[Path | None, "OUT", "write the report as a page that opens offline"]
 Ray = A[
@@ -36,10 +47,12 @@ class SamplingOptions:
     top_k: A[int, "K", "sample among the K likeliest tokens; 0: all"] = 0
     top_p: A[float, "P", "sample among the likeliest tokens with total probability P, 0 < P <= 1"] = 1.0
     seed: A[int, "N", "0 to 2^63-1; the same seed gives the same text"] = 0
-    rule: Rule = DEFAULT_RULE  # type: ignore[assignment]
+    rule: Rule = "block"
 
     def sampling(self) -> Sampling:
         """Return the checked settings. Raises: ValueError: if one is out of range."""
+        from hsd_viz.decoding.sampling import Sampling
+
         return Sampling(self.temperature, self.top_k, self.top_p, self.seed, self.rule)
 
 

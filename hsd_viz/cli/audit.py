@@ -11,7 +11,6 @@ from typing import Any
 from hsd_viz.cli import arguments
 from hsd_viz.cli.arguments import Html, Rule
 from hsd_viz.cli.options import Range
-from hsd_viz.trace.tables import DEFAULT_RULE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +18,7 @@ class Exact:
     """Exact."""
 
     stack: A[tuple[str, ...], "S", "audit the loop of this stack; may be repeated"] = ()
-    rule: Rule = DEFAULT_RULE  # type: ignore[assignment]
+    rule: Rule = "block"
     exact: A[str | None, "MODULE:FUNCTION", "audit this function: a module or a file, and the name in it"] = None
     models: A[int, Range(1, 4), "N", "toy models of --exact"] = 2
     vocabulary: A[int, Range(2, 6), "N", "size of the toy vocabulary"] = 3

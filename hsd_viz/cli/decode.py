@@ -1,5 +1,7 @@
 """``hsd-viz decode``: continue a prompt and report how."""
 
+from __future__ import annotations
+
 import codecs
 import json
 import sys
@@ -7,17 +9,18 @@ from collections.abc import Generator
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 from typing import Annotated as A
-from typing import Any
 
 from hsd_viz.cli import arguments
 from hsd_viz.cli.arguments import MachineOptions, SamplingOptions
 from hsd_viz.cli.options import EITHER
 from hsd_viz.prompts import read_text
 from hsd_viz.stack import HFStack, parse_bench
-from hsd_viz.trace import Event, Finished, Stage, Started, Step, Trace
-from hsd_viz.trace.trace import checked_name
 from hsd_viz.words import counted, number
+
+if TYPE_CHECKING:
+    from hsd_viz.trace import Event, Trace
 
 _CLOSED = "standard output was closed"
 
@@ -39,6 +42,8 @@ def decode(
     settings, text = asdict(sampling.sampling()), _prompt(prompt, prompt_file)
     arguments.check_outputs(save)
     if save is not None:
+        from hsd_viz.trace.trace import checked_name
+
         checked_name(save)
     options = {"max_new_tokens": sampling.max_new_tokens, **settings, "chat": chat}
     engine = machine.engine()
@@ -86,6 +91,8 @@ def _prompt(prompt: str | None, file: Path | None) -> str:
 
 def _follow(events: Generator[Event, None, None], show: bool) -> tuple[Trace | None, str | None]:
     """Consume a decode and return (its trace, what stopped it early). The trace is None if no token was reached."""
+    from hsd_viz.trace import Finished, Stage, Started, Step, Trace
+
     trace: Trace | None = None
     # A character may span several tokens; it is shown with its last byte.
     decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")

@@ -49,6 +49,13 @@ class Bare:
 
 
 @dataclass(frozen=True, slots=True)
+class Choices:
+    """Choices whose import takes time: they are read when the command is asked for."""
+
+    read: Callable[[], tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
 class Also:
     """Another name of an option."""
 
@@ -162,6 +169,8 @@ def _add(where: Any, parameter: Parameter, hint: Any, is_option: bool) -> None:
         if isinstance(mark, Range):
             options["type"] = partial(mark.parse, base)
             facts.append(f"{mark.low:g}-{mark.high:g}")
+        elif isinstance(mark, Choices):
+            options["choices"] = mark.read()
         elif isinstance(mark, Bare):
             options |= {"nargs": "?", "const": mark.value}
     if base is bool:

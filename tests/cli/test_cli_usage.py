@@ -10,7 +10,10 @@ import sys
 import pytest
 
 from hsd_viz.cli import main
+from hsd_viz.cli.arguments import SamplingOptions
+from hsd_viz.cli.audit import Exact
 from hsd_viz.trace import SCHEMA_VERSION, Trace
+from hsd_viz.trace.tables import DEFAULT_RULE
 
 COMMANDS = ("decode", "bench", "dashboard", "export", "traces", "databases", "ladder")
 
@@ -158,6 +161,15 @@ sys.exit(any(m.partition(".")[0] in ("torch", "transformers") for m in sys.modul
 """
     done = python(code)
     assert done.returncode == 0, done.stderr
+
+
+def test_help_imports_neither_numpy_nor_traces():
+    done = python("import sys; from hsd_viz.cli import main; main(['--help']); sys.exit('numpy' in sys.modules)")
+    assert done.returncode == 0
+
+
+def test_the_default_rule_is_that_of_the_traces():
+    assert SamplingOptions().rule == Exact().rule == DEFAULT_RULE
 
 
 def test_closed_streams_do_not_crash(monkeypatch):
