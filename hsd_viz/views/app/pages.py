@@ -76,8 +76,6 @@ class Pages(Voila):
         settings["allow_remote_access"] = bool(token) or not is_loopback(self.ip)
         # Otherwise every page logs that the notebook is not trusted.
         self.contents_manager.notary.sign(nbformat.read(self.notebook_path, as_version=4))
-        # A longer timeout than the interval, the default, is a warning for each page.
-        settings["ws_ping_timeout"] = settings["ws_ping_interval"] = 30_000
         settings["turns"] = Turns()
         settings["static_path"] = DEFAULT_STATIC_FILES_PATH  # pages of errors need it
         return settings
