@@ -29,7 +29,7 @@ export interface About {
   rules: string[];
   /** Models allowed in stacks; null: any. */
   models: string[] | null;
-  /** What can stand first in a stack: its databases, the default ones, options, and a description. */
+  /** What can be first in a stack: its databases, the default ones, options, and a description. */
   sources: Sources;
   /** Devices and number types that can be chosen; empty: the host has one. */
   devices: string[];
@@ -38,13 +38,9 @@ export interface About {
   /** The form's values at first: a decode request. */
   form: DecodeRequest;
   /** Recordings of one prompt with several stacks, to compare; their names are those of {@link Host.recording}. */
-  races: { group: string; title: string; runs: (Recording & { stack: string })[] }[];
+  races: { group: string; title: string; prompt: string; runs: (Recording & { stack: string })[] }[];
   /** Stacks to compare by name. */
   sides: Record<string, string>;
-  /** Saved reports: [title, name]. */
-  reports: [title: string, name: string][];
-  /** Titles of the lessons by number, where {@link Host.lesson} opens them. */
-  lessons: Record<string, string>;
   /** Tabs of other packages. */
   tabs: string[];
 }
@@ -80,10 +76,15 @@ export interface File {
   bytes: ArrayBuffer;
 }
 
-/** A figure of plotly for a light page, and how a dark one differs. */
+/** A figure of plotly. */
+export interface Plotted {
+  data: unknown[];
+  layout: Record<string, unknown>;
+}
+/** A figure for a light page, and for a dark one (empty: the same). */
 export interface Figure {
-  drawn: { data: unknown[]; layout: Record<string, unknown> };
-  dark: [path: (string | number)[], value: unknown][];
+  drawn: Plotted;
+  dark: Partial<Plotted>;
 }
 /** A part of an answer: a paragraph, a heading, a figure, or a view of this bundle with its state. */
 export type Part =
@@ -121,7 +122,7 @@ export interface Host {
   readonly about: About;
   /** Return a recording's run. */
   recording(name: string): Promise<Snapshot>;
-  /** Read a trace file. Rejects with one sentence if it is not one. */
+  /** Read a trace file. Rejects with a one-line message if it is not one. */
   open?(file: File): Promise<Snapshot>;
   /** Make a file: of a run "trace", "page", "tables" or "timeline"; or one that an answer offers. */
   file?(question: Question): Promise<File>;
@@ -142,8 +143,8 @@ export interface Host {
   lesson?(number: number): Promise<string>;
   /** Return plotly's module, packed by gzip. */
   plotly?(): Promise<BlobPart>;
-  /** Draw a widget of another package into an element. */
-  widget?(model: string, el: HTMLElement): Promise<() => void>;
+  /** Draw a widget of another package into an element; a linked one joins the page's group. */
+  widget?(model: string, el: HTMLElement, group: string): Promise<() => void>;
   /** Call `heard` with a reason when the host is lost, and with "" when it is back. */
   watch?(heard: (why: string) => void): () => void;
 }

@@ -16,14 +16,14 @@ from hsd_viz.bench.verdict import impossible
 from hsd_viz.disk import write_whole
 from hsd_viz.engine.beside import note_plain
 from hsd_viz.engine.local import LocalEngine, load_engine
-from hsd_viz.engine.replay import SIDE_BY_SIDE, TRACES
+from hsd_viz.engine.replay import SIDE_BY_SIDE, TEMPERATURE, TRACES
 from hsd_viz.trace import Trace
 from hsd_viz.trace.metrics import check
-from hsd_viz.views.presets import PROMPTS, TEMPERATURE
+from hsd_viz.views.page_data import PROMPTS
 from hsd_viz.words import check_range
 from tools.selection import Facts, facts, opening, speedup, supplied
 
-PRESETS = {preset.name: preset.prompt for preset in PROMPTS}
+PRESETS = {preset["name"]: preset["prompt"] for preset in PROMPTS}
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,13 +50,9 @@ def export(
 
 def _page(runs: list) -> str:
     """Return the page of one trace, or of two or three side by side."""
-    if len(runs) == 1:
-        from hsd_viz.views.standalone import page
+    from hsd_viz.views.export import runs_page
 
-        return page(runs[0])
-    from hsd_viz.views.standalone_versus import page as side_by_side
-
-    return side_by_side(runs)
+    return runs_page(runs)
 
 
 def build_site(out: A[Path, "OUT", "a new or empty folder, or an earlier site"]) -> None:

@@ -1,12 +1,12 @@
 """Widgets and figures over traces and over the latency law. Never imports torch.
 
-``TokenStream(trace)`` is a widget, as are ``RoundInspector``, ``Drafter``, ``Rounds``, ``Timeline`` and ``Access``;
-views of one run joined by :func:`link` follow one cursor. ``StackBlocks(text)`` edits a stack. ``Versus(traces)``
-compares two or three runs of one prompt side by side. ``Chart(figures.ranking(plan))`` shows a figure of
-:mod:`hsd_viz.figures` in the page's theme; its shorter names (:class:`Ranking`, :class:`LatencySurface`,
-:class:`DatabaseAblation`, …) take the same arguments. :class:`HierarchyGraph` and the sliders of
-:class:`OneDraftWhatIf` take a calibration, or what :func:`recorded` estimates from the bundled recordings;
-:class:`LocalityMap` takes a trace. :class:`RuleLab` compares verification rules on one draft.
+``TokenStream(trace)`` is a widget, as are ``Staircase``, ``RoundInspector``, ``Drafter``, ``Rounds``, ``Timeline``,
+``Access``, ``LocalityMap`` and ``Panels``; views of one run joined by :func:`link` follow one cursor.
+``StackBlocks(text)`` edits a stack. ``Versus(traces)`` compares two or three runs of one prompt side by side.
+``Chart(figures.ranking(plan))`` shows a figure of :mod:`hsd_viz.figures` in the page's theme; its shorter names
+(:class:`Ranking`, :class:`LatencySurface`, :class:`DatabaseAblation`, …) take the same arguments.
+:class:`HierarchyGraph` and :class:`OneDraftWhatIf` take a calibration, or what :func:`recorded` estimates from the
+bundled recordings. :class:`RuleLab` compares verification rules on one draft.
 
 Every view has ``save("x.html")``, ``save("x.png")`` (charts also ``save("x.svg")``) and ``to_html()``, takes a trace
 or the path of its file, and rejects unknown options. :func:`compose` arranges views and figures in a grid;
@@ -19,21 +19,16 @@ from importlib import import_module
 from typing import Any
 
 _NAMES = {
-    "blocks": ("StackBlocks",),
     "chart": ("Chart", "show"),
-    "composition": ("compose", "overview"),
-    "hierarchy": ("HierarchyGraph",),
+    "composition": ("compose", "overview", "register", "unregister"),
+    "export": ("run_page",),
     "hsd_viz.calibration.basis": ("Basis", "Measured", "basis_of", "measured"),
     "hsd_viz.engine.replay": ("recorded",),
-    "latency_whatif": ("OneDraftWhatIf",),
-    "linked": ("LinkedView", "link"),
-    "locality_map": ("LocalityMap",),
-    "registry": ("register", "unregister"),
-    "rule_lab": ("RuleLab",),
-    "run_views": ("Access", "Drafter", "RoundInspector", "Rounds", "Staircase", "Timeline"),
-    "standalone": ("run_page",),
-    "stream": ("TokenStream",),
-    "versus": ("Versus",),
+    "linked": (
+        *("Access", "Drafter", "LinkedView", "LocalityMap", "Panels", "RoundInspector", "Rounds", "Staircase"),
+        *("Timeline", "TokenStream", "link"),
+    ),
+    "single": ("HierarchyGraph", "OneDraftWhatIf", "RuleLab", "StackBlocks", "Versus"),
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 #: Charts by name: each takes the arguments of its function in :mod:`hsd_viz.figures`.

@@ -10,7 +10,7 @@ import traitlets
 from hsd_viz.figures.pictures import library_of, packed
 from hsd_viz.figures.theme import CONFIG, checked_ending, dark_of, data_of, template
 from hsd_viz.figures.theme import save as save_figure
-from hsd_viz.views.doors import WIDTH, View
+from hsd_viz.views.view import WIDTH, View
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -76,3 +76,10 @@ def show(figure: go.Figure) -> None:
     content = data_of(figure)
     data = {PLOTLY_MIME: {**content, "config": CONFIG}, "text/plain": str(content["layout"]["title"]["text"])}
     display(data, raw=True)
+
+
+def figure_part(figure: go.Figure) -> dict[str, Any]:
+    """Return a figure as a part of an answer (``js/host.ts``)."""
+    plain = data_of(figure)
+    own = "head" in (plain["layout"].get("meta") or {})
+    return {"kind": "figure", "figure": {"drawn": plain, "dark": data_of(dark_of(figure)) if own else {}}}

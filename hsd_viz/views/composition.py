@@ -1,19 +1,24 @@
-"""Views and figures side by side in one widget."""
+"""Views side by side in one widget, and tabs of other packages."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from importlib.metadata import entry_points
 from typing import Any
 
 import ipywidgets as widgets
 
 from hsd_viz.views.chart import Chart
-from hsd_viz.views.doors import Doors, Given
-from hsd_viz.views.run_views import RoundInspector, Staircase, Timeline
-from hsd_viz.views.stream import TokenStream
+from hsd_viz.views.linked import Given, RoundInspector, Staircase, Timeline, TokenStream
+from hsd_viz.views.view import Exported
+
+GROUP = "hsd_viz.views"
+#: Makes a tab's content from a trace: a widget or a plotly figure.
+Maker = Callable[..., Any]
+_REGISTERED: dict[str, Maker] = {}
 
 
-class Composition(Doors, widgets.GridBox):
+class Composition(Exported, widgets.GridBox):
     """Views in a grid of ``cols`` columns; create it with :func:`compose`."""
 
     def __init__(self, children: Iterable[widgets.Widget], cols: int) -> None:
@@ -48,3 +53,31 @@ def as_widget(part: Any) -> widgets.Widget:
     if hasattr(part, "to_plotly_json"):
         return Chart(part)
     raise TypeError(f"expected a view, a widget or a plotly figure, not {type(part).__name__}")
+
+
+def register(name: str, cls: Maker) -> Maker:
+    """Add a tab ``name`` to dashboards created from now on, and return ``cls``.
+
+    ``cls(trace)`` returns a widget or a plotly figure; it is called for every run that the tab shows. A linked view
+    among them shares the page's run and cursor (:func:`hsd_viz.views.linked.link`) if its script joins the group of the
+    page. A package adds a tab without this call by an entry point of the group ``hsd_viz.views``: the tab's name, and
+    the class or function. The same name again replaces the tab. Raises: ValueError: for an empty name. TypeError: if
+    ``cls`` cannot be called.
+    """
+    if not isinstance(name, str) or not name.strip():
+        raise ValueError(f"invalid name of a view: {name!r}, use a short text for its tab")
+    if not callable(cls):
+        raise TypeError(f"'{name}' cannot be registered: expected a class or a function of a trace, not {cls!r}")
+    _REGISTERED[name.strip()] = cls
+    return cls
+
+
+def unregister(name: str) -> None:
+    """Remove a registered tab; unknown names are ignored."""
+    _REGISTERED.pop(name.strip(), None)
+
+
+def registered() -> dict[str, Callable[[], Maker]]:
+    """Return a loader for each tab: entry points, then registered ones, which replace them."""
+    found: dict[str, Callable[[], Maker]] = {point.name: point.load for point in entry_points(group=GROUP)}
+    return found | {name: (lambda cls=cls: cls) for name, cls in _REGISTERED.items()}

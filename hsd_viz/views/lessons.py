@@ -20,9 +20,9 @@ from hsd_viz.exercises.editions import Step, steps_of
 from hsd_viz.exercises.forms import Guess, Quiz
 from hsd_viz.figures import save
 from hsd_viz.views.chart import Chart
-from hsd_viz.views.doors import Doors
-from hsd_viz.views.page import document, parts_of
-from hsd_viz.views.scripts import STATIC
+from hsd_viz.views.export import content_of, document, parts_of
+from hsd_viz.views.page_data import STATIC
+from hsd_viz.views.view import Exported
 
 
 class Writer:
@@ -49,7 +49,7 @@ class Writer:
             return self._guess(value)
         if isinstance(value, Quiz):
             return "".join(map(self.question, value.questions))
-        if isinstance(value, Doors):
+        if isinstance(value, Exported):
             return "".join(map(self._part, parts_of(value)))
         if hasattr(value, "to_plotly_json"):
             return f"<figure>{self._part(Chart(value))}</figure>"
@@ -163,7 +163,7 @@ def page(path: Path, others: Sequence[Path] = (), slides: str = "") -> str:
         "<footer>To do the exercises: <code>pip install 'hsd-viz[app]'</code>, <code>hsd-viz course copy "
         "my-course</code>, <code>jupyter lab my-course</code>.</footer></main>"
     )
-    return document(writer.parts, body, title_of(path), style=_style())
+    return document(content_of(writer.parts), body, title_of(path), style=_style())
 
 
 def _link(address: str, words: str) -> str:
@@ -206,7 +206,7 @@ def deck(paths: Sequence[Path] | None = None) -> str:
     sections = "".join(f'<section data-lesson="{n}"><div>{content}</div></section>' for n, content in slides)
     body = f'<main class="deck">{sections}</main>{_CONTROLS}'
     script = (STATIC / "page_lessons.js").read_text(encoding="utf-8")
-    return document(writer.parts, body, "Speculative decoding, hands on", style=_style(), run=script)
+    return document(content_of(writer.parts), body, "Speculative decoding, hands on", style=_style(), run=script)
 
 
 def _slides(writer: Writer, steps: list[Step]) -> Iterator[str]:
@@ -232,7 +232,7 @@ def _slides(writer: Writer, steps: list[Step]) -> Iterator[str]:
             asked, name = step.value.questions, text.removeprefix("## ").strip()
             for n, question in enumerate(asked, 1):
                 yield slide(f"## {name}: {n} of {len(asked)}", writer.question(question))
-        elif isinstance(step.value, Guess | Doors) or hasattr(step.value, "to_plotly_json"):
+        elif isinstance(step.value, Guess | Exported) or hasattr(step.value, "to_plotly_json"):
             shown = f"<pre>{escape(printed.rstrip())}</pre>" if printed else ""
             yield slide(text, f"{shown}{writer.value(step.value)}")
             printed = ""

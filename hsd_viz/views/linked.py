@@ -1,4 +1,4 @@
-"""Views that share one run, one cursor and one selection in the browser.
+"""Views of one run that share it, a cursor and a selection in the browser.
 
 A *group* is one run and one cursor. Views with the same ``group`` trait belong to one group::
 
@@ -6,54 +6,32 @@ A *group* is one run and one cursor. Views with the same ``group`` trait belong 
     link(stream, inspector)          # one group; the first view with a trace publishes it
     Staircase(group=stream.group)    # equivalent
 
-    **Data.** ``data`` is :func:`hsd_viz.views.run_data.snapshot` of a trace, with its ``run`` (an identifier) and
-    ``seq`` (number of steps). A view with empty ``data`` shows the run published in its group; without a run it draws
-    itself empty and waits for the store's ``reset``.
-
-    **Cursor.** Held in the browser, per group: hover previews, click or Enter pins, Esc unpins; ← → move by event, with
-    Shift by round, ``,`` ``.`` by token, Home and End to the ends, Space plays. Events: a round's draft is proposed; a
-    draft token gets its verdict; the round's own token is drawn. A target round has its trace id; ``token`` indexes
-    ``trace.token_rows``.
-
-    **Adding a view.** A subclass sets the trait ``view`` to the name of a view of ``js/hsd-viz.ts``, whose folder
-    ``js/name/`` has its script and style; ``npm run build`` makes the one module. Its
-    ``index.ts`` ends in ``export default linkedWidget(({ model, root,
-    group, store, palette }) => { …; return cleanup; })``. It draws into ``root``, listens to ``store.listeners``
-    (``(what, from)``: ``"reset"``, ``"append"``) and ``group.listeners`` (``(cursor, before)``), moves the cursor only
-    with ``group.hover``, ``group.pin`` and ``group.go``, and removes its listeners in ``cleanup``. Key events of
-    focusable nodes (``focusable(node)``) reach ``root``.
+The cursor is held in the browser: hover previews, click or Enter pins, Esc unpins; ← → move by event, with Shift by
+round, ``,`` ``.`` by token, Home and End to the ends, Space plays. A target round has its trace id; ``token`` indexes
+``trace.token_rows``.
 """
 
 from __future__ import annotations
 
 import uuid
 import weakref
-from dataclasses import asdict
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import traitlets
 
-from hsd_viz.drafting import drafters
-from hsd_viz.figures.palette import DATABASES, HUES
+from hsd_viz.engine.replay import load_bundled
+from hsd_viz.figures.theme import Given, trace_of
 from hsd_viz.trace import Trace
 from hsd_viz.views import run_data
-from hsd_viz.views.doors import Given, View, trace_of
+from hsd_viz.views.page_data import page_palette, races
+from hsd_viz.views.view import View
 
 if TYPE_CHECKING:
     import pandas as pd
 
-
 #: All linked views, to find the run of a group.
 _VIEWS: weakref.WeakSet[LinkedView] = weakref.WeakSet()
-
-
-def page_palette() -> dict[str, Any]:
-    """Return the palette as sent to the browser, whose style sheet knows the colours of our own sources only."""
-    return {
-        "hues": {name: asdict(hue) for name, hue in HUES.items() if name not in drafters()},
-        "baselines": [name for name in drafters() if name != "db"],
-        "databases": list(DATABASES),
-    }
 
 
 class LinkedView(View):
@@ -79,13 +57,13 @@ class LinkedView(View):
         if trace is not None:
             self.show(trace)
 
+    def _group(self) -> list[LinkedView]:
+        return [self, *(view for view in list(_VIEWS) if view is not self and view.group == self.group)]
+
     @property
     def trace(self) -> Trace | None:
         """The trace shown: the view's own, or that of its group; ``None`` without one."""
-        group = [self, *(view for view in list(_VIEWS) if view is not self and view.group == self.group)]
-        # During a live run the stream's data are those of its start.
-        published = lambda view: run_data.has_tokens(view.data) or getattr(view, "live", False)
-        return next((view._shown for view in group if view._shown is not None and published(view)), None)
+        return next((view._shown for view in self._group() if view._shown is not None and view.data), None)
 
     @property
     def selection(self) -> pd.DataFrame:
@@ -99,27 +77,22 @@ class LinkedView(View):
 
     def _rows(self, table: str, column: str) -> pd.DataFrame:
         # The browser sets the traits of one view of a group.
-        group = [self, *(view for view in list(_VIEWS) if view is not self and view.group == self.group)]
+        group = self._group()
         trace, here = self.trace or Trace({}), next((v.cursor["round"] for v in group if "round" in v.cursor), None)
         chosen = next((v.selected for v in group if v.selected), [] if here is None else [here])
         frame = trace.frame(table)
         return frame[frame[column].isin(chosen)]
 
-    def retire(self) -> None:
-        """See :meth:`hsd_viz.views.doors.Doors.retire`."""
-        super().retire()
-        self._shown = None
-
     def shown_data(self) -> dict[str, Any]:
         """Return the data of the group's run, for a page of this view alone."""
         trace = self.trace
-        return {} if trace is None else {"run": uuid.uuid4().hex, "seq": 1, **run_data.snapshot(trace)}
+        return {} if trace is None else run_data.snapshot(trace, uuid.uuid4().hex)
 
     def show(self, trace: Given) -> None:
         """Show a whole trace in all views of the group."""
         self._shown = trace = trace_of(trace)
         self.cursor, self.selected = {}, []
-        self.data = {"run": uuid.uuid4().hex, "seq": 1, **run_data.snapshot(trace)}
+        self.data = run_data.snapshot(trace, uuid.uuid4().hex)
 
 
 def link(*views: LinkedView, group: str | None = None) -> str:
@@ -134,6 +107,128 @@ def link(*views: LinkedView, group: str | None = None) -> str:
     for view in views:
         if published and view.data:
             view.data = {}
-        published = published or run_data.has_tokens(view.data)
+        published = published or bool(view.data)
         view.group = name
     return name
+
+
+class TokenStream(LinkedView):
+    """The text of a decode, token by token: hover previews a token's details, click or Enter pins them, Esc unpins.
+
+    ``pinned`` is the index of the pinned token (-1: none); ``ghosts`` and ``boundaries`` show rejected drafts and round
+    marks; ``whitespace`` shows glyphs for spaces, tabs and invisible characters and marks trailing blanks.
+    """
+
+    view = traitlets.Unicode("stream").tag(sync=True)
+    pinned = traitlets.Int(-1).tag(sync=True)
+    live = traitlets.Bool(False).tag(sync=True)
+    ghosts = traitlets.Bool(True).tag(sync=True)
+    boundaries = traitlets.Bool(True).tag(sync=True)
+    whitespace = traitlets.Bool(False).tag(sync=True)
+
+
+class Staircase(LinkedView):
+    """A run as a staircase: time across, tokens up, with buttons to step and play.
+
+    A tread is what a round cost, a riser what it brought, coloured by source; the slope is the speed. The ramp behind
+    it is plain decoding, where that was measured beside the run. Dragging, stepping and playing move the group's cursor
+    and dim the text after it until Esc. A run without times (imported from another engine) has rounds of one width.
+    """
+
+    view = traitlets.Unicode("staircase").tag(sync=True)
+
+
+class RoundInspector(LinkedView):
+    """One round as a scene: drafts rise through the levels, each stops the tokens that it rejects.
+
+    Each level is a floor; *Play round* replays it slowly by the recorded times. Below are the selected token's numbers,
+    the computation of each verdict, and p and q of its position as a dart board. Arrow keys move between tokens, Enter
+    pins, Esc unpins.
+    """
+
+    view = traitlets.Unicode("scene").tag(sync=True)
+
+
+class Rounds(LinkedView):
+    """All rounds on one strip, with a filter, and the sums of selected rounds beside those of the run.
+
+    Dragging over the strip selects rounds (``view.selection`` has their tokens); Shift + arrow keys then go through the
+    rounds that the filter keeps.
+    """
+
+    view = traitlets.Unicode("rounds").tag(sync=True)
+
+
+class Timeline(LinkedView):
+    """Lanes of calls for levels and databases, with recorded times; a click on a bar moves the cursor to its round.
+
+    Drag, Page Up and Page Down pan; plus, minus and Ctrl + wheel zoom. A lane's *share* is its calls' time over the
+    time of the whole decode, prefill included.
+    """
+
+    view = traitlets.Unicode("timeline").tag(sync=True)
+
+
+class Access(LinkedView):
+    """A lane for each database or baseline that drafted, and a column for each target round.
+
+    Drafted and accepted tokens are counted at the first verifier. The lowest lane is the context length in tokens.
+    """
+
+    view = traitlets.Unicode("access").tag(sync=True)
+
+
+class Panels(LinkedView):
+    """Counts of a run as tables with bars; ``which`` names them: ``along`` (acceptance along the run), ``byPosition``,
+    ``perRound``, ``bySource``, ``byMatch``, ``matchedKeys``, ``tokensBySource``, ``timeSpent``.
+    """
+
+    view = traitlets.Unicode("panels").tag(sync=True)
+    which = traitlets.List(traitlets.Unicode(), ["along", "byPosition", "perRound", "bySource"]).tag(sync=True)
+
+
+class LocalityMap(LinkedView):
+    """A dot plot of a text against itself: a mark at (i, j) means token i repeats the text ending at the earlier token
+    j.
+
+    Coloured marks were drafted from there and accepted; grey ones repeat at least ``least`` tokens (1-8, set by a
+    slider) without being copied. The row below the map has the source of every token.
+    """
+
+    view = traitlets.Unicode("locality_map").tag(sync=True)
+    least = traitlets.Int(4, min=1, max=32).tag(sync=True)
+
+
+class Drafter(LinkedView):
+    """Let the visitor propose the next tokens of a run; its recorded target verifies them.
+
+    A proposal is compared with the tokens that the target drew, which is exact for greedy decoding and for point-mass
+    drafts: the text is the run's for any proposal. A staircase over target passes compares the visitor with the run,
+    with plain decoding, and with ``others``: the shipped recordings of the same prompt.
+    """
+
+    view = traitlets.Unicode("drafter").tag(sync=True)
+    others = traitlets.List(traitlets.Dict()).tag(sync=True)
+
+    def show(self, trace: Given) -> None:
+        """Show a whole trace in all views of the group, with its others."""
+        super().show(trace)
+        self.others = _others(self._shown or Trace({}))
+
+
+def _others(trace: Trace) -> list[dict[str, Any]]:
+    """Return the shipped recordings of a trace's prompt and temperature: stack, and tokens of each target round."""
+    from hsd_viz.engine.replay import SIDE_BY_SIDE
+
+    own = (trace.meta.get("sampling") or {}).get("temperature", 0.0)
+    found = []
+    for race in races():
+        if race["prompt"] != trace.prompt:
+            continue
+        for run in race["runs"]:
+            group, name = run["name"].split("/")
+            other = load_bundled(name, SIDE_BY_SIDE / group)
+            if run["stack"] != "target" and (other.meta.get("sampling") or {}).get("temperature", 0.0) == own:
+                counts = Counter(token.round for token in other.token_rows)
+                found.append({"name": other.stack, "counts": [counts[k] for k in sorted(counts)]})
+    return found

@@ -8,10 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-import traitlets
-
 from hsd_viz.stack import Stack, parse_bench
-from hsd_viz.views.scripts import Part
 from hsd_viz.words import counted
 
 if TYPE_CHECKING:
@@ -21,8 +18,6 @@ if TYPE_CHECKING:
 _PACKAGE = Path(__file__).resolve().parents[1]
 #: Folders of the project's measurements: in an installed package, or in a checkout.
 FOLDERS = (_PACKAGE / "bench" / "measured", _PACKAGE.parent / "docs" / "bench")
-#: Maximum message to the kernel, bytes: the web server refuses 10 MiB.
-MAX_BYTES = 8_000_000
 _PURPOSE = re.compile(r"^- `([^`]+\.json)`: (.+)$", re.M)
 ABLATION = "hsd_viz ablation"
 
@@ -106,28 +101,19 @@ def title_of(report: Report | dict[str, Any]) -> str:
     return f"{suite.name}{target}, {how}, {where}: {stacks} on {counted(suite.prompts, 'prompt')}"
 
 
-class ReportTables(Part):
-    """A bench report: its ``summary`` with warnings, or the ``tables`` of the terminal output; by default both."""
+def report_spec(report: Report) -> dict[str, Any]:
+    """Return a bench report for the browser: its summary with warnings, and the tables of the terminal output."""
+    from hsd_viz.bench.page import introduction, tables
+    from hsd_viz.bench.verdict import KINDS, answer, warnings
 
-    view = traitlets.Unicode("tables").tag(sync=True)
-
-    spec = traitlets.Dict().tag(sync=True)
-
-    def __init__(self, report: Report, only: str = "") -> None:
-        from hsd_viz.bench.page import introduction, tables
-        from hsd_viz.bench.verdict import KINDS, answer, warnings
-
-        first, *others = introduction(report)
-        summary = {
-            "answer": [list(part) for part in answer(report)],
-            "warnings": [f"{line}." for line in warnings(report)],
-            "intro": [f"Suite {first}.", *(f"{line[0].upper()}{line[1:]}." for line in others)],
-        }
-        values = {
-            "colours": {name: list(pair) for name, (_, *pair) in KINDS.items()},
-            "tables": [table_spec(table) for table in tables(report)],
-        }
-        super().__init__(spec={**({} if only == "tables" else summary), **({} if only == "summary" else values)})
+    first, *others = introduction(report)
+    return {
+        "answer": [list(part) for part in answer(report)],
+        "warnings": [f"{line}." for line in warnings(report)],
+        "intro": [f"Suite {first}.", *(f"{line[0].upper()}{line[1:]}." for line in others)],
+        "colours": {name: list(pair) for name, (_, *pair) in KINDS.items()},
+        "tables": [table_spec(table) for table in tables(report)],
+    }
 
 
 def table_spec(table: Table) -> dict[str, Any]:

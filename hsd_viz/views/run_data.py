@@ -1,13 +1,28 @@
-"""A run as sent to the browser: its tables as columns (:mod:`hsd_viz.trace.tables`) and the meta that views show."""
+"""A run as sent to the browser: its tables as columns (:mod:`hsd_viz.trace.tables`) and its meta."""
 
 from __future__ import annotations
 
+import json
+import math
 from typing import Any
 
 from hsd_viz.stack import StackError, parse
 from hsd_viz.trace import Step, Trace
+from hsd_viz.trace.metrics import check
 from hsd_viz.trace.rows import Record
 from hsd_viz.trace.tables import TABLES, Column
+from hsd_viz.trace.trace import TraceError
+
+#: Maximum unpacked size in bytes of an opened trace: twenty times the page's longest run.
+MAX_UNPACKED = 64_000_000
+#: Maximum tokens, prompt included: some views draw one mark per token.
+MOST_TOKENS = 10_000
+#: Token ids are below this (the end of Unicode): look-up stores ids as characters.
+MOST_IDS = 0x110000
+#: Maximum characters of a file name in a message.
+MOST_NAME = 60
+#: Parts of the meta that have a place of their own, or that the browser does not read.
+_ELSEWHERE = ("prompt", "prompt_ids", "stack", "stack_resolved", "versions", "imported", "counts")
 
 
 def number(value: float | None) -> float | None:
@@ -32,47 +47,24 @@ def tables(record: Record) -> dict[str, Any]:
     return {**columns, "pieces": {str(token): text for token, text in record.pieces.items()}}
 
 
-def snapshot(trace: Trace) -> dict[str, Any]:
-    """Return a whole trace, for a reloaded page or one opened during a run."""
-    return {**head(trace.meta), **tables(trace)}
-
-
-def append(run: str, first: int, steps: list[Step]) -> dict[str, Any]:
-    """Return the message with the steps of a live run from number ``first`` on."""
-    seq = first + len(steps) - 1
-    return {"kind": "append", "run": run, "first": first, "seq": seq, "steps": [tables(step) for step in steps]}
-
-
-def has_tokens(data: dict[str, Any]) -> bool:
-    """Return whether the data of a view are those of a run with tokens."""
-    return bool(data and data["tokens"]["token_id"])
-
-
 def head(meta: dict[str, Any]) -> dict[str, Any]:
-    """Return the meta that views show: prompt, its token ids if known, level names, and under ``meta`` the stack,
-    sampling, the times (ns) of prefill and of the decode (``None`` until known), and the speed of plain decoding
-    measured beside it.
-    """
+    """Return prompt, its token ids if known, level names, and the meta: ``stack`` as decoded, ``asked`` as written."""
+    sampling = meta.get("sampling") or {}
+    own = {name: value for name, value in meta.items() if name not in _ELSEWHERE}
     return {
         "prompt": str(meta.get("prompt", "")),
         "prompt_ids": list(meta.get("prompt_ids") or []),
         "levels": level_names(meta),
         "meta": {
+            **own,
             "stack": str(meta.get("stack_resolved") or meta.get("stack") or ""),
-            # Its numbers: the rule is in each round.
-            "sampling": {name: value for name, value in (meta.get("sampling") or {}).items() if name != "rule"},
+            "asked": str(meta.get("stack") or ""),
+            "sampling": {name: value for name, value in sampling.items() if name != "rule"},
+            "rule": sampling.get("rule", "token"),
             "prefill_ns": meta.get("prefill_ns"),
             "wall_ns": meta.get("wall_ns"),
-            "plain_tokens_per_second": (meta.get("plain") or {}).get("tokens_per_second"),
         },
     }
-
-
-def verifiers(trace: Trace) -> list[tuple[str, int]]:
-    """Return (name, level) of the levels that verified, the target first."""
-    names = level_names(trace.meta)
-    levels = sorted({r.level for r in trace.round_rows}, reverse=True)
-    return [(names[level] if level < len(names) else f"level {level}", level) for level in levels]
 
 
 def level_names(meta: dict[str, Any]) -> list[str]:
@@ -83,3 +75,78 @@ def level_names(meta: dict[str, Any]) -> list[str]:
         return []
     # A resolved `auto` lists its levels in order.
     return [name for part in parts for name in (part.items if part.name == "auto" else (part.name,))]
+
+
+def snapshot(trace: Trace, run: str, seq: int = 1) -> dict[str, Any]:
+    """Return a whole trace. ``run`` identifies it, ``seq`` counts its steps so far."""
+    return {"run": run, "seq": seq, **head(trace.meta), **tables(trace)}
+
+
+def append(run: str, first: int, steps: list[Step]) -> dict[str, Any]:
+    """Return the message with the steps of a live run from number ``first`` on."""
+    seq = first + len(steps) - 1
+    return {"kind": "append", "run": run, "first": first, "seq": seq, "steps": [tables(step) for step in steps]}
+
+
+def trace_from(run: dict[str, Any]) -> Trace:
+    """Return the trace of a snapshot that a browser kept. Raises: ValueError: if it is not one."""
+    meta = dict(run["meta"])
+    meta |= {"stack": meta.pop("asked", "") or meta["stack"], "stack_resolved": meta["stack"]}
+    meta |= {"prompt": run["prompt"], "prompt_ids": run["prompt_ids"]}
+    meta["sampling"] = {**(meta.get("sampling") or {}), "rule": meta.pop("rule", "token")}
+    data = {"format": "hsd_viz trace", "schema": 2, "meta": meta, **{name: run[name] for name in (*TABLES, "pieces")}}
+    return checked(Trace.from_dict(data), "the run")
+
+
+def read_trace(content: bytes, name: str) -> Trace:
+    """Read a trace from a file's bytes, gzipped or not.
+
+    Raises: ValueError: if the file is not a trace, is invalid, too new, inconsistent, or too large for the page.
+    """
+    name = name if len(name) <= MOST_NAME else f"{name[: MOST_NAME - 1]}…"
+    trace = Trace.from_bytes(content, name, MAX_UNPACKED)
+    if imported := trace.meta.get("imported"):
+        engine = imported.get("engine") if isinstance(imported, dict) else "?"
+        raise TraceError(f"{name} was imported from {engine} and has no tokens to show: use `hsd-viz doctor`")
+    return checked(trace, name)
+
+
+def checked(trace: Trace, name: str) -> Trace:
+    """Return a complete trace that a browser can show. Raises: ValueError: if it is not one."""
+    try:
+        _check_meta(trace)
+        check(trace)
+        # Lone surrogates and NaN cannot be sent to a browser.
+        json.dumps(snapshot(trace, ""), ensure_ascii=False, allow_nan=False).encode("utf-8")
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError, RecursionError):
+        raise TraceError(f"{name} is not a valid trace: its parts are inconsistent") from None
+    tokens = len(trace.meta["prompt_ids"]) + len(trace)
+    if tokens > MOST_TOKENS:
+        raise TraceError(f"{name} has {tokens} tokens, prompt included; the maximum is {MOST_TOKENS}")
+    if not len(trace):
+        raise TraceError(f"{name} has no emitted tokens")
+    return trace
+
+
+def _check_meta(trace: Trace) -> None:
+    """Check the types of the meta fields that the page reads."""
+    meta = trace.meta
+    sampling, plain = meta.get("sampling") or {}, meta.get("plain") or {}
+    numbers = [meta["prefill_ns"], meta["wall_ns"], *(meta.get(k) or 0 for k in ("max_new_tokens", "threads"))]
+    numbers += [sampling.get(key) or 0 for key in ("temperature", "top_k", "top_p", "seed")]
+    numbers += [
+        meta.get("fastest_of") or 0,
+        *(plain.get(k) or 0 for k in ("tokens_per_second", "load_average", "cores")),
+    ]
+    numbers += plain.get("speedups") or []
+    if not all(type(n) in (int, float) and math.isfinite(n) for n in numbers):
+        raise ValueError("a number in its meta is invalid")
+    ids = [*meta["prompt_ids"], *(t.token_id for t in trace.token_rows), *(d.token_id for d in trace.draft_rows)]
+    if not all(type(i) is int and 0 <= i < MOST_IDS for i in ids):
+        raise ValueError("a token id is invalid")
+    texts = [meta["prompt"], meta["stack"]]
+    texts += [meta[key] for key in ("device", "device_name", "dtype", "runtime", "created", "clock") if meta.get(key)]
+    if not all(isinstance(text, str) for text in texts) or not isinstance(meta.get("models") or [], list):
+        raise ValueError("a text in its meta is not text")
+    if not all(isinstance(model, dict) for model in meta.get("models") or []):
+        raise ValueError("a model in its meta is not an object")

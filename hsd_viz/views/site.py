@@ -20,7 +20,7 @@ from hsd_viz.engine.replay import TRACES, Recording, bundled, load_bundled
 from hsd_viz.figures.palette import HUES
 from hsd_viz.latency.hardware import Machine, gpu_of, shape_of
 from hsd_viz.trace import Trace
-from hsd_viz.views import standalone, standalone_versus
+from hsd_viz.views.export import run_page, runs_page
 from hsd_viz.views.reports import report_of, saved_reports
 
 _HERE = Path(__file__).parent
@@ -136,7 +136,7 @@ def _runs() -> Iterator[Page]:
         yield Page(
             f"runs/{recording.name}.html",
             recording.title,
-            lambda trace=trace: standalone.page(trace),
+            lambda trace=trace: run_page(trace),
             recording.stack,
             recording.blurb,
             _figures(trace),
@@ -152,7 +152,7 @@ def _races() -> Iterator[Page]:
 
 
 def _race(folder: Path, recordings: list[Recording]) -> str:
-    return standalone_versus.page([load_bundled(recording.name, folder) for recording in recordings])
+    return runs_page([load_bundled(recording.name, folder) for recording in recordings])
 
 
 def _lessons() -> Iterator[Page]:

@@ -1,14 +1,14 @@
-// The block editor of a stack: the target at the top, its drafters below. An edit is shown at once and sent to
-// Python, whose parser accepts or rejects it.
+// The block editor of a stack: the target at the top, its drafters below. `text` is the stack; an edit rewrites it.
 import { html } from "lit-html";
 import { live } from "lit-html/directives/live.js";
 import { repeat } from "lit-html/directives/repeat.js";
 import { when } from "lit-html/directives/when.js";
 import type { PaletteData } from "../lib/palette";
 import { paletteOf } from "../lib/palette";
+import { MAX_LOOKAHEAD, parseStack, refusalOf, type Sources, writeStack } from "../lib/stack";
 import { templated } from "../lib/template";
 import { button, check, grip, menu } from "./fields";
-import type { Bottom, Language, ModelPart, Part } from "./parts";
+import type { Bottom, ModelPart, Part } from "./parts";
 import {
   bottomOf,
   choices,
@@ -30,15 +30,14 @@ import {
   withoutModel,
 } from "./parts";
 
-interface Traits {
+export interface Traits {
   text: string;
-  shown: string;
-  parts: Part[];
+  /** Why the text is not a stack, or not one of this page; "" if it is. */
   error: string;
-  bottoms: Record<string, Language & { words: string }>;
+  bottoms: Sources;
+  /** Names of models on the buttons; `free`: others are allowed, too. */
   offered: string[];
   free: boolean;
-  most: number;
   palette: PaletteData;
 }
 /** What keys do to a block. */
@@ -60,19 +59,34 @@ interface Block {
   body?: unknown;
   act: Acts;
 }
-const EVENTS = "change:parts change:offered change:bottoms change:error change:text change:shown";
+const EVENTS = "change:text change:offered change:bottoms";
 type Field = { target: HTMLInputElement };
 
 export default templated<Traits>(
-  { class: "hsd-linked hsd-blocks", events: EVENTS, behind: "--backdrop" },
+  { class: "hsd-linked hsd-blocks", events: "", behind: "--backdrop" },
   ({ model, root, paint, on }) => {
     const palette = paletteOf(model.get("palette"));
     palette.paint(root);
     root.setAttribute("role", "group");
     root.setAttribute("aria-label", "Stack as blocks");
     const names = () => model.get("offered");
-    /** The drawn parts: Python's, or an edit without a reply yet. */
-    let parts: Part[] = model.get("parts");
+    /** The drawn parts: of the text, or of the last one that is a stack. */
+    let parts: Part[] = [{ kind: "model", name: "target", lookahead: null }];
+    /** Read the text; its error. */
+    function read() {
+      let error = "";
+      try {
+        const found = parseStack(model.get("text"), model.get("bottoms"));
+        error = refusalOf(found, model.get("free") ? null : names());
+        if (!error) parts = found;
+      } catch (problem) {
+        error = (problem as Error).message;
+      }
+      if (model.get("error") === error) return;
+      model.set("error", error);
+      model.save_changes();
+    }
+    read();
     let said = "";
     let typed = "";
 
@@ -83,18 +97,17 @@ export default templated<Traits>(
       (found ?? all.find((n) => key.startsWith(`${n.dataset.key}:`)) ?? all[0])?.focus({ preventScroll: true });
     }
     function edit(next: Part[], words: string, key: string) {
-      parts = next;
       said = words;
-      model.send({ kind: "edit", parts: next });
+      model.set("text", writeStack(next));
+      model.save_changes();
+      read();
       paint();
       focus(key);
     }
-    const take = () => {
-      parts = model.get("parts");
+    on(EVENTS, () => {
+      read();
       paint();
-    };
-    on("change:parts change:offered change:bottoms", take);
-    on("msg:custom", (message: { kind: string }) => message.kind === "refused" && take());
+    });
 
     // --- blocks
     const keydown = (act: Acts) => (e: KeyboardEvent) => {
@@ -150,7 +163,7 @@ export default templated<Traits>(
       const drop = () =>
         edit(withoutModel(parts, k), `${name} removed`, `m:${(drafts[k - 1] ?? targetOf(parts)).name}`);
       const set = (value: number | null, focus: string) =>
-        edit(withLookahead(parts, k, value, model.get("most")), `lookahead of ${name}: ${value ?? "automatic"}`, focus);
+        edit(withLookahead(parts, k, value, MAX_LOOKAHEAD), `lookahead of ${name}: ${value ?? "automatic"}`, focus);
       const step = (by: number, sign: string, words: string, end: number) => {
         const own = `${key}:${by < 0 ? "less" : "more"}`;
         const act = () => set(stepped(lookahead, by), own);
@@ -182,14 +195,14 @@ export default templated<Traits>(
           <span class="hsd-blk-stepper">
             ${step(-1, "−", "Decrease", 1)}
             <input
-              class="hsd-blk-number" type="number" min="1" max=${model.get("most")} data-key="${key}:lookahead"
+              class="hsd-blk-number" type="number" min="1" max=${MAX_LOOKAHEAD} data-key="${key}:lookahead"
               .value=${live(String(lookahead ?? ""))} placeholder="–" @change=${change}
               aria-label="Lookahead of ${name}: minimum proposed tokens"
             >
-            ${step(1, "+", "Increase", model.get("most"))}
+            ${step(1, "+", "Increase", MAX_LOOKAHEAD)}
           </span>
           <span class="hsd-blk-words">${
-            lookahead === null
+            lookahead === null || lookahead === "auto"
               ? "lookahead: automatic (calibrated, else 4)"
               : `${lookahead === 1 ? "token" : "tokens"} of lookahead`
           }</span>
@@ -312,8 +325,7 @@ export default templated<Traits>(
     }
     return () => {
       const words = model.get("error");
-      const behind = Boolean(words) && model.get("text").trim() !== model.get("shown");
-      root.classList.toggle("hsd-blk-behind", behind);
+      root.classList.toggle("hsd-blk-behind", Boolean(words));
       const bottom = bottomOf(parts);
       const all = [...modelsOf(parts).map(modelBlock).reverse(), ...(bottom ? [bottomBlock(bottom)] : [])];
       const more = additions();
@@ -322,7 +334,7 @@ export default templated<Traits>(
         <p class="hsd-blk-error" role="status" ?hidden=${!words}>${
           words && `${words[0].toUpperCase()}${words.slice(1)}.`.replace(/\.\.$/, ".")
         }</p>
-        <p class="hsd-blk-kept" ?hidden=${!behind}>${behind ? `Last valid stack: ${model.get("shown")}` : ""}</p>
+        <p class="hsd-blk-kept" ?hidden=${!words}>${words ? `Last valid stack: ${writeStack(parts)}` : ""}</p>
         <p class="hsd-blk-live" aria-live="polite">${said}</p>`;
     };
   },

@@ -4,7 +4,7 @@ import { test } from "vitest";
 import { createGroup, hsdGroup } from "./group";
 import { paletteOf } from "./palette";
 import { advance, createStore } from "./run";
-import { draft, RECORDED, round, small, snapshot, tables, token, WITH_EVENTS } from "./testing";
+import { draft, RECORDED, round, small, snapshot, tables, token } from "./testing";
 import { duration, eventWords, figure, glyphs, visible } from "./words";
 
 const told = (store) => store.index().events.map((e) => `${e.round} ${e.kind} ${e.token}/${e.shown}`);
@@ -296,17 +296,5 @@ test("every token of the recorded runs has one event, and what is shown only gro
       name,
     );
     assert.ok(store.calls.length && store.meta.wall_ns > 0);
-  }
-});
-
-test("the page lists the same events as Python", { skip: !Object.keys(RECORDED).length }, () => {
-  for (const [name, data] of Object.entries(WITH_EVENTS)) {
-    const store = createStore();
-    store.adopt(data);
-    assert.deepEqual(
-      store.index().events.map((e) => [e.kind, e.round, e.token, e.draft ? e.draft.node : null]),
-      data.events,
-      name,
-    );
   }
 });

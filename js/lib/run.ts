@@ -3,13 +3,38 @@ import type { Speed } from "./group";
 import { listeners } from "./listeners";
 import type { Call, Columns, Draft, Round, Tables, Token } from "./tables";
 
-/** The stack, the sampling settings, the times (ns) of prefill and of the decode, and the speed of plain decoding measured beside it. */
+/** A model of the stack. */
+export interface ModelMeta {
+  name: string;
+  model?: string;
+  weights?: string | null;
+}
+/** The meta of a trace that views read; the times (ns) of prefill and of the decode are null during the run. */
 export interface Meta {
+  /** The stack as decoded. */
   stack: string;
+  /** The stack as written. */
+  asked?: string;
   sampling: Record<string, number | null>;
+  rule?: string;
   prefill_ns: number | null;
   wall_ns: number | null;
-  plain_tokens_per_second: number | null;
+  /** Plain decoding measured beside the run: its speed, and the speed-ups of repeated pairs. */
+  plain?: { tokens_per_second?: number; speedups?: number[]; load_average?: number; cores?: number } | null;
+  models?: ModelMeta[];
+  device?: string | null;
+  device_name?: string | null;
+  dtype?: string | null;
+  threads?: number | null;
+  runtime?: string | null;
+  runtime_note?: string | null;
+  created?: string | null;
+  fastest_of?: number | null;
+  clock?: string | null;
+  chat?: boolean;
+  max_new_tokens?: number | null;
+  stop_reason?: string | null;
+  cancelled?: boolean;
 }
 /** The tables of one or more target rounds; `pieces` are token texts by id. */
 export interface Step extends Tables {
@@ -63,6 +88,7 @@ interface Rows {
   readonly children: Map<number, number[]>;
   readonly drafts: Map<number, Draft[]>;
   readonly calls: Call[];
+  readonly steps: Step[];
   index(): Index;
 }
 /** What happened to a run: another one, or new steps of the same. */
@@ -82,6 +108,23 @@ export interface Index {
   stepOf: number[];
 }
 
+const TABLES = ["tokens", "drafts", "rounds", "calls"] as const;
+
+/** The columns of several steps as those of one. */
+export function joined(steps: readonly Step[]): Step {
+  const pieces = Object.assign({}, ...steps.map((step) => step.pieces));
+  const all = TABLES.map((table) => {
+    const columns: Record<string, unknown[]> = {};
+    for (const step of steps)
+      for (const [name, values] of Object.entries(step[table] as Record<string, unknown[]>)) {
+        columns[name] ??= [];
+        for (const value of values) columns[name].push(value);
+      }
+    return [table, columns];
+  });
+  return { ...Object.fromEntries(all), pieces } as Step;
+}
+
 /** The rows of a table, which arrives as columns. */
 function rowsOf<Row>(columns: Columns<Row>): Row[] {
   const named = Object.entries(columns) as [string, unknown[]][];
@@ -89,7 +132,7 @@ function rowsOf<Row>(columns: Columns<Row>): Row[] {
     (_, k) => Object.fromEntries(named.map(([name, values]) => [name, values[k]])) as Row,
   );
 }
-const NO_META: Meta = { stack: "", sampling: {}, prefill_ns: null, wall_ns: null, plain_tokens_per_second: null };
+const NO_META: Meta = { stack: "", sampling: {}, prefill_ns: null, wall_ns: null };
 
 /**
  * A run so far. `adopt` takes a snapshot (the `data` of a view), `receive` the steps of a live run; listeners get ("reset", 0) for
@@ -109,6 +152,8 @@ export function createStore(letter = "") {
     children: new Map<number, number[]>(),
     drafts: new Map<number, Draft[]>(),
     calls: [] as Call[],
+    /** The columns as they arrived. */
+    steps: [] as Step[],
   });
   const store = {
     /** The name of the run among several: A, B, C. */
@@ -123,6 +168,7 @@ export function createStore(letter = "") {
     listeners: listeners<[what: Change, from: number]>(),
     extend(part: Step) {
       index = null;
+      store.steps.push(part);
       for (const r of rowsOf<Round>(part.rounds)) {
         store.rounds.set(r.id, r);
         // Displayed numbers count target rounds; ids also include rounds of lower levels.
@@ -138,13 +184,18 @@ export function createStore(letter = "") {
       Object.assign(store.pieces, part.pieces);
       for (const token of rowsOf<Token>(part.tokens)) store.tokens.push(token);
     },
+    /** The run as columns. */
+    snapshot(): Snapshot {
+      const { run, seq, prompt, promptIds: prompt_ids, levels, meta } = store;
+      return { run, seq, prompt, prompt_ids, levels, meta, ...joined(store.steps) };
+    },
     /** Become a view of another store's run: its rows are shared, not copied. */
     show(other: Rows) {
       index = other.index();
       const { letter, run, seq, prompt, promptIds, levels, meta, pieces, tokens, rounds, order } = other;
-      const { children, drafts, calls } = other;
+      const { children, drafts, calls, steps } = other;
       Object.assign(store, { letter, run, seq, prompt, promptIds, levels, meta, pieces, tokens, rounds, order });
-      Object.assign(store, { children, drafts, calls });
+      Object.assign(store, { children, drafts, calls, steps });
       store.listeners.tell("reset", 0);
     },
     /** Forget the run. */
@@ -161,7 +212,7 @@ export function createStore(letter = "") {
         ...empty(),
       });
     },
-    /** Take a snapshot, unless it is not newer. */
+    /** Take a snapshot, unless it is not newer; of a run that has all its steps the final head is enough. */
     adopt(taken: Partial<Snapshot> | null) {
       if (!taken || taken.run === undefined) return;
       const data = taken as Snapshot;

@@ -44,8 +44,7 @@ function modelOf(part: Lexeme[]): Part {
   const [name, look, ...rest] = part;
   if (!name || rest.length || (look && look.kind !== "look") || name.kind === "look" || name.kind === "mark")
     throw new Error(`'${shown(part)}' is not a valid part: use a draft source or a model, as in 'nano:4'`);
-  if (name.kind === "word" && !NAME.test(name.text))
-    throw new Error(`'${name.text}' is not a model: use a ladder name, a hub id or a path`);
+  if (!NAME.test(name.text)) throw new Error(`'${name.text}' is not a model: use a ladder name, a hub id or a path`);
   if (!look) return { kind: "model", name: name.text, lookahead: null };
   const value = look.text.slice(1).trim();
   if (value === "auto") return { kind: "model", name: name.text, lookahead: "auto" };
@@ -80,7 +79,7 @@ function partOf(part: Lexeme[], sources: Sources): Part {
   return { kind: "bottom", name: name.text, items };
 }
 
-/** The parts of a stack, lowest level first. Throws an error with one sentence if the text is not a stack. */
+/** The parts of a stack, lowest level first. Throws an error with a one-line message if the text is not a stack. */
 export function parseStack(text: string, sources: Sources): Part[] {
   if (!text.trim())
     throw new Error("the stack is empty: write for example 'target', 'nano:4 > target' or 'db > nano:4 > target'");

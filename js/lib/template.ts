@@ -40,7 +40,7 @@ export function templated<T>(
       };
       const paint = () => void render(template(), root);
       const template = setup({ model, root, paint, on, ends });
-      on(events, paint);
+      if (events) on(events, paint);
       el.append(root);
       let shown: boolean | null = null;
       const changed = (dark: boolean) => {

@@ -1,16 +1,25 @@
 // Rows and snapshots for tests, as hsd_viz/views/run_data.py writes them.
 import { readFileSync } from "node:fs";
 
-/** What tests/js/test_scripts.py writes: runs with their events as Python lists them, and the state of each view of the dashboard. */
-const written: { runs: Record<string, any>; states: Record<string, any[]> } = process.env.HSD_SNAPSHOTS
+/** What tests/js/test_scripts.py writes: runs with their metrics as Python has them, the state of each view, and the page's facts. */
+const written: {
+  runs: Record<string, any>;
+  metrics: Record<string, any>;
+  states: Record<string, any[]>;
+  about: any;
+  stacks: [text: string, printed: string | null][];
+} = process.env.HSD_SNAPSHOTS
   ? JSON.parse(readFileSync(process.env.HSD_SNAPSHOTS, "utf8"))
-  : { runs: {}, states: {} };
-/** The recorded runs by name. */
+  : { runs: {}, metrics: {}, states: {}, about: null, stacks: [] };
+/** The recorded runs by name, and their metrics. */
 export const RECORDED = Object.fromEntries(Object.entries(written.runs).filter(([name]) => name !== "made"));
-/** The recorded runs and one made for tests, with `events` as Python lists them. */
-export const WITH_EVENTS = written.runs;
-/** The states of the dashboard's views by the name of their script. */
+export const METRICS = written.metrics;
+/** The states of the public views by the name of their script. */
 export const STATES = written.states;
+/** What the page knows at first. */
+export const ABOUT = written.about;
+/** Texts, and how Python prints the stack; null: it is not one. */
+export const STACKS = written.stacks;
 
 /** A widget's model without a kernel: `sent` are its messages, `fire` calls the listeners of an event. */
 export function modelOf(state: Record<string, any>): any {

@@ -26,3 +26,29 @@ export interface Widget<T> {
 
 /** An identifier of a view, unique on the page. */
 export const unique = () => `hsd${Math.random().toString(36).slice(2, 9)}`;
+
+/** A widget's model without a kernel: its traits are `state`. */
+export function standIn<T>(state: Record<string, unknown>): Model<T> {
+  const heard = new Map<string, Set<Handler>>();
+  const each = (events: string, act: (all: Set<Handler>) => void) => {
+    for (const event of events.split(" ")) {
+      const all = heard.get(event) ?? new Set();
+      heard.set(event, all);
+      act(all);
+    }
+  };
+  const model = {
+    get: (name: string) => state[name],
+    set(name: string, value: unknown) {
+      if (state[name] === value) return;
+      state[name] = value;
+      for (const event of [`change:${name}`, "change"])
+        for (const handler of [...(heard.get(event) ?? [])]) (handler as () => void)();
+    },
+    save_changes() {},
+    send() {},
+    on: (events: string, handler: Handler) => each(events, (all) => all.add(handler)),
+    off: (events: string, handler: Handler) => each(events, (all) => all.delete(handler)),
+  };
+  return model as unknown as Model<T>;
+}

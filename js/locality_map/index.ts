@@ -2,9 +2,12 @@
 
 import { draw, entry, hued, make } from "../lib/dom";
 import { axisNames, figureIn, tickBelow, tickBeside } from "../lib/figure";
-import { guarded } from "../lib/notice";
-import type { Drawing } from "../lib/widget";
-import { visible } from "../lib/words";
+import type { View } from "../lib/linked";
+import { linkedWidget } from "../lib/linked";
+import type { PaletteData } from "../lib/palette";
+import type { Store } from "../lib/run";
+import { plural, visible } from "../lib/words";
+import { inOrder } from "../panels/panels";
 
 interface Spec {
   title?: string;
@@ -22,8 +25,56 @@ interface Spec {
   hues: Record<string, { label: string; light: string; dark: string; own?: boolean }>;
 }
 interface Traits {
-  spec: Spec;
   least: number;
+}
+/** Maximum repeat length. */
+const LONGEST = 32;
+
+/** The earlier position and length of each token's longest repeat, the latest position on ties; [-1, 0] for new tokens. */
+export function longestRepeats(ids: readonly number[]): [number, number][] {
+  // [j + 1]: length of the run that ends at j and at the token before.
+  let before = new Uint8Array(ids.length + 1);
+  let now = new Uint8Array(ids.length + 1);
+  return ids.map((id, i) => {
+    let [at, most] = [-1, 0];
+    for (let j = 0; j < i; j++) {
+      const length = ids[j] === id ? Math.min(before[j] + 1, LONGEST) : 0;
+      now[j + 1] = length;
+      if (length && length >= most) [at, most] = [j, length];
+    }
+    [before, now] = [now, before];
+    return [at, most];
+  });
+}
+
+/** The map of a run. */
+export function specOf(
+  store: Store,
+  palette: PaletteData,
+  words: (source: string) => string,
+  family: (s: string) => string,
+): Spec {
+  const ids = [...store.promptIds, ...store.tokens.map((t) => t.token_id)];
+  const sources = store.tokens.map((t) => t.source);
+  const hues: Spec["hues"] = {};
+  for (const source of inOrder(sources, palette.databases)) {
+    const { light, dark } = palette.hues[family(source)];
+    hues[source] = { label: words(source), light, dark };
+  }
+  if (palette.hues.target) hues.target = { ...palette.hues.target, label: "target's own tokens", own: true };
+  const prompt = store.promptIds;
+  return {
+    title: "Temporal locality of the text",
+    prompt: prompt.length,
+    ids,
+    pieces: [...prompt.map((id) => store.pieces[id] ?? `#${id}`), ...store.tokens.map((t) => t.text)],
+    sources: [...prompt.map(() => "prompt"), ...sources],
+    again: longestRepeats(ids),
+    copied: [...prompt.map(() => -1), ...store.tokens.map((t) => store.ownDraft(t)?.position ?? -1)],
+    hues,
+    text: "Left to right: the text in order. A mark above a token is at the earlier position that it repeats. Slanted lines are repeated passages; closer to the diagonal is more recent. Coloured marks were drafted from there and accepted. The bottom row has the source of each token.",
+    source: `${store.meta.stack}; ${plural(prompt.length, "token")} of prompt, ${sources.length} emitted.`,
+  };
 }
 const STEPS: Record<string, number> = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 };
 
@@ -31,7 +82,7 @@ const STRIP = 14; // height of the row of sources
 const AROUND = 10; // tokens shown before and after a match
 const white = (text: string) => visible(text).replace(/\n/g, "⏎").replace(/\t/g, "⇥");
 
-function render({ model, el }: Drawing<Traits>) {
+function localityView({ model, root: el, store, palette, follow }: View<Traits>) {
   const figure = figureIn(el, "hsd-d-body");
   const { root, title, frame, readout, aside, source } = figure;
   const pair = make("div", "hsd-d-pair");
@@ -42,12 +93,13 @@ function render({ model, el }: Drawing<Traits>) {
   let toY = (v: number) => v;
   let box = { left: 0, right: 0, top: 0, bottom: 0 };
   const cross = draw("g");
-  const spec = () => model.get("spec");
+  let found: Spec | null = null;
+  const spec = (): Spec => (found ??= specOf(store, model.get("palette"), palette.words, palette.family));
   const least = () => model.get("least");
 
   function paint() {
     const s = spec();
-    if (!s.pieces) return;
+    if (!s.pieces.length) return;
     const n = s.pieces.length;
     const width = figure.width();
     box = { left: 52, right: width - 10, top: 8, bottom: 0 };
@@ -209,7 +261,7 @@ function render({ model, el }: Drawing<Traits>) {
     show();
   }
   function key(e: KeyboardEvent) {
-    if (!spec().pieces) return false;
+    if (!spec().pieces.length) return false;
     const last = spec().pieces.length - 1;
     const step = STEPS[e.key];
     if (step) chosen = Math.max(0, Math.min(last, chosen < 0 ? spec().prompt : chosen + step));
@@ -225,7 +277,7 @@ function render({ model, el }: Drawing<Traits>) {
   counted.setAttribute("aria-live", "polite");
   function count() {
     const s = spec();
-    if (!s.pieces) return;
+    if (!s.pieces.length) return;
     const written = s.pieces.length - s.prompt;
     let again = 0;
     for (let i = s.prompt; i < s.pieces.length; i++) again += Number(s.again[i][1] >= least());
@@ -252,7 +304,7 @@ function render({ model, el }: Drawing<Traits>) {
     const list = make("ul", "hsd-d-legend");
     list.style.flexDirection = "column";
     for (const [name, hue] of Object.entries(s.hues || {})) {
-      const here = s.sources ? s.sources.filter((x, i) => i >= s.prompt && x === name).length : 0;
+      const here = s.sources.filter((x, i) => i >= s.prompt && x === name).length;
       if (here)
         list.append(entry(hued(make("span", "hsd-d-key"), hue), `${hue.label}: ${here} token${here === 1 ? "" : "s"}`));
     }
@@ -264,8 +316,13 @@ function render({ model, el }: Drawing<Traits>) {
     source.textContent = s.source || "";
     count();
   }
+  let waiting = 0;
   const redraw = () => {
+    waiting = 0;
+    found = null;
     chosen = -1;
+    root.hidden = !store.tokens.length;
+    if (root.hidden) return;
     paintText();
     paint();
   };
@@ -274,14 +331,19 @@ function render({ model, el }: Drawing<Traits>) {
     paint();
   };
   figure.live({ paint, point, key });
-  model.on("change:spec", redraw);
   model.on("change:least", filter);
+  follow((what) => {
+    clearTimeout(waiting);
+    // Not while the text grows: every token moves all others.
+    if (what === "reset" || store.meta.wall_ns !== null) redraw();
+    else waiting = setTimeout(redraw, 1000);
+  });
   redraw();
   return () => {
-    model.off("change:spec", redraw);
+    clearTimeout(waiting);
     model.off("change:least", filter);
     figure.remove();
   };
 }
 
-export default { render: guarded(render) };
+export default linkedWidget(localityView);

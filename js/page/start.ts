@@ -1,65 +1,78 @@
-// Start the views of a self-contained page with a stand-in for each widget's model. The elements #run, #start and
-// [data-view] come from hsd_viz/views/standalone_page.py; without them nothing starts.
+// Start a self-contained page (hsd_viz/views/export.py): a whole page over recorded runs, or single views in places of a text. Its
+// content is JSON in the element #hsd-content, packed by gzip and base64.
+import { plotlyOf } from "../app";
+import { openPage } from "../app/page";
+import type { About } from "../host";
+import { recordingHost } from "../host/recording";
 import { failure } from "../lib/notice";
-import type { Model, Widget } from "../lib/widget";
+import type { Snapshot } from "../lib/run";
+import { standIn } from "../lib/widget";
+import { type Plotly, provide } from "../plot/library";
+import { mount } from "../views";
 
-type Listener = () => void;
-/** The widget of a view, with traits that only its own data can know. */
-type WidgetOf = (view: string) => Partial<Widget<never>>;
-
-/** A widget model without a kernel. */
-function standIn<T>(state: Record<string, unknown>): Model<T> {
-  const listeners: Map<string, Listener[]> = new Map();
-  const model = {
-    get: (name: string) => state[name],
-    set(name: string, value: unknown) {
-      state[name] = value;
-      for (const f of [...(listeners.get(`change:${name}`) || [])]) f();
-    },
-    save_changes() {},
-    send() {},
-    on(event: string, f: Listener) {
-      listeners.set(event, [...(listeners.get(event) || []), f]);
-    },
-    off(event: string, f: Listener) {
-      listeners.set(
-        event,
-        (listeners.get(event) || []).filter((g) => g !== f),
-      );
-    },
-  };
-  return model as Model<T>;
+interface Content {
+  /** A page of recorded runs, which opens on the first one. */
+  about?: About;
+  runs?: Record<string, Snapshot>;
+  /** Views by place, and the state that all have; a view of another package has a script of its own. */
+  views?: { at: string; view?: string; script?: number; state: Record<string, unknown> }[];
+  scripts?: string[];
+  /** plotly's module. */
+  library?: string;
+  /** For a picture: put the page's height into #result when everything is drawn. */
+  then?: string;
 }
 
-/** Read a JSON block packed by gzip and base64. */
-async function unpack(id: string) {
-  const text = (document.getElementById(id) as HTMLElement).textContent || "";
+async function unpack(text: string): Promise<Content> {
   const bytes = Uint8Array.from(atob(text.trim()), (c) => c.charCodeAt(0));
   return JSON.parse(await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text());
 }
+const moduleOf = (text: string) => import(URL.createObjectURL(new Blob([text], { type: "text/javascript" })));
 
-async function start(widgetOf: WidgetOf) {
-  const { data, palette, states } = await unpack("run");
-  let first = true;
-  for (const el of document.querySelectorAll<HTMLElement>("[data-view]")) {
-    const name = el.dataset.view || "";
-    const model = standIn<never>({ ...states[name], palette, group: "page", data: first ? data : {} });
-    first = false;
-    const widget = widgetOf(name);
-    widget.initialize?.({ model });
-    widget.render?.({ model, el });
+async function start(content: Content) {
+  const { about, runs = {}, views = [], scripts = [], library, then } = content;
+  if (library) {
+    const ready = moduleOf(library).then((found) => found.default as Plotly);
+    for (const name of ["cartesian", "whole"]) provide(name, () => ready);
   }
+  if (about) {
+    const host = recordingHost(about, runs);
+    plotlyOf(host);
+    openPage(document.querySelector("main") ?? document.body, host, { address: true });
+  }
+  const modules = scripts.map(moduleOf);
+  for (const { at, view, script, state } of views) {
+    const el = document.getElementById(at);
+    if (!el) continue;
+    if (view) mount(view, state, el);
+    else {
+      const made = (await modules[script ?? 0]).default;
+      const model = standIn(state);
+      const widget = typeof made === "function" ? await made() : made;
+      await widget.initialize?.({ model });
+      await widget.render({ model, el });
+    }
+  }
+  if (!then) return;
+  await document.fonts.ready;
+  await new Promise((done) => setTimeout(done, 600));
+  const shown = document.querySelector("main") ?? document.body;
+  const result = document.getElementById("result");
+  if (result) result.textContent = String(Math.ceil(shown.getBoundingClientRect().height));
 }
 
-/** Start the views of an exported page. */
-export function startAll(widgetOf: WidgetOf) {
-  if (!document.querySelector("main.hsd-page #start")) return;
-  start(widgetOf).then(
-    () => document.getElementById("start")?.remove(),
-    (error) => {
-      const start = document.getElementById("start");
-      start?.replaceWith(failure(error, "This page needs a browser from 2023 or later"));
-      throw error;
-    },
-  );
+/** Start the page that holds this bundle, if it is one. */
+export function startPage() {
+  const packed = document.getElementById("hsd-content")?.textContent;
+  if (!packed) return;
+  const waiting = document.getElementById("start");
+  unpack(packed)
+    .then(start)
+    .then(
+      () => waiting?.remove(),
+      (error) => {
+        (waiting ?? document.body).append(failure(error, "This page needs a browser from 2023 or later"));
+        throw error;
+      },
+    );
 }

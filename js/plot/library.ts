@@ -29,12 +29,19 @@ interface Loader {
 
 const loaders: Record<string, Loader> = {};
 
-/** Give the page a library that did not come from the kernel. */
-export function provide(name: string, ready: Promise<Plotly>) {
-  loaders[name] = { ready, load() {}, waiting: new Set() };
+const sources: Record<string, () => Promise<Plotly>> = {};
+/** Give the page a library that does not come from the chart's own kernel; it is loaded with the first chart. */
+export function provide(name: string, load: () => Promise<Plotly>) {
+  sources[name] ??= load;
 }
 
 function loaderOf(name: string) {
+  if (!loaders[name] && sources[name]) {
+    const ready = sources[name]();
+    // A host that is back may have it.
+    ready.catch(() => delete loaders[name]);
+    loaders[name] = { ready, load() {}, waiting: new Set() };
+  }
   if (!loaders[name]) {
     let load = (_text: Blob) => {};
     const ready = new Promise<Plotly>((resolve, reject) => {
@@ -58,14 +65,14 @@ export function libraryOf(model: Model<Asking>) {
   };
   model.on("msg:custom", heard);
   waiting.add(model);
-  if (waiting.size === 1) ask(model);
+  if (waiting.size === 1 && !sources[model.get("library")]) ask(model);
   const leave = () => {
     model.off("msg:custom", heard);
     const asked = waiting.values().next().value === model;
     waiting.delete(model);
     // Its answer will not arrive.
     const next = waiting.values().next().value;
-    if (asked && next) ask(next);
+    if (asked && next && !sources[model.get("library")]) ask(next);
   };
   loader.ready.then(() => waiting.clear());
   return { ready: loader.ready, leave };

@@ -21,12 +21,12 @@ test("a tread is as wide as its round took, a riser as high as what it brought",
 });
 
 test("the ramp is plain decoding of as many tokens", () => {
-  const { stairs } = of({ ...small(), meta: { plain_tokens_per_second: 500 } });
+  const { stairs } = of({ ...small(), meta: { plain: { tokens_per_second: 500 } } });
   assert.equal(stairs.plain, 6e6);
 });
 
 test("a gain above the tokens of a round is not shown", () => {
-  const gain = (plain: number) => gainOf(of({ ...small(), meta: { plain_tokens_per_second: plain } }).stairs);
+  const gain = (plain: number) => gainOf(of({ ...small(), meta: { plain: { tokens_per_second: plain } } }).stairs);
   // Three tokens in two rounds of 8 ms together: at most 1.5 times as fast, and 5 % for the noise of timings.
   assert.ok(Math.abs((gain(250) ?? 0) - 1.5) < 1e-9);
   assert.deepEqual([gain(200), gainOf(of(small()).stairs)], [null, null]);
@@ -35,7 +35,7 @@ test("a gain above the tokens of a round is not shown", () => {
 test("a run without times has rounds of one width", () => {
   const untimed = small();
   untimed.rounds.start_ns = untimed.rounds.duration_ns = [null, null, null];
-  const { stairs } = of({ ...untimed, meta: { plain_tokens_per_second: 500 } });
+  const { stairs } = of({ ...untimed, meta: { plain: { tokens_per_second: 500 } } });
   assert.deepEqual([stairs.end, stairs.plain, stairs.timed], [2, null, false]);
 });
 

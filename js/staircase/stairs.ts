@@ -32,7 +32,7 @@ export function stairsOf(store: Pick<Store, "index" | "rounds" | "tokens" | "met
     return { round: span.id, from, to, low: span.first, high: span.first + span.count };
   });
   const tokens = store.tokens.length;
-  const rate = timed ? store.meta.plain_tokens_per_second : null;
+  const rate = timed ? (store.meta.plain?.tokens_per_second ?? null) : null;
   return { treads, tokens, end: treads.at(-1)?.to ?? 0, plain: rate ? (tokens / rate) * 1e9 : null, timed };
 }
 

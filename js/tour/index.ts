@@ -1,5 +1,5 @@
-// The tour's card and outline. Python sends the step (`place`); this script moves the cursor to its event, outlines
-// the element, and scrolls it into view beside the card.
+// The tour's card and outline: it moves the cursor to the event of its stop (`place`), outlines the element, and scrolls it into view
+// beside the card. What its buttons do is up to the page (app/tour.ts).
 
 import { focusable, make } from "../lib/dom";
 import type { View } from "../lib/linked";
@@ -7,8 +7,9 @@ import { linkedWidget } from "../lib/linked";
 import { drawNotice } from "../lib/notice";
 import { visible } from "../lib/words";
 
-/** A step of the tour; empty when it is closed. */
-interface TourStep {
+export type Act = "next" | "back" | "leave" | "restart" | "lesson";
+/** A stop of the tour; empty when it is closed. */
+export interface TourStep {
   key?: string;
   run?: string;
   step?: number;
@@ -22,12 +23,8 @@ interface TourStep {
 }
 interface Traits {
   place: TourStep;
-  kept: string;
+  act: (act: Act) => void;
 }
-
-const TOUR_KEPT = "hsd_viz.tour";
-/** How lessons name a step: at the default address of the dashboard. */
-const TOUR_ADDRESS = "http://127.0.0.1:8866/?tour=";
 
 /** Margin around the outlined element, px, if there is room. */
 const AROUND = 56;
@@ -90,7 +87,7 @@ function tourView({ model, root, group, store, follow }: View<Traits>) {
     node.addEventListener("click", act);
     return node;
   };
-  const send = (kind: string) => model.send({ kind });
+  const send = (act: Act) => model.get("act")(act);
   const back = button("Back", "Previous step (←)", () => send("back"));
   const next = button("Next", "Next step (→)", () => send("next"), "hsd-tour-next");
   const again = button("Start over", "Start over", () => send("restart"), "hsd-tour-again");
@@ -267,16 +264,6 @@ function tourView({ model, root, group, store, follow }: View<Traits>) {
       mark();
       go();
     }
-    keep();
-  }
-  function keep() {
-    try {
-      const key = model.get("kept");
-      if (key) sessionStorage.setItem(TOUR_KEPT, key);
-      else sessionStorage.removeItem(TOUR_KEPT);
-    } catch {
-      /* no storage: Python keeps the step for this page */
-    }
   }
   card.addEventListener("keydown", (e) => {
     if (e.ctrlKey || e.metaKey || e.altKey || e.shiftKey) return;
@@ -296,38 +283,11 @@ function tourView({ model, root, group, store, follow }: View<Traits>) {
   const onStore = (what: string) => {
     if (what === "reset") go();
   };
-  // A window can only be opened by the click itself; the page of the lesson follows.
-  let opened: Window | null = null;
-  lesson.addEventListener("click", () => {
-    opened = window.open("", "_blank");
-    if (opened) opened.document.body.textContent = "Opening the lesson …";
-    send("lesson");
-  });
-  function showLesson(html: string) {
-    if (!opened || opened.closed) return;
-    const here = `${location.origin}${location.pathname}?tour=`;
-    const page = html.replaceAll(TOUR_ADDRESS, here);
-    opened.location.replace(URL.createObjectURL(new Blob([page], { type: "text/html" })));
-    opened = null;
-  }
-  const onMessage = (message: { kind: string; html?: string }) => {
-    if (message.kind === "lesson") showLesson(message.html || "");
-    if (message.kind !== "here" || root.hidden) return;
-    next.focus({ preventScroll: true });
-    settle();
-  };
+  lesson.addEventListener("click", () => send("lesson"));
   follow(onStore);
   model.on("change:place", paint);
-  model.on("change:kept", keep);
-  model.on("msg:custom", onMessage);
   for (const kind of ["wheel", "touchmove", "keydown", "pointerdown"])
     window.addEventListener(kind, touch, { passive: true, capture: true });
-  try {
-    const key = sessionStorage.getItem(TOUR_KEPT);
-    if (key && !model.get("kept") && !place().key) model.send({ kind: "kept", key });
-  } catch {
-    /* as above */
-  }
   paint();
   return () => {
     watcher.disconnect();
@@ -336,8 +296,6 @@ function tourView({ model, root, group, store, follow }: View<Traits>) {
     marked?.classList.remove("hsd-tour-lit");
     app()?.classList.remove("hsd-touring");
     model.off("change:place", paint);
-    model.off("change:kept", keep);
-    model.off("msg:custom", onMessage);
     for (const kind of ["wheel", "touchmove", "keydown", "pointerdown"])
       window.removeEventListener(kind, touch, { capture: true });
   };

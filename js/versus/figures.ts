@@ -15,9 +15,9 @@ export interface FigureRow {
 interface ChartRun {
   letter: string;
   n: number;
-  bars: [value: number, n: number, words: string][];
+  bars: [value: number | null, n: number, words: string][];
 }
-interface Chart {
+export interface Chart {
   name: string;
   definition: string;
   scale: string;

@@ -1,46 +1,47 @@
-// Comparison of runs of one prompt: race, aligned texts, metrics, distributions. Python (hsd_viz/views/versus.py)
-// sends all data; the cursor and the clock are here.
+// Comparison of runs of one prompt: race, aligned texts, metrics, distributions; all computed here from the columns of the runs.
 import { html, nothing, render } from "lit-html";
 import { keyed } from "lit-html/directives/keyed.js";
 import { followTheme, make } from "../lib/dom";
-import { hsdGroup, release } from "../lib/group";
+import { createGroup } from "../lib/group";
 import { open as openLinked } from "../lib/linked";
+import { metricsOf } from "../lib/metrics";
 import { drawNotice, guarded } from "../lib/notice";
 import type { PaletteData } from "../lib/palette";
 import { paletteOf } from "../lib/palette";
+import type { Snapshot } from "../lib/run";
+import type { Sources } from "../lib/stack";
 import type { Drawing, Model } from "../lib/widget";
 import { brief } from "../lib/words";
 import { createScene } from "../scene";
-import type { Draws, FigureRow } from "./figures";
-import { drawsOf, tableOf } from "./figures";
+import { agreementOf, doubtOf, factsOf, LETTERS, machineNote, refusalOf, stackOf, storesOf, tableOf } from "./compare";
+import { drawsOf } from "./draws";
+import { drawsOf as drawCharts, tableOf as drawTable } from "./figures";
 import { raceOf } from "./lanes";
-import { type RunData, readRun, roundStep } from "./race";
-import type { Agreement } from "./score";
+import { readRun, roundStep } from "./race";
 import { scoreOf } from "./score";
 import type { RaceState } from "./state";
 import { createState, fewest } from "./state";
 
-interface Data {
-  prompt: string;
-  facts: string[];
-  caution?: string;
-  runs: RunData[];
-  agreement: Agreement[];
-  table: FigureRow[];
-  doubt?: string;
-  draws: Draws;
+/** A recording that can be chosen: its name, title, stack and description. */
+export interface Offered {
+  name: string;
+  title: string;
+  blurb: string;
+  stack: string;
 }
-interface Traits {
-  data: Data | Record<string, never>;
+export interface Traits {
+  /** The runs in order, and a description of each stack that has one. */
+  runs: Snapshot[];
+  titles: Record<string, string>;
+  sources: Sources;
+  /** Why there are no runs. */
   refusal: string;
-  choices: { group: string; title: string; runs: { name: string; title: string; blurb: string; stack: string }[] }[];
+  choices: { group: string; title: string; runs: Offered[] }[];
   group: string;
   chosen: string[];
   pinned: number;
   /** The time of the race shown first, in milliseconds; -1: its end. */
   time: number;
-  /** The name of the group with the runs. */
-  link: string;
   palette: PaletteData;
 }
 
@@ -94,7 +95,7 @@ function draw({ model, el }: Drawing<Traits>) {
   el.append(root);
   const motion = matchMedia("(prefers-reduced-motion: reduce)");
 
-  const runs = hsdGroup(model.get("link"));
+  const runs = createGroup();
   // The round under the cursor, of the run that it is in.
   const round = make("section", "hsd-vs-inspected");
   round.setAttribute("aria-label", "Round of the selected run");
@@ -111,38 +112,46 @@ function draw({ model, el }: Drawing<Traits>) {
     closeRound = () => {};
     state = race = score = null;
   };
-  const refuse = () => {
-    drawNotice(refusal, { message: model.get("refusal"), caution: true });
-  };
   function open() {
     close();
-    const data = model.get("data");
-    if (!data?.runs?.length) {
+    const all = model.get("runs") ?? [];
+    const stores = storesOf(all);
+    const why = model.get("refusal") || refusalOf(stores);
+    drawNotice(refusal, { message: why, caution: true });
+    if (why) {
       render(nothing, body);
       return;
     }
-    const first = fewest(
-      data.runs.map(({ run }) => ({ rounds: run.rounds.parent.filter((parent) => parent === null) })),
+    const first = fewest(stores.map((store) => ({ rounds: [...store.order.keys()] })));
+    runs.load(
+      all.map((run, k) => ({ letter: LETTERS[k], run })),
+      first,
     );
-    runs.load(data.runs, first);
+    const facts = stores.map((store) => ({
+      letter: store.letter,
+      title: model.get("titles")[store.meta.asked ?? ""] || model.get("titles")[store.meta.stack] || "",
+      stack: stackOf(store),
+      tokens_per_second: metricsOf(store).tokens_per_second,
+    }));
     state = createState(
       runs,
-      data.runs.map((facts, k) => readRun(facts, runs.runs[k])),
+      facts.map((own, k) => readRun(own, runs.runs[k])),
     );
+    const agreement = agreementOf(stores, model.get("sources"));
     if (model.get("time") >= 0 && !motion.matches) state.set(model.get("time") * 1e6, false);
     race = raceOf(state, palette, () => motion.matches);
-    score = scoreOf(state, palette, data.agreement);
+    score = scoreOf(state, palette, agreement);
     const caution = (words?: string) => (words ? html`<p class="hsd-vs-caution">${words}</p>` : nothing);
-    // A new element for each set of runs: what was drawn for others goes.
+    const figures = drawTable(tableOf(stores), state.runs, "Figures", caution(doubtOf(stores)));
     render(
       keyed(
         state,
         html`<p class="hsd-vs-about">
-            <code class="hsd-vs-prompt" title="prompt of all runs">${brief(data.prompt)}</code>
-            <span>${data.facts.join(" · ")}</span>
+            <code class="hsd-vs-prompt" title="prompt of all runs">${brief(stores[0].prompt)}</code>
+            <span>${factsOf(stores[0]).join(" · ")}</span>
           </p>
-          ${caution(data.caution)}${race.root}${score.root}${round}
-          ${tableOf(data.table, state.runs, "Figures", caution(data.doubt))}${drawsOf(data.draws, state.runs, palette)}`,
+          ${caution(machineNote(stores))}${race.root}${score.root}${round}
+          ${figures}${drawCharts(drawsOf(stores, agreement), state.runs, palette)}`,
       ),
       body,
     );
@@ -183,10 +192,8 @@ function draw({ model, el }: Drawing<Traits>) {
     e.stopPropagation();
   };
   root.addEventListener("keydown", keydown);
-  model.on("change:data", open);
-  model.on("change:refusal", refuse);
+  model.on("change:runs change:refusal", open);
   model.on("change:pinned", pinned);
-  refuse();
   open();
   const again = () => state?.tell("clock");
   motion.addEventListener("change", again);
@@ -194,10 +201,8 @@ function draw({ model, el }: Drawing<Traits>) {
     close();
     chooser.end();
     unfollow();
-    release(model.get("link"));
     motion.removeEventListener("change", again);
-    model.off("change:data", open);
-    model.off("change:refusal", refuse);
+    model.off("change:runs change:refusal", open);
     model.off("change:pinned", pinned);
     root.remove();
   };

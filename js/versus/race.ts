@@ -1,5 +1,5 @@
 // Compared runs by output position and by time. Times are ns from the end of prefill. Pure.
-import type { Snapshot, Store } from "../lib/run";
+import type { Store } from "../lib/run";
 import type { Round, Token } from "../lib/tables";
 import { duration, glyphs, plural } from "../lib/words";
 
@@ -30,11 +30,6 @@ export interface RunFacts {
   stack: string;
   tokens_per_second: number | null;
 }
-/** A run as Python sends it. */
-export interface RunData extends RunFacts {
-  run: Snapshot;
-}
-
 export const SPEEDS = [
   ["1", "real time"],
   ["0.1", "1/10 speed"],

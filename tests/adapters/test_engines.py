@@ -202,7 +202,7 @@ def test_one_engine_can_be_required(capsys):
 
 
 def test_the_page_refuses_an_imported_trace_with_the_reason():
-    from hsd_viz.views.open_trace import read_trace
+    from hsd_viz.views.run_data import read_trace
 
     (trace,) = import_records(RECORDS / "sglang-0.5.9.jsonl")
     with pytest.raises(TraceError, match="imported from sglang and has no tokens to show: use `hsd-viz doctor`"):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from hsd_viz.trace import CallRow, DraftRow, RoundRow, Step, TokenRow, Trace
 from hsd_viz.views import run_data
-from hsd_viz.views.linked import page_palette
-from hsd_viz.views.scripts import BUNDLE
+from hsd_viz.views.page_data import BUNDLE, page_palette
 
 from .conftest import quiet
 
@@ -46,7 +45,7 @@ STRANGE = [
 
 def start(page, trace: Trace, *widgets: type) -> None:
     """Put widgets of one group into a page; the first publishes the trace."""
-    data = {"run": "r", "seq": 1, **run_data.snapshot(trace)}
+    data = run_data.snapshot(trace, "r")
     common = {"palette": page_palette(), "group": "g", "pinned": -1, "live": False, "ghosts": True, "boundaries": True}
     states = [{**common, "data": {} if k else data} for k in range(len(widgets))]
     page.evaluate(HARNESS, [BUNDLE, [w.view.default_value for w in widgets], states])

@@ -8,8 +8,7 @@ import pytest
 
 from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled
 from hsd_viz.trace import RoundRow, Step, TokenRow, Trace
-from hsd_viz.views.run_views import RoundInspector, Timeline
-from hsd_viz.views.stream import TokenStream
+from hsd_viz.views.linked import RoundInspector, Timeline, TokenStream
 
 from .conftest import quiet
 from .round_page import STRANGE, nodes, selected, start, title, tree_trace

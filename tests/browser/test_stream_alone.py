@@ -6,8 +6,7 @@ import pytest
 
 from hsd_viz.trace import DraftRow, RoundRow, Step, TokenRow, Trace
 from hsd_viz.views import run_data
-from hsd_viz.views.linked import page_palette
-from hsd_viz.views.scripts import BUNDLE
+from hsd_viz.views.page_data import BUNDLE, page_palette
 
 from .conftest import quiet
 
@@ -60,7 +59,7 @@ def start(page, steps: list[Step], live: bool = False) -> float:
     trace = Trace({"prompt": "p", "stack": "target"})
     for s in steps:
         trace.append(s)
-    data = {"run": "r", "seq": len(steps), **run_data.snapshot(trace)}
+    data = run_data.snapshot(trace, "r", len(steps))
     switches = {"ghosts": True, "boundaries": True, "whitespace": False}
     state = {"data": data, "palette": page_palette(), "pinned": -1, "live": live, "dark": False, **switches}
     return page.evaluate(HARNESS, [BUNDLE, state])
@@ -99,10 +98,10 @@ def test_steps_are_shown_once_and_in_order_and_a_gap_asks_for_all(open_page):
     trace = Trace({"prompt": "p", "stack": "target"})
     for i, text in enumerate("abcdef"):
         trace.append(step(i, text))
-    page.evaluate("d => model.set('data', d)", {"run": "r", "seq": 6, **run_data.snapshot(trace)})
+    page.evaluate("d => model.set('data', d)", run_data.snapshot(trace, "r", 6))
     assert texts(page) == list("abcdef")
     # An older snapshot that arrives late takes nothing away.
-    page.evaluate("d => model.set('data', d)", {"run": "r", "seq": 2, **run_data.snapshot(Trace({}))})
+    page.evaluate("d => model.set('data', d)", run_data.snapshot(Trace({}), "r", 2))
     assert texts(page) == list("abcdef")
     shown.check()
 

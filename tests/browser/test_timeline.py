@@ -9,8 +9,7 @@ import pytest
 from hsd_viz.engine.replay import load_bundled, steps
 from hsd_viz.trace import Trace
 from hsd_viz.views import run_data
-from hsd_viz.views.run_views import RoundInspector, Timeline
-from hsd_viz.views.stream import TokenStream
+from hsd_viz.views.linked import RoundInspector, Timeline, TokenStream
 
 from .conftest import quiet
 from .round_page import nodes, start, title
@@ -116,7 +115,7 @@ def test_a_live_run_grows_and_its_end_brings_the_whole_time(open_page):
     spent = empty.call_rows[-1].start_ns + empty.call_rows[-1].duration_ns
     ranges = [page.text_content(".hsd-tl-range")]
     empty.meta["wall_ns"] = whole
-    page.evaluate("d => models[0].set('data', d)", {"run": "r", "seq": 6, **run_data.snapshot(empty)})
+    page.evaluate("d => models[0].set('data', d)", run_data.snapshot(empty, "r", 6))
     quiet(page)
     ranges.append(page.text_content(".hsd-tl-range"))
     assert [re.fullmatch(r"0 to ([\d.]+) ms", text)[1] for text in ranges] == [

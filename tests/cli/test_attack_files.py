@@ -18,9 +18,10 @@ from hsd_viz import bundled, load_bundled
 from hsd_viz.cli import main
 from hsd_viz.trace import Trace
 from hsd_viz.trace.trace import TraceError
-from hsd_viz.views import reports, standalone, standalone_versus
-from hsd_viz.views.app.dashboard import Dashboard
-from hsd_viz.views.open_trace import read_trace
+from hsd_viz.views import reports
+from hsd_viz.views.app.dashboard import App
+from hsd_viz.views.export import run_page, runs_page
+from hsd_viz.views.run_data import read_trace
 
 SCRIPT = "</script><img src=x onerror=alert(1)><script>alert(2)</script>"
 RECORDS = Path(__file__).parents[1] / "adapters" / "records"
@@ -176,7 +177,7 @@ def test_a_small_file_unpacks_to_a_limited_size(monkeypatch):
 MEASURED = """
 import resource, sys, time
 from hsd_viz.cli import main
-import hsd_viz.trace.trace, hsd_viz.logs.doctor, hsd_viz.views.open_trace
+import hsd_viz.trace.trace, hsd_viz.logs.doctor, hsd_viz.views.run_data
 begun = time.process_time()
 code = main(sys.argv[1:])
 print(code, time.process_time() - begun, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
@@ -224,7 +225,7 @@ def damaged(trace: Trace, count: int) -> list[bytes]:
 @pytest.mark.slow
 def test_two_hundred_damaged_traces_are_opened_or_refused(trace, tmp_path, capsys):
     """Every door opens a file whole or refuses it in one line, and leaves nothing of a refused one."""
-    page, path, out = Dashboard(), tmp_path / "run.json", tmp_path / "out"
+    page, path, out = App(), tmp_path / "run.json", tmp_path / "out"
     counts: dict[str, Counter[str]] = {}
 
     def command(*argv: str) -> str:
@@ -246,8 +247,8 @@ def test_two_hundred_damaged_traces_are_opened_or_refused(trace, tmp_path, capsy
         except ValueError as refused:
             assert "\n" not in str(refused) and page.trace is before
             return "refused"
-        page.show(opened)
-        assert page.trace is opened
+        page._on_message(None, {"id": "1", "kind": "open", "names": ["run.json"]}, [content])
+        assert page.trace.to_dict() == opened.to_dict()
         return "opened"
 
     for content in damaged(trace, 200):
@@ -286,7 +287,7 @@ def with_script_everywhere(trace: Trace) -> Trace:
 
 def test_script_in_every_text_is_text_in_every_export(trace, tmp_path):
     hostile = with_script_everywhere(trace)
-    pages = [standalone.page(hostile), standalone_versus.page([hostile, hostile]), hostile._repr_html_()]
+    pages = [run_page(hostile), runs_page([hostile, hostile]), hostile._repr_html_()]
     data = json.loads(next(s.path for s in reports.saved_reports() if s.path.stem.startswith("heldout")).read_bytes())
     data["suite"]["name"] = data["machine"]["cpu"] = SCRIPT
     for stack in data["stacks"]:

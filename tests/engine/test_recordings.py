@@ -11,12 +11,11 @@ import sys
 import pytest
 
 from hsd_viz.engine.local import load_engine
-from hsd_viz.engine.replay import TRACES, bundled, load_bundled
+from hsd_viz.engine.replay import TEMPERATURE, TRACES, bundled, load_bundled
 from hsd_viz.ladder.load import model_path, weights_hash
 from hsd_viz.native.build import kernels
 from hsd_viz.trace import Trace
 from hsd_viz.trace.metrics import check
-from hsd_viz.views.presets import TEMPERATURE
 from tools import record
 from tools.selection import facts, opening, speedup
 

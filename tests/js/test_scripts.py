@@ -3,37 +3,24 @@
 from __future__ import annotations
 
 import gzip
-import importlib
 import json
 import os
-import pkgutil
 import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
-from ipywidgets.widgets.widget import _instances
 
-import hsd_viz
-from hsd_viz import views
-from hsd_viz.engine.replay import bundled, load_bundled
+import hsd_viz as hsd
+from hsd_viz.engine.replay import SIDE_BY_SIDE, bundled, load_bundled
+from hsd_viz.stack import StackError, parse
 from hsd_viz.views import run_data
-from hsd_viz.views.events import events_of
-from hsd_viz.views.scripts import BUNDLE, STATIC, Part
-from hsd_viz.views.tabs import Tabs
+from hsd_viz.views.page_data import BUNDLE, STATIC, about
 from tests.views.make_trace import make_trace
 
 JS = Path(__file__).parents[2] / "js"
 NODE = shutil.which("node")
-MODULES = [importlib.import_module(f"{views.__name__}.{found.name}") for found in pkgutil.iter_modules(views.__path__)]
-#: The names of all views, public or not.
-DRAWN = {
-    kind.view.default_value
-    for module in MODULES
-    for kind in vars(module).values()
-    if isinstance(kind, type) and issubclass(kind, Part) and kind.view.default_value
-}
 #: Traits that a host sets.
 HOSTED = ("bundle", "layout", "tabbable", "tooltip", "comm")
 needs_tools = pytest.mark.skipif(
@@ -54,33 +41,68 @@ def run(*arguments: str, **environment: str) -> None:
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
 
 
-def dashboard_states() -> dict[str, list[dict]]:
-    """The synchronized traits of every view of the dashboard with all its tabs open, by the name of its script."""
-    earlier = set(_instances)  # widgets of other tests in this process
-    box = hsd_viz.dashboard()
-    tabs = next(w for w in _instances.values() if isinstance(w, Tabs) and w.model_id not in earlier)
-    for place in range(len(tabs.panels)):
-        tabs.strip.selected = place
-    found: dict[str, list[dict]] = {}
-    for widget in [w for model_id, w in list(_instances.items()) if model_id not in earlier]:
-        if isinstance(widget, Part) and widget.view:
-            state = {n: v for n, v in widget.get_state().items() if not n.startswith("_") and n not in HOSTED}
-            found.setdefault(widget.view, []).append(state)
-    box.close()
+def states() -> dict[str, list[dict]]:
+    """The synchronized traits of every public view, linked where they can be, by the name of its script."""
+    trace, basis = load_bundled("both"), hsd.views.recorded()
+    stream = hsd.views.TokenStream(trace)
+    linked = ("Access", "Drafter", "LocalityMap", "Panels", "RoundInspector", "Rounds", "Staircase", "Timeline")
+    made = [stream, *(getattr(hsd.views, name)(group=stream.group) for name in linked)]
+    made += [hsd.views.HierarchyGraph(basis), hsd.views.OneDraftWhatIf(basis), hsd.views.RuleLab()]
+    made += [hsd.views.StackBlocks("db > nano:4 > target"), hsd.views.Chart(hsd.figures.acceptance(trace))]
+    made.append(hsd.views.Versus([load_bundled(name, SIDE_BY_SIDE / "greedy") for name in ("plain", "databases")]))
+    state = lambda w: {n: v for n, v in w.get_state().items() if not n.startswith("_") and n not in HOSTED}
+    found = {view.view: [state(view)] for view in made}
+    assert len(found) == len(made)
     return found
+
+
+#: Texts that are stacks and that are not.
+STACKS = (
+    *(
+        "target",
+        "db>nano:4 > target",
+        "db[ context ]>nano:auto > target",
+        "hd[model,context] > target",
+        "auto > target",
+    ),
+    *(
+        "auto[db,nano] > target",
+        "lookup[original] > target",
+        "a/b:3 > ./my model",
+        '"my model":2 > target',
+        "x > y > z",
+    ),
+    *("", ">", "db", "db >", "> target", "target:4", "nano:0 > target", "nano:65 > target", "nano > db > target"),
+    *(
+        "db[] > target",
+        "db[x] > target",
+        "db[context,context] > target",
+        "nano > nano > target",
+        "auto > nano > target",
+    ),
+    *("db:4 > target", 'nano" > target', "sam[x] > target", "auto[target] > target", "nano:x > target", "a b > target"),
+)
+
+
+def printed(text: str) -> str | None:
+    try:
+        return str(parse(text))
+    except StackError:
+        return None
 
 
 @needs_tools
 def test_the_scripts_do_what_their_tests_say(tmp_path):
-    runs = {}
-    for name, trace in {"made": make_trace(), **{r.name: load_bundled(r.name) for r in bundled()}}.items():
-        events = [[e.kind, e.round, e.token, e.draft.node if e.draft else None] for e in events_of(trace)]
-        assert len(events) > len(trace) // 2
-        runs[name] = {"run": name, "seq": 1, **run_data.snapshot(trace), "events": events}
-    states = dashboard_states()
-    assert states.keys() == DRAWN
+    traces = {"made": make_trace(), **{r.name: load_bundled(r.name) for r in bundled()}}
+    content = {
+        "runs": {name: run_data.snapshot(trace, name) for name, trace in traces.items()},
+        "metrics": {name: trace.metrics() for name, trace in traces.items()},
+        "states": states(),
+        "about": about(),
+        "stacks": [[text, printed(text)] for text in STACKS],
+    }
     snapshots = tmp_path / "snapshots.json"
-    snapshots.write_text(json.dumps({"runs": runs, "states": states}), encoding="utf-8")
+    snapshots.write_text(json.dumps(content), encoding="utf-8")
     run("node_modules/vitest/vitest.mjs", "run", HSD_SNAPSHOTS=str(snapshots))
 
 
@@ -91,15 +113,13 @@ def test_the_built_files_are_those_of_the_sources():
 
 def test_the_module_imports_nothing_and_is_small():
     exports = re.findall(r"\bexport\s*\{([^}]*)\}", BUNDLE)
-    assert len(exports) == 1 and {"widgetOf", "groups", "linkedWidget", "provide"} <= {
+    assert len(exports) == 1 and {"widgetOf", "groups", "linkedWidget", "openPage", "createStore", "metricsOf"} <= {
         name.split(" as ")[-1].strip() for name in exports[0].split(",")
     }
     assert not re.search(r"\bimport\b(?!\(URL\.createObjectURL)", BUNDLE)
-    assert len(gzip.compress(BUNDLE.encode())) <= 110_000
+    assert len(gzip.compress(BUNDLE.encode())) <= 130_000
 
 
-def test_every_view_is_in_the_module_and_every_built_file_is_used():
-    listed = re.search(r"const VIEWS = \{(.*?)\}", (JS / "hsd-viz.ts").read_text(encoding="utf-8"), re.DOTALL)
-    assert set(re.findall(r"\w+", listed[1])) == DRAWN
+def test_every_built_file_is_used():
     files = {"hsd-viz.js", "loader.js", "page.css", "page_lessons.css", "page_lessons.js"}
-    assert {path.name for path in STATIC.iterdir()} == files
+    assert files <= {path.name for path in STATIC.iterdir()} <= files | {"site.css", "site.js", "tab-worker.js"}

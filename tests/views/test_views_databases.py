@@ -83,23 +83,3 @@ def test_a_replay_needs_no_model():
         "assert len(alone(t, available_databases(t), 8)) == 6; assert not {'torch', 'transformers', 'tokenizers'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
-
-
-def test_the_budget_of_the_replay_is_chosen_on_the_page():
-    from hsd_viz.views.app.dashboard import Dashboard
-
-    page = Dashboard(engine=object())
-    page.controls.recording.value = "plain"
-    page.tabs.strip.selected = page.tabs.strip.titles.index("Databases")
-    page.tabs.refresh()
-    shown = page.tabs.shown.parts[0]
-    shown_by = lambda chart: chart.drawn["layout"]["meta"]
-    assert "32 draft tokens" in shown_by(shown.saved)["text"]
-    shown.budget.value = 8
-    meta = shown_by(shown.saved)
-    assert "8 draft tokens" in meta["text"]
-    trace = load_bundled("plain")
-    assert [row[1] for row in meta["table"][2:]] == [
-        f"{r.length:.2f}" for r in alone(trace, available_databases(trace), 8)
-    ]
-    assert page.tabs.notice.message == "" and shown_by(shown.keys)["note"].startswith("No drafts in this run")

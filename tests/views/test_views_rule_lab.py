@@ -10,7 +10,6 @@ from hsd_viz import views
 def test_the_row_is_normalized():
     lab = views.RuleLab({"yes": 3, "no": 1}, lookahead=2)
     assert lab.tokens == ["yes", "no"] and lab.p == [0.75, 0.25] and lab.lookahead == 2
-    assert "yes" in lab._repr_mimebundle_()[0]["text/html"]
 
 
 @pytest.mark.parametrize(
@@ -19,7 +18,7 @@ def test_the_row_is_normalized():
         ({"row": {"a": 1}}, "2 to 5 tokens"),
         ({"row": {"a": 1, "b": -1}}, "2 to 5 tokens"),
         ({"lookahead": 4}, "lookahead"),
-        ({"disagreement": 1.5}, "from 0 to 1"),
+        ({"disagreement": 1.5}, "disagreement"),
         ({"epsilon": 0}, "above 0"),
         ({"seed": -1}, "seed"),
     ],

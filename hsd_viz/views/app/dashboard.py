@@ -1,273 +1,331 @@
-"""The dashboard: a recorded run at once, live runs in a worker thread, every token of both inspectable.
+"""The page as one widget: the browser shows it (``js/app``), Python answers its requests and streams columns.
 
-The text and its player are at the top, tabs with further views below (:mod:`hsd_viz.views.sections`). All share one
-cursor.
-
-Opening it imports neither torch nor transformers and reads no weights: models load on the first run. Only the compiler
-of the CPU runtime starts at once if it has not run before, so that the first run is not slowed down.
+Opening it imports neither torch nor transformers and reads no weights: models load on the first run. Messages are those
+of ``js/host/kernel.ts``; what takes time runs in a thread of its own and reports as it goes.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import sys
 import threading
-from typing import Any
+import time
+import traceback
+import uuid
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
 
-import ipywidgets as widgets
+import traitlets
 
-from hsd_viz.engine import Engine
+from hsd_viz.engine import Engine, prepare
+from hsd_viz.engine.beside import decode_beside_plain
 from hsd_viz.engine.remote import RemoteEngine
-from hsd_viz.engine.replay import ReplayEngine, bundled, load_bundled
-from hsd_viz.trace import Trace
+from hsd_viz.engine.replay import SIDE_BY_SIDE, bundled, load_bundled
+from hsd_viz.figures.pictures import CARTESIAN, packed
+from hsd_viz.figures.theme import Given, trace_of
+from hsd_viz.stack import Model, Stack, StackError, parse
+from hsd_viz.trace import Event, Finished, Stage, Started, Step, Trace
+from hsd_viz.views import run_data
+from hsd_viz.views.app.answers import TOPICS, Answers, lesson
 from hsd_viz.views.app.server import ENGINE_TOKEN, ENGINE_URL
-from hsd_viz.views.controls import LIVE, LIVE_TITLE, Controls, Prose, Request
-from hsd_viz.views.doctor_card import DoctorCard
-from hsd_viz.views.doors import Given, trace_of
-from hsd_viz.views.files import Files
-from hsd_viz.views.guide import Guide
-from hsd_viz.views.lender import LADDER, Lender
-from hsd_viz.views.notice import Notice
-from hsd_viz.views.page_run import PageRun, replay_pace
-from hsd_viz.views.readout import Readout
-from hsd_viz.views.run_views import Staircase
-from hsd_viz.views.sections import sections
-from hsd_viz.views.session import Session
-from hsd_viz.views.shell import Header
-from hsd_viz.views.stream import TokenStream
-from hsd_viz.views.tabs import Tabs
+from hsd_viz.views.composition import registered
+from hsd_viz.views.page_data import LADDER, MAX_NEW_TOKENS, MAX_PROMPT, about
+from hsd_viz.views.view import Exported, Part
 
-#: Menu value of an opened trace file.
-OPENED = "opened file"
+#: Seconds between messages with new steps: 12 per second look continuous.
+FLUSH = 0.08
+#: Most seconds that a decode waits for the interpreter lock after a forward pass (Python's default, 5 ms, is several
+#: forward passes), and the idle interval, read once because runs of two pages in one process may overlap.
+SWITCH, UNHURRIED = 0.0001, sys.getswitchinterval()
+#: Runs that are kept for questions about them.
+MOST_RUNS = 8
+GIVEN = "given"
+OPTIONS = ("max_new_tokens", "temperature", "top_k", "top_p", "seed", "rule")
+DTYPES = ("int8", "float32", "bfloat16", "float64")
 
 
-class Dashboard(widgets.VBox):
-    """The whole page as one widget. Create it with :func:`dashboard`.
+class Machine(NamedTuple):
+    """Options of the engine; ``None``: its choice, and the shipped databases."""
 
-    ``engine`` replaces the one loaded on the first run. ``allow_models`` allows hub models and paths.
+    device: str | None = None
+    dtype: str | None = None
+    target: str = "target"
+    databases: str | None = None
+
+
+class App(Exported, Part):
+    """The whole page. ``engine`` replaces the one loaded on the first run; ``allow_models`` allows hub models and paths
+    in stacks; ``shown`` is a trace, or the path of its file, to open. Create it with :func:`dashboard`.
     """
 
-    def __init__(self, engine: Engine | None = None, *, allow_models: bool = False) -> None:
-        self.lender = Lender(engine, allow_models, lambda: self.controls.offer_cuda())
-        self._run = PageRun(self)
-        self.trace: Trace | None = None
-        self.notice = Notice()
-        self.readout = Readout()
-        self.doctor = DoctorCard(self)
-        self.stream = TokenStream()
-        self.staircase = Staircase(group=self.stream.group)
-        self.header = Header(group=self.stream.group, form=self.lender.live)
-        self.tabs = Tabs(sections(self), "Views of the run", self.readout, self.doctor)
-        self.foot = Prose()
-        self.foot.add_class("hsd-foot")
-        self.readout.observe(lambda change: setattr(self.foot, "value", "  ·  ".join(change.new["facts"])), "origin")
-        live = self.lender.live
-        recordings = self.notice.guard(bundled)() or []
-        menu = [(r.label, r.name) for r in recordings]
-        self.controls = Controls(menu, self.model_names, live, LADDER, self.lender.loads)
-        self._blurbs = {r.name: r.blurb for r in recordings}
-        self._opened: Trace | None = None
-        #: The run decoded here.
-        self.last: Trace | None = None
-        self.files = Files(lambda: self.trace, self._on_opened, self.notice)
-        self.controls.picker[-1].children += (self.files.open, self.files.save)
-        self.blurb = Prose()
-        self.blurb.add_class("hsd-lede")
-        self.guide = Guide(self, [r.name for r in recordings])
-        if recordings:
-            self.controls.picker[-1].children += (self.guide.address, self.guide.tour.button)
-        self._wire()
-        self.stream.add_class("hsd-text-view")
-        self.staircase.add_class("hsd-transport")
-        main = widgets.VBox(
-            [
-                *(*self.controls.picker, self.blurb, self.notice, self.staircase, self.stream),
-                *(self.tabs, self.foot),
-            ]
+    view = traitlets.Unicode("app").tag(sync=True)
+    about = traitlets.Dict().tag(sync=True)
+    can = traitlets.List(traitlets.Unicode()).tag(sync=True)
+
+    def __init__(self, engine: Engine | None = None, *, allow_models: bool = False, shown: Given | None = None) -> None:
+        self._engine, self._own, self._machine = engine, engine is None, Machine()
+        self._models = None if allow_models else LADDER
+        self._loading = threading.Lock()
+        self._cancels: dict[str, threading.Event] = {}
+        self._runs: OrderedDict[str, Trace] = OrderedDict()
+        self._answers = Answers()
+        live = engine is not None or importlib.util.find_spec("tokenizers") is not None
+        loads = self._own and live
+        if loads:
+            prepare()
+        page = about(
+            models=self._models,
+            devices=("cpu", "cuda") if loads else (),
+            dtypes=DTYPES if loads else (),
+            tabs=list(registered()),
         )
-        main.add_class("hsd-main")
-        layout = widgets.Box([self.controls, main] if live else [main])
-        layout.add_class("hsd-layout" if live else "hsd-wide")
-        super().__init__([self.header, layout, self.guide.tour, self.guide.session])
-        self.add_class("hsd-app")
-        if recordings:
-            self.guide.arrive()
+        if shown is not None:
+            trace = trace_of(shown)
+            self._runs[GIVEN] = trace
+            page["recordings"].insert(0, {"name": GIVEN, "title": trace.stack or "trace", "blurb": "As given."})
+        super().__init__(about=page, can=[*(["decode"] if live else []), *TOPICS, *registered()])
+        self.on_msg(self._on_message)
+
+    @property
+    def trace(self) -> Trace | None:
+        """The run that was last shown, opened or decoded; ``None`` before the first."""
+        return next(reversed(self._runs.values()), None)
+
+    def to_html(self, *, dark: bool | None = None) -> str:
+        """Return the page of the run that was last shown."""
+        from hsd_viz.views.export import run_page
+
+        return run_page(self.trace or load_bundled(bundled()[0].name))
+
+    # --- messages -----------------------------------------------------------------------------------------------------
+
+    def _on_message(self, _widget: Any, content: Any, buffers: Any) -> None:
+        if not isinstance(content, dict) or not isinstance(content.get("id"), str):
+            return
+        key, kind = content["id"], content.get("kind")
+        if kind == "cancel":
+            if key in self._cancels:
+                self._cancels[key].set()
+            return
+        handlers: dict[Any, Callable[..., Any]] = {
+            "recording": self._recording,
+            "open": self._open,
+            "knows": lambda message, _files, _job: {"known": message.get("run") in self._runs},
+            "take": lambda message, _files, _job: self._keep(run_data.trace_from(message["snapshot"])) and {},
+            "decode": self._decode,
+            "ask": self._ask,
+            "file": self._file,
+            "lesson": lambda message, _files, _job: {"html": lesson(message.get("number"))},
+            "plotly": lambda *_: ({}, [packed(CARTESIAN)]),
+        }
+        if kind not in handlers:
+            return
+        names = content.get("names") or []
+        files = [(str(name), bytes(buffer)) for name, buffer in zip(names, buffers, strict=False)]
+        job = Job(self, key)
+        self._cancels[key] = job.cancelled
+        work = partial(self._work, job, handlers[kind], content, files)
+        if kind in ("decode", "ask", "file", "lesson"):
+            threading.Thread(target=work, name=f"hsd-viz {kind}", daemon=True).start()
         else:
-            self.readout.origin = {
-                "kind": "none",
-                "badge": "No run",
-                "facts": ["no recordings are installed: press Run"],
-            }
+            work()
 
-    @property
-    def dark(self) -> bool:
-        """Whether the page is dark, as reported by the browser."""
-        return self.stream.dark
+    def _work(self, job: Job, handler: Callable[..., Any], content: dict[str, Any], files: list) -> None:
+        try:
+            found = handler(content, files, job)
+            answer, buffers = found if isinstance(found, tuple) else (found, None)
+            self.send({"id": job.key, "kind": "done", **answer}, buffers)
+        except Exception as error:
+            # Bad input is a one-line message; a fault has its traceback, too.
+            expected = isinstance(error, ValueError | ImportError) and not isinstance(error, UnicodeError)
+            said = str(error).strip() or type(error).__name__
+            details = "" if expected else "".join(traceback.format_exception(error))
+            self.send({"id": job.key, "kind": "failed", "message": said[:2000], "details": details[-8000:]})
+        finally:
+            self._cancels.pop(job.key, None)
 
-    @property
-    def group(self) -> str:
-        """The group of the page's linked views."""
-        return self.stream.group
+    def _keep(self, trace: Trace, run: str | None = None) -> str:
+        run = run or uuid.uuid4().hex
+        self._runs[run] = trace
+        self._runs.move_to_end(run)
+        while len(self._runs) > MOST_RUNS:
+            self._runs.pop(next(name for name in self._runs if name != GIVEN))
+        return run
 
-    @property
-    def session(self) -> Session:
-        """What the browser keeps of the page."""
-        return self.guide.session
+    def _recording(self, message: dict[str, Any], _files: list, _job: Job) -> dict[str, Any]:
+        name = str(message.get("name"))
+        known = self._runs.get(name)
+        if known is None:
+            # Names from the browser are looked up in the index of a folder and never become paths.
+            group, _, single = name.rpartition("/")
+            groups = {race["group"] for race in self.about["races"]}
+            known = load_bundled(single, SIDE_BY_SIDE / group) if group in groups else load_bundled(name)
+        self._keep(known, name)
+        return {"run": run_data.snapshot(known, name)}
 
-    @property
-    def shows_own_run(self) -> bool:
-        """Whether the run shown was decoded on this page."""
-        return self.controls.recording.value == LIVE
+    def _open(self, _message: dict[str, Any], files: list[tuple[str, bytes]], _job: Job) -> dict[str, Any]:
+        if not files:
+            raise ValueError("no file was sent")
+        trace = run_data.read_trace(files[0][1], files[0][0])
+        return {"run": run_data.snapshot(trace, self._keep(trace))}
 
-    @property
-    def busy(self) -> bool:
-        """Whether a run is in progress."""
-        return self.controls.run.disabled
+    def _ask(self, message: dict[str, Any], files: list, job: Job) -> dict[str, Any]:
+        run, options = self._runs.get(str(message.get("run"))), message.get("options") or {}
+        return {"answer": self._answers.answer(str(message.get("about")), run, options, files, job)}
 
-    # --- :class:`hsd_viz.views.work_form.Host` ------------------------------------------------------------------------
+    def _file(self, message: dict[str, Any], _files: list, _job: Job) -> tuple[dict[str, Any], list[bytes]]:
+        run, options = self._runs.get(str(message.get("run"))), message.get("options") or {}
+        name, kind, content = self._answers.file(str(message.get("about")), run, options)
+        return {"name": name, "type": kind}, [content]
 
-    @property
-    def can_measure(self) -> bool:
-        """Whether a bench can run: if this page loads its own models."""
-        return self.lender.loads
+    # --- decoding -----------------------------------------------------------------------------------------------------
 
-    @property
-    def model_names(self) -> tuple[str, ...] | None:
-        """The models allowed in stacks; ``None``: any."""
-        return self.lender.model_names
+    def _decode(self, message: dict[str, Any], _files: list, job: Job) -> dict[str, Any]:
+        request = message["request"]
+        prompt, stack = str(request["prompt"]), str(request["stack"])
+        if len(prompt) > MAX_PROMPT or not 1 <= request["max_new_tokens"] <= MAX_NEW_TOKENS:
+            raise ValueError(
+                f"a page decodes up to {MAX_NEW_TOKENS} tokens of a prompt of up to {MAX_PROMPT} characters"
+            )
+        allowed(parse(stack), self._models)
+        options = {name: request[name] for name in OPTIONS if name in request}
+        if request.get("chat"):
+            options["chat"] = True
+        trace = stream(lambda: self._events(request, prompt, stack, options), job)
+        run = self._keep(trace, job.run)
+        return {"head": {"run": run, "seq": job.seq, **run_data.head(trace.meta)}}
 
-    def hold(self) -> bool:
-        """Block runs until :meth:`release`; return false during a run."""
-        if self.busy:
-            return False
-        self.occupy(True)
-        self.controls.cancel.disabled = True
-        return True
+    def _events(self, request: dict[str, Any], prompt: str, stack: str, options: dict[str, Any]) -> Iterator[Event]:
+        machine = self._wanted(request)
+        with self._loading:
+            if self._own and (self._engine is None or machine != self._machine):
+                yield Stage("loading the models")
+                self._load(machine)
+            engine = self._engine
+        assert engine is not None
+        decode = partial(decode_beside_plain, engine) if request.get("beside_plain") else engine.decode
+        yield from decode(prompt, stack, **options)
 
-    def release(self) -> None:
-        """Allow runs again."""
-        self.occupy(False)
+    def _wanted(self, request: dict[str, Any]) -> Machine:
+        target, folder = str(request.get("target") or "target"), str(request.get("databases") or "")
+        allowed(Stack(None, (Model(target, None),)), self._models)
+        if folder and self._models is not None:
+            raise ValueError(
+                "other databases than the shipped ones are not allowed on this page: they need "
+                "`hsd-viz dashboard --allow-models`"
+            )
+        return Machine(request.get("device") or None, request.get("dtype") or None, target, folder or None)
 
-    def occupy(self, busy: bool) -> None:
-        """Disable starting, saving and opening during a run."""
-        self.controls.busy(busy)
-        self.files.busy = self.header.busy = busy
+    def _load(self, machine: Machine) -> None:
+        from hsd_viz.engine.local import load_engine
 
-    def request(self) -> Request:
-        """Return the form's values."""
-        return self.controls.request()
-
-    def lend_engine(self) -> Engine:
-        """Return the engine, loading it if needed. Call from a worker thread."""
-        return self.lender.lend(self.controls.machine())
-
-    # --- callbacks ----------------------------------------------------------------------------------------------------
-
-    def _wire(self) -> None:
-        c, guard = self.controls, self.notice.guard
-        c.recording.observe(guard(self._pick), "value")
-        # An error is about the form as it was.
-        for field in (c.stack, c.prompt):
-            field.observe(lambda _change: self.notice.clear(), "value")
-        for field in c.numbers:
-            field.observe(lambda _change: self.notice.clear(), "text")
-        c.run.on_click(guard(self._on_run))
-        c.replay.on_click(guard(self._on_replay))
-        c.cancel.on_click(guard(self._on_cancel))
-        self.stream.observe(guard(lambda _change: self.tabs.refresh()), "dark")
-
-    def _pick(self, _change: Any) -> None:
-        name = self.controls.recording.value
-        if not name or self.busy or self.controls.lists:
-            return
-        trace = self._recording(name)
-        if trace is None:
-            return
-        self.notice.clear()
-        with self.guide.followed():
-            self.show(trace, "live" if self.shows_own_run else "recording")
-            self.guide.shows(name)
-            self.blurb.value = self._blurbs.get(name, "")
-            self.guide.fill(trace.meta)
-            self.controls.busy(False)
-
-    def _recording(self, name: str) -> Trace | None:
-        if name == LIVE:
-            return self.last
-        return self._opened if name == OPENED and self._opened is not None else load_bundled(name)
-
-    def add_trace(self, trace: Trace) -> None:
-        """Add a trace to the menu and show it."""
-        self._on_opened(trace, trace.stack or "trace")
-
-    def _on_opened(self, trace: Trace, name: str) -> None:
-        """Add an opened file to the menu, replacing the previous one, and show it."""
-        menu = self.controls.recording
-        self._opened = trace
-        self._blurbs[OPENED] = f"Opened from {name}."
-        with self.controls.listing():
-            menu.options = [option for option in menu.options if option[1] != OPENED] + [
-                (f"{name} (your file)", OPENED)
-            ]
-        menu.value = OPENED
-        # Its stack may not be allowed here, which matters only for a new run.
-        self.notice.clear()
-
-    def _on_run(self, _button: Any) -> None:
-        if self.busy:
-            return
-        self.notice.clear()
-        request = self.controls.request()
-        self._run.start(lambda: self.lender.decode(request), "live", "starting")
-
-    def _on_replay(self, _button: Any) -> None:
-        if self.busy or self.controls.recording.value in (None, LIVE):
-            return
-        self.notice.clear()
-        trace = self._recording(self.controls.recording.value)
-        if trace is None:
-            return
-        self.blurb.value = self._blurbs.get(self.controls.recording.value, "")
-        self.readout.show(trace, "replay")
-        pace = replay_pace(trace)
-        self._run.start(lambda: ReplayEngine(pace=pace).replay(trace), "replay", "replaying a recording", pace)
-
-    def _on_cancel(self, _button: Any) -> None:
-        if self.busy:
-            self._run.cancel()
-
-    def decoded(self, trace: Trace | None) -> None:
-        """See :class:`~hsd_viz.views.page_run.RunPage`."""
-        self.offer_last(trace)
-        self.controls.recording.value = LIVE
-        self.guide.shows("")
-        self.blurb.value = ""
-        if trace is not None:
-            self.session.keep(trace)
-            self.guide.changed()
-
-    def offer_last(self, trace: Trace | None) -> None:
-        """Make ``trace`` the run decoded here (``None``: one is in progress), first in the menu."""
-        self.last, menu = trace, self.controls.recording
-        if LIVE not in [value for _, value in menu.options]:
-            shown = menu.value
-            with self.controls.listing():
-                menu.options = [(LIVE_TITLE, LIVE), *menu.options]
-                menu.value = shown
-
-    # --- showing ------------------------------------------------------------------------------------------------------
-
-    def show(self, trace: Trace, kind: str = "recording") -> None:
-        """Show a whole trace. ``kind`` is ``recording`` or ``live``."""
-        self.trace = trace
-        self.stream.show(trace)
-        self.readout.show(trace, kind)
-        # Tabs are refreshed in a thread to show the text first.
-        threading.Thread(target=self.notice.guard(self.tabs.refresh), name="hsd-viz tabs", daemon=True).start()
+        self._engine = None  # frees the previous models
+        # The page and the browser need the other cores, and small models do not profit from more.
+        threads = min(8, max(1, (os.cpu_count() or 2) // 2))
+        self._engine = load_engine(**machine._asdict(), threads=threads, allow_models=self._models is None)
+        self._machine = machine
 
 
-def dashboard(
-    shown: Given | Engine | None = None, *, engine: Engine | None = None, allow_models: bool = False
-) -> Dashboard:
+class Job:
+    """A request of the page: where its progress is reported."""
+
+    def __init__(self, app: App, key: str) -> None:
+        self.key, self.run, self.seq = key, uuid.uuid4().hex, 0
+        self.cancelled = threading.Event()
+        self._app, self._said = app, 0.0
+
+    def stage(self, text: str, done: float | None = None, total: float | None = None, *, every: float = 0.0) -> None:
+        """Report a stage; one within ``every`` seconds after the last is left out."""
+        now = time.monotonic()
+        if now - self._said >= every:
+            self._said = now
+            self._app.send({"id": self.key, "kind": "stage", "text": text, "done": done, "total": total})
+
+    def begin(self, trace: Trace) -> None:
+        """Report that a run has started."""
+        run = run_data.snapshot(trace, self.run, 0)
+        # The meta of an unfinished run says "cancelled", in case no more steps come; its times are not known yet.
+        run["meta"] |= {"cancelled": False, "wall_ns": None, "prefill_ns": run["meta"]["prefill_ns"] or None}
+        self._app.send({"id": self.key, "kind": "begin", "run": run})
+
+    def append(self, steps: list[Step]) -> None:
+        """Report new steps of the run."""
+        message = run_data.append(self.run, self.seq + 1, steps)
+        self.seq += len(steps)
+        self._app.send({"id": self.key, "kind": "append", "steps": message})
+
+
+def stream(events: Callable[[], Iterator[Event]], job: Job) -> Trace:
+    """Run a decode in a thread and report its events to ``job`` about every :data:`FLUSH` seconds, while forward passes
+    release the interpreter lock. Returns the trace, also of a cancelled run. Raises what the decode raises.
+    """
+    inbox: deque[Event] = deque()
+    urgent, over = threading.Event(), threading.Event()
+    failed: list[BaseException] = []
+
+    def decode() -> None:
+        running: Iterator[Event] | None = None
+        sys.setswitchinterval(SWITCH)
+        try:
+            running = events()
+            for event in running:
+                inbox.append(event)
+                if not isinstance(event, Step):
+                    urgent.set()
+                if job.cancelled.is_set():
+                    break
+            # Closing the generator cancels the decode and completes the trace's meta.
+            getattr(running, "close", lambda: None)()
+        except BaseException as error:
+            failed.append(error)
+        finally:
+            sys.setswitchinterval(UNHURRIED)
+            over.set()
+            urgent.set()
+
+    threading.Thread(target=decode, name="hsd-viz decoder", daemon=True).start()
+    trace, ended = Trace({}), False
+    while not ended:
+        urgent.wait(FLUSH)
+        urgent.clear()
+        ended = over.is_set()  # read before emptying the inbox: nothing is added afterwards
+        steps: list[Step] = []
+        for _ in range(len(inbox)):
+            match inbox.popleft():
+                case Step() as step:
+                    trace.append(step)
+                    steps.append(step)
+                case Stage() as stage:
+                    job.stage(stage.text, stage.done, stage.total)
+                case Started() as started:
+                    trace = Trace(started.meta)
+                    trace.pieces.update(started.pieces)
+                    job.begin(trace)
+                case Finished() as finished:
+                    trace = finished.trace
+        if steps:
+            job.append(steps)
+    if failed:
+        raise failed[0]
+    return trace
+
+
+def allowed(stack: Stack, models: tuple[str, ...] | None) -> Stack:
+    """Return the stack. Raises: StackError: if it names a model not in ``models`` (``None``: any)."""
+    auto = stack.bottom.items if stack.bottom is not None and stack.automatic else ()
+    for name in (*(m.name for m in stack.models), *(item for item in auto if item != "db")):
+        if models is not None and name not in models:
+            raise StackError(
+                f"'{name}' is not allowed on this page: use {', '.join(models)}; other models need `hsd-viz dashboard "
+                "--allow-models`"
+            )
+    return stack
+
+
+def dashboard(shown: Given | Engine | None = None, *, engine: Engine | None = None, allow_models: bool = False) -> App:
     """Create the dashboard widget; as the last line of a notebook cell it is displayed.
 
     ``shown`` is a trace, or the path of its file, to open in it; an engine there is the same as ``engine``. ``engine``
@@ -281,7 +339,4 @@ def dashboard(
         shown, engine = None, shown
     if engine is None and (url := os.environ.get(ENGINE_URL)):
         engine = RemoteEngine(url, os.environ.get(ENGINE_TOKEN) or None)
-    page = Dashboard(engine, allow_models=allow_models)
-    if shown is not None:
-        page.add_trace(trace_of(shown))
-    return page
+    return App(engine, allow_models=allow_models, shown=shown)

@@ -1,0 +1,142 @@
+"""Pages of HTML that open offline: a run or a comparison as the whole page, or any views in places of a text.
+
+The page holds the one bundle and its content (``js/page/start.ts``), packed by gzip and base64 so that no text can
+close its element. Its content security policy allows no connection.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import anywidget
+import ipywidgets as widgets
+
+from hsd_viz.card import escape
+from hsd_viz.figures.pictures import CARTESIAN, WHOLE, script
+from hsd_viz.figures.theme import Given, trace_of
+from hsd_viz.trace import Trace
+from hsd_viz.views import run_data
+from hsd_viz.views.page_data import BUNDLE, STATIC, about
+
+_POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline' blob:; style-src 'unsafe-inline'; img-src data:; font-src data:; "
+    "base-uri 'none'; form-action 'none'"
+)
+#: Traits of every widget that a page does not need.
+_SKIPPED = frozenset(widgets.DOMWidget.class_trait_names())
+
+
+def run_page(trace: Given) -> str:
+    """Return a self-contained page of a run, as ``hsd-viz export`` writes it; ``trace`` can be the path of a file."""
+    return runs_page([trace_of(trace)])
+
+
+def runs_page(traces: Sequence[Trace]) -> str:
+    """Return the page of a run, or of two or three runs of one prompt, which opens on their comparison."""
+    names = [f"runs/{k}" for k in range(len(traces))]
+    shown = [
+        {"name": name, "title": trace.stack or "a recorded run", "blurb": _blurb(trace), "stack": trace.stack}
+        for name, trace in zip(names, traces, strict=True)
+    ]
+    page = about(shown, compare=False)
+    if len(traces) > 1:
+        page["races"] = [{"group": "runs", "title": "as exported", "prompt": traces[0].prompt, "runs": shown}]
+    runs = {name: run_data.snapshot(trace, name) for name, trace in zip(names, traces, strict=True)}
+    title = " · ".join(run["title"] for run in shown)
+    return document({"about": page, "runs": runs}, '<main class="hsd-page"></main>', title)
+
+
+def comparison_page(runs: Sequence[dict[str, Any]]) -> str:
+    """Return the page of a comparison of snapshots, as a browser shows it."""
+    return runs_page([run_data.trace_from(run) for run in runs])
+
+
+def _blurb(trace: Trace) -> str:
+    day = f" on {str(trace.meta['created'])[:10]}" if trace.meta.get("created") else ""
+    return f"A run of speculative decoding, recorded{day}. All values were measured in it."
+
+
+def view_page(view: Any, *, dark: bool | None = None, then: str = "") -> str:
+    """Return a view, or a box of views and figures, as a page.
+
+    ``dark`` fixes the theme. For a picture, ``then`` puts the page's ``height`` into ``<pre id="result">``.
+    """
+    parts = list(parts_of(view))
+    if not parts:
+        raise ValueError(f"{type(view).__name__} contains no view to export")
+    columns = f"repeat({getattr(view, 'cols', 1)}, minmax(0, 1fr))"
+    boxes = "".join(f'<div id="view-{k}"></div>' for k in range(len(parts)))
+    body = f'<main class="hsd-still" style="grid-template-columns: {columns}">{boxes}</main>'
+    return document(content_of(parts) | {"then": then}, body, type(view).__name__, dark=dark)
+
+
+def content_of(parts: Sequence[Any]) -> dict[str, Any]:
+    """Return the content of a page with views and figures: part k is drawn into the element ``view-k``."""
+    shown, scripts = [], []
+    for k, part in enumerate(parts):
+        own = {"view": part.view} if getattr(part, "view", "") else {"script": len(scripts)}
+        if "script" in own:
+            # A view of another package has a script and a style of its own.
+            scripts.append(str(part._esm))
+        shown.append({"at": f"view-{k}", "state": _state(part), **own})
+    names = {part.library for part in parts if getattr(part, "library", "")}
+    library = {"library": script(WHOLE if WHOLE in names else CARTESIAN)} if names else {}
+    styles = [str(part._css) for part in parts if not getattr(part, "view", "") and getattr(part, "_css", "")]
+    return {"views": shown, "scripts": scripts, "styles": styles, **library}
+
+
+def document(
+    content: dict[str, Any], body: str, title: str, *, style: str = "", dark: bool | None = None, run: str = ""
+) -> str:
+    """Return a page with ``content`` for the bundle. ``body`` is HTML; ``run`` is another script."""
+    styles = [(STATIC / "page.css").read_text(encoding="utf-8"), *content.pop("styles", []), style]
+    text = json.dumps(content, ensure_ascii=True, separators=(",", ":"))
+    packed = base64.b64encode(gzip.compress(text.encode("ascii"), mtime=0)).decode("ascii")
+    # Only these sequences could close the script element early or keep it open.
+    assert not re.search(r"<(/script|script|!--)", BUNDLE, re.IGNORECASE)
+    drawn = f"""<p id="start">Loading …</p>
+<noscript><p>This page needs JavaScript.</p></noscript>
+<pre id="result" hidden></pre>
+<script type="text/plain" id="hsd-content">{packed}</script>
+<script type="module">{BUNDLE}</script>
+"""
+    if not (content.get("views") or content.get("about")):
+        drawn = ""  # a text alone needs no script
+    theme = ""
+    if dark is not None:
+        theme = f' data-jp-theme-light="{str(not dark).lower()}"'
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="referrer" content="no-referrer">
+<link rel="icon" href="data:,">
+<title>{escape(title)} · hsd_viz</title>
+<style>{chr(10).join(styles).replace("</", "<" + chr(92) + "/")}</style>
+</head>
+<body{theme}>
+{body}
+{drawn}{f"<script>{run}</script>" if run else ""}</body>
+</html>
+"""
+
+
+def parts_of(view: Any) -> list[Any]:
+    """Return the views and figures of a view or box, in order."""
+    if isinstance(view, anywidget.AnyWidget):
+        return [view]
+    return [part for child in getattr(view, "children", ()) for part in parts_of(child)]
+
+
+def _state(part: anywidget.AnyWidget) -> dict[str, Any]:
+    state = {k: v for k, v in part.get_state().items() if not k.startswith("_") and k not in (*_SKIPPED, "bundle")}
+    if "data" in state and not state["data"]:
+        state["data"] = getattr(part, "shown_data", lambda: {})()
+    return state

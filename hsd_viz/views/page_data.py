@@ -1,0 +1,130 @@
+"""What the page knows before anything is asked (``About`` of ``js/host.ts``): palette, presets, recordings, grammar."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from hsd_viz.drafting import drafters
+from hsd_viz.engine.replay import SIDE_BY_SIDE, TEMPERATURE, bundled, load_bundled, side_by_side
+from hsd_viz.figures.palette import DATABASES, HUES
+from hsd_viz.stack import DRAFT_SOURCES, Stack
+from hsd_viz.trace.tables import DEFAULT_RULE, RULES
+
+STATIC = Path(__file__).parent / "static"
+#: All views in one module.
+BUNDLE = (STATIC / "hsd-viz.js").read_text(encoding="utf-8")
+_DATA = json.loads((Path(__file__).parent / "page.json").read_text(encoding="utf-8"))
+#: Prompts with their locality, stacks with descriptions, and stacks to compare by name.
+PROMPTS: list[dict[str, str]] = _DATA["prompts"]
+STACKS: list[tuple[str, str]] = [tuple(stack) for stack in _DATA["stacks"]]
+SIDES: dict[str, str] = _DATA["sides"]
+MAX_PROMPT, MAX_NEW_TOKENS = 20_000, 2_000
+LADDER = ("nano", "small", "target")
+#: Description of each draft source; items in brackets that are switches, not databases.
+SOURCE_WORDS = {name: known.words for name, known in drafters().items()} | {
+    "auto": "the fastest stack for this machine"
+}
+OPTION_WORDS = {"original": "first published version"}
+
+
+def page_palette() -> dict[str, Any]:
+    """Return the palette as sent to the browser, whose style sheet has the colours of the included sources only."""
+    return {
+        "hues": {name: asdict(hue) for name, hue in HUES.items() if name not in drafters()},
+        "baselines": [name for name in drafters() if name != "db"],
+        "databases": list(DATABASES),
+    }
+
+
+def draft_sources() -> dict[str, Any]:
+    """Return the grammar of draft sources as the browser needs it."""
+    found = {}
+    for name, items in DRAFT_SOURCES.items():
+        options = {item: OPTION_WORDS[item] for item in items if item in OPTION_WORDS}
+        databases = [item for item in items if item not in options]
+        # Without brackets all databases are used; logits only if named.
+        usual = [item for item in databases if item in DATABASES]
+        found[name] = {"words": SOURCE_WORDS[name], "databases": databases, "usual": usual, "options": options}
+    return found
+
+
+def spelled_out(stacks: Iterable[Stack]) -> str:
+    """Return what the draft sources and hierarchies among some stacks are, each once; "" without any."""
+    stacks = list(stacks)
+    names = dict.fromkeys(stack.bottom.name for stack in stacks if stack.bottom is not None)
+    found = [f"{name}: {SOURCE_WORDS[name]}" for name in names if name in SOURCE_WORDS]
+    if any(len(stack.drafts) > 1 for stack in stacks):
+        found.append("several draft models: Hierarchical Speculative Decoding (HSD)")
+    return f"{'; '.join(found)}." if found else ""
+
+
+def sampling_words(sampling: dict[str, Any]) -> str:
+    """Return the sampling settings as text."""
+    temperature = sampling.get("temperature", 0)
+    if not temperature:
+        return "greedy"
+    cuts = [f", top-k {sampling['top_k']}"] if sampling.get("top_k") else []
+    cuts += [f", top-p {sampling['top_p']:g}"] if sampling.get("top_p", 1) < 1 else []
+    return f"temperature {temperature:g}{''.join(cuts)}, seed {sampling.get('seed', 0)}"
+
+
+@cache
+def races(folder: Path = SIDE_BY_SIDE) -> list[dict[str, Any]]:
+    """Return the recordings of one prompt with several stacks, a group for each prompt and sampling."""
+    found = []
+    for group, recordings in side_by_side(folder).items():
+        meta = load_bundled(recordings[0].name, folder / group).meta
+        runs = [{"name": f"{group}/{r.name}", "title": r.title, "blurb": r.blurb, "stack": r.stack} for r in recordings]
+        title = sampling_words(meta.get("sampling") or {})
+        found.append({"group": group, "title": title, "prompt": str(meta.get("prompt", "")), "runs": runs})
+    return found
+
+
+def recordings() -> list[dict[str, str]]:
+    """Return the bundled recordings for the page's menu."""
+    return [{"name": r.name, "title": r.label, "blurb": r.blurb} for r in bundled()]
+
+
+def about(
+    shown: Sequence[dict[str, str]] | None = None,
+    *,
+    models: Sequence[str] | None = LADDER,
+    devices: Sequence[str] = (),
+    dtypes: Sequence[str] = (),
+    tabs: Sequence[str] = (),
+    compare: bool = True,
+) -> dict[str, Any]:
+    """Return what the page knows at first. ``shown`` are recordings (default: the bundled ones); ``models`` those
+    allowed in stacks (``None``: any).
+    """
+    form = {
+        "prompt": PROMPTS[0]["prompt"],
+        "stack": STACKS[0][0],
+        "max_new_tokens": 128,
+        "temperature": TEMPERATURE,
+        "top_k": 0,
+        "top_p": 1,
+        "seed": 0,
+        "rule": DEFAULT_RULE,
+    }
+    return {
+        "palette": page_palette(),
+        "recordings": recordings() if shown is None else list(shown),
+        "prompts": PROMPTS,
+        "stacks": [list(stack) for stack in STACKS],
+        "rules": list(RULES),
+        "models": None if models is None else list(models),
+        "sources": draft_sources(),
+        "devices": list(devices),
+        "dtypes": list(dtypes),
+        "limits": {"prompt": MAX_PROMPT, "tokens": MAX_NEW_TOKENS},
+        "form": form,
+        "races": races() if compare else [],
+        "sides": SIDES,
+        "tabs": list(tabs),
+    }

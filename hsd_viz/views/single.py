@@ -1,0 +1,377 @@
+"""Views of several runs, of the stack language, of verification rules and of the latency law."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import asdict, replace
+from typing import Any
+
+import traitlets
+
+from hsd_viz.calibration.basis import USUAL, Basis, basis_of, rate, tier_rate, unseen
+from hsd_viz.engine import Engine
+from hsd_viz.engine.replay import SIDE_BY_SIDE, TEMPERATURE, load_bundled
+from hsd_viz.figures.law import SLOPE, one_draft_values
+from hsd_viz.figures.palette import HUES, family
+from hsd_viz.figures.theme import Given, trace_of
+from hsd_viz.latency.inputs import Calibration, LevelCost
+from hsd_viz.latency.law import MOST
+from hsd_viz.latency.select import Choice, select
+from hsd_viz.stack import DATABASES, parse
+from hsd_viz.trace import Event, Finished, Stage, Trace
+from hsd_viz.views import run_data
+from hsd_viz.views.page_data import LADDER, SIDES, STACKS, draft_sources, page_palette, races
+from hsd_viz.views.view import View
+from hsd_viz.words import check_range
+
+#: Names in :data:`SIDES` that a comparison opens with, the most runs of one, and untimed tokens decoded first.
+OPENING, MOST_RUNS, WARM_UP = ("plain", "databases", "both"), 3, 8
+
+
+# --- runs of one prompt -----------------------------------------------------------------------------------------------
+
+
+class Versus(View):
+    """Two or three runs of one prompt and seed, side by side.
+
+    Every output position is a column with a row per run: its token, coloured by source and marked by verdict, and its
+    round as a bracket with the target forward passes so far. Above: a race with recorded times; below: the round under
+    the cursor, metrics with differences to the first run, and distributions.
+
+    ``Versus(traces)`` shows runs; ``Versus()`` opens bundled recordings and offers the others; ``Versus.of(engine,
+    prompt, stacks)`` decodes. The page says why runs cannot be compared. ``pinned`` is the pinned output position from
+    0 (-1: none), ``time`` the time of the race shown first, in milliseconds (-1: its end).
+    """
+
+    view = traitlets.Unicode("versus").tag(sync=True)
+    runs = traitlets.List(traitlets.Dict()).tag(sync=True)
+    titles = traitlets.Dict().tag(sync=True)
+    sources = traitlets.Dict().tag(sync=True)
+    refusal = traitlets.Unicode("").tag(sync=True)
+    choices = traitlets.List(traitlets.Dict()).tag(sync=True)
+    group = traitlets.Unicode("").tag(sync=True)
+    chosen = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    pinned = traitlets.Int(-1).tag(sync=True)
+    time = traitlets.Float(-1.0).tag(sync=True)
+    palette = traitlets.Dict().tag(sync=True)
+
+    def __init__(self, traces: Sequence[Given] | None = None, **options: Any) -> None:
+        super().__init__(palette=page_palette(), titles=dict(STACKS), sources=draft_sources(), **options)
+        if traces is not None:
+            self.show(traces)
+            return
+        self.choices = races()
+        if not self.choices:
+            self.refusal = "No recordings are installed: pass two or three traces."
+            return
+        self.observe(self._open, ["group", "chosen"])
+        usual = [race for race in self.choices if f"{TEMPERATURE:g}" in race["title"]]
+        self.group = (usual or self.choices)[0]["group"]
+
+    @classmethod
+    def of(cls, engine: Engine, prompt: str | Sequence[int], stacks: Sequence[str] = OPENING, **options: Any) -> Versus:
+        """Decode ``prompt`` with each of ``stacks`` and compare the runs; see :func:`traces_of`."""
+        return cls(list(traces_of(engine, prompt, stacks, **options)))
+
+    def show(self, traces: Sequence[Given]) -> None:
+        """Show these runs in order; deselect all recordings."""
+        self.unobserve_all("chosen")
+        self.unobserve_all("group")
+        self.chosen, self.group = [], ""
+        self._put([trace_of(trace) for trace in traces])
+
+    def _put(self, traces: Sequence[Trace]) -> None:
+        with self.hold_sync():
+            self.pinned, self.refusal = -1, ""
+            self.runs = [run_data.snapshot(trace, letter) for trace, letter in zip(traces, "ABCDEFGH", strict=False)]
+
+    def _open(self, change: Any) -> None:
+        """Show the selected recordings in menu order; a newly opened group selects its defaults."""
+        # Names from the browser are looked up in the offer and never become paths.
+        names = [run["name"] for race in self.choices if race["group"] == self.group for run in race["runs"]]
+        if change["name"] == "group":
+            own = [name for name in names if name.split("/")[1] in OPENING]
+            self.chosen = own if len(own) > 1 else names[:2]
+            return
+        taken = [name.split("/") for name in names if name in self.chosen]
+        if not 2 <= len(taken) <= MOST_RUNS:
+            self.refusal = f"{len(taken)} runs: select two or three."
+            return
+        self._put([load_bundled(name, SIDE_BY_SIDE / group) for group, name in taken])
+
+
+def decode_each(
+    engine: Engine, prompt: str | Sequence[int], stacks: Sequence[str], *, warm_up: int = WARM_UP, **options: Any
+) -> Iterator[tuple[int, Event]]:
+    """Decode one prompt with two or three stacks in turn; yield (index of the stack, event).
+
+    ``stacks`` are stacks or names of :data:`SIDES`, ``options`` those of :meth:`hsd_viz.engine.base.Engine.decode`, the
+    same for all. ``warm_up`` tokens are decoded and discarded before each run (0: none), to exclude one-time costs. All
+    stacks are checked before the first event; closing the iterator cancels. Raises: ValueError: for another number of
+    stacks.
+    """
+    if not 2 <= len(stacks) <= MOST_RUNS:
+        raise ValueError(f"{len(stacks)} stacks cannot be compared: give two or three")
+    chosen = [SIDES.get(stack.strip(), stack) for stack in stacks]
+    for stack in chosen:
+        parse(stack)
+    return _each(
+        engine, prompt, chosen, [engine.decode(prompt, stack, **options) for stack in chosen], warm_up, options
+    )
+
+
+def _each(
+    engine: Engine, prompt: Any, stacks: list[str], runs: list[Iterator[Event]], warm_up: int, options: dict[str, Any]
+) -> Iterator[tuple[int, Event]]:
+    with ExitStack() as ends:
+        for run in runs:
+            ends.enter_context(closing(run))  # type: ignore[type-var]
+        for k, run in enumerate(runs):
+            if warm_up:
+                yield k, Stage(f"warming up {stacks[k]}")
+                with closing(engine.decode(prompt, stacks[k], **{**options, "max_new_tokens": warm_up})) as first:  # type: ignore[type-var]
+                    yield from ((k, event) for event in first if isinstance(event, Stage))
+            yield from ((k, event) for event in run)
+
+
+def traces_of(engine: Engine, prompt: str | Sequence[int], stacks: Sequence[str], **options: Any) -> Iterator[Trace]:
+    """Yield the traces of :func:`decode_each`, each when finished."""
+    yield from (e.trace for _, e in decode_each(engine, prompt, stacks, **options) if isinstance(e, Finished))
+
+
+# --- the stack language, and verification rules -----------------------------------------------------------------------
+
+
+class StackBlocks(View):
+    """A stack as blocks: the target at the top, its drafters below.
+
+    ``text`` is the stack's text; ``error`` says why it is not a stack, or not one of ``names``, the allowed models
+    (``None``: any). ``offered`` are models on the buttons.
+    """
+
+    view = traitlets.Unicode("blocks").tag(sync=True)
+    text = traitlets.Unicode("target").tag(sync=True)
+    error = traitlets.Unicode().tag(sync=True)
+    bottoms = traitlets.Dict().tag(sync=True)
+    offered = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    free = traitlets.Bool(False).tag(sync=True)
+    palette = traitlets.Dict().tag(sync=True)
+
+    def __init__(
+        self, text: str = "target", names: Sequence[str] | None = None, offered: Sequence[str] = LADDER
+    ) -> None:
+        known = {"bottoms": draft_sources(), "palette": page_palette()}
+        super().__init__(text=str(parse(text)), offered=list(names or offered), free=names is None, **known)
+
+    def facts(self) -> str:
+        """Return the stack's text."""
+        return self.text
+
+
+#: The target's row of the rule lab at first, and the most tokens: the laws are enumerated in the browser.
+ROW, MOST_ROW = {"the": 0.5, "a": 0.25, "one": 0.15, "no": 0.1}, 5
+
+
+class RuleLab(View):
+    """One draft, six rules: token, block and branch verification, sampler-match (the target's own draw equals the
+    draft), and two that are not lossless: typical acceptance, and branch verification without the cap of a whole draft.
+
+    ``row`` is the target's probability of each token (2-5, default :data:`ROW`); the draft model's row is between it
+    and its reverse order, by ``disagreement`` (0-1). ``lookahead`` is 1-3, ``epsilon`` the threshold of typical
+    acceptance, ``seed`` selects the draft. All sums are exact and change with the sliders, without Python.
+    """
+
+    view = traitlets.Unicode("rule_lab").tag(sync=True)
+    tokens = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    p = traitlets.List(traitlets.Float()).tag(sync=True)
+    lookahead = traitlets.Int(3).tag(sync=True)
+    disagreement = traitlets.Float(0.4).tag(sync=True)
+    epsilon = traitlets.Float(0.2).tag(sync=True)
+    seed = traitlets.Int(93).tag(sync=True)
+
+    def __init__(
+        self,
+        row: Mapping[str, float] = ROW,
+        *,
+        lookahead: int = 3,
+        disagreement: float = 0.4,
+        epsilon: float = 0.2,
+        seed: int = 93,
+    ) -> None:
+        weights = list(row.values())
+        if not 2 <= len(row) <= MOST_ROW or not all(w >= 0 and math.isfinite(w) for w in weights) or sum(weights) <= 0:
+            raise ValueError(f"the row {dict(row)} is not valid: use 2 to {MOST_ROW} tokens with probabilities from 0")
+        check_range("the lookahead", lookahead, 1, 3)
+        check_range("disagreement", disagreement, 0.0, 1.0)
+        if not 0 < epsilon <= 1:
+            raise ValueError(f"epsilon={epsilon} is out of range: use a number above 0, up to 1")
+        check_range("the seed", seed, 0, 2**31 - 1)
+        given = {"lookahead": lookahead, "disagreement": disagreement, "epsilon": epsilon, "seed": seed}
+        super().__init__(tokens=list(row), p=[w / sum(weights) for w in weights], **given)
+
+
+# --- the latency law --------------------------------------------------------------------------------------------------
+
+
+class OneDraftWhatIf(View):
+    """One draft model: speed over plain decoding by ``lookahead``, for an ``acceptance``, a ``cost`` per draft token
+    and a ``slope`` per verified token (both in target forward passes), each with a slider.
+
+    ``basis``, if given, adds the calibrated draft models as presets.
+    """
+
+    view = traitlets.Unicode("one_draft").tag(sync=True)
+    acceptance = traitlets.Float(0.7, min=0, max=0.99).tag(sync=True)
+    cost = traitlets.Float(0.15, min=0, max=1).tag(sync=True)
+    lookahead = traitlets.Int(4, min=1, max=MOST).tag(sync=True)
+    slope = traitlets.Float(SLOPE, min=0, max=0.5).tag(sync=True)
+    presets = traitlets.List(traitlets.Dict()).tag(sync=True)
+    source = traitlets.Unicode().tag(sync=True)
+
+    def __init__(self, basis: Any = None, *, source: str = "", **values: Any) -> None:
+        super().__init__(**({} if basis is None else one_draft_state(basis_of(basis, source))) | values)
+
+    def facts(self) -> str:
+        """Return the settings as text."""
+        return f"acceptance {self.acceptance:.0%}, cost {self.cost:.3f}, lookahead {self.lookahead}"
+
+
+def one_draft_state(basis: Basis) -> dict[str, Any]:
+    """Return the presets of a calibration, and the values of the last one."""
+    known = basis.calibration
+    presets = []
+    for draft, verifier in known.edges:
+        if verifier != known.target:
+            continue
+        values = one_draft_values(known, draft)
+        # Kept to the sliders' steps, so that a preset stays recognised.
+        steps = {"acceptance": (0.01, 0.99), "cost": (0.005, 1.0), "slope": (0.01, 0.5)}
+        fitted = {k: round(min(top, round(values[k] / step) * step), 6) for k, (step, top) in steps.items()}
+        alone = [parse(stack) for stack in basis.measured]
+        looks = {s.drafts[0].lookahead for s in alone if s.bottom is None and [d.name for d in s.drafts] == [draft]}
+        presets.append({"name": draft, **fitted, "lookahead": looks.pop() if len(looks) == 1 else None})
+    chosen = {k: v for k, v in presets[-1].items() if k != "name" and v is not None} if presets else {}
+    return {"presets": presets, "source": basis.predicted, **chosen}
+
+
+KINDS = {
+    "plain": "No draft pays off: plain decoding is fastest.",
+    "databases only": "Databases only: no draft model pays off.",
+    "one draft": "One draft model: a second would cost more than it saves.",
+    "hierarchy": "A hierarchy: each level verifies the one below.",
+}
+
+
+class HierarchyGraph(View):
+    """Models as circles with area proportional to cost per token, edges as wide as acceptance, the selected stack
+    highlighted.
+
+    ``basis`` is a calibration (or an argument of :func:`~hsd_viz.calibration.basis.basis_of`), ``out`` the names of
+    removed draft models and databases, toggled by click or Enter. Raises: ValueError: if a name cannot be removed.
+    """
+
+    view = traitlets.Unicode("hierarchy").tag(sync=True)
+    graph = traitlets.Dict().tag(sync=True)
+    picked = traitlets.Dict().tag(sync=True)
+    out = traitlets.List(traitlets.Unicode()).tag(sync=True)
+
+    def __init__(self, basis: Any, *, out: Collection[str] = (), most: int = MOST, source: str = "") -> None:
+        self._basis, self._most = basis_of(basis, source), most
+        free = {*self._basis.calibration.models[:-1], *self._basis.calibration.databases}
+        for name in out:
+            if name not in free:
+                raise ValueError(f"'{name}' cannot be removed: use {', '.join(sorted(free)) or 'nothing'}")
+        super().__init__(**hierarchy_state(self._basis, out, most))
+        self.observe(lambda _change: self.set_trait("picked", chosen(self._basis, self.out, most)), "out")
+
+    def facts(self) -> str:
+        """Return the selection as text."""
+        return f"{self.picked.get('stack', '')}: {self.picked.get('words', '')}"
+
+
+def hierarchy_state(basis: Basis, out: Collection[str] = (), most: int = MOST) -> dict[str, Any]:
+    """Return the traits of a :class:`HierarchyGraph`."""
+    return {"graph": graph(basis), "out": list(out), "picked": chosen(basis, out, most)}
+
+
+def chosen(basis: Basis, out: Collection[str], most: int = MOST) -> dict[str, Any]:
+    """Return the selection without the models and databases in ``out``; an error as text under ``error``."""
+    missed = [pair for pair in unseen(basis.calibration) if not set(out) & set(pair.split(" > "))]
+    # The host hides errors of callbacks, so they are shown on the page.
+    try:
+        found = picked(select(without(basis.calibration, out), most=most), missed) | {"error": ""}
+    except Exception as error:
+        found = {"error": str(error) or type(error).__name__}
+    return found | {"out": sorted(out)}
+
+
+def without(calibration: Calibration, out: Collection[str]) -> Calibration:
+    """Return the calibration without the models and databases in ``out``; the target always stays."""
+    gone = set(out) - {calibration.target}
+    models = tuple(m for m in calibration.models if m not in gone)
+    keep = lambda pairs: {pair: value for pair, value in pairs.items() if not gone & set(pair)}
+    costs = {m: calibration.costs[m] for m in models}
+    return replace(
+        calibration, models=models, costs=costs, edges=keep(calibration.edges), tiers=keep(calibration.tiers)
+    )
+
+
+def graph(basis: Basis) -> dict[str, Any]:
+    """Return the static part of the graph: models, databases and edges."""
+    calibration = basis.calibration
+    models = []
+    for name in calibration.models:
+        target = name == calibration.target
+        ms, words = token_cost(calibration.costs[name], target)
+        hue = asdict(HUES["target" if target else family(name)])
+        models.append({"name": name, "ms": ms, "words": words, "hue": hue})
+    bottoms = []
+    for name in calibration.databases:
+        own = parse(f"{name} > target").bottom
+        parts = [item for item in own.items if item in DATABASES] or list(
+            DATABASES if own.name == "db" else ["baseline"]
+        )
+        stripes = [asdict(HUES[p]) for p in parts]
+        bottoms.append({"name": name, "ms": calibration.lookup(name).lookup, "stripes": stripes})
+    edges = [
+        {"from": d, "to": v, "rate": rate(edge), "per": None}
+        for (d, v), edge in calibration.edges.items()
+        if v in calibration.models
+    ]
+    tiers = [{"from": b, "to": v, "rate": tier_rate(t), "per": t.tokens - 1} for (b, v), t in calibration.tiers.items()]
+    about = {"source": f"Predicted by the latency law; calibration {basis.source}.", "warning": basis.warning}
+    return {"models": models, "bottoms": bottoms, "edges": [*edges, *tiers], **about}
+
+
+def token_cost(cost: LevelCost, target: bool) -> tuple[float, str]:
+    """Return a model's cost per token in ms inside runs, and its description.
+
+    For the target: a forward pass over one token. For a draft model: one token of a draft of :data:`USUAL` tokens,
+    launch included. If no one-token pass was measured, the smallest measured width counts.
+    """
+    if not target and cost.draft is not None:
+        return cost.alone(USUAL) / USUAL, f"one token of a draft of {USUAL}, launch included"
+    fewest = sum(ms == cost.forward[0] for ms in cost.forward)
+    several = f"a forward pass over up to {fewest} tokens, the smallest measured width"
+    return cost.verifying(1), several if 1 < fewest < len(cost.forward) else "a forward pass over one token"
+
+
+def picked(choice: Choice, missed: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the selection as plain data: stack, path, figures, description, and unmeasured pairs (``missed``)."""
+    best, single = choice.picked, choice.best_single_draft
+    stack = parse(best.stack)
+    path = [{"name": str(stack.bottom), "lookahead": None}] if stack.bottom is not None else []
+    return {
+        "stack": best.stack,
+        "path": path + [{"name": m.name, "lookahead": m.lookahead} for m in stack.models],
+        "ms": best.ms_per_token,
+        "over_plain": best.gain_over(choice.plain),
+        "over_single": best.gain_over(single) if single is not None else None,
+        "single": "" if single is None else single.stack,
+        "is_single": single is not None and single.stack == best.stack,
+        "missed": list(missed),
+        "length": best.acceptance_length,
+        "words": KINDS[choice.kind],
+    }

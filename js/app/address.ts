@@ -1,0 +1,95 @@
+// The page's address: ?trace=NAME&step=N opens a recording at an event, `tab` a tab, `stack`, `prompt`, `temperature`, `top_k`, `top_p`,
+// `seed`, `rule` and `tokens` fill the form, `tour` opens the tour at a stop, `theme` selects the theme. Pure.
+import type { Form } from "./state";
+import { HERE } from "./state";
+
+/** Parameters of the form, and its fields. */
+const FORM: Record<string, keyof Form> = {
+  prompt: "prompt",
+  stack: "stack",
+  temperature: "temperature",
+  top_k: "top_k",
+  top_p: "top_p",
+  seed: "seed",
+  rule: "rule",
+  tokens: "max_new_tokens",
+};
+/** Parameters that belong to the page; others, as a server's token, stay as they are. */
+const OURS = ["trace", "step", "tab", "tour", ...Object.keys(FORM)];
+/** Those whose change is a step of the browser's history. */
+const STEPS = ["trace", "tab"];
+/** Most characters of a query that is read, of a prompt in an address, and of an invalid value in a message. */
+const [MOST_QUERY, MOST_PROMPT, MOST_SHOWN] = [8000, 1500, 40];
+
+export interface Asked {
+  trace: string;
+  /** From 1, as the player counts events; 0: none. */
+  step: number;
+  tab: string;
+  tour: string;
+  form: Partial<Form>;
+  /** A sentence for each parameter that is ignored. */
+  ignored: string[];
+}
+export const slug = (title: string) => title.toLowerCase().split(/\s+/).join("-");
+
+/** Read a query. Only `names` can be opened, and only `tabs` and `stops`. */
+export function read(
+  query: string,
+  names: readonly string[],
+  tabs: readonly string[],
+  stops: readonly string[],
+): Asked {
+  const fields = new URLSearchParams(query.slice(0, MOST_QUERY));
+  const ignored: string[] = [];
+  const short = (value: string) => `'${value.slice(0, MOST_SHOWN)}'${value.length > MOST_SHOWN ? " …" : ""}`;
+  const known = (key: string, all: readonly string[], words: string) => {
+    const value = fields.get(key) ?? "";
+    if (!value || all.includes(value)) return value;
+    ignored.push(`${words} ${short(value)}`);
+    return "";
+  };
+  const trace = known("trace", [...names, HERE], "no recording is named");
+  const tab = known("tab", tabs.map(slug), "no tab is named");
+  const tour = known("tour", stops, "the tour has no stop");
+  known("theme", ["light", "dark"], "the theme is not 'light' or 'dark':");
+  const typed = fields.get("step") ?? "";
+  let step = /^[0-9]{1,9}$/.test(typed) ? Number(typed) : 0;
+  if (typed && !step) ignored.push(`the step ${short(typed)} is not a whole number from 1`);
+  // A step of another run would be the wrong place.
+  if (fields.has("trace") && !trace) step = 0;
+  const form = Object.fromEntries(
+    Object.entries(FORM).flatMap(([key, name]) => (fields.has(key) ? [[name, fields.get(key)]] : [])),
+  );
+  return { trace, step, tab, tour, form, ignored };
+}
+
+/** The parameters of fields of a form; none at all if the prompt is too long for an address. */
+export function parameters(form: Partial<Form>): Record<string, string> {
+  if ((form.prompt?.length ?? 0) > MOST_PROMPT) return {};
+  return Object.fromEntries(
+    Object.entries(FORM).flatMap(([key, name]) => (form[name] === undefined ? [] : [[key, String(form[name])]])),
+  );
+}
+
+/** The page's address with these parameters, and whether it is a step of the history. */
+export function addressOf(page: string, state: Record<string, string>) {
+  const url = new URL(page);
+  const before = new URLSearchParams(url.search);
+  for (const name of OURS) {
+    if (name in state) url.searchParams.set(name, state[name]);
+    else url.searchParams.delete(name);
+  }
+  return { href: url.href, step: STEPS.some((name) => before.get(name) !== url.searchParams.get(name)) };
+}
+
+/** The link to an event (`step` from 0; -1: none): only our parameters, so that it holds no token of a server. */
+export function linkTo(page: string, trace: string, step: number, dark: boolean, state: Record<string, string> = {}) {
+  const url = new URL(page);
+  const query = new URLSearchParams({ ...state, trace });
+  if (step >= 0) query.set("step", String(step + 1));
+  if (dark) query.set("theme", "dark");
+  url.search = query.toString();
+  url.hash = url.username = url.password = "";
+  return url.href;
+}

@@ -1,0 +1,202 @@
+// An answer of the host on the page: it is asked when its tab is shown, and again when the run or one of its menus changes.
+import { html, render } from "lit-html";
+import { live } from "lit-html/directives/live.js";
+import type { Answer, File, Host, Part, Question } from "../host";
+import { KernelError } from "../host/kernel";
+import { make } from "../lib/dom";
+import { drawNotice } from "../lib/notice";
+import type { Snapshot } from "../lib/run";
+import { type Mounted, mount } from "../views";
+import { download } from "./files";
+
+/** What to run in Python where a host lacks an answer. */
+export const ELSEWHERE: Record<string, string> = {
+  decode: "hsd-viz dashboard",
+  doctor: "hsd-viz doctor TRACE",
+  databases: "hsd.figures.drafters_alone(trace)",
+  law: "hsd-viz plan --measure",
+  predict: "hsd-viz predict --gpu A100 --models target,small,nano",
+  report: "hsd-viz bench --stack 'db > target' --html report.html",
+  replay: "hsd-viz replay LOG.jsonl --tokenizer PATH",
+};
+
+/** A card that says what to run elsewhere. */
+export function elsewhere(about: string, words: string) {
+  return html`<div class="hsd-elsewhere"><p>${words} needs Python, which this page does not have.</p><p>Run <code>${
+    ELSEWHERE[about] ?? "hsd-viz dashboard"
+  }</code></p></div>`;
+}
+
+/** A part as an element, with what ends it. */
+function partOf(host: Host, part: Part, state: Record<string, unknown>, ask: (question: Question) => Promise<Answer>) {
+  if (part.kind === "text")
+    return { el: make("p", part.caution ? "hsd-caution-line" : "hsd-blurb", part.text), close() {} };
+  if (part.kind === "heading") return { el: make("h3", "", part.text), close() {} };
+  if (part.kind === "figure") {
+    const config = { displaylogo: false, responsive: false, displayModeBar: false };
+    return mount("plot", { ...part.figure, config, library: "cartesian", chosen: [] });
+  }
+  if (part.kind === "widget") {
+    const el = make("div");
+    let close = () => {};
+    host.widget?.(part.model, el, String(state.group)).then(
+      (end) => (close = end),
+      (error) => drawNotice(el, { title: "This view failed", message: String(error?.message ?? error) }),
+    );
+    return { el, close: () => close() };
+  }
+  const made = mount(part.view, { ...state, ...part.state });
+  const { asks } = part;
+  if (asks) {
+    const changed = async () => {
+      const options = Object.fromEntries(asks.traits.map((name) => [name, made.model.get(name)]));
+      const { parts } = await ask({ about: asks.about, options });
+      const [found] = parts;
+      if (found?.kind === "view")
+        for (const [name, value] of Object.entries(found.state)) made.model.set(name, value as never);
+    };
+    made.model.on(asks.traits.map((name) => `change:${name}`).join(" "), () => changed().catch(reportError));
+  }
+  return made;
+}
+
+export interface Asking {
+  /** The topic, and what it is called in a sentence. */
+  about: string;
+  words: string;
+  /** The run it is about; null: it is about none. */
+  run?: () => Snapshot | null;
+  /** Options besides those of the menus. */
+  options?: () => Record<string, unknown>;
+}
+
+/** A section of the page that shows an answer. `refresh` asks if anything has changed; `ask` asks again, perhaps with files. */
+export function answerView(
+  host: Host,
+  { about, words, run, options = () => ({}) }: Asking,
+  state: Record<string, unknown>,
+) {
+  const root = make("section", "hsd-answers");
+  root.dataset.about = about;
+  const menus = make("div", "hsd-menu");
+  const status = make("p", "hsd-stage");
+  status.setAttribute("role", "status");
+  const trouble = make("div");
+  trouble.hidden = true;
+  const body = make("div", "hsd-views");
+  root.append(menus, status, trouble, body);
+  let chosen: Record<string, string> = {};
+  let answer: Answer | null = null;
+  let parts: Pick<Mounted, "el" | "close">[] = [];
+  let asked = "";
+  let files: File[] = [];
+  let control: AbortController | null = null;
+
+  const can = host.ask && host.answers.includes(about);
+  if (!can) render(elsewhere(about, words), body);
+
+  const clear = () => {
+    for (const part of parts.splice(0)) part.close();
+  };
+  function question(): Question {
+    return { about, run: run?.() ?? undefined, options: { ...options(), ...chosen }, files };
+  }
+  function draw() {
+    clear();
+    const ask = (one: Question) =>
+      (host.ask as NonNullable<Host["ask"]>)(
+        { ...question(), ...one, options: { ...question().options, ...one.options }, files: [] },
+        { stage() {} },
+        new AbortController().signal,
+      );
+    parts = (answer?.parts ?? []).map((part) => partOf(host, part, state, ask));
+    const keep = async (topic: string) => {
+      try {
+        await download(host, { ...question(), about: topic });
+      } catch (error) {
+        fail(error);
+      }
+    };
+    const button = ([topic, label]: [string, string]) => {
+      const node = make("button", "hsd-quiet", label);
+      node.type = "button";
+      node.addEventListener("click", () => keep(topic));
+      return node;
+    };
+    body.replaceChildren(...parts.map((part) => part.el), ...(answer?.files ?? []).map(button));
+    render(
+      (answer?.choices ?? []).map(
+        ({ name, label, options: all, value }) =>
+          html`<label class="hsd-field">${label}<select @change=${(e: { target: HTMLSelectElement }) => {
+            chosen = { ...chosen, [name]: e.target.value };
+            files = name === "name" ? [] : files;
+            refresh();
+          }}>${all.map(([text, v]) => html`<option value=${v} .selected=${live(v === value)}>${text}</option>`)}</select></label>`,
+      ),
+      menus,
+    );
+  }
+  function fail(error: unknown) {
+    const known = error instanceof Error ? error : new Error(String(error));
+    const details = error instanceof KernelError ? error.details : "";
+    drawNotice(trouble, {
+      title: details ? `${words} failed` : "",
+      message: known.message,
+      details,
+      caution: !details,
+    });
+  }
+  async function askNow() {
+    if (!can || !host.ask) return false;
+    control?.abort();
+    const mine = new AbortController();
+    control = mine;
+    drawNotice(trouble, { message: "" });
+    status.textContent = parts.length ? "" : "Computing …";
+    root.toggleAttribute("aria-busy", true);
+    try {
+      const stage = (text: string, done?: number | null, total?: number | null) => {
+        if (control === mine)
+          status.textContent = total ? `${Math.round((100 * (done ?? 0)) / total)}%: ${text}` : text;
+      };
+      const found = await host.ask(question(), { stage }, mine.signal);
+      if (control !== mine) return false;
+      answer = found;
+      draw();
+      return true;
+    } catch (error) {
+      if (control !== mine) return false;
+      answer = null;
+      clear();
+      body.replaceChildren();
+      fail(error);
+      return false;
+    } finally {
+      if (control === mine) {
+        status.textContent = "";
+        root.removeAttribute("aria-busy");
+      }
+    }
+  }
+  const key = () => JSON.stringify([run?.()?.run ?? "", options(), chosen, files.map((f) => f.name)]);
+  async function refresh() {
+    const now = key();
+    if (now === asked || (run && !run())) return;
+    asked = now;
+    await askNow();
+  }
+  return {
+    root,
+    refresh,
+    stale: (on: boolean) => root.classList.toggle("hsd-stale", on && Boolean(run)),
+    ask(with_: File[]) {
+      files = with_;
+      chosen = {};
+      asked = key();
+      return askNow();
+    },
+    cancel: () => control?.abort(),
+    clear,
+    fail,
+  };
+}

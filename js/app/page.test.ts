@@ -1,0 +1,177 @@
+// @vitest-environment happy-dom
+// The page over hosts made for tests: what it shows, asks, keeps, and says when something is missing or fails.
+import assert from "node:assert/strict";
+import { beforeEach, expect, test, vi } from "vitest";
+import { recordingHost } from "../host/recording";
+import { ABOUT, RECORDED } from "../lib/testing";
+import { addressOf, parameters, read } from "./address";
+import { openPage } from "./page";
+import { fieldsOf, formOf, numberOf, rangesOf, requestOf } from "./state";
+
+const skip = !Object.keys(RECORDED).length;
+
+test("an address opens what it names and says what it ignores", () => {
+  const asked = read(
+    "?trace=both&step=3&tab=your-traffic&temperature=0.5&tokens=9",
+    ["both"],
+    ["Your traffic"],
+    ["chance"],
+  );
+  assert.deepEqual([asked.trace, asked.step, asked.tab, asked.ignored], ["both", 3, "your-traffic", []]);
+  assert.deepEqual(asked.form, { temperature: "0.5", max_new_tokens: "9" });
+  const bad = read(`?trace=../x&step=0&tab=none&tour=lost&theme=blue`, ["both"], ["Watch"], ["chance"]);
+  assert.deepEqual([bad.trace, bad.step, bad.tab, bad.tour, bad.ignored.length], ["", 0, "", "", 5]);
+  assert.deepEqual(parameters({ prompt: "x".repeat(2000), stack: "target" }), {});
+  const page = "http://127.0.0.1:1/?token=abc&trace=old";
+  assert.deepEqual(addressOf(page, { trace: "new" }), { href: "http://127.0.0.1:1/?token=abc&trace=new", step: true });
+  assert.deepEqual(addressOf(page, { trace: "old", seed: "1" }).step, false);
+});
+
+test("numbers are checked where they are typed", { skip }, () => {
+  const ranges = rangesOf(2000);
+  assert.equal(numberOf("0,7", ranges.temperature), 0.7);
+  assert.equal(numberOf("1000", ranges.temperature), "Temperature must be a number from 0 to 100, not 1000.");
+  assert.equal(numberOf("1.5", ranges.seed), "Seed must be a whole number from 0 to 2147483647, not 1.5.");
+  const form = { ...formOf(ABOUT.form), max_new_tokens: "0" };
+  assert.throws(() => requestOf(form, ABOUT.limits), /New tokens must be a whole number from 1 to 2000, not 0/);
+  assert.throws(
+    () => requestOf({ ...formOf(ABOUT.form), prompt: "x".repeat(20001) }, ABOUT.limits),
+    /20001 characters/,
+  );
+  const again = fieldsOf(RECORDED.sampled, 2000);
+  assert.equal(again.stack, "nano:4 > target");
+  assert.equal(again.prompt, RECORDED.sampled.prompt);
+});
+
+/** A page over recorded runs; `more` are capabilities of the host. */
+function opened(more: object = {}) {
+  const about = { ...structuredClone(ABOUT), races: [] };
+  const host = { ...recordingHost(about, RECORDED), ...more } as any;
+  const el = document.body.appendChild(document.createElement("div"));
+  return { host, el, close: openPage(el, host) };
+}
+const text = (el: Element, selector: string) =>
+  el.querySelector(selector)?.textContent?.replace(/\s+/g, " ").trim() ?? "";
+const button = (el: Element, words: string) =>
+  [...el.querySelectorAll("button")].find((b) => b.textContent?.trim() === words) as HTMLButtonElement;
+
+beforeEach(() => {
+  document.body.replaceChildren();
+  localStorage.clear();
+  sessionStorage.clear();
+  vi.stubGlobal("reportError", (error: unknown) => {
+    throw error;
+  });
+  vi.stubGlobal("matchMedia", () => ({ matches: false, addEventListener() {}, removeEventListener() {} }));
+});
+
+test("without Python the page shows recorded runs, and says what to run for the rest", {
+  skip,
+  timeout: 60_000,
+}, async () => {
+  const { el, close } = opened();
+  await vi.waitFor(() => assert.ok(el.querySelectorAll(".hsd-tok[data-i]").length > 100));
+  assert.equal(text(el, ".hsd-badge"), "Recording");
+  assert.equal(el.querySelector(".hsd-controls"), null);
+  assert.match(text(el, ".hsd-tiles"), /Speed.*tokens\/s.*Mean acceptance length/);
+  assert.match(text(el, ".hsd-foot"), /temperature 0.7/);
+  for (const tab of el.querySelectorAll<HTMLElement>("[role=tab]")) {
+    tab.click();
+    assert.equal(text(el, ".hsd-main > .hsd-notice:not([hidden])"), "", tab.textContent ?? "");
+  }
+  for (const words of ["hsd.figures.drafters_alone(trace)", "hsd-viz replay LOG.jsonl --tokenizer PATH"])
+    if (words.startsWith("hsd-viz")) assert.match(el.textContent ?? "", new RegExp(words.replace(/[.()]/g, ".")));
+  const select = el.querySelector<HTMLSelectElement>(".hsd-recordings select") as HTMLSelectElement;
+  select.value = "plain";
+  select.dispatchEvent(new Event("change"));
+  await vi.waitFor(() => assert.match(text(el, ".hsd-player-place"), /rounds/));
+  close();
+  assert.equal(el.textContent, "");
+});
+
+test("a run is streamed, measured as it grows, kept, and an error is a card", { skip, timeout: 60_000 }, async () => {
+  const whole = RECORDED.sampled;
+  const empty = Object.fromEntries(
+    ["tokens", "drafts", "rounds", "calls"].map((name) => [
+      name,
+      Object.fromEntries(Object.keys(whole[name]).map((k) => [k, []])),
+    ]),
+  );
+  const { tokens, drafts, rounds, calls, pieces, ...head } = whole;
+  const requests: any[] = [];
+  let fails = false;
+  let finish = () => {};
+  const host = {
+    async decode(request: any, on: any, signal: AbortSignal) {
+      requests.push(request);
+      const run = `live ${requests.length}`;
+      if (fails) throw new Error("no model");
+      on.stage("loading the models");
+      on.begin({ ...head, run, seq: 0, ...empty, pieces: {}, meta: { ...head.meta, wall_ns: null } });
+      on.append({ kind: "append", run, first: 1, seq: 1, steps: [{ tokens, drafts, rounds, calls, pieces }] });
+      await new Promise<void>((done) => {
+        finish = done;
+        signal.addEventListener("abort", () => done());
+      });
+      return { ...head, run, seq: 1, meta: { ...head.meta, cancelled: signal.aborted } };
+    },
+  };
+  const { el, close } = opened(host);
+  await vi.waitFor(() => assert.equal(text(el, ".hsd-badge"), "Recording"));
+  button(el, "New run").click();
+  button(el, "Run").click();
+  await vi.waitFor(() => assert.equal(text(el, ".hsd-badge"), "Live run"));
+  assert.match(text(el, ".hsd-form-switch"), /Cancel run/);
+  assert.equal(button(el, "Run").disabled, true);
+  await vi.waitFor(() => assert.match(text(el, ".hsd-now .hsd-stage"), /decoding \d+\/128/));
+  finish();
+  await vi.waitFor(() => assert.equal(text(el, ".hsd-badge"), "Finished run"));
+  assert.equal(requests[0].beside_plain, true);
+  assert.ok(sessionStorage.getItem("hsd_viz.run"));
+  button(el, "Run").click();
+  await vi.waitFor(() => assert.equal(text(el, ".hsd-badge"), "Live run"));
+  button(el, "Cancel").click();
+  await vi.waitFor(() => assert.match(text(el, ".hsd-foot"), /cancelled/));
+  fails = true;
+  button(el, "Run").click();
+  await vi.waitFor(() => assert.match(text(el, ".hsd-notice"), /Run failed ?no model/));
+  assert.equal(button(el, "Run").disabled, false);
+  close();
+});
+
+test("hostile text of a run and of an answer is never markup", { skip, timeout: 60_000 }, async () => {
+  const bad = "<img src=x onerror=alert(1)>";
+  const run = structuredClone(RECORDED.sampled);
+  run.prompt = bad;
+  run.tokens.text = run.tokens.text.map(() => bad);
+  run.drafts.text = run.drafts.text.map(() => bad);
+  run.meta = { ...run.meta, stack: bad, device_name: bad };
+  const answer = {
+    parts: [
+      { kind: "text", text: bad },
+      {
+        kind: "view",
+        view: "tables",
+        state: {
+          spec: {
+            intro: [bad],
+            tables: [{ title: bad, head: [bad], rows: [[[bad, bad]]], kinds: [null], marks: [null] }],
+          },
+        },
+      },
+    ],
+  };
+  const { el, close } = opened({
+    answers: ["law", "databases", "doctor", "report", "predict"],
+    ask: async () => answer,
+    recording: async () => run,
+  });
+  await vi.waitFor(() => assert.ok(el.querySelectorAll(".hsd-tok[data-i]").length));
+  for (const tab of el.querySelectorAll<HTMLElement>("[role=tab]")) {
+    tab.click();
+    await new Promise((done) => setTimeout(done, 30));
+  }
+  expect(el.querySelectorAll("img").length).toBe(0);
+  assert.match(el.textContent ?? "", /onerror=alert/);
+  close();
+});

@@ -1,0 +1,578 @@
+// The page: one program over one state (state.ts), drawn for any host (host.ts).
+import { html, nothing, render } from "lit-html";
+import { live } from "lit-html/directives/live.js";
+import type { Host } from "../host";
+import { KernelError } from "../host/kernel";
+import { make, suppressShortcuts } from "../lib/dom";
+import { factsOf } from "../lib/facts";
+import { hsdGroup } from "../lib/group";
+import { drawNotice } from "../lib/notice";
+import type { Snapshot } from "../lib/run";
+import { unique } from "../lib/widget";
+import type { Act, TourStep } from "../tour";
+import { mount } from "../views";
+import { addressOf, linkTo, parameters, read as readAddress, slug } from "./address";
+import { choose, download, dropZone, read } from "./files";
+import { formOf } from "./form";
+import { keySheet, typed } from "./keys";
+import { lectureMode } from "./lecture";
+import { readout } from "./readout";
+import * as kept from "./state";
+import { createState, fieldsOf, HERE, OPENED } from "./state";
+import { built, type Context, type Section, tabsOf } from "./tabs";
+import { KEYS, STOPS, textOf } from "./tour";
+
+interface Themes {
+  chosen: () => string;
+  choose: (name: string) => void;
+}
+/** Forms of a saved run. */
+const FORMS = [
+  ["trace", "Trace", ".json.gz", "whole run; opens here and in Python"],
+  ["page", "Page", ".html", "interactive; opens in any browser, offline"],
+  ["tables", "Tables", ".csv.zip", "tokens, drafts, rounds and calls as CSV"],
+  ["timeline", "Timeline", ".perfetto.json", "for ui.perfetto.dev or chrome://tracing"],
+];
+const BADGES = { none: "No run", recording: "Recording", live: "Live run", finished: "Finished run" };
+const TOUR_KEPT = "hsd_viz.tour";
+/** Milliseconds between updates of the tiles during a run, so that they stay readable. */
+const TILES = 400;
+
+/** Draw the page into `el`. `address`: the browser's address belongs to it. Returns a function that closes it. */
+export function openPage(el: HTMLElement, host: Host, { address = false } = {}): () => void {
+  const { about } = host;
+  suppressShortcuts(el);
+  const uid = unique();
+  const root = make("div", "hsd-app");
+  el.append(root);
+  const name = `page-${uid}`;
+  const group = hsdGroup(name);
+  const run = group.store;
+  const state = { palette: about.palette, group: name, cursor: null };
+  const themes = (window as { hsdTheme?: Themes }).hsdTheme;
+  const tabs = tabsOf(host);
+  const first = kept.formOf(about.form);
+  const recordings = about.recordings.map((r) => r.name);
+  const store = createState({
+    ...{ shown: "", kind: "none", blurb: "", busy: false, stage: { text: "" }, here: kept.keptRun(), opened: null },
+    ...{ form: first, filled: first, drawer: false, tab: 0, trouble: null, lost: "", tour: "" },
+  });
+  const { set } = store;
+  const ends: (() => void)[] = [];
+
+  // --- the run
+  const complete = () => (store.state.busy || !run.run || !run.tokens.length ? null : run.snapshot());
+  /** Show a whole run; the form follows it where the visitor has not changed it. */
+  function show(shown: string, kind: kept.Kind, taken: Snapshot, blurb = "") {
+    run.adopt(taken);
+    const { form, filled } = store.state;
+    const own = Object.keys(kept.changedIn(form, filled)).length > 0;
+    const next = shown === HERE ? filled : { ...filled, ...fieldsOf(taken, about.limits.tokens) };
+    set({ shown, kind, blurb, filled: next, ...(own || shown === HERE ? {} : { form: next }), trouble: null });
+  }
+  async function open(shown: string) {
+    if (store.state.busy || shown === store.state.shown) return;
+    const { here, opened } = store.state;
+    if (shown === HERE && here) return show(HERE, "finished", here);
+    if (shown === OPENED && opened) return show(OPENED, "recording", opened.run, `Opened from ${opened.name}.`);
+    const recording = about.recordings.find((r) => r.name === shown);
+    if (recording) show(shown, "recording", await host.recording(shown), recording.blurb);
+  }
+  function fail(error: unknown, title = "") {
+    const message = error instanceof Error ? error.message : String(error);
+    const details = error instanceof KernelError ? error.details : "";
+    set({ trouble: { title, message, details } });
+  }
+  /** Call what may fail; an error becomes a card. */
+  const tried =
+    (act: () => unknown, title = "") =>
+    () => {
+      Promise.resolve()
+        .then(act)
+        .catch((error) => fail(error, title));
+    };
+  let control: AbortController | null = null;
+  async function decode() {
+    if (!host.decode || store.state.busy) return;
+    const error = form?.error();
+    if (error) throw new Error(`${error[0].toUpperCase()}${error.slice(1)}`);
+    const request = kept.requestOf(store.state.form, about.limits);
+    control = new AbortController();
+    set({ busy: true, trouble: null, stage: { text: "starting" } });
+    // On a narrow page the form covers the run.
+    if (root.offsetWidth <= 900) set({ drawer: false });
+    const before = { shown: store.state.shown, kind: store.state.kind };
+    let begun = false;
+    try {
+      const head = await host.decode(
+        request,
+        {
+          stage: (text, done, total) => {
+            if (!control?.signal.aborted) set({ stage: { text, done, total } });
+          },
+          begin(taken) {
+            begun = true;
+            run.adopt(taken);
+            stream.model.set("live", true as never);
+            set({ shown: HERE, kind: "live", blurb: "", filled: store.state.form, here: null });
+          },
+          append(steps) {
+            run.receive(steps);
+            if (!control?.signal.aborted)
+              set({
+                stage: {
+                  text: `decoding ${run.tokens.length}/${request.max_new_tokens}`,
+                  done: run.tokens.length,
+                  total: request.max_new_tokens,
+                },
+              });
+          },
+        },
+        control.signal,
+      );
+      run.adopt(head);
+      const here = run.tokens.length ? run.snapshot() : null;
+      if (here) kept.keepRun(here);
+      set({ here, kind: here ? "finished" : "none" });
+    } catch (problem) {
+      if (begun && run.tokens.length) set({ here: run.snapshot(), kind: "finished" });
+      else set(before);
+      throw problem;
+    } finally {
+      stream.model.set("live", false as never);
+      control = null;
+      set({ busy: false, stage: { text: "" } });
+    }
+  }
+  const start = tried(decode, "Run failed");
+  const cancel = () => {
+    control?.abort();
+    set({ stage: { text: "cancelling" } });
+  };
+  const take = async (file: globalThis.File) => {
+    if (store.state.busy) throw new Error("a run is in progress: open the file after it ends");
+    if (!host.open)
+      throw new Error("opening a trace needs Python, which this page does not have: hsd.dashboard('FILE')");
+    const opened = { name: file.name, run: await host.open(await read(file)) };
+    set({ opened, shown: "" });
+    await open(OPENED);
+  };
+  const openFile = (file: globalThis.File) => tried(() => take(file), "Open failed")();
+
+  // --- parts that stay
+  const stairs = mount("staircase", state);
+  const stream = mount("stream", {
+    ...state,
+    pinned: -1,
+    live: false,
+    ghosts: true,
+    boundaries: true,
+    whitespace: false,
+  });
+  const form = host.decode ? formOf(store, about, start, cancel) : null;
+  const notice = make("div");
+  notice.hidden = true;
+  const sheet = keySheet();
+  const lecture = make("button", "", "Lecture mode");
+  lecture.type = "button";
+  lecture.title = "Large type and one view, for a class (L)";
+  const context: Context = { host, store, group, state, run: complete };
+  const panels = new Map<number, { el: HTMLElement; sections: Section[] }>();
+  function panelOf(k: number) {
+    const found = panels.get(k);
+    if (found) return found;
+    const sections = built(tabs[k], context);
+    const made = { el: make("div", "hsd-panel-body"), sections };
+    made.el.append(...sections.map((s) => s.root));
+    panels.set(k, made);
+    return made;
+  }
+  /** The open tab asks for what is of the run shown; during a run it waits. */
+  function refresh() {
+    for (const { sections } of panels.values()) for (const s of sections) s.stale?.(store.state.busy);
+    if (!store.state.busy) for (const s of panelOf(store.state.tab).sections) s.refresh?.();
+  }
+
+  // --- the tour
+  const place: TourStep = { number: 0, count: STOPS.length, title: "", text: [] };
+  const tour = mount("tour", { ...state, place, act: (act: Act) => tried(() => move(act))() });
+  tour.el.className = "hsd-tour-dock";
+  let before = "";
+  async function stop(key: string) {
+    const at = KEYS.indexOf(key);
+    if (at < 0) return;
+    const now = STOPS[at];
+    if (store.state.busy) throw new Error("a run is in progress: cancel it or wait for its end");
+    if (!store.state.tour) before = store.state.shown;
+    await open(now.recording);
+    const tab = tabs.findIndex((t) => t.title === now.tab);
+    set({ tour: key, ...(tab >= 0 ? { tab } : {}) });
+    tour.model.set("place", {
+      ...{
+        key,
+        number: at + 1,
+        count: STOPS.length,
+        title: now.title,
+        text: textOf(now, run),
+        run: run.run,
+        step: now.step,
+      },
+      ...{ targets: now.targets, lesson: host.lesson ? `Lesson ${now.lesson}` : "" },
+    } as never);
+    keepTour(key);
+  }
+  function keepTour(key: string) {
+    try {
+      sessionStorage.setItem(TOUR_KEPT, key);
+    } catch {
+      /* without storage the tour starts over */
+    }
+  }
+  function tourKept() {
+    try {
+      return sessionStorage.getItem(TOUR_KEPT) ?? "";
+    } catch {
+      return "";
+    }
+  }
+  async function move(act: Act) {
+    const at = KEYS.indexOf(store.state.tour);
+    if (act === "lesson") return lesson(STOPS[at].lesson);
+    if (act === "restart") return stop(KEYS[0]);
+    const to = act === "next" ? at + 1 : at - 1;
+    if (act !== "leave" && to < KEYS.length) return to >= 0 ? stop(KEYS[to]) : undefined;
+    if (act !== "leave") keepTour("");
+    set({ tour: "" });
+    tour.model.set("place", place as never);
+    if (before) await open(before);
+  }
+  async function lesson(number: number) {
+    // A window can only be opened by the click itself; the page of the lesson follows.
+    const opened = window.open("", "_blank");
+    if (opened) opened.document.body.textContent = "Opening the lesson …";
+    const page = (await host.lesson?.(number)) ?? "";
+    const own = `${location.origin}${location.pathname}?tour=`;
+    const url = page.startsWith("<")
+      ? URL.createObjectURL(
+          new Blob([page.replaceAll(/http:\/\/127\.0\.0\.1:\d+\/\?tour=/g, own)], { type: "text/html" }),
+        )
+      : page;
+    opened?.location.replace(url);
+  }
+
+  // --- the address
+  let wrote = "";
+  const ours = () => {
+    const { shown, form: now, filled, tab, tour: key } = store.state;
+    const query: Record<string, string> = key ? {} : parameters(shown === HERE ? now : kept.changedIn(now, filled));
+    if (shown === HERE || (shown !== OPENED && shown !== recordings[0] && shown)) query.trace = shown;
+    if (tab) query.tab = slug(tabs[tab].title);
+    return query;
+  };
+  function write(push = true) {
+    if (!address || store.state.busy) return;
+    const { href, step } = addressOf(location.href, ours());
+    if (href === wrote) return;
+    try {
+      history[push && step && wrote ? "pushState" : "replaceState"](null, "", href);
+      wrote = href;
+    } catch {
+      /* a file's address cannot be changed */
+    }
+  }
+  async function follow(query: string, back = false) {
+    const asked = readAddress(
+      query,
+      recordings,
+      tabs.map((t) => t.title),
+      KEYS,
+    );
+    if (store.state.busy) throw new Error("a run is in progress: cancel it or wait for its end");
+    const ignored = [...asked.ignored];
+    const missing = asked.trace === HERE && !store.state.here;
+    if (missing) ignored.push("the run is no longer stored in this browser: press Run to decode it again");
+    const shown = (missing ? "" : asked.trace) || (back || !store.state.shown ? (recordings[0] ?? "") : "");
+    if (shown) await open(shown);
+    if (Object.keys(asked.form).length) set({ form: { ...store.state.form, ...asked.form } });
+    set({
+      tab: Math.max(
+        0,
+        tabs.findIndex((t) => slug(t.title) === asked.tab),
+      ),
+    });
+    if (asked.step) {
+      const events = run.index().events.length;
+      if (asked.step <= events) group.pin({ step: asked.step - 1 });
+      else ignored.push(`step ${asked.step} is out of range: the run has ${events} events`);
+    }
+    if (asked.tour) await stop(asked.tour);
+    if (ignored.length) {
+      const words = ignored.join("; ");
+      set({ trouble: { message: `${words[0].toUpperCase()}${words.slice(1)}.`, caution: true } });
+    }
+  }
+  let copied = "";
+  async function copy() {
+    const { shown } = store.state;
+    if (!recordings.includes(shown)) {
+      copied = "No link: this run exists only on this page. Save it to share the file.";
+    } else {
+      const dark = document.body.dataset.jpThemeLight === "false";
+      const link = linkTo(location.href, shown, group.cursor.step, dark, ours());
+      try {
+        await navigator.clipboard.writeText(link);
+        copied = "Link copied";
+      } catch {
+        // The clipboard needs a secure connection and permission.
+        window.prompt("Link to this step", link);
+        copied = "";
+      }
+    }
+    paint();
+    setTimeout(() => {
+      copied = "";
+      paint();
+    }, 4000);
+  }
+
+  // --- drawing
+  const select = (e: { target: HTMLSelectElement }) => tried(() => open(e.target.value), "Open failed")();
+  function picker() {
+    const { shown, here, opened, busy, kind, tour: key } = store.state;
+    const options: [value: string, words: string][] = [
+      ...(here || kind === "live" ? [[HERE, "Run decoded here"] as [string, string]] : []),
+      ...about.recordings.map((r): [string, string] => [r.name, r.title]),
+      ...(opened ? [[OPENED, `${opened.name} (your file)`] as [string, string]] : []),
+    ];
+    const save = ([topic, words, ending, hint]: string[]) =>
+      html`<button type="button" role="menuitem" @click=${(e: { target: HTMLElement }) => {
+        e.target.closest("details")?.removeAttribute("open");
+        tried(() => download(host, { about: topic, run: complete() ?? undefined }), "Save failed")();
+      }}><span><strong>${words}</strong> <code>${ending}</code></span><small>${hint}</small></button>`;
+    const kept = KEYS.indexOf(tourKept());
+    return html`<div class="hsd-recordings">
+      <label class="hsd-field">Recording<select ?disabled=${busy} @change=${select}>
+        ${options.map(([value, words]) => html`<option value=${value} .selected=${live(value === shown)}>${words}</option>`)}
+      </select></label>
+      ${host.open ? html`<button type="button" class="hsd-quiet" ?disabled=${busy} @click=${() => choose(".json,.gz", openFile)}>Open a trace</button>` : nothing}
+      ${
+        host.file
+          ? html`<details class="hsd-save" @keydown=${(e: KeyboardEvent & { currentTarget: HTMLElement }) => {
+              if (e.key === "Escape") e.currentTarget.removeAttribute("open");
+            }}><summary class="hsd-quiet" role="button" aria-disabled=${busy || !run.tokens.length}>Save</summary><div role="menu" aria-label="Save the run as">${FORMS.map(save)}</div></details>`
+          : nothing
+      }
+      ${address ? html`<button type="button" class="hsd-quiet" @click=${tried(copy)}>Copy link</button><span class="hsd-heard" role="status">${copied}</span>` : nothing}
+      ${
+        STOPS.every((s) => recordings.includes(s.recording))
+          ? html`<button type="button" class="hsd-quiet hsd-tour-button" title="Learn the page step by step on recorded runs" ?disabled=${busy}
+              @click=${tried(() => stop(key || KEYS[Math.max(0, kept)]), "The tour cannot start")}>${
+                kept > 0 ? `Resume the tour (${kept + 1}/${KEYS.length})` : "Take the tour"
+              }</button>`
+          : nothing
+      }
+    </div>`;
+  }
+  function header() {
+    const { busy, drawer } = store.state;
+    const skip = (e: Event) => {
+      // In a notebook, JupyterLab handles fragment links.
+      e.preventDefault();
+      root.querySelector<HTMLElement>(".hsd-main select, .hsd-main button")?.focus();
+    };
+    return html`<div class="hsd-header">
+      <a class="hsd-skip" href="#${uid}" @click=${skip}>Skip to the run shown</a>
+      <h1>hsd_viz</h1>
+      <p><strong>Speculative decoding:</strong> draft models or databases propose several tokens, and the target model verifies them in one forward pass: the same text, faster.</p>
+      ${
+        themes
+          ? html`<select class="hsd-theme" aria-label="Theme" title="Theme of the page" @change=${(e: { target: HTMLSelectElement }) => themes.choose(e.target.value)}>
+              ${[
+                ["system", "System theme"],
+                ["light", "Light"],
+                ["dark", "Dark"],
+              ].map(
+                ([value, words]) =>
+                  html`<option value=${value} .selected=${value === themes.chosen()}>${words}</option>`,
+              )}</select>`
+          : nothing
+      }
+      <div class="hsd-header-tools">${lecture}<button type="button" title="The keys of the page (?)" @click=${() => sheet.showModal()}>Keys</button></div>
+      ${
+        form
+          ? html`<button type="button" class="hsd-form-switch hsd-quiet" aria-expanded=${drawer} @click=${() => {
+              if (busy) return cancel();
+              set({ drawer: !drawer });
+              if (!drawer) root.querySelector<HTMLElement>(".hsd-controls select")?.focus({ preventScroll: true });
+            }}>${busy ? "Cancel run" : drawer ? "Close form" : "New run"}</button>`
+          : nothing
+      }
+      ${sheet}
+    </div>`;
+  }
+  function status() {
+    const { kind, blurb, busy, stage } = store.state;
+    const total = stage.total ?? 0;
+    const known = total > 0 && stage.done !== null && stage.done !== undefined;
+    const part = known ? `width: ${Math.min(100, (100 * (stage.done ?? 0)) / total)}%` : "";
+    return html`<div class="hsd-now">
+      <span class="hsd-badge hsd-badge-${kind}">${BADGES[kind]}</span>
+      ${busy ? nothing : html`<span class="hsd-lede">${blurb || nothing}</span>`}
+      <span class="hsd-stage" role="status">${stage.text}</span>
+      ${
+        busy
+          ? html`<div class="hsd-meter ${known ? "" : "hsd-meter-unknown"}" role="progressbar" aria-label="Progress"
+              aria-valuemax=${known ? total : nothing} aria-valuenow=${known ? (stage.done ?? 0) : nothing}
+            ><div class="hsd-meter-fill" .style=${part}></div></div>`
+          : nothing
+      }
+    </div>`;
+  }
+  function explorer() {
+    const { tab, busy } = store.state;
+    const pick = (k: number) => {
+      set({ tab: k });
+      const button = root.querySelector<HTMLElement>(`#${uid}-t${k}`);
+      button?.focus({ preventScroll: true });
+      button?.scrollIntoView({ block: "nearest", inline: "nearest" });
+    };
+    const keys = (e: KeyboardEvent) => {
+      const to = {
+        ArrowRight: (tab + 1) % tabs.length,
+        ArrowLeft: (tab + tabs.length - 1) % tabs.length,
+        Home: 0,
+        End: tabs.length - 1,
+      }[e.key];
+      if (to === undefined || e.ctrlKey || e.metaKey || e.altKey || e.shiftKey) return;
+      pick(to);
+      e.preventDefault();
+      e.stopPropagation();
+    };
+    return html`<div class="hsd-explorer">
+      <div class="hsd-tabs" role="tablist" aria-label="Views of the run" @keydown=${keys}>${tabs.map(
+        (t, k) =>
+          html`<button type="button" role="tab" id="${uid}-t${k}" aria-controls="${uid}-p" aria-selected=${k === tab} tabindex=${k === tab ? 0 : -1} @click=${() => pick(k)}>${t.title}</button>`,
+      )}</div>
+      <div class="hsd-panel" role="tabpanel" id="${uid}-p" aria-labelledby="${uid}-t${tab}" data-tab=${slug(tabs[tab].title)}>
+        ${tab === 0 ? readout(run, busy, about.sources, uid) : nothing}${panelOf(tab).el}
+      </div>
+    </div>`;
+  }
+  function lost() {
+    const { lost: why } = store.state;
+    if (!why) return nothing;
+    return html`<div class="hsd-lost" role="alert"><strong>${why}</strong><span>${
+      address
+        ? "A run in progress was interrupted. Prompt, stack, settings and finished runs are kept in this browser."
+        : "Run the cell again to continue."
+    }</span>${address ? html`<button type="button" @click=${() => location.reload()}>Reload</button>` : nothing}</div>`;
+  }
+  let drawn = 0;
+  function paint() {
+    drawn = performance.now();
+    const { drawer, tab, lost: why, trouble, kind } = store.state;
+    root.classList.toggle("hsd-form-open", drawer);
+    root.classList.toggle("hsd-busy", store.state.busy);
+    const facts = run.run ? factsOf(run.meta, kind === "recording") : [];
+    render(
+      html`${lost()}${header()}
+        <div class="hsd-layout">
+          ${form ? html`<div class="hsd-controls hsd-form" role="form" aria-label="New run" ?inert=${Boolean(why)} ?hidden=${!drawer}>${form.template()}</div>` : nothing}
+          <div class="hsd-main ${tabs[tab].follows ? "" : "hsd-apart"}" id=${uid}>
+            ${picker()}${status()}${notice}
+            <div class="hsd-transport">${stairs.el}</div>
+            <div class="hsd-text-view">${stream.el}</div>
+            ${explorer()}
+            <p class="hsd-foot">${facts.join("  ·  ")}</p>
+          </div>
+        </div>
+        ${tour.el}`,
+      root,
+    );
+    if (trouble !== shownTrouble) {
+      shownTrouble = trouble;
+      drawNotice(notice, trouble ?? { message: "" }, () => set({ trouble: null }));
+      if (trouble) notice.scrollIntoView?.({ block: "nearest" });
+    }
+  }
+  let shownTrouble: kept.State["trouble"] = null;
+  let waiting = 0;
+  function soon() {
+    waiting ||= setTimeout(
+      () => {
+        waiting = 0;
+        paint();
+      },
+      Math.max(0, TILES - (performance.now() - drawn)),
+    );
+  }
+
+  // --- life
+  const ended = store.listen((now, was) => {
+    const focused = document.activeElement as HTMLElement | null;
+    // During a run only the stage and the tiles change.
+    if (now.busy && was.busy && now.shown === was.shown && now.kind === was.kind && now.tab === was.tab) soon();
+    else paint();
+    if (now.busy !== was.busy && focused?.matches(":disabled") && root.contains(focused))
+      root
+        .querySelector<HTMLElement>(now.busy ? ".hsd-controls .hsd-cancel" : ".hsd-controls .hsd-button-main")
+        ?.focus({ preventScroll: true });
+    if (now.form !== was.form || now.filled !== was.filled) kept.keepForm(kept.changedIn(now.form, now.filled));
+    if (now.shown !== was.shown || now.tab !== was.tab || now.form !== was.form || now.busy !== was.busy) write();
+    if (
+      now.shown !== was.shown ||
+      now.tab !== was.tab ||
+      now.busy !== was.busy ||
+      now.form.temperature !== was.form.temperature
+    )
+      refresh();
+  });
+  ends.push(ended, () => clearTimeout(waiting));
+  const runByKey = (e: KeyboardEvent) => {
+    if (e.key !== "Enter" || !(e.ctrlKey || e.metaKey) || e.altKey || e.shiftKey) return;
+    const own = (e.target as HTMLElement).closest(".hsd-measure");
+    const button = own?.querySelector<HTMLButtonElement>(".hsd-button-main");
+    if (own ? !button || button.disabled : !host.decode) return;
+    e.preventDefault();
+    (e.target as HTMLElement).dispatchEvent(new Event("change", { bubbles: true }));
+    if (own) button?.click();
+    else start();
+  };
+  root.addEventListener("keydown", runByKey);
+  const help = (e: KeyboardEvent) => {
+    if (e.key !== "?" || sheet.open || typed(e, root)) return;
+    e.preventDefault();
+    sheet.showModal();
+  };
+  document.addEventListener("keydown", help);
+  ends.push(() => document.removeEventListener("keydown", help));
+  ends.push(lectureMode(root, lecture, () => group));
+  ends.push(dropZone(root, openFile));
+  if (host.watch) ends.push(host.watch((why) => set({ lost: why })));
+  if (address) {
+    const back = () => {
+      wrote = location.href;
+      tried(() => follow(location.search, true))();
+    };
+    addEventListener("popstate", back);
+    ends.push(() => removeEventListener("popstate", back));
+  }
+  paint();
+  tried(async () => {
+    const written = kept.keptForm(first);
+    const query = address ? location.search : "";
+    await follow(query);
+    // What the visitor wrote before, unless the address says something else.
+    const asked = readAddress(query, recordings, [], KEYS);
+    if (!Object.keys(asked.form).length) set({ form: { ...store.state.form, ...written } });
+    write(false);
+    refresh();
+  })();
+  return () => {
+    for (const end of ends.splice(0)) end();
+    control?.abort();
+    for (const part of [stairs, stream, tour]) part.close();
+    form?.close();
+    root.remove();
+  };
+}

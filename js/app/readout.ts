@@ -1,0 +1,120 @@
+// The run's metrics as tiles, with the verdict on its speed. Computed from the columns, also while the run is in progress.
+import { html, nothing } from "lit-html";
+import { losslessWords } from "../lib/facts";
+import { gainOf, metricsOf } from "../lib/metrics";
+import type { Store as Run } from "../lib/run";
+import { isPlain, type Sources } from "../lib/stack";
+import { term } from "../lib/tip";
+import { plural } from "../lib/words";
+import { LATENCY, LENGTH, RATE, SPEED, SPEEDUP } from "../panels/panels";
+
+interface Tile {
+  label: string;
+  value: string;
+  unit?: string;
+  note: string;
+  about: string;
+}
+/** Share of repeated tokens from which a run is called repetitive, as in bench reports. */
+const REPETITIVE = 0.2;
+const STOPS: Record<string, string> = {
+  eos: "end of text",
+  context: "context full",
+  cancelled: "cancelled",
+  length: "token limit",
+};
+const fixed = (x: number | null, digits: number) => (x === null ? "–" : x.toFixed(digits));
+
+/** The metrics of a run. */
+export function tilesOf(run: Run): Tile[] {
+  const m = metricsOf(run);
+  const gain = gainOf(run, m);
+  const latency = m.draft_seconds_per_round;
+  let note = "plain decoding was not measured";
+  if (isPlain(run.meta.stack)) note = "this is plain decoding";
+  else if (gain?.impossible) note = "timings disturbed: see below";
+  else if (gain) {
+    const spread = gain.pairs > 1 ? `median of ${gain.pairs} pairs, ` : "";
+    note = `${spread}over plain decoding: ${fixed(run.meta.plain?.tokens_per_second ?? null, 0)} tokens/s`;
+  }
+  const shown = gain && !gain.impossible && !isPlain(run.meta.stack);
+  return [
+    {
+      label: "Speed",
+      value: fixed(m.tokens_per_second, 0),
+      unit: "tokens/s",
+      note: `${plural(m.tokens, "token")}, without prefill`,
+      about: SPEED,
+    },
+    { label: "Speed-up", value: shown ? gain.value.toFixed(2) : "–", unit: "×", note, about: SPEEDUP },
+    {
+      label: "Mean acceptance length",
+      value: fixed(m.mean_acceptance_length, 2),
+      note: `tokens per target forward pass; ${plural(m.rounds, "pass")}`,
+      about: LENGTH,
+    },
+    {
+      label: "Acceptance rate",
+      value: m.acceptance_rate === null ? "–" : `${Math.round(100 * m.acceptance_rate)}%`,
+      note: `${m.accepted} of ${plural(m.drafted, "draft token")}`,
+      about: RATE,
+    },
+    {
+      label: "Drafting latency",
+      value: latency ? (latency * 1e6).toFixed(0) : "–",
+      unit: "µs",
+      note: "per round, without model forward passes",
+      about: LATENCY,
+    },
+  ];
+}
+
+/** The verdict: what a round cost and brought, the spread, and reasons for doubt; "" without tokens. */
+export function verdictOf(run: Run): string {
+  const m = metricsOf(run);
+  if (!m.tokens) return "";
+  const gain = gainOf(run, m);
+  const { meta } = run;
+  const said: string[] = [];
+  if (gain && m.rounds) {
+    const length = m.tokens / m.rounds;
+    if (gain.impossible)
+      said.push(
+        `No speed-up: ${gain.value.toFixed(2)}× at ${length.toFixed(1)} tokens per round is impossible; timings were disturbed.`,
+      );
+    else
+      said.push(
+        `${gain.value.toFixed(2)}×: a round cost ${(length / gain.value).toFixed(1)} plain steps and brought ${length.toFixed(1)} tokens.`,
+      );
+    if (gain.pairs > 1) said.push(`${gain.low.toFixed(2)}–${gain.high.toFixed(2)}× over ${gain.pairs} pairs of runs.`);
+    else if ((meta.fastest_of ?? 0) > 1) said.push(`Fastest of ${meta.fastest_of} runs; spread not recorded.`);
+    else said.push("One pair of runs: spread unknown.");
+  }
+  const { load_average: load, cores } = meta.plain ?? {};
+  if (load && cores && load > cores) said.push(`Busy machine: load ${load.toFixed(1)} on ${plural(cores, "core")}.`);
+  if (m.repetition_share >= REPETITIVE)
+    said.push(
+      `Repetitive: ${Math.round(100 * m.repetition_share)}% of tokens end a repeated 8-gram, which favours drafting.`,
+    );
+  const stop = STOPS[meta.cancelled ? "cancelled" : (meta.stop_reason ?? "")];
+  if (stop) said.push(`Stopped: ${stop}.`);
+  return said.join(" ");
+}
+
+export function readout(run: Run, running: boolean, sources: Sources, uid: string) {
+  if (!run.run) return nothing;
+  const verdict = running ? "" : verdictOf(run);
+  const note = losslessWords(run.meta, sources);
+  return html`<section class="hsd-readout" aria-label="Run">
+    <div class="hsd-origin"><h2><code class="hsd-origin-stack">${run.meta.stack}</code></h2>
+      ${note ? html`<p class="hsd-origin-note">${note}</p>` : nothing}</div>
+    <div class="hsd-tiles">${tilesOf(run).map(
+      ({ label, value, unit, note, about }, k) => html`<div class="hsd-tile">
+        <div class="hsd-tile-label">${term(label, about, `${uid}-${k}`)}</div>
+        <div class="hsd-tile-value">${value}${unit && value !== "–" ? html`<span class="hsd-tile-unit"> ${unit}</span>` : nothing}</div>
+        <div class="hsd-tile-note">${note}</div>
+      </div>`,
+    )}</div>
+    <p class="hsd-verdict" ?hidden=${!verdict}>${verdict}</p>
+  </section>`;
+}

@@ -1,0 +1,181 @@
+// The state of the page: one object, replaced on every change; and what the browser keeps of it.
+import type { DecodeRequest } from "../host";
+import type { Trouble } from "../lib/notice";
+import type { Snapshot } from "../lib/run";
+
+/** Names of the run decoded on the page, and of an opened file. */
+export const [HERE, OPENED] = ["here", "opened file"];
+export type Kind = "none" | "recording" | "live" | "finished";
+
+/** The fields of the form: numbers as they are typed. */
+export type Form = {
+  [Name in keyof DecodeRequest]-?: DecodeRequest[Name] extends number ? string : NonNullable<DecodeRequest[Name]>;
+};
+
+export interface State {
+  /** The run shown: its recording, {@link HERE} or {@link OPENED}. */
+  shown: string;
+  kind: Kind;
+  blurb: string;
+  /** A run in progress, and how far it is. */
+  busy: boolean;
+  stage: { text: string; done?: number | null; total?: number | null };
+  /** Runs besides the recordings: the last one decoded here, and an opened file with its name. */
+  here: Snapshot | null;
+  opened: { name: string; run: Snapshot } | null;
+  form: Form;
+  /** The form as it was last filled from a run. */
+  filled: Form;
+  drawer: boolean;
+  tab: number;
+  trouble: Trouble | null;
+  /** Why the host is lost; "": it is not. */
+  lost: string;
+  /** The stop of the tour; "": none. */
+  tour: string;
+}
+
+export interface Store {
+  readonly state: State;
+  set(change: Partial<State>): void;
+  listen(heard: (now: State, before: State) => void): () => void;
+}
+
+export function createState(first: State): Store {
+  const all = new Set<(now: State, before: State) => void>();
+  const store = {
+    state: first,
+    set(change: Partial<State>) {
+      const before = store.state;
+      const names = Object.keys(change) as (keyof State)[];
+      if (names.every((name) => change[name] === before[name])) return;
+      store.state = { ...before, ...change };
+      for (const heard of [...all]) heard(store.state, before);
+    },
+    listen(heard: (now: State, before: State) => void) {
+      all.add(heard);
+      return () => void all.delete(heard);
+    },
+  };
+  return store;
+}
+
+// --- the form
+
+export const NUMBERS = ["temperature", "top_k", "top_p", "seed", "max_new_tokens"] as const;
+type Numbers = (typeof NUMBERS)[number];
+const written = (x: number) => String(Number(x.toPrecision(12)));
+
+export function formOf(request: DecodeRequest): Form {
+  const numbers = Object.fromEntries(NUMBERS.map((name) => [name, written(request[name])])) as Record<Numbers, string>;
+  const {
+    prompt,
+    stack,
+    rule,
+    chat = false,
+    beside_plain = true,
+    device = "",
+    dtype = "",
+    target = "target",
+    databases = "",
+  } = request;
+  return { prompt, stack, rule, chat, beside_plain, device, dtype, target, databases, ...numbers };
+}
+
+/** The fields that would decode a run again. */
+export function fieldsOf(run: Snapshot, most: number): Partial<Form> {
+  const { meta } = run;
+  const { temperature, top_k, top_p, seed } = meta.sampling ?? {};
+  return {
+    prompt: run.prompt,
+    stack: meta.asked || meta.stack,
+    rule: meta.rule || "token",
+    chat: Boolean(meta.chat),
+    temperature: written(temperature ?? 0),
+    top_k: written(top_k ?? 0),
+    top_p: written(top_p ?? 1),
+    seed: written(seed ?? 0),
+    ...(meta.max_new_tokens ? { max_new_tokens: written(Math.min(most, meta.max_new_tokens)) } : {}),
+  };
+}
+
+export interface Range {
+  label: string;
+  least: number;
+  most: number;
+  whole: boolean;
+}
+export const rangesOf = (tokens: number): Record<Numbers, Range> => ({
+  temperature: { label: "Temperature", least: 0, most: 100, whole: false },
+  top_k: { label: "Top-k (0: off)", least: 0, most: 1_000_000, whole: true },
+  top_p: { label: "Top-p (1: off)", least: 0.01, most: 1, whole: false },
+  seed: { label: "Seed", least: 0, most: 2 ** 31 - 1, whole: true },
+  max_new_tokens: { label: "New tokens", least: 1, most: tokens, whole: true },
+});
+
+/** The number that a field holds, or what is wrong with it. */
+export function numberOf(text: string, { label, least, most, whole }: Range): number | string {
+  const value = Number(text.trim().replace(",", "."));
+  const fits = text.trim() !== "" && Number.isFinite(value) && value >= least && value <= most;
+  if (fits && (!whole || Number.isInteger(value))) return value;
+  const name = label.split(" (")[0];
+  return `${name} must be a ${whole ? "whole " : ""}number from ${least} to ${most}, not ${text.trim() || "empty"}.`;
+}
+
+/** The request of a form. Throws an error with a one-line message if a field is invalid. */
+export function requestOf(form: Form, limits: { prompt: number; tokens: number }): DecodeRequest {
+  const ranges = rangesOf(limits.tokens);
+  const numbers = Object.fromEntries(
+    NUMBERS.map((name) => {
+      const value = numberOf(form[name], ranges[name]);
+      if (typeof value === "string") throw new Error(value);
+      return [name, value];
+    }),
+  ) as Record<Numbers, number>;
+  if (form.prompt.length > limits.prompt)
+    throw new Error(`The prompt has ${form.prompt.length} characters; the maximum is ${limits.prompt}.`);
+  return {
+    ...form,
+    ...numbers,
+    stack: form.stack.trim(),
+    target: form.target.trim() || "target",
+    databases: form.databases.trim(),
+  };
+}
+
+// --- what the browser keeps
+
+const [FORM, RUN] = ["hsd_viz.form", "hsd_viz.run"];
+/** Most characters of a kept run: a browser keeps about 5 MB for a page. */
+const MOST_RUN = 4_000_000;
+
+/** Storage may be blocked or full: then what is kept lives as long as the page. */
+function kept<T>(read: () => T, otherwise: T): T {
+  try {
+    return read();
+  } catch {
+    return otherwise;
+  }
+}
+/** The fields that the visitor has changed since the form was filled from a run. */
+export const changedIn = (form: Form, filled: Form): Partial<Form> =>
+  Object.fromEntries(Object.entries(form).filter(([name, value]) => value !== filled[name as keyof Form]));
+export const keepForm = (changed: Partial<Form>) =>
+  kept(() => localStorage.setItem(FORM, JSON.stringify(changed)), undefined);
+export function keepRun(run: Snapshot) {
+  const text = JSON.stringify(run);
+  kept(() => (text.length <= MOST_RUN ? sessionStorage.setItem(RUN, text) : sessionStorage.removeItem(RUN)), undefined);
+}
+/** The kept form: fields of another kind are ignored. */
+export function keptForm(like: Form): Partial<Form> {
+  const found = kept<Record<string, unknown>>(() => JSON.parse(localStorage.getItem(FORM) ?? "{}"), {});
+  return Object.fromEntries(
+    Object.entries(like).flatMap(([name, value]) =>
+      typeof found?.[name] === typeof value ? [[name, found[name]]] : [],
+    ),
+  );
+}
+export function keptRun(): Snapshot | null {
+  const run = kept<Snapshot | null>(() => JSON.parse(sessionStorage.getItem(RUN) ?? "null"), null);
+  return run && typeof run.run === "string" && Array.isArray(run.tokens?.token_id) && run.meta ? run : null;
+}

@@ -1,0 +1,126 @@
+// The host of a page in a notebook or under Voilà: hsd_viz/views/app.py in the kernel, by messages of the page's widget.
+//   request {id, kind, ...}          -> {id, kind: "stage" | "begin" | "append", ...}… then {id, kind: "done" | "failed", ...}
+//   files travel as buffers; {id, kind: "cancel"} ends a request early
+import type { About, Answer, DecodeRequest, File, Host, Progress, Question } from "../host";
+import type { Append, Head, Snapshot } from "../lib/run";
+import type { Model } from "../lib/widget";
+import { kernelOf, watchKernel } from "./watch";
+
+export interface Traits {
+  about: About;
+  /** What the kernel can do besides showing recordings: "decode", and the topics that it answers. */
+  can: string[];
+}
+interface Message {
+  id: string;
+  kind: string;
+  [name: string]: unknown;
+}
+type Buffers = DataView<ArrayBuffer>[];
+interface Waiting {
+  on: Partial<Progress>;
+  resolve(result: { message: Message; buffers: Buffers }): void;
+  reject(error: Error): void;
+}
+interface Manager {
+  get_model(id: string): Promise<Model<{ group?: string }>>;
+  create_view(model: unknown): Promise<{ el: HTMLElement; remove(): void }>;
+}
+
+/** An error of the kernel; `details` is its traceback where it was not expected. */
+export class KernelError extends Error {
+  constructor(
+    message: string,
+    readonly details: string,
+  ) {
+    super(message);
+  }
+}
+
+export function kernelHost(model: Model<Traits>): Host & { end(): void } {
+  const waiting = new Map<string, Waiting>();
+  const page = Math.random().toString(36).slice(2);
+  let sent = 0;
+
+  function heard(message: Message, buffers: Buffers) {
+    const one = waiting.get(message?.id);
+    if (!one) return;
+    const { on } = one;
+    if (message.kind === "stage") on.stage?.(message.text as string, message.done as number, message.total as number);
+    else if (message.kind === "begin") on.begin?.(message.run as Snapshot);
+    else if (message.kind === "append") on.append?.(message.steps as Append);
+    else {
+      waiting.delete(message.id);
+      if (message.kind === "failed")
+        one.reject(new KernelError(String(message.message), String(message.details ?? "")));
+      else one.resolve({ message, buffers });
+    }
+  }
+  model.on("msg:custom", heard);
+
+  function request(kind: string, args: object, on: Partial<Progress> = {}, signal?: AbortSignal, files: File[] = []) {
+    const id = `${page}-${++sent}`;
+    return new Promise<{ message: Message; buffers: Buffers }>((resolve, reject) => {
+      waiting.set(id, { on, resolve, reject });
+      signal?.addEventListener("abort", () => waiting.has(id) && model.send({ id, kind: "cancel" }));
+      const names = files.map(({ name }) => name);
+      model.send(
+        { id, kind, ...args, names },
+        undefined,
+        files.map(({ bytes }) => bytes),
+      );
+    });
+  }
+  const run = async (kind: string, args: object, files?: File[]) =>
+    (await request(kind, args, {}, undefined, files)).message.run as Snapshot;
+  const asked = ({ about, run: shown, options = {} }: Question) => ({ about, run: shown?.run ?? "", options });
+  /** Runs that the kernel has; others are sent before a question about them. */
+  const known = new Set<string>();
+  async function tell(shown: Snapshot | undefined) {
+    if (!shown || known.has(shown.run)) return;
+    const { message } = await request("knows", { run: shown.run });
+    if (!message.known) await request("take", { snapshot: shown });
+    known.add(shown.run);
+  }
+  const can = (name: string) => model.get("can").includes(name);
+  const kernel = kernelOf(model);
+  const manager = (model as { widget_manager?: Manager }).widget_manager;
+
+  return {
+    about: model.get("about"),
+    answers: model.get("can").filter((name) => name !== "decode"),
+    recording: (name) => run("recording", { name }),
+    open: (file) => run("open", {}, [file]),
+    async file(question) {
+      await tell(question.run);
+      const { message, buffers } = await request("file", asked(question));
+      const { buffer, byteOffset, byteLength } = buffers[0];
+      return {
+        name: String(message.name),
+        type: String(message.type),
+        bytes: buffer.slice(byteOffset, byteOffset + byteLength),
+      };
+    },
+    decode: can("decode")
+      ? async (asking: DecodeRequest, on, signal) =>
+          (await request("decode", { request: asking }, on, signal)).message.head as Head
+      : undefined,
+    async ask(question, on, signal) {
+      await tell(question.run);
+      const { message } = await request("ask", asked(question), on, signal, question.files);
+      return message.answer as Answer;
+    },
+    lesson: async (number) => String((await request("lesson", { number })).message.html),
+    plotly: async () => (await request("plotly", {})).buffers[0],
+    async widget(id, el, group) {
+      if (!manager) throw new Error("this host does not show widgets of other packages");
+      const found = await manager.get_model(id);
+      if (found.get("group") !== undefined) found.set("group", group);
+      const view = await manager.create_view(found);
+      el.append(view.el);
+      return () => view.remove();
+    },
+    watch: kernel ? (lost) => watchKernel(kernel, lost) : undefined,
+    end: () => model.off("msg:custom", heard),
+  };
+}

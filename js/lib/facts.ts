@@ -1,0 +1,43 @@
+// Sentences about a run: its machine, its sampling, whether it is lossless. Pure.
+import type { Meta } from "./run";
+import { draftsWithModels, isPlain, type Sources, targetOf } from "./stack";
+import { plural } from "./words";
+
+const short = (x: number) => String(Number(x.toPrecision(6)));
+
+export function samplingWords(sampling: Meta["sampling"] = {}): string {
+  const { temperature, top_k, top_p, seed } = sampling;
+  if (!temperature) return "greedy";
+  const cuts = [top_k ? `, top-k ${top_k}` : "", (top_p ?? 1) < 1 ? `, top-p ${short(top_p ?? 1)}` : ""];
+  return `temperature ${short(temperature)}${cuts.join("")}, seed ${seed ?? 0}`;
+}
+
+/** Of how many runs a recording is the fastest, where that is known. */
+export const fastestWords = (meta: Meta) => ((meta.fastest_of ?? 0) > 1 ? `, fastest of ${meta.fastest_of} runs` : "");
+
+/** The facts of a run; `recorded`: it was not decoded on this page. */
+export function factsOf(meta: Meta, recorded: boolean): string[] {
+  const facts = [meta.device_name || meta.device || "machine not recorded"];
+  if (meta.device && meta.device !== facts[0]) facts.push(meta.device);
+  if (meta.dtype) facts.push(meta.dtype);
+  if (meta.device === "cpu" && meta.threads) facts.push(plural(meta.threads, "thread"));
+  if (meta.runtime) facts.push(`${meta.runtime} runtime${meta.runtime_note ? ` (${meta.runtime_note})` : ""}`);
+  facts.push(samplingWords(meta.sampling));
+  if (recorded && meta.created) {
+    facts.push(`recorded ${meta.created.slice(0, 10)}${fastestWords(meta)}`);
+    if (meta.clock) facts.push(`in ${meta.clock}`);
+  }
+  if (meta.cancelled && !recorded) facts.push("cancelled");
+  return facts.map(String);
+}
+
+/** How a run's text relates to plain decoding of its target. */
+export function losslessWords(meta: Meta, sources: Sources): string {
+  if (!meta.stack) return "";
+  if (isPlain(meta.stack)) return "Plain decoding: no drafts.";
+  const target = targetOf(meta.stack) === "target" ? "the target" : targetOf(meta.stack);
+  if (!meta.sampling.temperature) return `Lossless: the output equals plain decoding of ${target}.`;
+  return draftsWithModels(meta.stack, sources)
+    ? `Lossless in distribution: the same seed may give another text than plain sampling of ${target}.`
+    : `Lossless: the output equals plain sampling of ${target} with the same seed, token for token.`;
+}

@@ -1,0 +1,124 @@
+// Counts of a run as tables with bars. `which` names the panels; those of a verifier have a menu of levels where there are several.
+import { html, nothing, render } from "lit-html";
+import { live } from "lit-html/directives/live.js";
+import type { View } from "../lib/linked";
+import { linkedWidget } from "../lib/linked";
+import type { Change } from "../lib/run";
+import { term } from "../lib/tip";
+import { unique } from "../lib/widget";
+import { figure } from "../lib/words";
+import { acceptanceByRound, levelName, type Panel, panelsOf, type Row, topLevel, verifiers } from "./panels";
+
+export interface Traits {
+  which: string[];
+}
+const OF_LEVEL = ["byPosition", "perRound", "bySource", "byMatch"];
+const REDRAW = 400;
+
+function panelsView({ model, root, group, store, palette, follow }: View<Traits>) {
+  root.classList.add("hsd-panels");
+  const uid = unique();
+  const { databases } = model.get("palette");
+  let level = -1;
+
+  const bar = (row: Row, most: number) =>
+    html`<span class="hsd-pn-bar" role="img" aria-label=${row.parts.map(([, , words]) => words).join("; ") || "none"}
+      >${row.parts.map(
+        ([key, length, words]) =>
+          html`<span
+            class="hsd-pn-part" data-family=${["rejected", "unreached", "rounds"].includes(key) ? "none" : palette.family(key)}
+            data-key=${key} title=${words} .style=${`width: ${(100 * length) / most}%`}></span>`,
+      )}</span>`;
+  function table(panel: Panel, k: number) {
+    const most = Math.max(1e-9, ...panel.rows.map((row) => row.parts.reduce((sum, [, n]) => sum + n, 0)));
+    const [first, , ...cells] = panel.heads;
+    const body = () => html`<div class="hsd-pn-scroll" tabindex="0" role="region" aria-label=${panel.title}><table>
+        <thead><tr>
+          <th scope="col">${first}</th><th scope="col" class="hsd-pn-wide">${panel.heads[1]}</th>
+          ${cells.map((head) => html`<th scope="col" class="hsd-pn-num">${head}</th>`)}
+        </tr></thead>
+        <tbody>${panel.rows.map(
+          (row) => html`<tr>
+            <th scope="row">${row.label}</th><td class="hsd-pn-wide">${bar(row, most)}</td>
+            ${row.cells.map((cell) => html`<td class="hsd-pn-num">${cell}</td>`)}
+          </tr>`,
+        )}</tbody>
+      </table></div>`;
+    return html`<section class="hsd-pn">
+      <h3>${panel.title}</h3>
+      <p class="hsd-pn-measure">${term(panel.measure, panel.definition, `${uid}-${k}`)}</p>
+      ${panel.empty ? html`<p class="hsd-pn-empty">${panel.empty}</p>` : body()}
+      ${panel.foot && !panel.empty ? html`<p class="hsd-pn-foot">${panel.foot}</p>` : nothing}
+    </section>`;
+  }
+  /** Acceptance along the run: a column per round, and the running mean. */
+  function along() {
+    const rounds = acceptanceByRound(store);
+    if (!rounds.some((r) => r.own !== null)) return nothing;
+    const wide = rounds.length;
+    const line = rounds.map((r, i) => `${i ? "L" : "M"}${i + 0.5} ${(40 * (1 - (r.mean ?? 0))).toFixed(2)}`).join("");
+    const bars = rounds
+      .map((r, i) => (r.own ? `M${i + 0.08} 40V${(40 * (1 - r.own)).toFixed(2)}h.84V40z` : ""))
+      .join("");
+    const at = rounds.findIndex((r) => r.id === group.cursor.round);
+    const here = rounds[at];
+    const words = here
+      ? `Round ${at + 1}: ${here.own === null ? "no draft" : `${figure(here.own)} of its draft tokens accepted`}; running mean ${figure(here.mean)}.`
+      : `${wide} rounds; running mean at the end ${figure(rounds[wide - 1].mean)}.`;
+    const under = (e: PointerEvent | MouseEvent) => {
+      const box = (e.currentTarget as HTMLElement).getBoundingClientRect();
+      return {
+        round: rounds[Math.max(0, Math.min(wide - 1, Math.floor(((e.clientX - box.left) / box.width) * wide)))].id,
+      };
+    };
+    return html`<section class="hsd-pn hsd-pn-along">
+      <h3>Acceptance along the run</h3>
+      <div class="hsd-pn-strip" role="img" aria-label=${`Acceptance rate of each round. ${words}`}
+        @pointermove=${(e: PointerEvent) => group.hover(under(e))} @pointerleave=${() => group.hover(null)}
+        @click=${(e: MouseEvent) => group.pin(under(e))}>
+        <svg viewBox="0 0 ${wide} 40" preserveAspectRatio="none" aria-hidden="true"
+          ><path class="hsd-pn-own" d=${bars}></path><path class="hsd-pn-mean" d=${line} vector-effect="non-scaling-stroke"></path></svg>
+        <div class="hsd-pn-here" ?hidden=${at < 0} .style=${`left: ${(100 * at) / wide}%; width: ${100 / wide}%`}></div>
+      </div>
+      <p class="hsd-pn-foot">${words} Columns: accepted over drafted of a round; line: running mean.</p>
+    </section>`;
+  }
+  function paint() {
+    const all = panelsOf(store, palette, databases);
+    const levels = verifiers(store);
+    if (!levels.includes(level)) level = topLevel(store);
+    const which = model.get("which");
+    const menu = () =>
+      html`<label class="hsd-pn-level">Verifier<select @change=${(e: { target: HTMLSelectElement }) => {
+        level = Number(e.target.value);
+        paint();
+      }}>${levels.map((at) => html`<option value=${at} .selected=${live(at === level)}>${levelName(store, at)}</option>`)}</select></label>`;
+    const drawn = which.map((name, k) => {
+      if (name === "along") return along();
+      return table(all[name as keyof typeof all](level), k);
+    });
+    render(
+      html`${levels.length > 1 && which.some((name) => OF_LEVEL.includes(name)) ? menu() : nothing}
+        <div class="hsd-pn-grid">${store.tokens.length ? drawn : html`<p class="hsd-pn-empty">No run.</p>`}</div>`,
+      root,
+    );
+  }
+  let waiting = 0;
+  follow(
+    (what: Change) => {
+      if (what === "reset") paint();
+      else
+        waiting ||= setTimeout(() => {
+          waiting = 0;
+          paint();
+        }, REDRAW);
+    },
+    (now, before) => {
+      if (model.get("which").includes("along") && now.round !== before.round) paint();
+    },
+  );
+  paint();
+  return () => clearTimeout(waiting);
+}
+
+export default linkedWidget(panelsView);

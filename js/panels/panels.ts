@@ -1,0 +1,293 @@
+// Counts of one run as small tables that are drawn as bars. Acceptance rate = accepted / drafted, conditional acceptance =
+// accepted / examined. Pure.
+import { callSums, countsBy, metricsOf } from "../lib/metrics";
+import type { Palette } from "../lib/palette";
+import type { Store } from "../lib/run";
+import type { Draft, Round } from "../lib/tables";
+import { plural } from "../lib/words";
+
+/** A bar and its values. The key of a part selects its colour: a source, or "rejected", "unreached", "rounds". */
+export interface Row {
+  label: string;
+  parts: [key: string, length: number, words: string][];
+  cells: string[];
+}
+/** One table: its `measure` with `definition`, and `heads` above labels, bars and values. `empty` replaces missing rows. */
+export interface Panel {
+  title: string;
+  measure: string;
+  definition: string;
+  heads: string[];
+  rows: Row[];
+  empty?: string;
+  foot?: string;
+}
+type Run = Pick<Store, "tokens" | "rounds" | "order" | "drafts" | "calls" | "meta" | "levels">;
+
+export const SPEED = "Tokens per second from the end of prefill to the last token.";
+export const SPEEDUP =
+  "Speed-up = tokens per second of this run / tokens per second of plain decoding, measured in alternation.";
+export const RATE = "Acceptance rate = accepted / drafted: share of draft tokens that the verifier accepted.";
+const CONDITIONAL =
+  "Conditional acceptance = accepted / examined. Tokens after the first rejected one are not examined.";
+export const LENGTH =
+  "Mean acceptance length = emitted tokens / target forward passes, bonus tokens included. Plain decoding: 1.00.";
+export const LATENCY =
+  "Drafting latency = time per target round spent finding drafts, updating databases and building the draft tree. Excludes forward passes of draft models.";
+
+/** Rows of a table; beyond that, neighbouring values are binned. */
+const MOST_ROWS = 20;
+export const share = (over: number, under: number) => (under ? `${Math.round((100 * over) / under)}%` : "–");
+
+/** Bin whole numbers from the least to the greatest: one bin each, or ranges of equal width. */
+export function ranges(values: Iterable<number>): [first: number, last: number][] {
+  const found = [...new Set(values)];
+  if (!found.length) return [];
+  const [first, last] = [Math.min(...found), Math.max(...found)];
+  const width = Math.ceil((last - first + 1) / MOST_ROWS);
+  const bins: [number, number][] = [];
+  for (let at = first; at <= last; at += width) bins.push([at, Math.min(at + width - 1, last)]);
+  return bins;
+}
+const rangeWords = ([a, b]: [number, number]) => (a === b ? String(a) : `${a}–${b}`);
+const within = ([a, b]: [number, number], n: number) => a <= n && n <= b;
+
+const draftsOf = (run: Run) => [...run.drafts.values()].flat();
+export const topLevel = (run: Pick<Store, "rounds">) => Math.max(0, ...[...run.rounds.values()].map((r) => r.level));
+export const levelName = (run: Pick<Store, "levels">, level: number) => run.levels[level] ?? `level ${level}`;
+/** The levels that verified, the target first. */
+export const verifiers = (run: Pick<Store, "rounds">) =>
+  [...new Set([...run.rounds.values()].map((r) => r.level))].sort((a, b) => b - a);
+
+/** Sources in order: databases, the others by name, the target last. */
+export function inOrder(sources: Iterable<string>, databases: readonly string[]): string[] {
+  const place = (s: string) => (databases.includes(s) ? databases.indexOf(s) : s === "target" ? 99 : 50);
+  return [...new Set(sources)].sort((a, b) => place(a) - place(b) || (a < b ? -1 : 1));
+}
+
+export function panelsOf(run: Run, palette: Pick<Palette, "words">, databases: readonly string[]) {
+  const all = draftsOf(run);
+  const top = topLevel(run);
+  const label = (source: string) => palette.words(source);
+  /** Accepted by source, then rejected, then what was not examined or was cut. */
+  const parts = (drafts: Draft[]): Row["parts"] => {
+    const accepted = countsBy(
+      drafts.filter((d) => d.verdict === "accepted"),
+      (d) => d.source,
+    );
+    const rejected = drafts.filter((d) => d.verdict === "rejected").length;
+    const rest = drafts.length - rejected - Object.values(accepted).reduce((a, b) => a + b, 0);
+    return [
+      ...inOrder(Object.keys(accepted), databases).map((s): Row["parts"][number] => [
+        s,
+        accepted[s],
+        `${label(s)}: ${accepted[s]} accepted`,
+      ]),
+      ...(rejected ? [["rejected", rejected, `${rejected} rejected`] as Row["parts"][number]] : []),
+      ...(rest ? [["unreached", rest, `${rest} not examined`] as Row["parts"][number]] : []),
+    ];
+  };
+  const rate = (drafts: Draft[]) => {
+    const kept = drafts.filter((d) => d.verdict === "accepted").length;
+    return [`${kept} / ${drafts.length}`, share(kept, drafts.length)];
+  };
+  const none = (drafts: unknown[]) =>
+    !all.length
+      ? "No drafts in this run: the target generated every token, one per forward pass."
+      : drafts.length
+        ? ""
+        : "No drafts for this level.";
+
+  function byPosition(level: number): Panel {
+    const drafts = all.filter((d) => d.level === level);
+    const kept = new Set(drafts.filter((d) => d.verdict === "accepted").map((d) => `${d.round} ${d.node}`));
+    // Block verification rejects several tokens of a chain; the first one counts, as in the round's figure.
+    const judged = new Set(
+      drafts
+        .filter((d) => d.parent < 0 || kept.has(`${d.round} ${d.parent}`))
+        .filter((d) => d.verdict === "accepted" || d.verdict === "rejected")
+        .map((d) => `${d.round} ${d.depth}`),
+    );
+    const depths = [...judged].map((key) => Number(key.split(" ")[1]));
+    const rows = ranges(drafts.map((d) => d.depth)).map((bin): Row => {
+      const here = drafts.filter((d) => within(bin, d.depth));
+      const seen = depths.filter((d) => within(bin, d)).length;
+      const accepted = here.filter((d) => d.verdict === "accepted").length;
+      return { label: rangeWords(bin), parts: parts(here), cells: [`${accepted} / ${seen}`, share(accepted, seen)] };
+    });
+    return {
+      title: "By draft position",
+      measure: "Conditional acceptance",
+      definition: `${CONDITIONAL} The bars show all draft tokens at a position; in a tree with several, the verifier chooses once.`,
+      heads: ["position", "draft tokens", "accepted / examined", "rate"],
+      rows,
+      empty: none(drafts),
+    };
+  }
+  function perRound(level: number): Panel {
+    const rounds = [...run.rounds.values()].filter((r) => r.level === level);
+    const rows = ranges([0, ...rounds.map((r) => r.accepted)]).map((bin): Row => {
+      const n = rounds.filter((r) => within(bin, r.accepted)).length;
+      return {
+        label: rangeWords(bin),
+        parts: n ? [["rounds", n, plural(n, "round")]] : [],
+        cells: [String(n), share(n, rounds.length)],
+      };
+    });
+    const mean = rounds.length ? rounds.reduce((n, r) => n + r.accepted, 0) / rounds.length : 0;
+    return {
+      title: "Accepted per round",
+      measure: "Rounds by accepted tokens",
+      definition:
+        "Rounds of the verifier by number of accepted draft tokens; a round without a draft counts as 0. Each round emits the accepted tokens and one token of its own.",
+      heads: ["accepted", "rounds", "rounds", "share"],
+      rows,
+      empty: none(all),
+      foot: `Mean ${mean.toFixed(2)} over ${plural(rounds.length, "round")}.`,
+    };
+  }
+  function bySource(level: number): Panel {
+    const drafts = all.filter((d) => d.level === level);
+    const rows = inOrder(
+      drafts.map((d) => d.source),
+      databases,
+    ).map((source): Row => {
+      const here = drafts.filter((d) => d.source === source);
+      return { label: label(source), parts: parts(here), cells: rate(here) };
+    });
+    return {
+      title: "By source",
+      measure: "Acceptance rate",
+      definition: `${RATE} A token counts for the source that proposed it first.`,
+      heads: ["source", "draft tokens", "accepted / drafted", "rate"],
+      rows,
+      empty: none(drafts),
+    };
+  }
+  function byMatch(level: number): Panel {
+    const drafts = all.filter((d) => d.level === level && d.key_length !== null);
+    const rows = ranges(drafts.map((d) => d.key_length as number))
+      .map((bin) => ({ bin, here: drafts.filter((d) => within(bin, d.key_length as number)) }))
+      .filter(({ here }) => here.length)
+      .map(({ bin, here }): Row => ({ label: rangeWords(bin), parts: parts(here), cells: rate(here) }));
+    return {
+      title: "By match length",
+      measure: "Acceptance rate",
+      definition: `${RATE} Match length: number of latest tokens that a database found in earlier text. Draft models match nothing and are excluded.`,
+      heads: ["tokens matched", "draft tokens", "accepted / drafted", "rate"],
+      rows,
+      empty:
+        none(all) ||
+        (drafts.length ? "" : "All drafts came from draft models; only databases and baselines match text."),
+    };
+  }
+  function matchedKeys(): Panel {
+    const matched = all.filter((d) => d.key_length !== null);
+    const first = matched.length ? Math.min(...matched.map((d) => d.level)) : 0;
+    const here = matched.filter((d) => d.level === first);
+    const keys = [...new Set(here.map((d) => `${d.round} ${d.key_length} ${d.source}`))].map((key) => {
+      const [, length, ...source] = key.split(" ");
+      return { length: Number(length), source: source.join(" ") };
+    });
+    const kept = (level: number, bin: [number, number]) =>
+      matched.filter((d) => d.level === level && d.verdict === "accepted" && within(bin, d.key_length as number))
+        .length;
+    const rows = ranges(keys.map((k) => k.length))
+      .map((bin) => ({ bin, mine: keys.filter((k) => within(bin, k.length)) }))
+      .filter(({ mine }) => mine.length)
+      .map(({ bin, mine }): Row => {
+        const counts = countsBy(mine, (k) => k.source);
+        return {
+          label: rangeWords(bin),
+          parts: inOrder(Object.keys(counts), databases).map((s) => [s, counts[s], `${label(s)}: ${counts[s]}`]),
+          cells: [
+            String(mine.length),
+            ...(first < top ? [first, top] : [first]).map((level) => String(kept(level, bin))),
+          ],
+        };
+      });
+    const below = first < top;
+    return {
+      title: "Matched keys by length",
+      measure: "Keys that drafts came from",
+      definition: `A key is the suffix of the text that a database matched; its length is in tokens. Each round and database with drafts from a key of that length counts once. Accepted: draft tokens from such keys that the named verifier accepted, over all its rounds.${
+        below
+          ? ` ${levelName(run, first)} verifies these drafts first. A text position rejected by a higher level is drafted again, so the count may exceed the number of text tokens.`
+          : ""
+      }`,
+      heads: [
+        "tokens matched",
+        "drafts from such keys",
+        "keys",
+        ...(below ? [`accepted by ${levelName(run, first)}`, `by ${levelName(run, top)}`] : ["accepted"]),
+      ],
+      rows,
+      empty: rows.length ? "" : "No database drafted in this run.",
+    };
+  }
+  function tokensBySource(): Panel {
+    const rows = inOrder(
+      run.tokens.map((t) => t.source),
+      databases,
+    ).map((source): Row => {
+      const n = run.tokens.filter((t) => t.source === source).length;
+      return {
+        label: label(source),
+        parts: [[source, n, plural(n, "token")]],
+        cells: [String(n), share(n, run.tokens.length)],
+      };
+    });
+    return {
+      title: "Tokens by source",
+      measure: "Emitted tokens",
+      definition:
+        "Emitted tokens by the source that proposed them first; the target’s are corrections, bonus and plain tokens.",
+      heads: ["source", "emitted tokens", "tokens", "share"],
+      rows,
+    };
+  }
+  /** Decoding time per emitted token: each level's calls, and the time between them. */
+  function timeSpent(): Panel {
+    const m = metricsOf(run);
+    const calls = callSums(run.calls)
+      .filter((c) => c.kind !== "prefill")
+      .reverse();
+    const ms = (seconds: number) => (1e3 * seconds) / Math.max(1, m.tokens);
+    const words = (value: number) => (value < 0.1 ? value.toFixed(3) : value.toFixed(2));
+    const rest = m.seconds - calls.reduce((sum, c) => sum + c.seconds, 0);
+    const row = (name: string, key: string, seconds: number): Row => ({
+      label: name,
+      parts: seconds > 0 ? [[key, ms(seconds), `${words(ms(seconds))} ms per token`]] : [],
+      cells: [words(ms(seconds)), share(seconds, m.seconds)],
+    });
+    return {
+      title: "Decoding time",
+      measure: "Time per emitted token",
+      definition:
+        "Time of the calls of each level over emitted tokens, and the time between calls. Sums to the decode without prefill.",
+      heads: ["calls", "ms per emitted token", "ms per token", "share"],
+      rows: [
+        ...calls.map((c) =>
+          row(`${c.name}: ${c.kind}`, c.kind === "verify" || c.kind === "draft" ? c.name : "baseline", c.seconds),
+        ),
+        row("between calls", "rounds", rest),
+      ],
+    };
+  }
+  return { byPosition, perRound, bySource, byMatch, matchedKeys, tokensBySource, timeSpent };
+}
+
+/** The share of a round's draft tokens that were accepted, and its running mean over rounds. */
+export function acceptanceByRound(run: Pick<Store, "rounds" | "order">) {
+  let [drafted, accepted] = [0, 0];
+  return [...run.order.keys()].map((id) => {
+    const round = run.rounds.get(id) as Round;
+    drafted += round.drafted;
+    accepted += round.accepted;
+    return {
+      id,
+      own: round.drafted ? round.accepted / round.drafted : null,
+      mean: drafted ? accepted / drafted : null,
+    };
+  });
+}

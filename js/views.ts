@@ -1,0 +1,76 @@
+// The views by name.
+import access from "./access";
+import blocks from "./blocks";
+import doctor from "./doctor";
+import drafter from "./drafter";
+import hierarchy from "./hierarchy";
+import type { Model, Widget } from "./lib/widget";
+import { standIn } from "./lib/widget";
+import locality_map from "./locality_map";
+import one_draft from "./one_draft";
+import panels from "./panels";
+import plot from "./plot";
+import rounds from "./rounds";
+import rule_lab from "./rule_lab";
+import scene from "./scene";
+import staircase from "./staircase";
+import stream from "./stream";
+import tables from "./tables";
+import timeline from "./timeline";
+import tour from "./tour";
+import versus from "./versus";
+
+type Made = Partial<Widget<never>>;
+export const VIEWS = {
+  access,
+  blocks,
+  doctor,
+  drafter,
+  hierarchy,
+  locality_map,
+  one_draft,
+  panels,
+  plot,
+  rounds,
+  rule_lab,
+  scene,
+  staircase,
+  stream,
+  tables,
+  timeline,
+  tour,
+  versus,
+} as unknown as Record<string, Made | (() => Made)>;
+
+/** A widget for the view of this name, with state of its own. */
+export function widgetOf(view: string): Made {
+  const made = VIEWS[view];
+  if (!made) throw new Error(`there is no view named '${view}'`);
+  return typeof made === "function" ? made() : made;
+}
+
+export interface Mounted {
+  el: HTMLElement;
+  model: Model<Record<string, never>>;
+  close(): void;
+}
+/** Draw a view without a kernel: its traits are `state`, and those that every view has. */
+export function mount(
+  view: string,
+  state: Record<string, unknown>,
+  el: HTMLElement = document.createElement("div"),
+): Mounted {
+  const made = widgetOf(view) as Partial<Widget<Record<string, never>>>;
+  const model = standIn<Record<string, never>>({ data: {}, ...state });
+  const forget = made.initialize?.({ model });
+  const close = made.render?.({ model, el });
+  return {
+    el,
+    model,
+    close() {
+      close?.();
+      forget?.();
+      el.remove();
+    },
+  };
+}

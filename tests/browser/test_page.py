@@ -1,0 +1,270 @@
+"""The page through Voilà and as an exported file: what people see, press, break and keep. Few loads, many assertions."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from axe_playwright_python.base import AXE_SCRIPT
+from playwright.sync_api import expect
+
+import hsd_viz as hsd
+from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled
+from hsd_viz.views.export import run_page, runs_page
+
+from .conftest import PATIENCE, Page, quiet
+
+pytestmark = pytest.mark.browser
+expect.set_options(timeout=60_000)
+
+TOKENS = ".hsd-out .hsd-tok"
+TABS = ("Watch", "Why", "Databases", "Time", "Compare", "Your traffic")
+NASTY = 'def f():\n    return "<script>window.pwned=1</script><img src=x onerror=window.pwned=1>"\n\n\ndef g():\n    return "<scr'
+WIDE = "document.querySelector('.hsd-app').scrollWidth - document.querySelector('.hsd-app').clientWidth"
+#: Controls that come before the first generated token.
+BEFORE = """() => {
+  const text = document.querySelector(".hsd-out");
+  const all = document.querySelectorAll(".hsd-app :is(a[href], button, input, select, textarea, summary, [tabindex='0'])");
+  const top = text.getBoundingClientRect().top;
+  const drawn = (e) => e.checkVisibility({ contentVisibilityAuto: true }) && !e.closest(".hsd-scroll");
+  return [...all].filter((e) => drawn(e) && e.getBoundingClientRect().bottom > 0 && e.getBoundingClientRect().top < top).length;
+}"""
+#: A file dropped on an element.
+DROP = """([selector, name, text]) => {
+  const data = new DataTransfer();
+  data.items.add(new File([text], name));
+  const target = document.querySelector(selector);
+  for (const kind of ["dragover", "drop"])
+    target.dispatchEvent(new DragEvent(kind, { dataTransfer: data, bubbles: true, cancelable: true }));
+}"""
+
+
+def field(page, label: str):
+    return page.get_by_label(label, exact=True)
+
+
+def opened(open_page, url: str, width: int = 1440, height: int = 900) -> Page:
+    shown = open_page(width)
+    shown.page.set_viewport_size({"width": width, "height": height})
+    shown.page.goto(url, wait_until="domcontentloaded")
+    shown.page.wait_for_selector(TOKENS)
+    return shown
+
+
+def tab(page, name: str) -> None:
+    page.get_by_role("tab", name=name, exact=True).click()
+    expect(page.locator(".hsd-panel [aria-busy]")).to_have_count(0, timeout=PATIENCE)
+    quiet(page)
+
+
+def violations(page) -> list[str]:
+    """What axe-core finds on the page as it is; nothing is excepted."""
+    if not page.evaluate("Boolean(window.axe)"):
+        page.evaluate(AXE_SCRIPT)
+    found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
+    return [f"{v['id']}: {node['html'][:160]}" for v in found["violations"] for node in v["nodes"]]
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (1440, "dark"), (420, "light")])
+def test_every_tab_is_drawn_and_accessible(open_page, voila, width, scheme):
+    shown = opened(open_page, f"{voila}?theme={scheme}", width)
+    page = shown.page
+    quiet(page)
+    assert page.evaluate("localStorage.getItem('hsd_viz.theme')") is None, "a link decides for its page alone"
+    first = page.locator(TOKENS).first.bounding_box()["y"]
+    assert first <= (420 if width > 900 else 820), first
+    assert page.evaluate(BEFORE) <= 20
+    expect(page.locator(".hsd-header p")).to_contain_text("Speculative decoding:")
+    for name in TABS:
+        tab(page, name)
+        assert page.evaluate(WIDE) <= 0, f"{name} is wider than the page"
+        assert page.locator(".hsd-notice:not([hidden])").count() == 0, name
+        assert violations(page) == [], name
+    # Ghost counts are part of their line.
+    tab(page, "Watch")
+    high = page.evaluate(
+        "[...document.querySelectorAll('.hsd-stream .hsd-more')].map((e) => e.getBoundingClientRect().height)"
+    )
+    assert not high or max(high) < 40
+    shown.check()
+
+
+def test_the_cursor_is_one_for_keys_pointer_staircase_and_text(open_page, voila):
+    shown = opened(open_page, f"{voila}?trace=both&step=5&tab=why")
+    page = shown.page
+    expect(page.locator(".hsd-out [aria-selected=true]")).to_have_count(1)
+    expect(page.locator(".hsd-player-place")).to_contain_text("event 5")
+    expect(page.get_by_role("tab", name="Why", exact=True)).to_have_attribute("aria-selected", "true")
+    page.locator(".hsd-out").focus()
+    page.keyboard.press("Escape")
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".hsd-player-place")).to_contain_text("event 2")
+    page.keyboard.press("Shift+ArrowRight")
+    expect(page.locator(".hsd-player-place")).to_contain_text("Round 2")
+    page.keyboard.press("Enter")
+    expect(page.locator(".hsd-stairs-pinned")).to_have_count(1)
+    page.keyboard.press("Escape")
+    page.keyboard.press("Space")
+    expect(page.locator(".hsd-player-main")).to_have_attribute("aria-label", "Pause (Space)")
+    page.keyboard.press("Space")
+    page.keyboard.press("Escape")
+    # A rejected token can be selected.
+    page.locator(".hsd-out .hsd-ghost").first.click()
+    expect(page.locator(".hsd-card .hsd-facts")).to_be_visible()
+    bar = page.locator(".hsd-player-bar").bounding_box()
+    page.mouse.click(bar["x"] + bar["width"] / 2, bar["y"] + bar["height"] / 2)
+    expect(page.locator(".hsd-player-whole")).to_be_visible()
+    # From the tabs, by keys alone.
+    page.get_by_role("tab", name="Why", exact=True).focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("tab", name="Databases", exact=True)).to_have_attribute("aria-selected", "true")
+    assert "tab=databases" in page.url and "trace=both" in page.url
+    page.go_back()
+    expect(page.get_by_role("tab", name="Why", exact=True)).to_have_attribute("aria-selected", "true")
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+    shown.check()
+
+
+def test_a_run_is_decoded_here_kept_over_a_reload_and_cancelled(open_page, voila):
+    shown = opened(open_page, f"{voila}?tour=lost&seed=3")
+    page = shown.page
+    expect(page.get_by_role("alert").first).to_contain_text("The tour has no stop 'lost'")
+    page.locator(".hsd-form-switch").click()
+    expect(field(page, "Seed")).to_have_value("3")
+    run = page.get_by_role("button", name="Run", exact=True)
+    for label, typed in (("Temperature", "1000"), ("New tokens", "0")):
+        before = field(page, label).input_value()
+        field(page, label).fill(typed)
+        expect(field(page, label)).to_have_attribute("aria-invalid", "true")
+        run.click()
+        expect(page.get_by_role("alert").first).to_contain_text(re.compile(rf"{label} must be a .*not {typed}"))
+        field(page, label).fill(before)
+    field(page, "Stack").fill("nano >")
+    field(page, "Stack").blur()
+    run.click()
+    expect(page.get_by_role("alert").first).to_contain_text("art 2 of the stack")
+    field(page, "Stack").fill("db > nano:3 > target")
+    field(page, "Stack").blur()
+    expect(page.locator(".hsd-blk")).to_have_count(3)
+    field(page, "Prompt").fill(NASTY)
+    field(page, "New tokens").fill("24")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator(".hsd-badge")).to_have_text("Finished run")
+    expect(page.locator(TOKENS)).to_have_count(24)
+    expect(page.locator(".hsd-tile-value").nth(1)).to_contain_text(re.compile(r"\d\.\d\d|–"))
+    tab(page, "Time")
+    expect(page.locator(".hsd-hierarchy")).to_be_visible()
+    assert page.evaluate("window.pwned") is None
+    text = page.locator(".hsd-out").inner_text()
+    page.reload(wait_until="domcontentloaded")
+    page.wait_for_selector(TOKENS)
+    expect(page.locator(TOKENS)).to_have_count(24)
+    assert page.locator(".hsd-out").inner_text() == text and "trace=here" in page.url
+    # Questions about a run of the kernel before.
+    expect(page.locator(".hsd-hierarchy")).to_be_visible(timeout=PATIENCE)
+    page.locator(".hsd-form-switch").click()
+    expect(field(page, "Stack")).to_have_value("db > nano:3 > target")
+    field(page, "Stack").fill("target")
+    field(page, "Stack").blur()
+    field(page, "New tokens").fill("2000")
+    page.get_by_role("button", name="Run", exact=True).click()
+    expect(page.locator(".hsd-badge")).to_have_text("Live run")
+    page.wait_for_function(f"document.querySelectorAll('{TOKENS}').length > 5")
+    page.locator(".hsd-form-switch").click()
+    expect(page.locator(".hsd-badge")).to_have_text("Finished run")
+    expect(page.locator(".hsd-foot")).to_contain_text("cancelled")
+    assert 5 < page.locator(TOKENS).count() < 2000
+    shown.check()
+
+
+def test_files_are_saved_opened_dropped_and_replayed(open_page, voila, tmp_path):
+    shown = opened(open_page, voila)
+    page = shown.page
+    page.locator(".hsd-save summary").click()
+    with page.expect_download() as saved:
+        page.get_by_role("menuitem", name=re.compile("^Trace")).click()
+    path = tmp_path / saved.value.suggested_filename
+    saved.value.save_as(path)
+    assert len(hsd.Trace.load(path)) == 128
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Open a trace").click()
+    chooser.value.set_files({"name": "mine.json.gz", "mimeType": "", "buffer": load_bundled("sampled").to_bytes()})
+    expect(page.locator(".hsd-now")).to_contain_text("Opened from mine.json.gz")
+    expect(page.locator(".hsd-origin-stack")).to_have_text("nano:4 > target")
+    page.evaluate(DROP, [".hsd-main", "broken.json", "{"])
+    expect(page.get_by_role("alert").first).to_contain_text("broken.json is not a valid trace")
+    expect(page.locator(".hsd-origin-stack")).to_have_text("nano:4 > target")
+    page.get_by_role("button", name="Dismiss").click()
+    # A log dropped on its own field is no trace.
+    tab(page, "Your traffic")
+    log = json.dumps({"prompt_ids": [1, 2, 3], "output_ids": [4, 5, 6] * 30})
+    page.evaluate(DROP, [".hsd-drop-field", "log.jsonl", log])
+    expect(page.locator(".hsd-drop-name").first).to_contain_text("log.jsonl")
+    assert page.locator(".hsd-main > .hsd-notice:not([hidden])").count() == 0
+    assert page.locator(".hsd-drop-page").count() == 0
+    page.get_by_role("combobox", name=re.compile("^Tokenizer of the log")).select_option("")
+    field(page, "Drafters, one per line").fill("lookup\nsam")
+    page.get_by_role("button", name="Replay", exact=True).click()
+    expect(page.locator(".hsd-report-table").first).to_contain_text("lookup", timeout=PATIENCE)
+    shown.check()
+
+
+def test_runs_are_compared_recorded_and_decoded_here(open_page, voila):
+    shown = opened(open_page, f"{voila}?tab=compare")
+    page = shown.page
+    expect(page.locator(".hsd-vs-race")).to_be_visible()
+    expect(page.locator(".hsd-vs-agreement")).to_contain_text("same text")
+    page.locator(".hsd-vs-chip[aria-pressed=true]").last.click()
+    expect(page.locator(".hsd-vs-lanes > *")).to_have_count(2)
+    page.locator(".hsd-form-switch").click()
+    field(page, "New tokens").fill("16")
+    field(page, "Stacks, one per line").fill("target\ndb > target")
+    page.get_by_role("button", name="Decode and compare").click()
+    expect(page.locator(".hsd-part .hsd-stage").first).to_have_text("Decoded now on this machine.", timeout=PATIENCE)
+    expect(page.locator(".hsd-vs-about")).to_contain_text("16 tokens")
+    shown.check()
+
+
+def test_the_tour_goes_through_its_stops_and_gives_the_run_back(open_page, voila):
+    shown = opened(open_page, f"{voila}?trace=both")
+    page = shown.page
+    page.locator(".hsd-tour-button").click()
+    card = page.locator(".hsd-tour-card")
+    expect(card).to_be_visible()
+    titles = []
+    for k in range(8):
+        expect(card.locator(".hsd-tour-count")).to_have_text(f"{k + 1} of 8")
+        expect(page.locator(".hsd-tour-lit")).to_have_count(1)
+        titles.append(card.locator(".hsd-tour-title").inner_text())
+        card.locator(".hsd-tour-next").click()
+    assert len(set(titles)) == 8
+    expect(card).not_to_be_visible()
+    expect(page.locator(".hsd-origin-stack")).to_have_text(load_bundled("both").stack)
+    shown.check()
+
+
+@pytest.mark.parametrize("media", [{"forced_colors": "active"}, {"reduced_motion": "reduce"}, {"media": "print"}])
+def test_exported_pages_work_without_python_in_every_medium(chromium, tmp_path, media):
+    (tmp_path / "run.html").write_text(run_page(load_bundled("both")), encoding="utf-8")
+    race = [load_bundled(name, SIDE_BY_SIDE / "greedy") for name in ("plain", "databases")]
+    (tmp_path / "race.html").write_text(runs_page(race), encoding="utf-8")
+    page = chromium.new_page(viewport={"width": 1440, "height": 900})
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.emulate_media(**media)
+    page.goto((tmp_path / "run.html").as_uri())
+    page.wait_for_selector(TOKENS)
+    expect(page.locator("#start")).to_have_count(0)
+    assert page.locator(".hsd-controls").count() == 0
+    for name in TABS if "media" not in media else ():
+        tab(page, name)
+        assert violations(page) == [], name
+    if "media" not in media:
+        expect(page.locator(".hsd-elsewhere").first).to_contain_text("hsd-viz replay")
+        page.goto(f"{(tmp_path / 'race.html').as_uri()}?tab=compare")
+        expect(page.locator(".hsd-vs-race")).to_be_visible()
+    assert errors == []
+    page.close()

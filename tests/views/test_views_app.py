@@ -1,0 +1,490 @@
+"""The page's widget: what it answers, what it refuses, and that one request is one message or several of its own id."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import importlib.metadata
+import io
+import json
+import re
+import threading
+import zipfile
+from pathlib import Path
+
+import pytest
+from make_trace import META, STEPS, make_trace
+
+import hsd_viz as hsd
+from hsd_viz.engine.replay import ReplayEngine, bundled, load_bundled
+from hsd_viz.trace import Finished, Stage, Started, Trace
+from hsd_viz.views import composition, run_data
+from hsd_viz.views.app import dashboard as module
+from hsd_viz.views.app.dashboard import App
+from tests.changes import change_row
+
+RUNS = [r.name for r in bundled()]
+REQUEST = {
+    "prompt": "def f",
+    "stack": "db > target",
+    "max_new_tokens": 4,
+    "temperature": 0.8,
+    "seed": 7,
+    "rule": "token",
+}
+
+
+class Engine:
+    """Decodes to the trace made for tests, waiting for ``go`` between its steps."""
+
+    def __init__(self) -> None:
+        self.go, self.asked, self.closed, self.error = threading.Event(), [], threading.Event(), None
+        self.go.set()
+
+    def decode(self, prompt, stack, **options):
+        self.asked.append((prompt, stack, options))
+        trace = Trace(dict(META))
+        try:
+            yield Stage("loading")
+            yield Started(trace.meta, {1: "def"})
+            for step in STEPS:
+                self.go.wait(10)
+                trace.append(step)
+                yield step
+                if self.error:
+                    raise self.error
+            yield Finished(trace)
+        finally:
+            self.closed.set()
+
+
+class Page:
+    """A page and what its browser would hear."""
+
+    def __init__(self, monkeypatch, *arguments, **options) -> None:
+        self.engine = Engine()
+        self.app = App(*(arguments or (self.engine,)), **options)
+        self.heard: list[tuple[dict, list]] = []
+        self.news = threading.Condition()
+        monkeypatch.setattr(self.app, "send", self._hear)
+
+    def _hear(self, content, buffers=None):
+        json.dumps(content, allow_nan=False)
+        with self.news:
+            self.heard.append((content, buffers or []))
+            self.news.notify_all()
+
+    def send(self, kind: str, files=(), key: str = "1", **content) -> None:
+        names = [name for name, _ in files]
+        message = {"id": key, "kind": kind, "names": names, **content}
+        self.app._on_message(None, message, [memoryview(content) for _, content in files])
+
+    def wait(self, kind: str, key: str = "1") -> tuple[dict, list]:
+        found = lambda: [h for h in self.heard if h[0]["kind"] == kind and h[0]["id"] == key]
+        with self.news:
+            assert self.news.wait_for(found, timeout=60), [h[0]["kind"] for h in self.heard]
+            return found()[-1]
+
+    def ask(self, kind: str, files=(), **content) -> tuple[dict, list]:
+        """Send a request and return its last message, ``done`` or ``failed``."""
+        self.heard.clear()
+        self.send(kind, files, **content)
+        with self.news:
+            last = lambda: [h for h in self.heard if h[0]["kind"] in ("done", "failed")]
+            assert self.news.wait_for(last, timeout=120)
+            return last()[0]
+
+
+@pytest.fixture
+def page(monkeypatch):
+    return Page(monkeypatch)
+
+
+def test_the_page_knows_its_recordings_and_opens_without_models(page):
+    about = page.app.about
+    assert [r["name"] for r in about["recordings"]] == RUNS and "decode" in page.app.can
+    assert about["models"] == ["nano", "small", "target"] and App(Engine(), allow_models=True).about["models"] is None
+    assert set(about["sources"]) >= {"db", "hd", "auto", "lookup"} and "logits" not in about["sources"]["db"]["usual"]
+    json.dumps(about)
+    given = hsd.dashboard(make_trace())
+    assert given.about["recordings"][0]["name"] == "given" and given.trace.token_ids == make_trace().token_ids
+    with pytest.raises(TypeError, match="not int"):
+        hsd.dashboard(3)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_recording_is_sent_as_columns(page, name):
+    message, _ = page.ask("recording", name=name)
+    assert message["run"] == json.loads(json.dumps(run_data.snapshot(load_bundled(name), name)))
+    assert page.ask("knows", run=name)[0]["known"] is True
+
+
+@pytest.mark.parametrize("name", ["../idioms", "greedy/../../x", "/etc/passwd", "nope", "greedy/none", ""])
+def test_a_name_from_the_browser_is_never_a_path(page, name):
+    message, _ = page.ask("recording", name=name)
+    assert message["kind"] == "failed" and "no recorded trace is named" in message["message"] and not message["details"]
+
+
+def test_a_decode_is_streamed_and_can_be_asked_about(page):
+    message, _ = page.ask("decode", request=REQUEST)
+    kinds = [content["kind"] for content, _ in page.heard]
+    assert kinds[:2] == ["stage", "begin"] and kinds[-1] == "done" and "append" in kinds
+    begin = next(c for c, _ in page.heard if c["kind"] == "begin")["run"]
+    steps = [step for c, _ in page.heard if c["kind"] == "append" for step in c["steps"]["steps"]]
+    assert begin["seq"] == 0 and begin["tokens"]["index"] == []
+    assert [i for step in steps for i in step["tokens"]["index"]] == [0, 1, 2]
+    assert message["head"]["seq"] == len(steps) == 2 and message["head"]["run"] == begin["run"]
+    assert page.engine.asked == [
+        ("def f", "db > target", {"max_new_tokens": 4, "temperature": 0.8, "seed": 7, "rule": "token"})
+    ]
+    assert page.ask("knows", run=begin["run"])[0]["known"] and page.app.trace.token_ids == make_trace().token_ids
+
+
+def test_a_decode_can_be_cancelled_and_keeps_what_it_has(page):
+    page.engine.go.clear()
+    page.send("decode", request=REQUEST)
+    page.wait("begin")
+    page.send("cancel")
+    page.engine.go.set()
+    message, _ = page.wait("done")
+    assert page.engine.closed.wait(10) and message["head"]["seq"] <= 2
+    page.send("cancel", key="no such request")
+
+
+def test_an_error_is_one_message_and_the_next_run_works(page):
+    page.engine.error = ValueError("the prompt contains a lone surrogate")
+    message, _ = page.ask("decode", request=REQUEST)
+    assert (message["kind"], message["message"], message["details"]) == (
+        "failed",
+        "the prompt contains a lone surrogate",
+        "",
+    )
+    page.engine.error = ZeroDivisionError("a fault")
+    message, _ = page.ask("decode", request=REQUEST)
+    assert "a fault" in message["message"] and "Traceback" in message["details"]
+    page.engine.error = None
+    assert page.ask("decode", request=REQUEST)[0]["kind"] == "done"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"stack": "some/model > target"}, "'some/model' is not allowed on this page"),
+        ({"stack": "auto[db,other] > target"}, "'other' is not allowed on this page"),
+        ({"stack": "nano >"}, "part 2 of the stack"),
+        ({"max_new_tokens": 100_000}, "a page decodes up to 2000 tokens"),
+        ({"prompt": "x" * 20_001}, "a prompt of up to 20000 characters"),
+        ({"target": "a/b"}, "'a/b' is not allowed"),
+        ({"databases": "/tmp/x"}, "other databases than the shipped ones are not allowed"),
+    ],
+)
+def test_what_a_page_does_not_decode_is_one_sentence(page, change, said):
+    message, _ = page.ask("decode", request=REQUEST | change)
+    assert message["kind"] == "failed" and said in message["message"] and "\n" not in message["message"]
+    assert message["details"] == "" and page.engine.asked == []
+
+
+def test_strange_messages_change_nothing(page):
+    for content in (None, "x", {}, {"id": 3, "kind": "decode"}, {"id": "1"}, {"id": "1", "kind": "__class__"}):
+        page.app._on_message(None, content, [])
+    assert page.heard == []
+    for message in ({"kind": "decode", "request": {}}, {"kind": "take", "snapshot": {"meta": {}}}, {"kind": "open"}):
+        assert page.ask(**message)[0]["kind"] == "failed"
+
+
+def test_a_run_that_the_browser_kept_can_be_asked_about_in_another_kernel(page):
+    trace = load_bundled("sampled")
+    assert page.ask("knows", run="kept")[0]["known"] is False
+    assert page.ask("take", snapshot=run_data.snapshot(trace, "kept"))[0]["kind"] == "done"
+    again = page.app.trace
+    assert again.token_ids == trace.token_ids and again.stack == trace.stack and again.prompt == trace.prompt
+    assert again.metrics()["acceptance_rate"] == trace.metrics()["acceptance_rate"]
+    assert again.meta["sampling"] == trace.meta["sampling"] and again.meta["stack"] == trace.meta["stack"]
+
+
+# --- questions --------------------------------------------------------------------------------------------------------
+
+
+def parts(page, about: str, run: str = "", **content) -> list[dict]:
+    message, _ = page.ask("ask", about=about, run=run, **content)
+    assert message["kind"] == "done", message
+    return message["answer"]["parts"]
+
+
+def test_questions_about_a_run_are_answered(page):
+    page.ask("recording", name="both")
+    (card,) = parts(page, "doctor", "both")
+    assert card["view"] == "doctor" and sum(c["share"] for c in card["state"]["spec"]["causes"]) > 0.9
+    assert [p["kind"] for p in parts(page, "databases", "both", options={"budget": "8"})] == ["figure", "figure"]
+    law = parts(page, "law", "both", options={"temperature": "0.7"})
+    views = {p["view"]: p for p in law if p["kind"] == "view"}
+    assert set(views) == {"hierarchy", "one_draft"} and views["hierarchy"]["asks"]["about"] == "law.pick"
+    assert [p["name"] for p in views["one_draft"]["state"]["presets"]] == ["nano", "small"]
+    (picked,) = parts(page, "law.pick", "both", options={"out": ["nano", "small", "db"], "source": "recorded"})
+    assert picked["state"]["picked"]["stack"] == "target"
+    page.ask("recording", name="plain")
+    assert parts(page, "doctor", "plain") == []
+    for about, options in (("databases", {"budget": "9"}), ("law", {"source": "/etc/passwd"}), ("nothing", {})):
+        message, _ = page.ask("ask", about=about, run="both", options=options)
+        assert message["kind"] == "failed" and not message["details"]
+    assert "no run to ask about" in page.ask("ask", about="doctor", run="gone")[0]["message"]
+
+
+def test_a_temperature_that_was_not_calibrated_is_said(page):
+    page.ask("recording", name="both")
+    (said,) = [p for p in parts(page, "law", "both", options={"temperature": "0.3"}) if p["kind"] == "text"]
+    assert said["caution"] and "hsd-viz plan --temperature 0.3" in said["text"]
+
+
+def test_reports_are_shown_opened_and_saved(page):
+    message, _ = page.ask("ask", about="report", options={})
+    assert "nothing is shown" in page.ask("file", about="replay.json")[0]["message"]
+    (menu,) = message["answer"]["choices"]
+    name = menu["options"][0][1]
+    assert {p["kind"] for p in message["answer"]["parts"]} == {"text", "view", "figure"}
+    content = (Path(__file__).parents[2] / "docs" / "bench" / name).read_bytes()
+    opened, _ = page.ask("ask", [("mine.json", content)], about="report", options={})
+    assert opened["answer"]["choices"][0]["value"] == ""
+    saved, (buffer,) = page.ask("file", about="report.json")
+    assert saved["name"].endswith(".json") and json.loads(buffer)["suite"]
+    assert page.ask("file", about="report.page")[1][0].startswith(b"<!doctype html>")
+    bad, _ = page.ask("ask", [("mine.json", b"{}")], about="report", options={})
+    assert bad["kind"] == "failed" and "\n" not in bad["message"]
+    assert "no saved report" in page.ask("ask", about="report", options={"name": "../x"})[0]["message"]
+
+
+def test_a_log_is_replayed_and_its_text_does_not_come_back(page):
+    secret = [901, 902, 903] * 30
+    log = json.dumps({"prompt_ids": [1, 2, 3], "output_ids": secret}).encode()
+    options = {"tokenizer": "", "costs": "cpu", "state": "cold", "drafters": "lookup\nsam"}
+    message, _ = page.ask("ask", [("../../log.jsonl", log)], about="replay", options=options)
+    answer = message["answer"]
+    assert [p.get("view", p["kind"]) for p in answer["parts"]] == ["tables", "figure", "text"]
+    assert page.ask("file", about="replay.json")[1][0].startswith(b"{")
+    assert b"901, 902" not in page.ask("file", about="replay.page")[1][0]
+    for files, change in (([], {}), ([("x.jsonl", b"{")], {}), ([("x.jsonl", log)], {"drafters": "nope"})):
+        failed, _ = page.ask("ask", files, about="replay", options=options | change)
+        assert failed["kind"] == "failed" and "\n" not in failed["message"]
+
+
+def test_a_prediction_is_of_the_chosen_hardware(page):
+    message, _ = page.ask("ask", about="predict", options={"gpu": "A100", "tp": "1", "models": "qwen3-8b,qwen3-0.6b"})
+    assert {c["name"]: c["value"] for c in message["answer"]["choices"]}["gpu"] == "A100"
+    text = json.dumps(message["answer"]["parts"])
+    assert "A100" in text and "assumption" in text
+    assert page.ask("ask", about="predict", options={"models": "../x"})[0]["kind"] == "failed"
+
+
+def test_a_lesson_is_a_page_and_plotly_is_packed(page):
+    assert "Exercise 3.2" in page.ask("lesson", number=3)[0]["html"]
+    assert page.ask("lesson", number="9")[0]["kind"] == "failed"
+    assert b"export" in gzip.decompress(page.ask("plotly")[1][0])[-2000:]
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_saved_trace_is_the_trace_and_opens_again(page, name):
+    trace = load_bundled(name)
+    page.ask("recording", name=name)
+    message, (content,) = page.ask("file", about="trace", run=name)
+    assert re.fullmatch(r"hsd_viz_[\w-]+\.json\.gz", message["name"])
+    assert run_data.read_trace(content, message["name"]).to_dict() == trace.to_dict()
+    opened, _ = page.ask("open", [(message["name"], content)])
+    assert opened["run"]["tokens"] == json.loads(json.dumps(run_data.tables(trace)))["tokens"]
+
+
+def test_tables_page_and_timeline_are_those_of_the_export(page):
+    from hsd_viz.trace.export import chrome_trace
+    from hsd_viz.views.export import run_page
+
+    trace = load_bundled("both")
+    page.ask("recording", name="both")
+    with zipfile.ZipFile(io.BytesIO(page.ask("file", about="tables", run="both")[1][0])) as archive:
+        for table in ("tokens", "drafts", "rounds", "calls"):
+            rows = list(csv.DictReader(io.StringIO(archive.read(f"{table}.csv").decode("utf-8"))))
+            assert len(rows) == len(trace.rows(table))
+    assert page.ask("file", about="page", run="both")[1][0].decode() == run_page(trace)
+    assert json.loads(page.ask("file", about="timeline", run="both")[1][0]) == json.loads(
+        json.dumps(chrome_trace(trace))
+    )
+    for about in ("../../x", "trace"):
+        assert page.ask("file", about=about, run="" if about == "trace" else "both")[0]["kind"] == "failed"
+
+
+def changed(change) -> bytes:
+    data = json.loads(json.dumps(make_trace().to_dict()))
+    change(data)
+    return json.dumps(data).encode()
+
+
+BROKEN = {
+    "empty": b"",
+    "no JSON": b"{",
+    "another thing": b'{"stacks": []}',
+    "deep": b"[" * 200_000,
+    "half a file": make_trace().to_bytes()[:-40],
+    "no gzip": b"\x1f\x8b" + b"x" * 100,
+    "newer": changed(lambda d: d.update(schema=99)),
+    "no prompt": changed(lambda d: d["meta"].pop("prompt")),
+    "a text for a time": changed(lambda d: d["meta"].update(wall_ns="long")),
+    "a text for a temperature": changed(lambda d: d["meta"].update(sampling={"temperature": "hot"})),
+    "a list for the sampling": changed(lambda d: d["meta"].update(sampling=[1])),
+    "a list for the device": changed(lambda d: d["meta"].update(device=[1])),
+    "a text for the models": changed(lambda d: d["meta"].update(models="x")),
+    "a text for a plain speed": changed(lambda d: d["meta"].update(plain={"tokens_per_second": "x"})),
+    "token ids that are none": changed(lambda d: d["meta"].update(prompt_ids=["a"])),
+    "a token id beyond all vocabularies": changed(lambda d: d["tokens"]["token_id"].__setitem__(0, 2**40)),
+    "an endless limit": changed(lambda d: d["meta"].update(max_new_tokens=float("inf"))),
+    "no number": changed(lambda d: d["tokens"]["p"].__setitem__(0, float("nan"))),
+    "half a character": changed(lambda d: d["tokens"]["text"].__setitem__(0, "\ud800")),
+    "a huge number": changed(lambda d: d["tokens"]["p"].__setitem__(0, 10**400)),
+    "a round that is its own parent": changed(lambda d: d["rounds"]["parent"].__setitem__(0, d["rounds"]["id"][0])),
+    "a token too many": changed(lambda d: d["tokens"]["index"].__setitem__(0, 7)),
+    "no tokens": Trace(make_trace().meta).to_bytes(),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_a_broken_file_is_one_sentence(page, what):
+    message, _ = page.ask("open", [("broken.json.gz", BROKEN[what])])
+    said = message["message"]
+    assert message["kind"] == "failed" and said.startswith("broken.json.gz") and len(said) < 200 and "\n" not in said
+    assert message["details"] == "" and page.app.trace is None
+    if what == "newer":
+        assert "update hsd_viz" in said
+
+
+def test_a_file_that_is_too_large_is_refused(page, monkeypatch):
+    monkeypatch.setattr(run_data, "MAX_UNPACKED", 1_000_000)
+    message, _ = page.ask("open", [("bomb.json.gz", gzip.compress(b" " * 30_000_000))])
+    assert message["message"] == "bomb.json.gz is too large: the maximum for a file of its size is 1 MB unpacked"
+    monkeypatch.setattr(run_data, "MOST_TOKENS", 2)
+    with pytest.raises(ValueError, match=r"has \d+ tokens, prompt included; the maximum is 2"):
+        run_data.read_trace(make_trace().to_bytes(), "long.json.gz")
+
+
+def test_names_are_plain_whatever_the_stack(page):
+    trace = make_trace(stack='nano:4 > "../../etc/passwd" > target', stack_resolved=None)
+    message, _ = page.ask("open", [("theirs.json.gz", trace.to_bytes())])
+    saved, _ = page.ask("file", about="page", run=message["run"]["run"])
+    assert saved["name"] == "hsd_viz_nano-4-etc-passwd-target_20260102030405.html"
+
+
+def test_a_comparison_is_saved_as_a_page(page):
+    runs = [run_data.snapshot(load_bundled(name), name) for name in ("databases", "hierarchy")]
+    message, (content,) = page.ask("file", about="comparison", options={"runs": runs})
+    assert message["name"].startswith("hsd_viz_compare_") and b"hsd-content" in content
+    assert "select two or three" in page.ask("file", about="comparison", options={"runs": runs[:1]})[0]["message"]
+
+
+# --- tabs of other packages -------------------------------------------------------------------------------------------
+
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "figures.md"
+EXAMPLE = re.search(r"```python\n(import anywidget.*?)```", DOCS.read_text(encoding="utf-8"), re.S)[1]
+
+
+@pytest.fixture
+def tab(monkeypatch):
+    names = []
+
+    def add(name, cls):
+        names.append(name)
+        hsd.views.register(name, cls)
+        page = Page(monkeypatch)
+        page.ask("recording", name="both")
+        return page
+
+    yield add
+    for name in names:
+        hsd.views.unregister(name)
+
+
+def test_the_example_of_the_documentation_is_a_tab_of_the_run_shown(tab):
+    assert len(EXAMPLE.splitlines()) <= 42
+    made = {}
+    exec(EXAMPLE.replace("hsd.dashboard()", "page = hsd.dashboard()"), made)
+    try:
+        assert made["page"].about["tabs"][-2:] == ["Entropy", "Tokens by source"]
+    finally:
+        hsd.views.unregister("Tokens by source")
+    page = tab("Entropy", made["Entropy"])
+    (part,) = parts(page, "Entropy", "both")
+    (widget,) = page.app._answers._widgets
+    assert part == {"kind": "widget", "model": widget.model_id} and len(widget.tokens) == 128
+    parts(page, "Entropy", "both")
+    assert widget.comm is None, "the view of the run before is closed"
+
+
+def test_a_tab_can_be_a_figure_and_one_that_fails_says_so(tab):
+    assert parts(tab("Sources", hsd.figures.by_source), "Sources", "both")[0]["kind"] == "figure"
+
+    def broken(_trace):
+        raise KeyError("entropy")
+
+    message, _ = tab("Broken", broken).ask("ask", about="Broken", run="both")
+    assert "the view 'Broken' failed: KeyError: 'entropy'" in message["message"] and not message["details"]
+    message, _ = tab("Text", lambda _trace: "text").ask("ask", about="Text", run="both")
+    assert "not str" in message["message"]
+
+
+def test_names_and_classes_of_tabs_are_checked(monkeypatch):
+    with pytest.raises(ValueError, match="invalid name"):
+        hsd.views.register(" ", hsd.figures.by_source)
+    with pytest.raises(TypeError, match="cannot be registered"):
+        hsd.views.register("x", 3)
+    assert "x" not in composition.registered()
+    point = importlib.metadata.EntryPoint("Sources", "hsd_viz.figures:by_source", composition.GROUP)
+    gone = importlib.metadata.EntryPoint("Gone", "no_such_package:View", composition.GROUP)
+    monkeypatch.setattr(composition, "entry_points", lambda group: [point, gone] if group == "hsd_viz.views" else [])
+    page = Page(monkeypatch)
+    page.ask("recording", name="both")
+    assert parts(page, "Sources", "both")[0]["kind"] == "figure"
+    assert "ModuleNotFoundError" in page.ask("ask", about="Gone", run="both")[0]["message"]
+
+
+# --- the models of a page ---------------------------------------------------------------------------------------------
+
+
+def test_the_engine_is_loaded_with_the_first_run_and_again_for_another_device(monkeypatch):
+    loaded = []
+
+    def load(**options):
+        loaded.append(options)
+        return Engine()
+
+    monkeypatch.setattr("hsd_viz.engine.local.load_engine", load)
+    page = Page(monkeypatch, None)
+    assert loaded == []
+    for dtype, times in ((None, 1), (None, 1), ("float32", 2)):
+        assert page.ask("decode", request=REQUEST | {"dtype": dtype})[0]["kind"] == "done"
+        assert len(loaded) == times
+    assert loaded[0]["target"] == "target" and loaded[0]["allow_models"] is False and loaded[1]["dtype"] == "float32"
+
+
+def test_a_real_run_with_its_plain_runs_beside_it(monkeypatch):
+    pytest.importorskip("tokenizers")
+    page = Page(monkeypatch, None)
+    request = REQUEST | {"stack": "db > nano > target", "max_new_tokens": 8, "beside_plain": True}
+    message, _ = page.ask("decode", request=request)
+    assert message["kind"] == "done", message
+    assert message["head"]["meta"]["plain"]["tokens_per_second"] > 0
+    assert len(page.app.trace) == 8 and page.app.trace.meta["stack_resolved"] == "db > nano:4 > target"
+
+
+def test_a_replay_engine_is_an_engine(monkeypatch):
+    trace = load_bundled("sampled")
+    own = trace.meta["sampling"]
+    request = {"prompt": trace.prompt, "stack": trace.meta["stack"], "max_new_tokens": 128}
+    request |= {name: own[name] for name in ("temperature", "top_k", "top_p", "seed")}
+    page = Page(monkeypatch, ReplayEngine(pace=0))
+    assert page.ask("decode", request=request)[0]["kind"] == "done" and page.app.trace.token_ids == trace.token_ids
+
+
+def test_hostile_text_travels_as_data(page):
+    trace = make_trace(prompt="</script><!--", device_name="<b>")
+    change_row(trace, "tokens", 0, text="</script>")
+    message, _ = page.ask("open", [("x.json.gz", trace.to_bytes())])
+    assert message["run"]["tokens"]["text"][0] == "</script>" and message["run"]["meta"]["device_name"] == "<b>"
+    assert module.MOST_RUNS >= 4

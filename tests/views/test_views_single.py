@@ -1,0 +1,333 @@
+"""Single views: pages, pictures, a static form, a selection, strict options; and what those of the law compute."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import ipywidgets as widgets
+import pytest
+from make_trace import make_trace
+
+import hsd_viz as hsd
+from hsd_viz import figures, views
+from hsd_viz.bench.report import read_report
+from hsd_viz.engine.replay import SIDE_BY_SIDE, ReplayEngine, load_bundled
+from hsd_viz.figures.palette import HUES
+from hsd_viz.latency.inputs import Calibration, Edge, LevelCost, LookupCost, Tier
+from hsd_viz.latency.law import predict
+from hsd_viz.latency.select import select
+from hsd_viz.stack import Model, Stack, parse
+from hsd_viz.trace import Trace
+from hsd_viz.views.export import content_of
+from hsd_viz.views.linked import LinkedView
+from hsd_viz.views.reports import FOLDERS
+from hsd_viz.views.single import decode_each, token_cost
+
+
+@pytest.fixture(scope="module")
+def basis():
+    return views.recorded()
+
+
+def every_view(basis) -> dict[str, widgets.Widget]:
+    trace = load_bundled("both")
+    linked = ("TokenStream", "RoundInspector", "Timeline", "Access", "Staircase", "Rounds", "Panels", "LocalityMap")
+    made = [getattr(views, name)(trace) for name in (*linked, "Drafter")]
+    made += [views.Chart(figures.acceptance(trace)), views.Versus(), views.StackBlocks("db > nano:4 > target")]
+    made += [views.HierarchyGraph(basis), views.RuleLab(), views.OneDraftWhatIf(basis)]
+    return {type(view).__name__: view for view in made}
+
+
+def test_every_view_has_a_page_and_a_static_form(basis):
+    made = every_view(basis)
+    public = {name for name in views.__all__ if isinstance(getattr(views, name), type)} - {"Basis", "Measured"}
+    assert public - {"LinkedView"} == set(made), "a new view is tried here"
+    shown = {}
+    for name, view in made.items():
+        page = view.to_html()
+        assert "script-src 'unsafe-inline' blob:" in page and not re.search(r'(?:src|href)="(?!data:|#\$)', page), name
+        bundle, _ = view._repr_mimebundle_()
+        assert "application/vnd.jupyter.widget-view+json" in bundle
+        shown[name] = re.sub("<[^>]+>", " ", bundle["text/html"])
+        assert "Static form" in shown[name] and "<script" not in bundle["text/html"]
+    m = load_bundled("both").metrics()
+    assert f"{m['mean_acceptance_length']:.2f}" in shown["RoundInspector"]
+    assert made["HierarchyGraph"].picked["stack"].replace(">", "&gt;") in shown["HierarchyGraph"]
+    assert "db &gt; nano:4 &gt; target" in shown["StackBlocks"] and "lookahead 4" in shown["OneDraftWhatIf"]
+
+
+def test_charts_by_name_take_the_arguments_of_their_functions(basis):
+    report, ablation = FOLDERS[1] / "heldout-greedy-cpu.json", FOLDERS[1] / "ablation.json"
+    given = {"LatencySurface": (basis, "nano > small > target"), "Levels": (load_bundled("both"),)}
+    given |= {"Ranking": (basis,), "CategoryBars": (report,)}
+    for name, function in views._CHARTS.items():
+        arguments = given.get(name, (ablation,))
+        chart = getattr(views, name)(*arguments)
+        assert chart.figure.to_json() == getattr(figures, function)(*arguments).to_json(), name
+
+
+def test_static_text_is_escaped():
+    bundle, _ = views.TokenStream(make_trace())._repr_mimebundle_()
+    assert "&lt;script&gt;" in bundle["text/html"] and "<script>" not in bundle["text/html"]
+    assert "<script>" not in views.TokenStream(make_trace()).to_html().replace('<script type="module">', "")
+
+
+def test_unknown_options_are_errors():
+    trace = make_trace()
+    with pytest.raises(TypeError, match="RoundInspector has no option 'round'") as error:
+        views.RoundInspector(trace, round=3)
+    assert "cursor" in str(error.value) and "group" in str(error.value)
+    with pytest.raises(TypeError, match="did you mean 'ghosts'"):
+        views.TokenStream(trace, ghost=False)
+    with pytest.raises(TypeError, match="no option"):
+        views.Versus(traces=None, pin=2)
+    assert views.TokenStream(trace, ghosts=False).ghosts is False
+    assert views.RoundInspector(trace, layout=widgets.Layout(width="50%")).layout.width == "50%"
+
+
+def test_views_take_the_path_of_a_trace(tmp_path):
+    path = tmp_path / "run.json.gz"
+    make_trace().save(path)
+    for given in (path, str(path)):
+        assert len(views.RoundInspector(given).data["tokens"]["index"]) == 3
+        assert views.TokenStream(given).trace.token_ids == make_trace().token_ids
+    with pytest.raises(TypeError, match="expected a Trace or the path"):
+        views.Timeline(42)
+
+
+# --- one run, one cursor ----------------------------------------------------------------------------------------------
+
+
+class Tally(LinkedView):
+    _esm = "export default {};"
+
+
+def test_a_view_carries_its_trace_and_the_palette_as_json():
+    view = Tally(make_trace())
+    state = {name: getattr(view, name) for name in ("data", "palette", "group", "cursor", "selected")}
+    assert json.loads(json.dumps(state)) == state
+    assert len(view.data["calls"]["round"]) == 3 and view.data["meta"]["wall_ns"] == 21_000_000
+    assert view.data["meta"]["sampling"] == {"temperature": 0.8, "top_k": 40, "top_p": 0.9, "seed": 7}
+    assert (view.data["meta"]["stack"], view.data["meta"]["asked"]) == ("db > nano:4 > target", "db > nano > target")
+    before = view.data["run"]
+    view.show(make_trace())
+    assert view.data["run"] != before, "shown again it is another run, and its cursor begins anew"
+    assert Tally().group != Tally().group and Tally(group="mine").group == "mine" and Tally().data == {}
+
+
+def test_linked_views_share_a_group_and_the_trace_travels_once():
+    stream, second, third = views.TokenStream(), views.TokenStream(make_trace()), Tally(make_trace())
+    assert views.link(stream, second, third) == stream.group == second.group == third.group
+    assert len(second.data["tokens"]["index"]) == 3 and third.data == {}
+    assert len(third.shown_data()["tokens"]["index"]) == 3
+    assert views.link(second, third, group="both") == second.group == third.group == "both"
+    assert stream.group != "both"
+    with pytest.raises(ValueError, match="at least one view"):
+        views.link()
+
+
+def test_the_cursor_and_the_selection_are_visible_in_python():
+    trace = make_trace()
+    stream, inspector = views.TokenStream(trace), views.RoundInspector()
+    views.link(stream, inspector)
+    assert inspector.trace is trace and views.RoundInspector().trace is None
+    assert stream.cursor == {} and stream.selection.empty and views.RoundInspector().selection.empty
+    stream.cursor = {"token": 2, "round": 2, "pinned": True}  # as the script reports it
+    assert list(stream.selection["index"]) == [2] and list(stream.selected_rounds["id"]) == [2]
+    inspector.selected = [1, 2]
+    assert list(inspector.selection["index"]) == [0, 1, 2]
+    assert list(inspector.selection.columns) == list(trace.tokens.columns)
+    assert list(inspector.selected_rounds["accepted"]) == [1, 0]
+    stream.show(make_trace())
+    assert stream.cursor == {} and stream.selected == []
+
+
+def test_the_drafter_races_the_recordings_of_its_prompt():
+    race = load_bundled("databases", SIDE_BY_SIDE / "greedy")
+    others = views.Drafter(race).others
+    assert len(others) >= 2 and all(sum(o["counts"]) > 0 for o in others)
+    assert views.Drafter(make_trace()).others == []
+
+
+def test_compose_arranges_views_and_figures():
+    trace = make_trace()
+    stream, chart = views.TokenStream(trace), figures.by_source(trace)
+    both = views.compose([stream, chart], cols=3)
+    assert both.layout.grid_template_columns == "repeat(3, minmax(0, 1fr))"
+    assert both.children[0] is stream and both.children[1].figure is chart
+    page = both.to_html()
+    assert 'id="view-1"' in page and 'id="view-2"' not in page and "repeat(3, minmax(0, 1fr))" in page
+    for parts, cols, error in [([], 2, ValueError), ([stream], 0, ValueError), (["stream"], 1, TypeError)]:
+        with pytest.raises(error):
+            views.compose(parts, cols=cols)
+    own = content_of([Tally(trace)])
+    assert own["scripts"] == ["export default {};"] and own["views"][0]["script"] == 0
+    assert len(trace.show().children) == 4
+
+
+def test_a_file_is_written_by_its_ending(tmp_path, monkeypatch):
+    view = views.StackBlocks("db > target")
+    assert view.save(tmp_path / "x.html").read_text() == view.to_html()
+    with pytest.raises(ValueError, match=r"x\.gif has no known ending: use \.html, \.svg or \.png"):
+        view.save(tmp_path / "x.gif")
+    monkeypatch.setenv("BROWSER_PATH", str(tmp_path / "none"))
+    with pytest.raises(RuntimeError, match="SVG and PNG files need one"):
+        view.save(tmp_path / "x.png")
+    with pytest.raises(ValueError, match=r"StackBlocks is drawn with HTML and has no vectors: save it as \.png"):
+        view.save(tmp_path / "x.svg")
+    assert [p.name for p in tmp_path.iterdir()] == ["x.html"]
+
+
+@pytest.mark.browser
+def test_views_and_charts_are_saved_as_pictures_in_both_themes(tmp_path):
+    try:
+        figures.pictures.chromium()
+    except RuntimeError as error:
+        pytest.skip(str(error))
+    chart = views.Ranking(views.recorded())
+    for dark, page in ((False, "rgb(255, 255, 255)"), (True, "rgb(23, 24, 26)")):
+        svg = chart.save(tmp_path / "x.svg", dark=dark, width=700).read_text()
+        assert svg.startswith("<svg") and "foreignObject" not in svg and "selected by the law" in svg and page in svg
+    png = views.TokenStream(make_trace()).save(tmp_path / "x.png", width=700, scale=1, dark=True).read_bytes()
+    assert png.startswith(b"\x89PNG") and int.from_bytes(png[16:20]) == 700
+
+
+# --- several runs -----------------------------------------------------------------------------------------------------
+
+
+def test_a_comparison_opens_on_recordings_and_shows_others():
+    versus = views.Versus()
+    assert "0.7" in next(c["title"] for c in versus.choices if c["group"] == versus.group)
+    assert versus.runs[0]["meta"]["stack"] == "target" and len(versus.runs) == 3
+    versus.chosen = versus.chosen[:1]
+    assert versus.refusal.startswith("1 runs") and len(versus.runs) == 3
+    versus.group = next(c["group"] for c in versus.choices if c["group"] != versus.group)
+    assert versus.refusal == "" and len(versus.runs) >= 2
+    versus.chosen = ["../../x", "y"]
+    assert versus.refusal and all("passwd" not in str(r) for r in versus.runs)
+    versus.show([make_trace(), make_trace()])
+    assert versus.chosen == [] and [run["run"] for run in versus.runs] == ["A", "B"]
+    json.dumps(versus.runs)
+
+
+def test_one_prompt_is_decoded_with_each_stack_after_a_warm_up():
+    asked = []
+
+    class Engine:
+        def decode(self, prompt, stack, **options):
+            asked.append((stack, options["max_new_tokens"]))
+            yield from ReplayEngine(pace=0).replay(make_trace())
+
+    versus = views.Versus.of(Engine(), "x", ("plain", "db > target"), max_new_tokens=32)
+    assert asked == [("target", 8), ("target", 32), ("db > target", 8), ("db > target", 32)]
+    assert len(versus.runs) == 2
+    for stacks in (["target"], ["target"] * 4):
+        with pytest.raises(ValueError, match="give two or three"):
+            decode_each(Engine(), "x", stacks)
+    with pytest.raises(ValueError, match="part 2"):
+        decode_each(Engine(), "x", ["target", "nano >"])
+
+
+def test_the_rule_lab_checks_its_row():
+    lab = views.RuleLab({"a": 3, "b": 1}, lookahead=2)
+    assert lab.p == [0.75, 0.25] and lab.tokens == ["a", "b"]
+    for wrong in ({"row": {"a": 1}}, {"row": {"a": -1, "b": 2}}, {"lookahead": 4}, {"disagreement": 2}, {"epsilon": 0}):
+        with pytest.raises(ValueError):
+            views.RuleLab(**wrong)
+
+
+# --- the latency law --------------------------------------------------------------------------------------------------
+
+#: Costs far apart: two draft models are best; a database that is often silent is worth less than they are.
+CALIBRATION = Calibration(
+    models=("nano", "small", "target"),
+    costs={"nano": LevelCost((0.02,)), "small": LevelCost((0.2,)), "target": LevelCost((1.0,))},
+    edges={
+        ("nano", "small"): Edge(tail=0.75),
+        ("small", "target"): Edge(tail=0.85),
+        ("nano", "target"): Edge(tail=0.6),
+    },
+    tiers={("db", "target"): Tier(((0, 0, 0.6), (2, 2, 0.4)))},
+    lookups={"db": LookupCost(0.001, 0.0)},
+)
+
+
+def names(graph: views.HierarchyGraph) -> list[str]:
+    return [step["name"] for step in graph.picked["path"]]
+
+
+def test_the_graph_holds_models_databases_and_edges():
+    graph = views.HierarchyGraph(CALIBRATION, source="made up").graph
+    assert [(m["name"], m["ms"]) for m in graph["models"]] == [("nano", 0.02), ("small", 0.2), ("target", 1.0)]
+    assert graph["models"][2]["hue"]["light"] == HUES["target"].light
+    rates = {(e["from"], e["to"]): e["rate"] for e in graph["edges"]}
+    expected = {("nano", "small"): 0.75, ("small", "target"): 0.85, ("nano", "target"): 0.6, ("db", "target"): 1.0}
+    assert rates == pytest.approx(expected)
+    (tier,) = [e for e in graph["edges"] if e["from"] == "db"]
+    assert tier["per"] == pytest.approx(0.8) and len(graph["bottoms"][0]["stripes"]) == 3
+    assert "made up" in graph["source"]
+    json.dumps(graph)
+
+
+def test_a_token_costs_what_its_words_say():
+    launched = LevelCost((0.2, 0.21), draft=(0.05,), draft_overhead=0.1)
+    ms, words = token_cost(launched, target=False)
+    assert ms == pytest.approx(0.05 + 0.1 / 4) and "a draft of 4" in words
+    assert token_cost(LevelCost((1.0, 1.2)), target=True) == (1.0, "a forward pass over one token")
+    ms, words = token_cost(LevelCost((0.6, 0.6, 0.6, 0.7)), target=False)
+    assert ms == 0.6 and "up to 3 tokens" in words
+
+
+def test_the_pick_is_the_selectors_and_what_is_taken_out_is_never_picked():
+    graph = views.HierarchyGraph(CALIBRATION)
+    choice, first = select(CALIBRATION), dict(graph.picked)
+    assert first["stack"] == choice.picked.stack and choice.kind == "hierarchy"
+    assert first["ms"] == predict(choice.picked.stack, CALIBRATION).ms_per_token
+    assert first["over_plain"] == pytest.approx(1.0 / first["ms"] - 1)
+    assert first["over_single"] == pytest.approx(choice.best_single_draft.ms_per_token / first["ms"] - 1)
+    graph.out = ["small"]
+    assert names(graph) == ["nano", "target"] and graph.picked["is_single"]
+    graph.out = ["small", "nano"]
+    assert names(graph) == ["db", "target"] and graph.picked["over_single"] is None
+    graph.out = ["small", "nano", "db"]
+    assert names(graph) == ["target"] and graph.picked["over_plain"] == 0
+    graph.out = []
+    assert graph.picked == first
+    for name in ("target", "huge"):
+        with pytest.raises(ValueError, match=f"'{name}' cannot be removed"):
+            views.HierarchyGraph(CALIBRATION, out=[name])
+    graph.out = ["target"]
+    assert names(graph)[-1] == "target"
+
+
+def test_an_error_in_the_selection_is_said_on_the_page(monkeypatch):
+    graph = views.HierarchyGraph(CALIBRATION)
+    monkeypatch.setattr("hsd_viz.views.single.select", lambda *_args, **_options: 1 / 0)
+    graph.out = ["nano"]
+    assert graph.picked["error"] == "division by zero" and graph.picked["out"] == ["nano"]
+
+
+def test_presets_of_the_sliders_are_the_calibrated_draft_models(basis):
+    view = views.OneDraftWhatIf(basis)
+    assert [p["name"] for p in view.presets] == ["small", "nano"]
+    assert view.acceptance == view.presets[-1]["acceptance"] and 0 < view.cost < 1
+    assert views.OneDraftWhatIf().presets == [] and views.OneDraftWhatIf(lookahead=6).lookahead == 6
+
+
+# --- objects ----------------------------------------------------------------------------------------------------------
+
+
+def test_objects_have_rich_forms_with_escaped_text():
+    trace = make_trace(prompt="<b>x</b>", device_name="<i>")
+    html = trace._repr_html_()
+    assert "&lt;b&gt;x" in html and "<b>x" not in html and "<i>" not in html and "1.50" in html
+    assert "?" in Trace({})._repr_html_()
+    stack = Stack(parse("db > target").bottom, (Model("<x>/y", 4), Model("target")))._repr_html_()
+    assert "draft source" in stack and "&lt;x&gt;/y" in stack and "<td" in stack
+    path = FOLDERS[1] / "heldout-greedy-cpu.json"
+    report = read_report(path.read_text(), path.name)
+    first = max(report.stacks, key=lambda s: s.speedup_over_plain.value or 0)
+    assert f"{first.speedup_over_plain.value:.2f}×" in report._repr_html_()
+    assert "recording" in ReplayEngine()._repr_html_()
+    assert hsd.views is views
