@@ -16,18 +16,20 @@ from typing import Any
 
 from hsd_viz.disk import write_whole
 from hsd_viz.engine import tab
-from hsd_viz.engine.replay import TRACES, Recording, bundled, load_bundled
+from hsd_viz.engine.replay import SIDE_BY_SIDE, TRACES, Recording, bundled, load_bundled, side_by_side
 from hsd_viz.figures.palette import HUES
 from hsd_viz.latency.hardware import Machine, gpu_of, shape_of
 from hsd_viz.trace import Trace
+from hsd_viz.views import run_data
 from hsd_viz.views.export import run_page, runs_page
+from hsd_viz.views.page_data import about
 from hsd_viz.views.reports import report_of, saved_reports
 
 _HERE = Path(__file__).parent
 #: A file in each site, so that only a site is ever replaced.
 MARK = ".hsd-viz-site"
 #: Built from ``js/site`` and ``js/tab``.
-_SCRIPTS = ("site.js", "site.css", "tab-worker.js")
+_SCRIPTS = ("site.js", "site.css", "tab-worker.js", "hsd-viz.js", "page.css")
 #: Where verification is nearly free: one card, weights of one byte, and models of 70, 8 and 1 billion parameters.
 _GPU, _WEIGHTS, _CONTEXT, _WIDEST = "H200", "fp8", 2048, 64
 _MODELS = {"target": "llama-70b", "small": "llama-8b", "nano": "llama-1b"}
@@ -83,7 +85,12 @@ def build(out: Path, say: Callable[[str], None] = lambda text: None) -> int:
                 write_whole(draft / page.file, page.content())
         say("Runtime: models, databases")
         _copy_runtime(draft)
-        write_whole(draft / "index.html", _index(found))
+        say("Explorer: recordings")
+        for name, trace in _recordings():
+            run = run_data.snapshot(trace, f"recordings/{name}")
+            write_whole(draft / "recordings" / f"{name}.json", json.dumps(run))
+        write_whole(draft / "explore.html", _template("explore.html", about()))
+        write_whole(draft / "index.html", _template("site.html", _data(), sections=found))
         write_whole(draft / MARK, "")
         if out.exists():
             out.rename(Path(folder) / "old")
@@ -91,15 +98,23 @@ def build(out: Path, say: Callable[[str], None] = lambda text: None) -> int:
     return sum(file.stat().st_size for file in out.rglob("*") if file.is_file())
 
 
-def _index(found: list[Section]) -> str:
+def _template(name: str, data: dict[str, Any], **given: Any) -> str:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
     loader = FileSystemLoader(_HERE)
     environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     # No text can close the element that holds the data.
-    data = json.dumps(_data()).replace("<", "\\u003c")
-    return environment.get_template("site.html").render(sections=found, data=Markup(data))
+    return environment.get_template(name).render(data=Markup(json.dumps(data).replace("<", "\\u003c")), **given)
+
+
+def _recordings() -> Iterator[tuple[str, Trace]]:
+    """Yield all recordings by the names that the explorer has for them."""
+    for recording in bundled():
+        yield recording.name, load_bundled(recording.name)
+    for group, recordings in side_by_side().items():
+        for recording in recordings:
+            yield f"{group}/{recording.name}", load_bundled(recording.name, SIDE_BY_SIDE / group)
 
 
 def _copy_runtime(out: Path) -> None:

@@ -1,6 +1,9 @@
 // The page of a built site: the article's scenes over a worker that decodes in this tab, and window.hsd for scripts.
+import type { openPage as open } from "../app/page";
+import type { About } from "../host";
 import { make } from "../lib/dom";
 import { Client, type On } from "../tab/client";
+import { tabHost } from "../tab/host";
 import type { Request, Result } from "../tab/protocol";
 import { button, type Scene, type Shared, type SiteData } from "./kit";
 import { darts, databases, draftAndVerify, hierarchies, passes } from "./scenes";
@@ -50,7 +53,7 @@ function status(client: Client) {
     const again = button("Start again", () => client.start());
     card.replaceChildren(make("b", "", "Nothing can be decoded in this tab."), make("p", "", why), again);
     const link = make("a", "", "The recorded runs need no decoding.");
-    link.href = "#recordings";
+    link.href = document.getElementById("recordings") ? "#recordings" : "index.html#recordings";
     card.append(" ", link);
   };
   client.state.add(lost);
@@ -78,9 +81,16 @@ function settings(data: SiteData): Shared {
   };
 }
 
+/** The explorer: the page of the one bundle, over recorded runs and the worker. */
+async function explore(el: HTMLElement, client: Client, about: About) {
+  // A file beside this one, not a part of it.
+  const bundle = "./hsd-viz.js";
+  const { openPage } = (await import(bundle)) as { openPage: typeof open };
+  openPage(el, tabHost(client, about), { address: true });
+}
+
 function start() {
-  const data: SiteData = JSON.parse(byId("site-data").textContent ?? "");
-  paint(data.hues);
+  const data: SiteData & About = JSON.parse(byId("site-data").textContent ?? "");
   const client = new Client("tab-worker.js", "runtime/");
   status(client);
   const ready = new Promise<void>((resolve, reject) => {
@@ -92,6 +102,12 @@ function start() {
   });
   ready.catch(() => {});
   window.hsd = { ready, decode: async (request, on, signal) => (await client.decode(request, on, signal)).result };
+  const explorer = document.getElementById("explorer");
+  if (explorer) {
+    void explore(explorer, client, data);
+    return;
+  }
+  paint(data.hues);
   const shared = settings(data);
   const scene = (name: string): Scene => ({ el: byId(`scene-${name}`), client, data, shared });
   passes(scene("passes"));

@@ -223,6 +223,28 @@ def test_every_scene_works_and_fits_a_phone(tab):
     expect(tab.locator("#scene-databases .about")).to_contain_text("database")
 
 
+@pytest.mark.parametrize("width", [1440, 420])
+def test_the_explorer_decodes_in_the_tab(chromium, address, width):
+    page, errors = chromium.new_page(viewport={"width": width, "height": 900}), []
+    page.set_default_timeout(60_000)
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("console", lambda message: message.type == "error" and errors.append(message.text))
+    page.goto(address + "explore.html")
+    expect(page.get_by_text("Recording", exact=True).last).to_be_visible()
+    page.evaluate("window.hsd.ready")
+    for stack, source in (("db > target", "context database"), ("small:4 > target", "small, draft model")):
+        if not page.get_by_role("textbox", name="Stack").is_visible():
+            page.get_by_role("button", name="New run").click()
+        page.get_by_role("textbox", name="Stack").fill(stack)
+        page.get_by_role("textbox", name="Stack").press("Tab")
+        page.get_by_role("button", name="Run", exact=True).click()
+        expect(page.get_by_text("Finished run")).to_be_visible()
+        expect(page.locator("#explorer")).to_contain_text(source)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.close()
+    assert errors == []
+
+
 def test_a_lost_worker_is_one_card_and_another_can_start(tab):
     tab.workers[-1].evaluate("self.close()")
     asked = "window.hsd.decode({ prompt: 'x', stack: 'nano', max_new_tokens: 2 }).then(() => '', (e) => e.message)"

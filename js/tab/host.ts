@@ -1,0 +1,56 @@
+// The worker as a host of the explorer (../host.ts): recorded runs from the site's files, live runs from this tab.
+import type { About, DecodeRequest, Host, Progress } from "../host";
+import type { Head, Snapshot } from "../lib/run";
+import type { Client } from "./client";
+import type { Request } from "./protocol";
+
+/** Tokens of the plain run that a speed-up is measured against. */
+const PLAIN_TOKENS = 32;
+/** Tokens that a visitor may propose. */
+const MOST_PROPOSED = 16;
+
+export function tabHost(client: Client, about: About): Host {
+  const asked = ({ prompt, stack, max_new_tokens, temperature, top_k, top_p, seed, rule }: DecodeRequest): Request => ({
+    ...{ prompt, stack, max_new_tokens, temperature, top_k, top_p, seed, rule },
+  });
+  return {
+    about,
+    answers: [],
+    async recording(name) {
+      const answer = await fetch(`recordings/${name}.json`);
+      if (!answer.ok) throw new Error(`the recording '${name}' cannot be loaded (status ${answer.status})`);
+      return (await answer.json()) as Snapshot;
+    },
+    async decode(request: DecodeRequest, on: Progress, signal: AbortSignal): Promise<Head> {
+      const { run, result } = await client.decode(asked(request), on, signal);
+      if (!result.token_ids.length) throw new DOMException("The decode was cancelled.", "AbortError");
+      const { run: name, seq, prompt, prompt_ids, levels, meta } = run;
+      const head = { run: name, seq, prompt, prompt_ids, levels, meta: { ...meta, rule: request.rule } };
+      if (!request.beside_plain || levels.length < 2 || signal.aborted) return head;
+      const plain = { ...asked(request), stack: levels[levels.length - 1], max_new_tokens: PLAIN_TOKENS };
+      on.stage("plain decoding, for comparison");
+      const { result: other } = await client.decode(plain, {}, signal);
+      const speed = other.metrics.tokens_per_second;
+      return speed ? { ...head, meta: { ...head.meta, plain: { tokens_per_second: speed } } } : head;
+    },
+    // Proposed tokens are point masses: the target accepts those that it draws itself at these places, with the same random numbers.
+    async verify(request, draft) {
+      const target = request.stack.split(">").at(-1) ?? "target";
+      const drawn = { ...asked(request), stack: target, max_new_tokens: MOST_PROPOSED };
+      const { run } = await client.decode(drawn);
+      const accepted: string[] = [];
+      let rest = draft;
+      for (const text of run.tokens.text) {
+        if (!rest.startsWith(text)) return { accepted, added: text, rejected: rest || null };
+        accepted.push(text);
+        rest = rest.slice(text.length);
+      }
+      return { accepted, added: "", rejected: rest || null };
+    },
+    watch(heard) {
+      client.state.add(heard);
+      if (client.why) heard(client.why);
+      return () => client.state.delete(heard);
+    },
+  };
+}
