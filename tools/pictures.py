@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import io
-import json
 import sys
 import time
 from collections.abc import Callable
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parents[1] / "docs"
 #: The stops of the tour.
-STOPS = Path(__file__).parents[1] / "hsd_viz" / "views" / "tour.json"
 PATIENCE = 120_000
 #: A short run takes about half a second, too fast to follow.
 SLOWER = 4
@@ -44,8 +42,7 @@ def dashboard(browser: Browser, url: str) -> Path:
 
 def round_(browser: Browser, url: str) -> Path:
     """A round at temperature > 0 in which chance rejected a draft, with its arithmetic: where the tour stops for it."""
-    stop = next(stop for stop in json.loads(STOPS.read_text(encoding="utf-8")) if stop["key"] == "chance")
-    page = _opened(browser, f"{url}?trace={stop['recording']}&step={stop['step'] + 1}", 1400, 2200)
+    page = _opened(browser, f"{url}?tour=chance", 1400, 2200)
     return _taken(page, "round", ".hsd-scene")
 
 

@@ -20,7 +20,7 @@ import { readout } from "./readout";
 import * as kept from "./state";
 import { createState, fieldsOf, HERE, OPENED } from "./state";
 import { built, type Context, type Section, tabsOf } from "./tabs";
-import { KEYS, STOPS, textOf } from "./tour";
+import { KEYS, STOPS, stepOf, textOf } from "./tour";
 
 interface Themes {
   chosen: () => string;
@@ -215,7 +215,7 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
         title: now.title,
         text: textOf(now, run),
         run: run.run,
-        step: now.step,
+        step: stepOf(now, run),
       },
       ...{ targets: now.targets, lesson: host.lesson ? `Lesson ${now.lesson}` : "" },
     } as never);

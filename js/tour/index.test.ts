@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
 import { linkTo } from "../app/address";
-import { STOPS, textOf } from "../app/tour";
+import { STOPS, stepOf, textOf } from "../app/tour";
 import { createStore } from "../lib/run";
 import { RECORDED } from "../lib/testing";
 import { cardHeight, scrollBy } from "./index";
@@ -43,14 +43,14 @@ test("every stop has its values in its recording", { skip: !Object.keys(RECORDED
   for (const stop of STOPS) {
     const store = createStore();
     store.adopt(RECORDED[stop.recording]);
-    assert.ok(store.index().events[stop.step], stop.key);
+    assert.ok(store.index().events[stepOf(stop, store)], stop.key);
     const text = textOf(stop, store).join(" ");
     assert.doesNotMatch(text, /[{}]|undefined|NaN|“”| {2}/, stop.key);
   }
   const chance = STOPS.find((stop) => stop.key === "chance");
   const store = createStore();
   store.adopt(RECORDED.sampled);
-  const row = store.index().events[chance.step].draft;
+  const row = store.index().events[stepOf(chance, store)].draft;
   assert.equal(row.verdict, "rejected");
   assert.match(textOf(chance, store).join(" "), new RegExp(`q\\s=\\s${row.q.toFixed(3)},`));
 });
