@@ -74,13 +74,11 @@ export function kernelHost(model: Model<Traits>): Host & { end(): void } {
   const run = async (kind: string, args: object, files?: File[]) =>
     (await request(kind, args, {}, undefined, files)).message.run as Snapshot;
   const asked = ({ about, run: shown, options = {} }: Question) => ({ about, run: shown?.run ?? "", options });
-  /** Runs that the kernel has; others are sent before a question about them. */
-  const known = new Set<string>();
+  /** A run that the kernel does not have is sent before a question about it; the kernel keeps the last few. */
   async function tell(shown: Snapshot | undefined) {
-    if (!shown || known.has(shown.run)) return;
+    if (!shown) return;
     const { message } = await request("knows", { run: shown.run });
     if (!message.known) await request("take", { snapshot: shown });
-    known.add(shown.run);
   }
   const can = (name: string) => model.get("can").includes(name);
   const kernel = kernelOf(model);

@@ -196,6 +196,7 @@ def test_a_run_that_the_browser_kept_can_be_asked_about_in_another_kernel(page):
     trace = load_bundled("sampled")
     assert page.ask("knows", run="kept")[0]["known"] is False
     assert page.ask("take", snapshot=run_data.snapshot(trace, "kept"))[0]["kind"] == "done"
+    assert page.ask("knows", run="kept")[0]["known"] is True
     again = page.app.trace
     assert again.token_ids == trace.token_ids and again.stack == trace.stack and again.prompt == trace.prompt
     assert again.metrics()["acceptance_rate"] == trace.metrics()["acceptance_rate"]

@@ -113,8 +113,8 @@ class App(Exported, Part):
         handlers: dict[Any, Callable[..., Any]] = {
             "recording": self._recording,
             "open": self._open,
-            "knows": lambda message, _files, _job: {"known": message.get("run") in self._runs},
-            "take": lambda message, _files, _job: self._keep(run_data.trace_from(message["snapshot"])) and {},
+            "knows": self._knows,
+            "take": self._take,
             "decode": self._decode,
             "ask": self._ask,
             "file": self._file,
@@ -165,6 +165,18 @@ class App(Exported, Part):
             known = load_bundled(single, SIDE_BY_SIDE / group) if group in groups else load_bundled(name)
         self._keep(known, name)
         return {"run": run_data.snapshot(known, name)}
+
+    def _knows(self, message: dict[str, Any], _files: list, _job: Job) -> dict[str, Any]:
+        run = str(message.get("run"))
+        known = run in self._runs
+        if known:
+            self._runs.move_to_end(run)
+        return {"known": known}
+
+    def _take(self, message: dict[str, Any], _files: list, _job: Job) -> dict[str, Any]:
+        kept = message["snapshot"]
+        self._keep(run_data.trace_from(kept), str(kept["run"]))
+        return {}
 
     def _open(self, _message: dict[str, Any], files: list[tuple[str, bytes]], _job: Job) -> dict[str, Any]:
         if not files:
