@@ -20,7 +20,8 @@ pytestmark = pytest.mark.browser
 def test_inspector_and_timeline_follow_one_cursor_both_ways(open_page):
     shown = open_page()
     page, trace = shown.page, load_bundled("both")
-    start(page, trace, RoundInspector, Timeline)
+    # The inspector below: it changes its height with the round, and the chart must stay under the pointer.
+    start(page, trace, Timeline, RoundInspector)
     tops = [r for r in trace.round_rows if r.parent is None]
     assert title(page) == f"Round 1 of {len(tops)}"
     assert len(nodes(page)) >= tops[0].drafted + (tops[0].outcome != "stopped")
