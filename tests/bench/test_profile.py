@@ -34,7 +34,7 @@ def test_a_profile_is_in_the_report(engine):
     assert plain.profile.rounds == 12 and db.profile.parts[DRAFTING].median_us > 0
     assert sum(part.share for part in db.profile.parts.values()) == pytest.approx(1)
     assert hf.profile is None and hf.runtime == "transformers" and plain.runtime == db.runtime != "transformers"
-    assert "where a target round's time goes" in text_table(report)
+    assert "where the time goes: median µs" in text_table(report)
 
 
 def test_nothing_is_measured_while_the_engine_compiles():
