@@ -107,11 +107,11 @@ def test_show_links_the_views_and_to_html_is_a_whole_page():
 def test_dashboard_shows_a_trace_or_its_file_and_refuses_the_rest(tmp_path):
     trace = hsd.load_bundled("hierarchy")
     page = hsd.dashboard(trace)
-    assert page.trace is trace and page.controls.recording.label.startswith(trace.stack)
+    assert page.trace is trace
     assert len(hsd.dashboard(trace.save(tmp_path / "run.json")).trace) == len(trace)
     own = Scripted()
     own.decode = None
-    assert hsd.dashboard(own).lender.live
+    assert "decode" in hsd.dashboard(own).can
     with pytest.raises(TypeError, match="shows a trace or the path of its file, not int"):
         hsd.dashboard(3)
 

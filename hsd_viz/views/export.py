@@ -27,6 +27,8 @@ _POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' blob:; style-src 'unsafe-inline'; img-src data:; font-src data:; "
     "base-uri 'none'; form-action 'none'"
 )
+#: Most runs of a comparison; the page shows as many.
+MOST_RUNS = 3
 #: Traits of every widget that a page does not need.
 _SKIPPED = frozenset(widgets.DOMWidget.class_trait_names())
 
@@ -37,7 +39,15 @@ def run_page(trace: Given) -> str:
 
 
 def runs_page(traces: Sequence[Trace]) -> str:
-    """Return the page of a run, or of two or three runs of one prompt, which opens on their comparison."""
+    """Return the page of a run, or of two or three runs of one prompt, which opens on their comparison.
+
+    Raises:
+        ValueError: if there are more than three runs, or their prompts differ.
+    """
+    if len(traces) > MOST_RUNS:
+        raise ValueError(f"{len(traces)} runs are too many to compare: give at most {MOST_RUNS}")
+    if len({trace.prompt for trace in traces}) > 1:
+        raise ValueError("these runs have different prompts: compare runs of the same prompt")
     names = [f"runs/{k}" for k in range(len(traces))]
     shown = [
         {"name": name, "title": trace.stack or "a recorded run", "blurb": _blurb(trace), "stack": trace.stack}

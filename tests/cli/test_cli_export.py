@@ -84,7 +84,7 @@ def test_two_or_three_traces_become_one_page_in_their_order(runs, tmp_path, caps
 @pytest.mark.parametrize(
     ("names", "options", "part"),
     [
-        (("plain", "databases", "both", "hierarchy"), ["--html", "x.html"], "Four runs are too many to compare"),
+        (("plain", "databases", "both", "hierarchy"), ["--html", "x.html"], "4 runs are too many to compare"),
         (("plain", "run"), ["--html", "x.html"], "have different prompts"),
         (("plain", "both"), ["--csv", "x"], "--perfetto and --csv write one trace"),
         (("plain", "both"), ["--html", "x.html", "--perfetto", "x"], "--perfetto and --csv write one trace"),
