@@ -50,8 +50,10 @@ def export(
 
 def _page(runs: list) -> str:
     """Return the page of one trace, or of two or three side by side."""
-    from hsd_viz.views.export import runs_page
+    from hsd_viz.views.export import MOST_RUNS, runs_page
 
+    if len({run.prompt for run in runs}) > 1 and len(runs) <= MOST_RUNS:
+        raise ValueError("these runs have different prompts: compare runs of the same prompt")
     return runs_page(runs)
 
 

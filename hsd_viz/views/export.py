@@ -39,15 +39,13 @@ def run_page(trace: Given) -> str:
 
 
 def runs_page(traces: Sequence[Trace]) -> str:
-    """Return the page of a run, or of two or three runs of one prompt, which opens on their comparison.
+    """Return the page of a run, or of two or three runs, which opens on their comparison.
 
     Raises:
-        ValueError: if there are more than three runs, or their prompts differ.
+        ValueError: if there are more than three runs.
     """
     if len(traces) > MOST_RUNS:
         raise ValueError(f"{len(traces)} runs are too many to compare: give at most {MOST_RUNS}")
-    if len({trace.prompt for trace in traces}) > 1:
-        raise ValueError("these runs have different prompts: compare runs of the same prompt")
     names = [f"runs/{k}" for k in range(len(traces))]
     shown = [
         {"name": name, "title": trace.stack or "a recorded run", "blurb": _blurb(trace), "stack": trace.stack}

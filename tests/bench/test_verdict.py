@@ -1,5 +1,6 @@
 """What a report answers in words, and what it warns of: from the saved reports, and from reports that were tampered with."""
 
+import gzip
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +20,7 @@ FIXTURES = Path(__file__).resolve().parents[1] / "fixtures" / "reports"
 @pytest.fixture
 def report():
     """A report whose figures do not change when the published ones are measured again."""
-    return read_report((FIXTURES / "heldout-greedy.json").read_text(encoding="utf-8"), "x")
+    return read_report(gzip.decompress((FIXTURES / "heldout-greedy.json.gz").read_bytes()).decode(), "x")
 
 
 def words(report) -> str:
