@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from hsd_viz.engine.replay import bundled, load_bundled
     from hsd_viz.latency.select import plan
     from hsd_viz.logs.doctor import doctor
-    from hsd_viz.logs.report import replay
+    from hsd_viz.logs.replay import replay
     from hsd_viz.magic import load_ipython_extension
     from hsd_viz.quick import compare, run
     from hsd_viz.stack import StackError, parse
@@ -40,7 +40,7 @@ _MODULES = {
     "adapters.read": ("import_records",),
     "latency.select": ("plan",),
     "logs.doctor": ("doctor",),
-    "logs.report": ("replay",),
+    "logs.replay": ("replay",),
     "magic": ("load_ipython_extension",),
     "quick": ("compare", "run"),
     "stack": ("StackError", "parse"),

@@ -57,12 +57,6 @@ class Journal:
             file.flush()
             os.fsync(file.fileno())
 
-    def replace(self, entry: Any) -> None:
-        """Replace all entries by one, the state of the work as a whole."""
-        self.entries = [entry]
-        if self.path is not None:
-            write_whole(self.path, "".join(f"{json.dumps(line)}\n" for line in ({"about": self.identity}, entry)))
-
     def remove(self) -> None:
         """Delete the file: the work is complete or restarts."""
         if self.path is not None:

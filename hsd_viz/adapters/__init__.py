@@ -1,7 +1,7 @@
 """Other engines: their records and metrics, their settings, and what misconfiguration looks like. Imports no torch.
 
 One module per engine with its :class:`~hsd_viz.adapters.quantities.Adapter`. ``read`` imports any record,
-``vocabulary`` converts metrics, ``signatures`` has the misconfigurations, and ``live`` streams one request to a server.
+``vocabulary`` converts metrics, and ``signatures`` has the misconfigurations.
 """
 
 from collections.abc import Sequence

@@ -5,7 +5,6 @@ Nothing in a file is executed, and an entry that cannot be used is a :class:`Bro
 
 import io
 import json
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,12 +26,12 @@ class BrokenEntry:
 
 
 class EntryReader:
-    """Yields the numbered entries of a file. ``size`` is its size in bytes, ``skip`` the entries that are not parsed.
-    Raises: ValueError: if the file cannot be opened.
+    """Yields the numbered entries of a file. ``size`` is its size in bytes. Raises: ValueError: if the file cannot be
+    opened.
     """
 
-    def __init__(self, path: str | Path, skip: int = 0) -> None:
-        self.path, self.skip = Path(path), skip
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
         try:
             self._raw = self.path.open("rb")
             self.size = self.path.stat().st_size
@@ -50,16 +49,6 @@ class EntryReader:
     def close(self) -> None:
         self._raw.close()
 
-    def count(self) -> int:
-        """Return the number of the last entry, read without parsing lines."""
-        self.skip = sys.maxsize
-        try:
-            return max((number for number, _ in self.entries()), default=0)
-        except (OSError, EOFError):
-            return 0
-        finally:
-            self.close()
-
     def entries(self) -> Iterator[tuple[int, Any]]:
         """Yield (number, JSON value or broken entry)."""
         start = self._file.read(1)
@@ -76,7 +65,7 @@ class EntryReader:
                     pass
                 yield number, BrokenEntry(number, f"longer than {MOST_BYTES // 2**20} MiB")
             elif line.strip():
-                yield number, _parse(number, line) if number > self.skip else None
+                yield number, _parse(number, line)
 
 
 def enumerate_array(file: BinaryIO) -> Iterator[tuple[int, Any]]:

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 from typing import Annotated as A
 
-from hsd_viz.cli.options import Bare, Choices, Range
+from hsd_viz.cli.options import Choices, Range
 from hsd_viz.disk import check_writable, write_whole, writing
 
 if TYPE_CHECKING:
@@ -33,9 +33,6 @@ def _rules() -> tuple[str, ...]:
 Rule = A[str, Choices(_rules), "verification of drafts that a model sampled; all are lossless"]
 Json = A[Path | None, "OUT", "write the report as JSON"]
 Html = A[Path | None, "OUT", "write the report as a page that opens offline"]
-Ray = A[
-    str | None, Bare("local"), "ADDRESS", "divide the work over the Ray cluster at ADDRESS (left out: this machine)"
-]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -42,8 +42,8 @@ def predict(
     prediction = bench.predict(
         gpu,
         arguments.names(models),
-        batch=_numbers(batch, "--batch"),
-        context=_numbers(context, "--context"),
+        batch=whole_numbers(batch, "--batch"),
+        context=whole_numbers(context, "--context"),
         acceptance=_acceptance(models, acceptance, profile, records),
         calibrate=None if calibrate is None else _times(calibrate),
         memory=gpu_memory,
@@ -82,7 +82,7 @@ def _acceptance(models: str, given: tuple[str, ...], profile: Path | None, recor
     return read_profile(profile).edge()
 
 
-def _numbers(text: str, name: str) -> list[int]:
+def whole_numbers(text: str, name: str) -> list[int]:
     """Read whole numbers, with k for 1024, separated by commas."""
     try:
         return [int(part[:-1]) * 1024 if part.lower().endswith("k") else int(part) for part in text.split(",")]

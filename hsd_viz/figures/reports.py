@@ -24,7 +24,7 @@ from hsd_viz.trace import Trace
 from hsd_viz.words import counted
 
 if TYPE_CHECKING:
-    from hsd_viz.logs.report import ReplayReport
+    from hsd_viz.logs.replay import ReplayReport
 
 PLAIN = "target"
 ABLATION = "hsd_viz ablation"

@@ -36,7 +36,7 @@ from hsd_viz.serialize import to_dict
 from hsd_viz.stack import parse
 from hsd_viz.tables import Table, show
 from hsd_viz.trace import Trace
-from hsd_viz.words import counted
+from hsd_viz.words import check_range, counted
 
 #: Cause -> what it is (``is``), and what to do (``advice``).
 CAUSES = json.loads(Path(__file__).with_name("causes.json").read_text(encoding="utf-8"))
@@ -99,6 +99,8 @@ def roofline_of(
     names = [name.strip() for name in models]
     if not names or names[0] in ("", *METHODS):
         raise ValueError(f"the models '{','.join(names)}' have no target: name it first, as in llama-8b,eagle3")
+    check_range("the context", context, 1, 10_000_000)
+    check_range("the number of GPUs", tp, 1, 64)
     target, *drafts = [shape_of(name) for name in names if name not in METHODS]
     return Roofline(
         Machine(gpu_of(gpu), tp),

@@ -8,147 +8,260 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hsd_viz.bench.replay import Replayed, Text, can_replay
+from hsd_viz.adapters import settings as engine_settings
+from hsd_viz.adapters.entries import BrokenEntry, EntryReader
+from hsd_viz.bench.replay import can_replay
 from hsd_viz.bench.replay import replay as replay_text
 from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
 from hsd_viz.drafting.estimates import CPU_MARGINAL, CostCurve, cost_curve
-from hsd_viz.drafting.index.build import build_database, build_fivegrams
-from hsd_viz.drafting.index.corpus import CorpusWriter
-from hsd_viz.drafting.index.format import SUFFIX
 from hsd_viz.drafting.make import FIVEGRAMS, STORED, remembers
 from hsd_viz.drafting.tree import Drafter
+from hsd_viz.intervals import Estimate, estimate, ratio, resample
 from hsd_viz.ladder.load import weights_dir
-from hsd_viz.logs.records import BrokenEntry, LogReader
-from hsd_viz.logs.tokens import LogTokenizer, TokenizedRequest
+from hsd_viz.logs.records import LogTokenizer, Questions, TokenizedRequest, requests
 from hsd_viz.native.build import default_build
 from hsd_viz.native.drafter import native_drafter
 from hsd_viz.prompts.suites import load_suite
+from hsd_viz.serialize import to_dict
 from hsd_viz.stack import DraftSource, parse
-from hsd_viz.words import MAX_BUDGET, check_budget, check_range, did_you_mean
+from hsd_viz.tables import Table, show
+from hsd_viz.terminal import plain
+from hsd_viz.words import MAX_BUDGET, check_budget, check_range, counted, did_you_mean, guided
 
-#: The default drafters.
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: The default drafters, and drafters with their names in serving engines.
 DRAFTERS = ("db", "db[context]", "hd", "lookup", "sam", "suffix", "ngram-cache")
-#: Requests that are listed one by one, and characters of a text where texts are included.
-MOST_REQUESTS, MOST_TEXT = 10_000, 200
+SERVED = {"lookup": "lookup", "suffix": "suffix", "ngram-cache": "lookup"}
+#: Requests that are listed one by one.
+MOST_REQUESTS = 10_000
 #: Broken entries that are reported one by one, and those in a row after which a file is not a log.
 EXAMPLES, MOST_BROKEN = 20, 50_000
-#: Resampled units per row: requests, in groups where there are more of them.
+#: Resampled units per drafter: requests, in groups where there are more of them.
 GROUPS = 200
 #: Categories that are counted on their own; the others are counted together.
 CATEGORIES, OTHER = 50, "other"
 FIELDS = ("requests", "tokens", "rounds", "drafted", "accepted", "cost")
+RATIOS = {"mean_acceptance_length": "tokens/rounds", "acceptance_rate": "accepted/drafted", "speedup": "tokens/cost"}
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 #: Cost curves by name: cost of verifying 0, 1, 2, ... draft tokens, relative to a step without a draft.
 PRESETS = {"cpu": cost_curve(CPU_MARGINAL).relative, "free16": (*(1.0 for _ in range(17)), 1 + 1 / 16)}
 #: Seconds between two reports of progress.
 SHOW = 0.2
-#: Tokens counted together when databases are built, and output tokens counted for the 5-grams: both bound the memory.
-PART_TOKENS, FIVEGRAM_TOKENS = 250_000, 500_000
 #: Called with bytes read, bytes in all, and a text.
 Progress = Callable[[int, int, str], None]
 
 
-@dataclass(slots=True)
-class Facts:
-    """What was read of a log: entries, usable requests, their tokens, and what was wrong with the others."""
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Pooled figures: tokens per forward pass of the target, accepted per draft token, and the predicted speed-up."""
 
-    entries: int = 0
-    requests: int = 0
-    prompt_tokens: int = 0
-    output_tokens: int = 0
-    broken: int = 0
-    examples: list[tuple[int, str]] = field(default_factory=list)
-    compared: int = 0
-    disagreeing: int = 0
-    cut: int = 0
-    training_entries: int = 0
-    #: Replayed requests of the last entry: a conversation has several.
-    part: int = 0
+    requests: int
+    tokens: int
+    rounds: int
+    drafted: int
+    accepted: int
+    mean_acceptance_length: Estimate
+    acceptance_rate: Estimate
+    speedup: Estimate
+
+    def bounds(self) -> tuple[float, float]:
+        """Return the interval of the speed-up, without one twice its value."""
+        return self.speedup.interval or (self.speedup.value or 0.0,) * 2
 
 
-class Tally:
-    """The counts of one row: sums by group of requests, in all and by category, the shapes of its rounds, and requests
-    by tokens per forward pass, in hundredths.
+@dataclass(frozen=True, slots=True)
+class DrafterReport(Counts):
+    """One drafter. By position k (from 1): rounds whose draft reached that depth, and rounds that accepted k or more.
+    ``by_request`` has quantiles of the requests' tokens per forward pass, ``seconds`` is processor time.
     """
 
-    def __init__(self) -> None:
+    drafted_by_position: tuple[int, ...]
+    accepted_by_position: tuple[int, ...]
+    by_request: dict[str, float]
+    by_category: dict[str, Counts]
+    seconds: float
+    name: str = field(metadata={"first": True})
+
+    def positions(self, depth: int) -> list[str]:
+        """Return the acceptance at the first ``depth`` positions as text."""
+        pairs = zip(self.accepted_by_position, self.drafted_by_position, strict=True)
+        cells = [f"{accepted / drafted:.2f}" if drafted else "-" for accepted, drafted in pairs]
+        return [*cells, *["-"] * depth][:depth]
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayReport:
+    """The result of :func:`replay`; ``complete`` is False if it was interrupted. ``requests`` lists the first requests
+    with the tokens per forward pass of each drafter.
+    """
+
+    log: dict[str, Any]
+    settings: dict[str, Any]
+    drafters: tuple[DrafterReport, ...]
+    refused: dict[str, str]
+    requests: tuple[dict[str, Any], ...]
+    complete: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as JSON data."""
+        return to_dict(self)
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """One row per drafter."""
+        import pandas as pd
+
+        rows = pd.DataFrame([to_dict(row) for row in self.drafters]).set_index("name")
+        return rows.drop(columns=["by_category", "by_request", "drafted_by_position", "accepted_by_position"])
+
+    def __str__(self) -> str:
+        parts: list[Any] = [*self.introduction()]
+        for table in self.tables():
+            parts += ["", *([table.note] if table.note else []), table.rows]
+        if flags := self.flags():
+            parts += ["", "Settings to paste:", *(f"  {engine}: {text}" for engine, text in flags.items())]
+        return plain(parts)
+
+    def _best(self, names: Sequence[str] | None = None) -> DrafterReport | None:
+        rows = [row for row in self.drafters if names is None or row.name.split(",")[0] in names]
+        return max(rows, key=lambda row: row.speedup.value or 0.0, default=None)
+
+    def flags(self) -> dict[str, str]:
+        """Return the settings of the best drafter that serving engines have; off where none certainly pays."""
+        if (best := self._best(tuple(SERVED))) is None:
+            return {}
+        if best.bounds()[0] <= 1:
+            return engine_settings("plain", 0)
+        # The longest draft that is usual: of one round in 20.
+        tokens = sum(20 * drafted >= best.rounds for drafted in best.drafted_by_position)
+        return engine_settings(SERVED[best.name.split(",")[0]], max(1, tokens))
+
+    def answer(self) -> Iterator[tuple[str, bool]]:
+        """Yield the result as one line: parts of its text, and whether a part is emphasized."""
+        if (best := self._best()) is None:
+            return
+        yield best.name, True
+        yield (" pays most" if best.bounds()[0] > 1 else " comes first, and does not certainly pay"), False
+        yield f": {show(best.mean_acceptance_length, '{:.2f}')} tokens per forward pass, predicted speed-up ", False
+        yield f"{best.speedup.value:.2f}\u00d7", True
+        yield f" at verification cost '{self.settings['verify_cost']}', drafting not counted.", False
+
+    def introduction(self) -> Iterator[str]:
+        """Yield what was read and what a reader has to know."""
+        log, tokenizer = self.log, self.settings["tokenizer"] or "not given"
+        tokens = f"{log['prompt_tokens']:,} prompt and {log['output_tokens']:,} output tokens"
+        yield f"{log['name']}: {counted(log['requests'], 'request')}, {tokens}; tokenizer {tokenizer}"
+        yield from self.notes()
+
+    def notes(self) -> Iterator[str]:
+        """Yield what was wrong with the log, and what is missing."""
+        log = self.log
+        if log["broken"]:
+            number, why = log["examples"][0]
+            yield f"{counted(log['broken'], 'broken record')} skipped; the first is record {number}: {why}"
+        if log["disagreeing"]:
+            yield (
+                f"Ids and text disagree in {log['disagreeing']} of {log['compared']} outputs (ids were used): "
+                "is this the tokenizer of the log?"
+            )
+        if log["cut"]:
+            yield f"{counted(log['cut'], 'request')} longer than the limit were cut"
+        if not self.complete:
+            yield "Interrupted: only the requests so far are counted"
+        for name, why in self.refused.items():
+            yield f"Not replayed: {name}: {why}"
+
+    def tables(self) -> Iterator[Table]:
+        """Yield the tables of the report."""
+        ranked = sorted(self.drafters, key=lambda row: -(row.mean_acceptance_length.value or 0))
+        if not ranked:
+            return
+        rows = [["drafter", "tokens/forward", "speed-up", "pays", "accepted", "drafted/forward", "M tokens/min"]]
+        for row in ranked:
+            low, high = row.bounds()
+            pays = "yes" if low > 1 else "no" if high <= 1 else "unclear"
+            rate = (self.log["prompt_tokens"] + row.tokens) / row.seconds * 60e-6 if row.seconds else 0.0
+            figures = [show(row.mean_acceptance_length, "{:.2f}"), show(row.speedup, "{:.2f}"), pays]
+            figures += [show(row.acceptance_rate, "{:.2f}"), f"{row.drafted / row.rounds:.1f}", f"{rate:.1f}"]
+            rows.append([row.name, *figures])
+        note = f"predicted speed-up at verification cost '{self.settings['verify_cost']}', drafting not counted:"
+        yield Table("Tokens per forward pass", rows, note)
+        if depth := min(8, max(len(row.accepted_by_position) for row in ranked)):
+            rows = [["accepted at position", *map(str, range(1, depth + 1))]]
+            rows += [[row.name, *row.positions(depth)] for row in ranked]
+            yield Table("Acceptance by position", rows, "rounds that accepted k or more, of the rounds that drafted k:")
+        names = list(dict.fromkeys(name for row in ranked for name in row.by_category))
+        if len(names) > 1:
+            length = lambda counts: show(counts.mean_acceptance_length, "{:.2f}") if counts else "-"
+            rows = [["tokens/forward by category", *names]]
+            rows += [[row.name, *(length(row.by_category.get(name)) for name in names)] for row in ranked]
+            yield Table("By category", rows)
+        rows = [["tokens/forward by request", *(f"{100 * q:.0f} %" for q in QUANTILES)]]
+        rows += [[row.name, *(f"{value:.2f}" for value in row.by_request.values())] for row in ranked]
+        yield Table("By request", rows)
+
+
+class Candidate:
+    """A drafter of a replay and its counts: sums by group of requests, in all and by category, the shapes of its
+    rounds, and requests by tokens per forward pass, in hundredths. With a ``memory`` it learns from earlier requests.
+    """
+
+    def __init__(self, name: str, source: DraftSource, memory: Memory | None = None) -> None:
+        self.name, self.source, self.memory = name, source, memory
         self.groups: dict[str, np.ndarray] = {"": np.zeros((GROUPS, len(FIELDS)))}
         self.shapes: Counter = Counter()
         self.lengths: Counter = Counter()
         self.seconds = 0.0
 
-    def add(self, number: int, category: str, done: Replayed, cost: float, seconds: float) -> None:
+    def add(self, number: int, category: str, sums: Sequence[float], shapes: Counter, seconds: float) -> None:
         """Add the ``number``-th request."""
-        accepted = sum(accepted * n for (_, _, accepted), n in done.shapes.items())
         if category and category not in self.groups and len(self.groups) > CATEGORIES:
             category = OTHER
         for name in {"", category}:
-            sums = self.groups.setdefault(name, np.zeros((GROUPS, len(FIELDS))))
-            sums[number % GROUPS] += (1, done.tokens, done.rounds, done.drafted, accepted, cost)
-        self.shapes.update(done.shapes)
-        self.lengths[round(100 * done.tokens / done.rounds)] += 1
+            self.groups.setdefault(name, np.zeros((GROUPS, len(FIELDS))))[number % GROUPS] += sums
+        self.shapes.update(shapes)
+        self.lengths[round(100 * sums[1] / sums[2])] += 1
         self.seconds += seconds
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the counts as JSON data."""
-        groups = {name: sums.tolist() for name, sums in self.groups.items()}
-        pairs = lambda counter: list(counter.items())
-        return {"groups": groups, "shapes": pairs(self.shapes), "lengths": pairs(self.lengths), "seconds": self.seconds}
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Tally:
-        """Return the inverse of :meth:`to_dict`."""
-        tally = cls()
-        tally.groups = {name: np.array(sums) for name, sums in data["groups"].items()}
-        tally.shapes = Counter({tuple(shape): n for shape, n in data["shapes"]})
-        tally.lengths = Counter(dict(data["lengths"]))
-        tally.seconds = data["seconds"]
-        return tally
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A drafter of the report; ``warm`` rows keep one memory through the log."""
-
-    name: str
-    source: DraftSource
-    warm: bool = False
+    def report(self) -> DrafterReport:
+        """Return the figures."""
+        deepest = max((depth for _, depth, _ in self.shapes), default=0)
+        drafted, accepted = np.zeros(deepest + 1, int), np.zeros(deepest + 1, int)
+        for (_, depth, taken), n in self.shapes.items():
+            drafted[depth] += n
+            accepted[taken] += n
+        lengths = np.array(sorted(self.lengths))
+        cumulated = np.cumsum([self.lengths[length] for length in lengths.tolist()])
+        at = np.searchsorted(cumulated, [q * cumulated[-1] for q in QUANTILES])
+        at_least = lambda by_depth: tuple(np.cumsum(by_depth[::-1])[::-1][1:].tolist())
+        return DrafterReport(
+            **_counts(self.groups[""]),
+            drafted_by_position=at_least(drafted),
+            accepted_by_position=at_least(accepted),
+            by_request={f"{q:g}": float(lengths[k]) / 100 for q, k in zip(QUANTILES, at, strict=True)},
+            by_category={name: Counts(**_counts(sums)) for name, sums in sorted(self.groups.items()) if name},
+            seconds=self.seconds,
+            name=self.name,
+        )
 
 
-@dataclass(frozen=True, slots=True)
-class ReplaySettings:
-    """The settings of a replay.
-
-    ``state``: for drafters that learn from request to request, ``cold`` (each request alone), ``warm`` or ``both``.
-    ``budget``: the most draft tokens per round, cost stopping off (default: each drafter's own limit, and ``db`` stops
-    by ``verify_cost``). ``strict``: a broken record is an error. ``limit``: the most requests. ``include_text`` lists
-    the start of the requests' texts, which reports do not hold otherwise. ``suite`` has the questions of answer files.
-    """
-
-    drafters: tuple[str, ...] = DRAFTERS
-    state: str = "cold"
-    budget: int | None = None
-    verify_cost: str = "cpu"
-    temperature: float = 0.0
-    strict: bool = False
-    limit: int | None = None
-    include_text: bool = False
-    suite: str | None = None
-
-    def __post_init__(self) -> None:
-        if self.state not in ("cold", "warm", "both"):
-            raise ValueError(f"unknown state '{self.state}': use cold, warm or both")
-        check_budget(self.budget)
-        check_range("the temperature", self.temperature, 0.0, 100.0)
-        if self.limit is not None:
-            check_range("the limit", self.limit, 1)
+def _counts(sums: np.ndarray) -> dict[str, Any]:
+    """Return the fields of :class:`Counts` from sums by group, ``[groups, fields]``."""
+    used = sums[sums[:, 0] > 0]
+    column = dict(zip(FIELDS, (resample(len(used)) @ used).T, strict=True))
+    figures = {
+        name: estimate(ratio(*(column[part] for part in parts.split("/"))), len(used)) for name, parts in RATIOS.items()
+    }
+    return {name: int(column[name][0]) for name in FIELDS[:-1]} | figures
 
 
 def parse_cost(text: str) -> CostCurve:
@@ -190,39 +303,12 @@ def open_databases(tokenizer: LogTokenizer, folder: str | Path | None = None) ->
     return SharedDatabases.open(weights_dir() / "databases", tokenizer.vocabulary)
 
 
-class LogReplay:
-    """Replays a log. ``rows`` and ``refused`` (name -> reason) say what is replayed; ``tallies`` has the counts.
-    ``first`` is the number of leading entries that are not judged (training). Raises: ValueError: if no drafter can be
-    replayed.
-    """
-
-    def __init__(
-        self,
-        settings: ReplaySettings,
-        tokenizer: LogTokenizer,
-        databases: SharedDatabases,
-        costs: CostCurve,
-        first: int = 0,
-    ) -> None:
-        self.settings, self.tokenizer, self.databases, self.costs = settings, tokenizer, databases, costs
-        self._at = costs.tables(MAX_BUDGET)[0]
-        build = default_build()
-        self._library = build.library if build.wait() else None
-        self.rows: list[Row] = []
-        self.refused: dict[str, str] = {}
-        for name in dict.fromkeys(settings.drafters):
-            self._admit(name)
-        if not self.rows:
-            name, why = next(iter(self.refused.items()))
-            raise ValueError(f"'{name}' cannot be replayed: {why}")
-        self.facts = Facts(entries=first, training_entries=first)
-        self.tallies = [Tally() for _ in self.rows]
-        #: The first requests, with the tokens per forward pass of each drafter.
-        self.listed: list[dict[str, Any]] = []
-        self._memories = [Memory() if row.warm else None for row in self.rows]
-
-    def _admit(self, name: str) -> None:
-        """Add the rows of a drafter, or the reason why it cannot be replayed."""
+def candidates(
+    drafters: Sequence[str], databases: SharedDatabases, state: str
+) -> tuple[list[Candidate], dict[str, str]]:
+    """Return the drafters that can be replayed, and the others with the reason. Raises: ValueError: if none can."""
+    rows, refused = [], {}
+    for name in dict.fromkeys(drafters):
         try:
             stack = parse(f"{name} > target")
             if stack.bottom is None or stack.drafts:
@@ -230,180 +316,168 @@ class LogReplay:
             source = stack.bottom
             if source.name == "db" and not source.items:
                 # Named, so that `db` does not take the logits database, which a log does not have.
-                found = ",".join(["context", *(s for s in STORED if s in self.databases.found)])
+                found = ",".join(["context", *(s for s in STORED if s in databases.found)])
                 source = parse(f"db[{found}] > target").bottom or source
-            if not can_replay(make_drafter(source, databases=self.databases)):
+            if not can_replay(make_drafter(source, databases=databases)):
                 raise ValueError("it reads the target's probabilities, which a log does not have")
         except ValueError as error:
-            self.refused[name] = str(error)
-            return
+            refused[name] = str(error)
+            continue
         learns = remembers(source)
-        if not (learns and self.settings.state == "warm"):
-            self.rows.append(Row(name, source))
-        if learns and self.settings.state != "cold":
-            self.rows.append(Row(f"{name}, warm", source, warm=True))
+        if not (learns and state == "warm"):
+            rows.append(Candidate(name, source))
+        if learns and state != "cold":
+            rows.append(Candidate(f"{name}, warm", source, Memory()))
+    if not rows:
+        name, why = next(iter(refused.items()))
+        raise ValueError(f"'{name}' cannot be replayed: {why}")
+    return rows, refused
 
-    def drafter(self, row: Row, memory: Memory | None) -> Drafter:
-        """Return the drafter of a row for one request."""
-        costs = None if self.settings.budget is not None else self.costs
-        options: dict[str, Any] = {"eos": self.tokenizer.eos, "temperature": self.settings.temperature}
-        found = make_drafter(row.source, databases=self.databases, memory=memory, costs=costs, **options)
-        return native_drafter(found, self._library) if self._library is not None else found
 
-    def run(self, path: str | Path, progress: Progress | None = None) -> Iterator[TokenizedRequest]:
-        """Yield each request when it was replayed, from where the counts end. Raises: ValueError: for a broken entry,
-        if the settings are strict.
-        """
-        facts, warm, settings = self.facts, any(row.warm for row in self.rows), self.settings
-        resumed, part, known, shown = facts.entries, facts.part, 0, 0.0
-        prompts = () if settings.suite is None else load_suite(settings.suite).prompts
-        questions = {prompt.id: (prompt.category, prompt.turns or (prompt.text,)) for prompt in prompts}
-        skip = facts.training_entries if warm else max(0, resumed - (part > 0))
-        reader = LogReader(path, skip, questions)
-        try:
-            for request in tokenized(reader, self.tokenizer, facts, settings.strict, resumed):
-                number = request.request.number
-                known += number == resumed
-                if number < resumed or (number == resumed and known <= part):
-                    self._remember(request.text)
-                    continue
-                if settings.limit is not None and facts.requests >= settings.limit:
-                    return
-                self._count(request)
-                if progress and time.monotonic() - shown > SHOW:
-                    shown = time.monotonic()
-                    progress(reader.done, reader.size, f"{facts.output_tokens:,} tokens of {facts.requests:,} outputs")
-                yield request
-        finally:
-            reader.close()
+@dataclass(slots=True)
+class Facts:
+    """What was read of a log: usable requests, their tokens, and what was wrong with the others."""
 
-    def _remember(self, text: Text) -> None:
-        """Give warm drafters what an interrupted run had replayed."""
-        for row, memory in zip(self.rows, self._memories, strict=True):
-            if memory is not None:
-                drafter = self.drafter(row, memory)
-                drafter.start(text.prompt)
-                drafter.extend(text.output)
-
-    def _count(self, request: TokenizedRequest) -> None:
-        """Replay one request with all rows; the counts change when all are done."""
-        facts, text, found = self.facts, request.text, []
-        for row, memory in zip(self.rows, self._memories, strict=True):
-            drafter, started = self.drafter(row, memory), time.process_time()
-            budget = self.settings.budget or drafter.nodes
-            done = replay_text(drafter, text, budget, self.tokenizer.eos, request.limit)
-            cost = sum(self._at[m] * n for (m, _, _), n in done.shapes.items())
-            found.append((done, cost, time.process_time() - started))
-        if len(self.listed) < MOST_REQUESTS:
-            self._list(request, [done.tokens / done.rounds for done, _, _ in found])
-        for tally, (done, cost, seconds) in zip(self.tallies, found, strict=True):
-            tally.add(facts.requests, text.category, done, cost, seconds)
-        facts.part = facts.part + 1 if facts.entries == request.request.number else 1
-        facts.entries = request.request.number
-        facts.requests += 1
-        facts.prompt_tokens += len(text.prompt)
-        facts.output_tokens += len(text.output)
-        facts.cut += request.cut > 0
-
-    def _list(self, request: TokenizedRequest, lengths: list[float]) -> None:
-        row: dict[str, Any] = {"record": request.request.number, "category": request.text.category}
-        row |= {"prompt_tokens": len(request.text.prompt), "output_tokens": len(request.text.output)}
-        if self.settings.include_text:
-            prompt, output = request.request.prompt, request.request.output
-            row |= {"prompt": str(prompt or "")[:MOST_TEXT], "output": (output or "")[:MOST_TEXT]}
-        lengths = [round(length, 4) for length in lengths]
-        self.listed.append(row | dict(zip([r.name for r in self.rows], lengths, strict=True)))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the state as JSON data, to resume from."""
-        tallies = [tally.to_dict() for tally in self.tallies]
-        return {"facts": asdict(self.facts), "costs": self.costs.relative, "tallies": tallies, "listed": self.listed}
-
-    def restore(self, data: dict[str, Any]) -> None:
-        """Continue from the state of :meth:`to_dict`."""
-        self.facts = Facts(**data["facts"])
-        self.facts.examples = [(number, why) for number, why in self.facts.examples]
-        self.tallies = [Tally.from_dict(tally) for tally in data["tallies"]]
-        self.listed = data["listed"]
+    name: str = ""
+    requests: int = 0
+    prompt_tokens: int = 0
+    output_tokens: int = 0
+    broken: int = 0
+    examples: list[tuple[int, str]] = field(default_factory=list)
+    compared: int = 0
+    disagreeing: int = 0
+    cut: int = 0
 
 
 def tokenized(
-    reader: LogReader, tokenizer: LogTokenizer, facts: Facts | None = None, strict: bool = False, after: int = 0
+    reader: EntryReader, tokenizer: LogTokenizer, questions: Questions, facts: Facts, strict: bool
 ) -> Iterator[TokenizedRequest]:
-    """Yield the usable requests of a log as token ids; what is broken after entry ``after`` is counted in ``facts``.
-    Raises: ValueError: for a broken entry if ``strict``, and for :data:`MOST_BROKEN` in a row.
+    """Yield the usable requests of a log as token ids; what is broken is counted in ``facts``. Raises: ValueError: for
+    a broken entry if ``strict``, and for :data:`MOST_BROKEN` in a row.
     """
-    facts, in_a_row = Facts() if facts is None else facts, 0
-    for item in reader:
+    in_a_row = 0
+    for item in requests(reader, questions):
         request, why = None, item.why if isinstance(item, BrokenEntry) else ""
         if not isinstance(item, BrokenEntry):
             try:
                 request = tokenizer.tokenize(item)
             except ValueError as error:
                 why = str(error)
-        if request is None and strict:
-            raise ValueError(f"{reader.path}, record {item.number}: {why}")
         in_a_row = 0 if request is not None else in_a_row + 1
-        if in_a_row >= MOST_BROKEN:
-            raise ValueError(
-                f"{reader.path} is not a log: {in_a_row:,} records in a row cannot be used, the last: {why}"
-            )
-        if item.number > after and request is None:
+        if request is None:
+            if strict:
+                raise ValueError(f"{reader.path}, record {item.number}: {why}")
+            if in_a_row >= MOST_BROKEN:
+                raise ValueError(
+                    f"{reader.path} is not a log: {in_a_row:,} records in a row cannot be used, the last: {why}"
+                )
             facts.broken += 1
             facts.examples = [*facts.examples, (item.number, why)][:EXAMPLES]
-            facts.part = facts.part if facts.entries == item.number else 0
-            facts.entries = max(facts.entries, item.number)
-        if item.number > after and request is not None and request.agrees is not None:
+            continue
+        if request.agrees is not None:
             facts.compared += 1
             facts.disagreeing += not request.agrees
-        if request is not None:
-            yield request
+        yield request
 
 
-def build_from_log(
-    log: Path, tokenizer: LogTokenizer, folder: str | Path, share: float, progress: Progress | None = None
-) -> int:
-    """Build the model, statistics and 5-gram databases in ``folder`` from the first ``share`` of the log.
+@guided("replay")
+def replay(
+    log: str | Path,
+    *,
+    drafters: Sequence[str] = DRAFTERS,
+    tokenizer: str | Path | None = None,
+    databases: str | Path | None = None,
+    verify_cost: str | Sequence[float] = "cpu",
+    state: str = "cold",
+    budget: int | None = None,
+    temperature: float = 0.0,
+    eos: int | None = None,
+    suite: str | None = None,
+    limit: int | None = None,
+    strict: bool = False,
+    progress: Progress | None = None,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> ReplayReport:
+    """Return what ``drafters`` would have brought on a log, without a model.
 
-    The model database and the 5-grams count outputs, the statistics database prompts and outputs. Returns the number
-    of records used: a log is in the order of time, so none of the rest can have been seen.
+    Args:
+        log: a file of requests (:mod:`hsd_viz.logs.records`).
+        tokenizer: of the log's model; not needed for a log of token ids. ``eos`` replaces its end-of-text token.
+        databases: a folder of databases with that tokenizer (default: the shipped ones, if they have it).
+        verify_cost: cost of verifying 0, 1, 2, ... draft tokens, or its name (:func:`parse_cost`).
+        state: for drafters that learn from request to request, ``cold`` (each request alone), ``warm`` or ``both``.
+        budget: the most draft tokens per round, cost stopping off (default: each drafter's own limit, and ``db`` stops
+            by ``verify_cost``).
+        temperature: of the log: the initial trust of ``db`` in its drafts.
+        suite: the questions of an answer file.
+        limit: the most requests. ``strict``: a broken record is an error.
+        cancelled: polled after each request; the report then has the requests so far, as after Ctrl-C.
 
-    Raises: ValueError: if there is no tokenizer or the part has no usable request.
+    Raises: ValueError: for bad input.
     """
-    check_range("the training share", share, 0.01, 0.99)
-    if not tokenizer.vocabulary:
-        raise ValueError("databases need a tokenizer: give that of the log's model")
-    identity: dict[str, Any] = {"vocabulary_size": tokenizer.size, "vocabulary_hash": tokenizer.hash}
-    last, about = int(share * LogReader(log).count()), {"from": log.name}
+    if state not in ("cold", "warm", "both"):
+        raise ValueError(f"unknown state '{state}': use cold, warm or both")
+    check_budget(budget)
+    check_range("the temperature", temperature, 0.0, 100.0)
+    if limit is not None:
+        check_range("the limit", limit, 1)
+    verify_cost = verify_cost if isinstance(verify_cost, str) else ",".join(map(str, verify_cost))
+    tokens, log, costs = LogTokenizer(tokenizer, eos), Path(log), parse_cost(verify_cost)
+    found = open_databases(tokens, databases)
+    rows, refused = candidates(drafters, found, state)
+    prompts = () if suite is None else load_suite(suite).prompts
+    questions: Questions = {prompt.id: (prompt.category, prompt.turns or (prompt.text,)) for prompt in prompts}
+    build, at = default_build(), costs.tables(MAX_BUDGET)[0]
+    library = build.library if build.wait() else None
 
-    def texts() -> Iterator[Text]:
-        reader = LogReader(log)
-        try:
-            for request in tokenized(reader, tokenizer):
-                if request.request.number > last:
-                    return
-                yield request.text
-                if progress:
-                    progress(reader.done, reader.size, "building databases")
-        finally:
-            reader.close()
+    def drafter(row: Candidate) -> Drafter:
+        options: dict[str, Any] = {"eos": tokens.eos, "temperature": temperature, "memory": row.memory}
+        made = make_drafter(row.source, databases=found, costs=None if budget is not None else costs, **options)
+        return native_drafter(made, library) if library is not None else made
 
-    def write(writer: CorpusWriter, prompts: bool) -> dict[str, Any]:
-        for text in texts():
-            if prompts:
-                writer.add(text.prompt)
-            writer.add(text.output)
-            writer.end()
-        return about
+    def run(row: Candidate, request: TokenizedRequest) -> tuple[Sequence[float], Counter, float]:
+        drafting, started = drafter(row), time.process_time()
+        done = replay_text(drafting, request.text, budget or drafting.nodes, tokens.eos, request.limit)
+        accepted, cost = (
+            sum(n * f(shape) for shape, n in done.shapes.items()) for f in (lambda s: s[2], lambda s: at[s[0]])
+        )
+        sums = (1, done.tokens, done.rounds, done.drafted, accepted, cost)
+        return sums, done.shapes, time.process_time() - started
 
-    for kind in ("model", "statistics"):
-        feed = partial(write, prompts=kind == "statistics")
-        build_database(feed, Path(folder) / f"{kind}{SUFFIX}", kind=kind, part_tokens=PART_TOKENS, **identity)
-    outputs, tokens = [], 0
-    for text in texts():
-        outputs.append(text.output)
-        tokens += len(text.output)
-        if tokens >= FIVEGRAM_TOKENS:
-            break
-    build_fivegrams(outputs, Path(folder) / f"{FIVEGRAMS}{SUFFIX}", **identity, meta=about)
-    return last
+    reader, facts, listed = EntryReader(log), Facts(log.name), []
+    complete, shown = True, 0.0
+    try:
+        for request in tokenized(reader, tokens, questions, facts, strict):
+            if limit is not None and facts.requests >= limit:
+                break
+            text, results = request.text, [run(row, request) for row in rows]
+            # The counts change together: an interrupted replay has whole requests.
+            for row, result in zip(rows, results, strict=True):
+                row.add(facts.requests, text.category, *result)
+            facts.requests += 1
+            facts.prompt_tokens += len(text.prompt)
+            facts.output_tokens += len(text.output)
+            facts.cut += request.cut > 0
+            if len(listed) < MOST_REQUESTS:
+                about: Mapping[str, Any] = {"record": request.request.number, "category": text.category}
+                lengths = {row.name: round(sums[1] / sums[2], 4) for row, (sums, *_) in zip(rows, results, strict=True)}
+                listed.append(
+                    {**about, "prompt_tokens": len(text.prompt), "output_tokens": len(text.output), **lengths}
+                )
+            if progress and time.monotonic() - shown > SHOW:
+                shown = time.monotonic()
+                progress(reader.done, reader.size, f"{facts.output_tokens:,} tokens of {facts.requests:,} outputs")
+            if cancelled():
+                raise KeyboardInterrupt
+    except KeyboardInterrupt:
+        complete = False
+    finally:
+        reader.close()
+    if not facts.requests and complete:
+        why = "; record {}: {}".format(*facts.examples[0]) if facts.examples else ""
+        raise ValueError(f"the log {log} has no usable request{why}")
+    settings = {"drafters": list(drafters), "state": state, "budget": budget, "verify_cost": verify_cost}
+    settings |= {"temperature": temperature, "strict": strict, "limit": limit, "suite": suite}
+    settings |= {"tokenizer": tokens.name, "databases": str(databases or "")}
+    reports = tuple(row.report() for row in rows) if facts.requests else ()
+    return ReplayReport(asdict(facts), settings, reports, refused, tuple(listed), complete)

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from hsd_viz.logs.report import replay
+from hsd_viz.logs.replay import replay
 from hsd_viz.prompts.questions import PLACEHOLDER
 from hsd_viz.prompts.suites import describe_suites, load_suite
 

@@ -200,7 +200,7 @@ class Answers:
         return {"choices": [menu], "parts": parts, "files": [list(save) for save in saves]}
 
     def _replay_answer(self, options: dict[str, Any], files: list, job: Job) -> dict[str, Any]:
-        from hsd_viz.logs.report import replay
+        from hsd_viz.logs.replay import replay
 
         if not files:
             raise ValueError("no log: drop a file on the field above, or open one")
