@@ -16,7 +16,7 @@ A round of D draft tokens could emit D + 1 tokens in one step. What is lost of t
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import exp, log, sqrt
 from pathlib import Path
@@ -216,38 +216,29 @@ class Diagnosis:
 
 def diagnose(seen: Observation, roofline: Roofline | None = None) -> Diagnosis:
     """Return the diagnosis of an observation; ``roofline`` supplies times that were not observed, and other batches."""
-    measured = seen.whole()
-    predicted: tuple[str, ...] = ()
+    measured, predicted = seen.whole(), ()
     findings = tuple(signatures(_facts(seen)))
     if roofline is not None:
         seen, roofline, predicted = _filled(seen, roofline)
     whole, weights = seen.whole(), _resampled(seen)
     lengths = ratio(weights @ np.array([a for _, a in seen.rounds], float), weights.sum(1)) + 1
-    found = Diagnosis(seen, estimate(lengths, seen.total if seen.exact else 1), findings)
+    found = Diagnosis(seen, estimate(lengths, seen.total if seen.exact else 1), findings, predicted=predicted)
     if whole is None:
         return _bounded(found)
     shares = _shares(seen, whole, roofline)
     cause = max(shares, key=shares.__getitem__)
-    advice = CAUSES[cause]["advice"]
     speedup, more = _speedup(seen, lengths, whole, measured is None)
     low, high = speedup.ends or (1.0, 1.0)
     observed = Option(_name(seen, seen.deepest), seen.method, seen.deepest, speedup.value or 0.0)
     off = Option(_name(seen, 0), "plain", 0, 1.0)
-    others = _alternatives(seen, observed, weights, roofline)
-    robust = [option for option in others if _robust(seen, option, observed, weights, roofline)]
-    better = max(robust, key=lambda option: option.speedup, default=observed)
+    others = [*_lengths(seen, observed, weights, roofline), *_stacks(seen, observed)]
+    better = max((one for one, robust in others if robust), key=lambda one: one.speedup, default=observed)
     decided = not low <= 1 <= high and not seen.busy  # noise must not change a setting
     advised = observed
     if decided:
         advised = better if low > 1 or better.speedup > 1 + LEAST_GAIN else off
-    if seen.busy:
-        advice = "measure again on a quiet machine before changing it"
     pays = "speculation pays" if low > 1 else "speculation loses" if high < 1 else "undecided whether speculation pays"
-    verdict = (
-        f"{'predicted: ' if measured is None else ''}{pays}: {show(speedup, '{:.2f}')} times as fast as plain "
-        f"decoding; what limits it most: {CAUSES[cause]['is']} ({shares[cause]:.0%} of what is lost)"
-    )
-    options = (observed, off, *others)
+    options = (observed, off, *(one for one, _ in others))
     # Serving engines have no hierarchies.
     served = advised
     if advised.method not in ("plain", seen.method) or not _single(advised.stack, seen):
@@ -256,8 +247,9 @@ def diagnose(seen: Observation, roofline: Roofline | None = None) -> Diagnosis:
     flags = settings(served.method, served.tokens, seen.draft_model, [row[:2] for row in by_batch])
     return replace(
         found,
-        verdict=verdict,
-        advice=advice,
+        verdict=f"{'predicted: ' if measured is None else ''}{pays}: {show(speedup, '{:.2f}')} times as fast as plain "
+        f"decoding; what limits it most: {CAUSES[cause]['is']} ({shares[cause]:.0%} of what is lost)",
+        advice="measure again on a quiet machine before changing it" if seen.busy else CAUSES[cause]["advice"],
         cause=cause,
         shares=shares,
         speedup=speedup,
@@ -267,7 +259,6 @@ def diagnose(seen: Observation, roofline: Roofline | None = None) -> Diagnosis:
         more=more if low <= 1 <= high else "",
         flags=({"hsd-viz": f'--stack "{advised.stack}"'} if seen.stack else {}) | flags,
         by_batch=by_batch,
-        predicted=predicted,
     )
 
 
@@ -283,18 +274,10 @@ def _bounded(found: Diagnosis) -> Diagnosis:
 
 def _facts(seen: Observation) -> Facts:
     """Return what the signatures of misconfiguration are checked against: what was observed, nothing predicted."""
-    whole = seen.whole()
-    return Facts(
-        seen.method,
-        seen.total,
-        seen.deepest,
-        seen.length,
-        seen.rates_by_position(),
-        seen.batch,
-        None if whole is None else seen.length / whole,
-        **seen.parts(),
-        requests=seen.requests,
-    )
+    whole, rates = seen.whole(), seen.rates_by_position()
+    speedup = None if whole is None else seen.length / whole
+    about = (seen.method, seen.total, seen.deepest, seen.length, rates, seen.batch, speedup)
+    return Facts(*about, **seen.parts(), requests=seen.requests)
 
 
 def _name(seen: Observation, tokens: int) -> str:
@@ -385,67 +368,87 @@ def _curves(seen: Observation, weights: np.ndarray, shift: float = 0.0) -> tuple
     return np.cumsum(np.hstack([zero, reached]), 1), 1 + np.cumsum(np.hstack([zero, taken]), 1)
 
 
-def _gains(
-    seen: Observation, weights: np.ndarray, roofline: Roofline | None, *, shift: float = 0.0, verify: float = 1.0,
-    draft: float = 1.0,
+def _speeds(
+    seen: Observation, weights: np.ndarray, roofline: Roofline | None, batch: int = 0, *, shift: float = 0.0,
+    verify: float = 1.0, draft: float = 1.0,
 ) -> np.ndarray:  # fmt: skip
-    """Return the speed at each draft length relative to the present one, ``[resamples, lengths]``. ``shift`` is added
-    to every acceptance; the extra time of verification and the time of drafting are multiplied.
+    """Return the speed-up at each draft length, ``[resamples, lengths]``, at the batch of the run or another one.
+
+    ``shift`` is added to every acceptance; the extra time of verification and the time of drafting are multiplied.
+    Without a roofline both grow with the draft; with one they have its form and the size that was observed.
     """
     depth, tokens = _curves(seen, weights, shift)
     parts = {name: part or 0.0 for name, part in seen.parts().items()}
-    share = depth / depth[:, [seen.deepest]]
-    extra = verify * parts["verification"] * share
-    if roofline is not None:
-        curve = np.array([roofline.ms(m, seen.batch) for m in range(1, int(depth.max()) + 3)])
-        at = np.interp(depth, np.arange(len(curve)), curve) - curve[0]
-        extra = verify * parts["verification"] * at / np.maximum(at[:, [seen.deepest]], 1e-12)
-    drafting = draft * parts["drafting"] * (1.0 if seen.method in PARALLEL else share)
-    speed = tokens / (1 + drafting + extra + parts["overhead"])
-    return speed / speed[:, [seen.deepest]]
+    now = depth[:, [seen.deepest]]
+    if roofline is None:
+        grown = depth / now
+        drafting = 1.0 if seen.method in PARALLEL else grown
+        return tokens / (
+            1 + draft * parts["drafting"] * drafting + verify * parts["verification"] * grown + parts["overhead"]
+        )
+    batch = batch or seen.batch
+
+    def further(fed: np.ndarray, at: int) -> np.ndarray:
+        curve = np.array([roofline.ms(m, at) for m in range(1, int(depth.max()) + 3)])
+        return np.interp(fed, np.arange(len(curve)), curve) - curve[0]
+
+    step, here = roofline.ms(1, batch), roofline.ms(1, seen.batch)
+    verifying = parts["verification"] * here * further(depth, batch) / np.maximum(further(now, seen.batch), 1e-12)
+    if seen.method in NGRAMS:
+        drafting = here * batch / seen.batch
+    else:
+        grown = 1.0 if seen.method in PARALLEL else depth / now
+        drafting = (
+            here * grown * roofline.drafting(1, batch, seen.method) / roofline.drafting(1, seen.batch, seen.method)
+        )
+    spent = verify * verifying + draft * parts["drafting"] * drafting + parts["overhead"] * here
+    return tokens / (1 + spent / step)
 
 
-def _alternatives(seen: Observation, observed: Option, weights: np.ndarray, roofline: Roofline | None) -> list[Option]:
-    """Return the other draft lengths of the drafter, and the other stacks whose costs and acceptance are known."""
-    options: list[Option] = []
-    lengths_differ = _single(observed.stack, seen) and (not seen.stack or seen.method == "draft")
-    if lengths_differ and None not in seen.parts().values():
-        gains = _gains(seen, weights, roofline)[0]
-        lengths = [k for k in range(1, len(gains)) if k != seen.deepest]
-        options += [Option(_name(seen, k), seen.method, k, observed.speedup * float(gains[k])) for k in lengths]
+def _lengths(
+    seen: Observation, observed: Option, weights: np.ndarray, roofline: Roofline | None
+) -> Iterator[tuple[Option, bool]]:
+    """Yield the other draft lengths of the drafter, and whether they are robustly faster: by :data:`LEAST_GAIN`, and
+    still faster in 95 % of the resamples and with acceptance or a cost that is off.
+    """
+    if not _single(observed.stack, seen) or (seen.stack and seen.method != "draft") or None in seen.parts().values():
+        return
+    over = lambda speeds: speeds / speeds[:, [seen.deepest]]
+    gains = over(_speeds(seen, weights, roofline))
+    doubts: list[dict[str, float]] = [{"shift": by} for by in (-DOUBT, DOUBT)]
+    doubts += [{name: 1 + by} for name in ("verify", "draft") for by in (-COST_DOUBT, COST_DOUBT)]
+    worst = [np.nanquantile(gains, 0.05, axis=0)]
+    worst += [over(_speeds(seen, weights[:1], roofline, **doubt))[0] for doubt in doubts]
+    robust = (gains[0] >= 1 + LEAST_GAIN) & (np.min(worst, axis=0) > 1)
+    for k in range(1, gains.shape[1]):
+        if k != seen.deepest:
+            yield Option(_name(seen, k), seen.method, k, observed.speedup * float(gains[0, k])), bool(robust[k])
+
+
+def _stacks(seen: Observation, observed: Option) -> Iterator[tuple[Option, bool]]:
+    """Yield the other stacks whose costs and acceptance are known, by the latency law scaled to the observed speed, and
+    whether they are robustly faster.
+    """
     if seen.calibration is None or parse(seen.stack).target.name != seen.calibration.target:
-        return options
+        return
     try:
         now = Law(seen.calibration).predict(seen.stack)
     except ValueError:  # something of the stack was not measured
-        return options
+        return
+    laws = [Law(changed) for _, changed in changes(seen.calibration, DOUBT, COST_DOUBT)]
     for prediction in select(seen.calibration).ranked:
         stack = parse(prediction.stack)
         # Lengths of the same drafter are compared by its rounds.
         same = _single(observed.stack, seen) and split(stack)[0] == split(parse(observed.stack))[0]
-        if len(stack.parts) > 1 and not same and prediction.stack != observed.stack:
-            drafter = "draft" if stack.drafts else "suffix" if "suffix" in prediction.stack else "lookup"
-            tokens = (stack.drafts[-1].lookahead or 1) if stack.drafts else seen.deepest
-            speedup = observed.speedup * now.ms_per_token / prediction.ms_per_token
-            options.append(Option(prediction.stack, drafter, int(tokens), speedup))
-    return options
-
-
-def _robust(seen: Observation, one: Option, observed: Option, weights: np.ndarray, roofline: Roofline | None) -> bool:
-    """Whether a setting is faster than the present one by :data:`LEAST_GAIN`, and still faster in 95 % of the resamples
-    and with acceptance or a cost that is off.
-    """
-    if one.speedup < observed.speedup * (1 + LEAST_GAIN):
-        return False
-    if one.method == seen.method and (not seen.stack or one.stack == _name(seen, one.tokens)):
-        doubts = [{"shift": by} for by in (-DOUBT, DOUBT)]
-        doubts += [{name: 1 + by} for name in ("verify", "draft") for by in (-COST_DOUBT, COST_DOUBT)]
-        gains = _gains(seen, weights, roofline)[:, one.tokens]
-        shifted = [_gains(seen, weights[:1], roofline, **doubt)[0, one.tokens] for doubt in doubts]
-        return bool(np.nanquantile(gains, 0.05) > 1 and min(shifted) > 1)
-    assert seen.calibration is not None
-    laws = [Law(changed) for _, changed in changes(seen.calibration, DOUBT, COST_DOUBT)]
-    return all(law.predict(one.stack).ms_per_token < law.predict(seen.stack).ms_per_token for law in laws)
+        if len(stack.parts) == 1 or same or prediction.stack == observed.stack:
+            continue
+        drafter = "draft" if stack.drafts else "suffix" if "suffix" in prediction.stack else "lookup"
+        tokens = int(stack.drafts[-1].lookahead or 1) if stack.drafts else seen.deepest
+        gain = now.ms_per_token / prediction.ms_per_token
+        robust = gain >= 1 + LEAST_GAIN and all(
+            law.predict(prediction.stack).ms_per_token < law.predict(seen.stack).ms_per_token for law in laws
+        )
+        yield Option(prediction.stack, drafter, tokens, observed.speedup * gain), robust
 
 
 def _filled(seen: Observation, roofline: Roofline) -> tuple[Observation, Roofline, tuple[str, ...]]:
@@ -472,29 +475,20 @@ def _filled(seen: Observation, roofline: Roofline) -> tuple[Observation, Rooflin
 
 def _by_batch(
     seen: Observation, roofline: Roofline, advised: Option, observed: Option
-) -> list[tuple[int, int, float, float]]:
-    """Return by batch size: the draft length to use (0: off), its speed-up, and that of the present length. The batch
-    of the run has what is advised for it.
+) -> Iterator[tuple[int, int, float, float]]:
+    """Yield by batch size: the draft length to use (0: off), its speed-up, and that of the present length. The batch of
+    the run has what is advised for it.
     """
-    depth, tokens = (curve[0] for curve in _curves(seen, _resampled(seen)[:1]))
-    anchor = (seen.draft or 0.0) / (roofline.drafting(depth[seen.deepest], seen.batch, seen.method) or 1.0)
-    rows = []
+    weights = _resampled(seen)[:1]
     for batch in sorted({*BATCHES, seen.batch}):
-        speeds = [1.0]
-        for k in range(1, len(depth)):
-            drafting = anchor * roofline.drafting(depth[k], batch, seen.method)
-            if seen.method in NGRAMS:
-                drafting = (seen.draft or 0.0) * batch / seen.batch
-            time = roofline.ms(depth[k] + 1, batch) + drafting + (seen.overhead or 0.0)
-            speeds.append(tokens[k] * roofline.ms(1, batch) / time)
+        if batch == seen.batch:
+            yield batch, advised.tokens, advised.speedup, observed.speedup
+            continue
+        speeds = _speeds(seen, weights, roofline, batch)[0].tolist()
         present, best = speeds[seen.deepest], max(range(1, len(speeds)), key=speeds.__getitem__)
         if speeds[best] < max(1.0, present) * (1 + LEAST_GAIN):
             best = seen.deepest if present > 1 else 0
-        if batch == seen.batch:
-            rows.append((batch, advised.tokens, advised.speedup, observed.speedup))
-        else:
-            rows.append((batch, best, speeds[best], present))
-    return rows
+        yield batch, best, speeds[best] if best else 1.0, present
 
 
 def doctor(
