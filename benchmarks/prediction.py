@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
@@ -213,6 +214,23 @@ def fit() -> None:
     print(minimize_scalar(loss, bounds=(0, 5000), method="bounded").x)
 
 
+def own(paths: Sequence[Path]) -> Iterator[str]:
+    """Yield how far the latency law is from the stacks that ``hsd-viz plan --measure --json`` measured, by report. A
+    part of the error is drift: the machine was faster or slower while it measured than while it calibrated.
+    """
+    words = lambda errors: f"median {median(errors):.1%}, worst {max(errors):.1%}"
+    pooled: list[float] = []
+    for path in paths:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        rows = [row for row in data["hierarchies"] if row["measured_ms_per_token"]]
+        ratios = [row["predicted_ms_per_token"] / row["measured_ms_per_token"] for row in rows]
+        drift = median(ratios)
+        pooled += (errors := [abs(ratio - 1) for ratio in ratios])
+        apart = words([abs(ratio / drift - 1) for ratio in ratios])
+        yield f"{path.name}: {len(rows)} stacks, {words(errors)}; without the common drift of {drift - 1:+.1%}: {apart}"
+    yield f"all: {len(pooled)} stacks, {words(pooled)}"
+
+
 def figure(data: dict[str, Any]) -> Any:
     """Plot predicted against published step times, and predicted against published speed-ups."""
     from plotly.subplots import make_subplots
@@ -249,7 +267,11 @@ def main() -> int:
     parser.add_argument("--image", type=Path, help="a PNG or SVG, with kaleido")
     parser.add_argument("--answer", type=Path, help="a picture of Llama-70B with 8B and 1B on four H100")
     parser.add_argument("--fit", action="store_true")
+    parser.add_argument("--own", type=Path, nargs="*", help="reports of `hsd-viz plan --measure` (default: docs/bench)")
     options = parser.parse_args()
+    if options.own is not None:
+        print(*own(options.own or sorted(DATA.glob("plan-*.json"))), sep="\n")
+        return 0
     if options.fit:
         fit()
         return 0
