@@ -45,7 +45,7 @@ export function formOf(store: Store, about: About, run: () => void, cancel: () =
       @change=${({ target }: Field) => set({ [name]: target.checked })}><span>${words}</span></label>`;
   const line = (label: string, name: keyof Form, value: string, hint = "") =>
     html`<label class="hsd-field">${label}<input class="hsd-mono" spellcheck="false" maxlength="1000" placeholder=${hint} .value=${live(value)}
-      @change=${({ target }: Field) => set({ [name]: target.value })}></label>`;
+      @input=${({ target }: Field) => set({ [name]: target.value })}></label>`;
   function number(name: (typeof NUMBERS)[number], form: Form) {
     const problem = numberOf(form[name], ranges[name]);
     const wrong = typeof problem === "string";

@@ -124,18 +124,64 @@ test("a run is streamed, measured as it grows, kept, and an error is a card", { 
   assert.match(text(el, ".hsd-form-switch"), /Cancel run/);
   assert.equal(button(el, "Run").disabled, true);
   await vi.waitFor(() => assert.match(text(el, ".hsd-now .hsd-stage"), /decoding \d+\/128/));
+  // What is typed while the page redraws is kept, and decoded by the next run.
+  const stack = el.querySelector<HTMLInputElement>(".hsd-controls input.hsd-mono") as HTMLInputElement;
+  stack.value = "db > small > target";
+  stack.dispatchEvent(new Event("input"));
   finish();
   await vi.waitFor(() => assert.equal(text(el, ".hsd-badge"), "Finished run"));
+  assert.equal(stack.value, "db > small > target");
   assert.equal(requests[0].beside_plain, true);
   assert.ok(sessionStorage.getItem("hsd_viz.run"));
   button(el, "Run").click();
   await vi.waitFor(() => assert.equal(text(el, ".hsd-badge"), "Live run"));
+  assert.equal(requests[1].stack, "db > small > target");
   button(el, "Cancel").click();
   await vi.waitFor(() => assert.match(text(el, ".hsd-foot"), /cancelled/));
   fails = true;
   button(el, "Run").click();
   await vi.waitFor(() => assert.match(text(el, ".hsd-notice"), /Run failed ?no model/));
   assert.equal(button(el, "Run").disabled, false);
+  close();
+});
+
+test("a recording that arrives late replaces neither a newer choice nor a run", { skip, timeout: 60_000 }, async () => {
+  const arrivals: Record<string, () => void> = {};
+  const recording = (name: string) =>
+    new Promise((done) => {
+      arrivals[name] = () => done(RECORDED[name]);
+    });
+  let finish = (_head: object) => {};
+  const decode = (_: unknown, on: any) => {
+    on.begin({ ...RECORDED.sampled, run: "live" });
+    return new Promise((done) => {
+      finish = done;
+    });
+  };
+  const { el, close } = opened({ recording, decode });
+  const select = el.querySelector<HTMLSelectElement>(".hsd-recordings select") as HTMLSelectElement;
+  const [first, second, third] = [...select.options].map((option) => option.value);
+  const pick = (name: string) => {
+    select.value = name;
+    select.dispatchEvent(new Event("change"));
+  };
+  await vi.waitFor(() => assert.ok(arrivals[first]));
+  pick(second);
+  await vi.waitFor(() => assert.ok(arrivals[second]));
+  arrivals[second]();
+  await vi.waitFor(() => assert.equal(select.value, second));
+  arrivals[first]();
+  pick(third);
+  await vi.waitFor(() => assert.ok(arrivals[third]));
+  assert.equal(select.value, second);
+  button(el, "New run").click();
+  button(el, "Run").click();
+  await vi.waitFor(() => assert.equal(text(el, ".hsd-badge"), "Live run"));
+  arrivals[third]();
+  const { tokens, drafts, rounds, calls, pieces, ...head } = RECORDED.sampled;
+  finish({ ...head, run: "live" });
+  await vi.waitFor(() => assert.equal(text(el, ".hsd-badge"), "Finished run"));
+  assert.equal(select.value, "here");
   close();
 });
 

@@ -70,13 +70,19 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
     const next = shown === HERE ? filled : { ...filled, ...fieldsOf(taken, about.limits.tokens) };
     set({ shown, kind, blurb, filled: next, ...(own || shown === HERE ? {} : { form: next }), trouble: null });
   }
+  /** What is being opened; "": nothing, or a run has started since. */
+  let wanted = "";
   async function open(shown: string) {
-    if (store.state.busy || shown === store.state.shown) return;
+    if (store.state.busy) return;
+    wanted = shown === store.state.shown ? "" : shown;
+    if (!wanted) return;
     const { here, opened } = store.state;
     if (shown === HERE && here) return show(HERE, "finished", here);
     if (shown === OPENED && opened) return show(OPENED, "recording", opened.run, `Opened from ${opened.name}.`);
     const recording = about.recordings.find((r) => r.name === shown);
-    if (recording) show(shown, "recording", await host.recording(shown), recording.blurb);
+    if (!recording) return;
+    const taken = await host.recording(shown);
+    if (wanted === shown) show(shown, "recording", taken, recording.blurb);
   }
   function fail(error: unknown, title = "") {
     const message = error instanceof Error ? error.message : String(error);
@@ -98,6 +104,7 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
     if (error) throw new Error(`${error[0].toUpperCase()}${error.slice(1)}`);
     const request = kept.requestOf(store.state.form, about.limits);
     control = new AbortController();
+    wanted = "";
     set({ busy: true, trouble: null, stage: { text: "starting" } });
     // On a narrow page the form covers the run.
     if (root.offsetWidth <= 900) set({ drawer: false });
@@ -468,8 +475,11 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
     }</span>${address ? html`<button type="button" @click=${() => location.reload()}>Reload</button>` : nothing}</div>`;
   }
   let drawn = 0;
+  let waiting = 0;
   function paint() {
     drawn = performance.now();
+    clearTimeout(waiting);
+    waiting = 0;
     const { drawer, tab, lost: why, trouble, kind } = store.state;
     root.classList.toggle("hsd-form-open", drawer);
     root.classList.toggle("hsd-busy", store.state.busy);
@@ -496,15 +506,8 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
     }
   }
   let shownTrouble: kept.State["trouble"] = null;
-  let waiting = 0;
   function soon() {
-    waiting ||= setTimeout(
-      () => {
-        waiting = 0;
-        paint();
-      },
-      Math.max(0, TILES - (performance.now() - drawn)),
-    );
+    waiting ||= setTimeout(paint, Math.max(0, TILES - (performance.now() - drawn)));
   }
 
   // --- life

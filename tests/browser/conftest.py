@@ -40,8 +40,9 @@ SERVER_LIFE = 3600
 def chromium() -> Iterator:
     if CHROMIUM is None:
         pytest.skip("Chromium is missing; to install it: apt-get install chromium (macOS: brew install chromium)")
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=PATIENCE)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
         yield browser

@@ -16,7 +16,6 @@ from hsd_viz.views.export import run_page, runs_page
 from .conftest import PATIENCE, Page, quiet
 
 pytestmark = pytest.mark.browser
-expect.set_options(timeout=60_000)
 
 TOKENS = ".hsd-out .hsd-tok"
 TABS = ("Watch", "Why", "Databases", "Time", "Compare", "Your traffic")
