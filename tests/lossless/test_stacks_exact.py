@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 from toys import Guesser, loop_of, models
 
+from hsd_viz.audit.enumeration import outcomes
 from hsd_viz.audit.exact import exact
-from hsd_viz.audit.stacks import loop_decoder, models_in
+from hsd_viz.audit.stacks import EnumeratedDraws, ToySession, loop_decoder, models_in
 from hsd_viz.decoding import verify
-from hsd_viz.decoding.loop import Loop
-from hsd_viz.decoding.sampling import Sampling
+from hsd_viz.decoding.loop import Level, Loop
+from hsd_viz.decoding.sampling import Sampling, distribution
 from hsd_viz.decoding.verify import Judged
 from hsd_viz.trace.tables import RULES
 
@@ -49,6 +50,63 @@ def audit(stack: str, rule: str, vocabulary: int, new_tokens: int, cls: type[Loo
 def test_the_law_of_a_stack_is_the_targets(stack, vocabulary, new_tokens, rule):
     found = audit(stack, rule, vocabulary, new_tokens)
     assert found.lossless and found.error < TOLERANCE, str(found)
+
+
+def shaped_error(seed: int, rule: str, cls: type[Loop] = Loop) -> float:
+    """Return the largest error of the law of a random stack over random tables (two or three levels, chains of up to 5
+    tokens, vocabularies of 3 to 5), sampled with top-k or top-p; limits cut drafts, every second instance has an end token.
+    """
+    random = np.random.default_rng(seed)
+    levels, v = int(random.integers(2, 4)), int(random.integers(3, 6))
+    nucleus = seed % 3 == 0
+    new_tokens = int(random.integers(2, 4 if nucleus or levels == 3 else 7))
+    sampling = Sampling(
+        float(random.uniform(0.6, 1.5)),
+        top_k=0 if nucleus else 2,
+        top_p=float(random.uniform(0.4, 0.7)) if nucleus else 1.0,
+        rule=rule,
+    )
+    tables = [2 * random.normal(size=(v, v, v))]
+    for _ in range(levels - 1):
+        tables.append(tables[-1] + random.normal(size=(v, v, v)))
+    lookaheads = [
+        int(random.integers(1, 6 if levels == 2 else 4)),
+        *([int(random.integers(1, 3))] * (levels - 2)),
+        None,
+    ]
+    prompt, eos = [0, 1], frozenset({v - 1} if seed % 2 else ())
+
+    def text(choices) -> tuple[int, ...]:
+        sessions = [Level(f"m{k}", ToySession(t), n) for k, (t, n) in enumerate(zip(tables, lookaheads, strict=True))]
+        loop = cls(sessions, None, sampling, prompt, max_new_tokens=new_tokens, eos=eos)
+        loop.draws = EnumeratedDraws(choices)
+        for step in (loop.prefill, loop.rounds):
+            for _ in step():
+                loop.log.take()
+        return tuple(loop.text[len(prompt) :])
+
+    law: dict[tuple[int, ...], float] = {}
+    for emitted, weight in outcomes(text):
+        law[emitted] = law.get(emitted, 0.0) + weight
+
+    def compare(prefix: tuple[int, ...], weight: float) -> float:
+        if len(prefix) == new_tokens or (prefix and prefix[-1] in eos):
+            return abs(law.pop(prefix, 0.0) - weight)
+        row = distribution(tables[-1][(*prompt, *prefix)[-2:]][None], sampling)[0]
+        return max(compare((*prefix, token), weight * float(p)) for token, p in enumerate(row) if p)
+
+    return max(compare((), 1.0), sum(law.values()))
+
+
+@pytest.mark.parametrize(("rule", "part"), [("token", 0), ("block", 0), *(("branch", part) for part in range(4))])
+def test_the_law_of_random_stacks_after_top_k_and_top_p(rule, part):
+    """For the branch rule 200 instances; the others differ from it in ``judge`` alone."""
+    for seed in range(50 * part, 50 * part + 50):
+        assert shaped_error(seed, rule) < TOLERANCE, seed
+
+
+def test_a_drafters_row_instead_of_the_middle_models_is_caught_there():
+    assert max(shaped_error(seed, "branch", mutants.DraftersRowProposed) for seed in range(20)) > 1e-3
 
 
 def mutated(tokens, q, p, u, *, unclipped=False, token_residual=False, first_failure=False) -> Judged:
