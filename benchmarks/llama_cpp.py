@@ -24,8 +24,7 @@ from typing import Any
 from benchmarks.gguf_files import DTYPES, write_gguf
 from benchmarks.harness import arguments, command, cpu_engine, prompts_of, say, write
 from hsd_viz.ladder.load import model_path
-from hsd_viz.listen import free_port
-from hsd_viz.machine import describe
+from hsd_viz.machine import describe, free_port
 from hsd_viz.native.model import NativeModel
 from hsd_viz.native.weights import load
 

@@ -1,18 +1,24 @@
-"""Decode and compare in one call, with an engine that the process loads once. Imports torch only to decode."""
+"""Decode and compare in one call or one cell, with an engine that the process loads once.
+
+``%load_ext hsd_viz`` adds the cell magic ``%%decode``.
+"""
 
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from functools import cache
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, NoReturn, Unpack
+from typing import Annotated as A
 
-from hsd_viz.card import card, line, table
+from hsd_viz.cli.arguments import SamplingOptions
 from hsd_viz.engine import Engine, Options
 from hsd_viz.stack import Stack
 from hsd_viz.terminal import progress_bar, table_lines
 from hsd_viz.trace import Trace
-from hsd_viz.words import number
+from hsd_viz.words import card, line, number, table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -126,3 +132,55 @@ class Comparison(list[Trace]):
     def _repr_html_(self) -> str:
         (head, *cells), note = self._text() if self else ([()], "")
         return card("Comparison", f"{len(self)} runs", table(head, cells), line(note))
+
+
+_EPILOG = """\
+The cell is the prompt, without line breaks at its end. The run is shown, and stored as the variable `trace`.
+
+example:
+  %%decode db > nano:4 > target --temperature 0.7
+  def main(
+"""
+
+
+def _read_line(
+    stack: A[tuple[str, ...], "STACK", "the stack, such as db > nano:4 > target"] = (),
+    *,
+    name: A[str, "NAME", "the variable of the trace"] = "trace",
+    chat: A[bool, "format the cell as a user turn by the chat template"] = False,
+    sampling: SamplingOptions,
+) -> tuple[str, str, dict[str, Any]]:
+    """Return the variable, the stack and the options of a decode. Raises: ValueError: if one is not valid."""
+    if not name.isidentifier():
+        raise ValueError(f"{name!r} is not the name of a variable")
+    options = {"max_new_tokens": sampling.max_new_tokens, "chat": chat, **asdict(sampling.sampling())}
+    return name, " ".join(stack) or "target", options
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Register the cell magic ``%%decode`` in an IPython shell."""
+    from IPython.core.error import UsageError
+    from IPython.display import display
+
+    from hsd_viz.cli.options import Parser, add_options, call
+
+    class MagicParser(Parser):
+        def error(self, message: str) -> NoReturn:
+            raise ValueError(f"{message} (see %%decode --help)")
+
+    parser = MagicParser(prog="%%decode", description="Continue the text of the cell and show how.", epilog=_EPILOG)
+    add_options(parser, _read_line)
+
+    def decode(line: str, cell: str) -> None:
+        try:
+            name, stack, options = call(_read_line, parser.parse_args(shlex.split(line)))
+            trace = run(cell.rstrip("\r\n"), stack, **options)
+        except ValueError as error:
+            raise UsageError(str(error)) from None
+        except SystemExit:  # --help has printed
+            return
+        shell.user_ns[name] = trace
+        display(trace.show())
+
+    decode.__doc__ = parser.format_help()
+    shell.register_magic_function(decode, "cell", "decode")

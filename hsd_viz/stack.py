@@ -21,8 +21,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Literal
 
-from hsd_viz.card import card, table
-from hsd_viz.words import did_you_mean
+from hsd_viz.words import card, did_you_mean, table
 
 DATABASES = ("context", "model", "statistics")
 

@@ -10,20 +10,18 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "hsd_viz"
 #: Pure helpers that every other package may import.
-BASE = {"card", "intervals", "serialize", "tables", "version", "words"}
+BASE = {"intervals", "serialize", "tables", "version", "words"}
 ALLOWED = {
     "serialize": {"intervals"},
-    "journal": {"disk"},
     "tables": {"intervals"},
     "trace": {"disk"},
     "stack": set(),
     "disk": set(),
     "terminal": set(),
     "cluster": {"machine"},
-    "listen": set(),
     "machine": set(),
     "adapters": {"disk", "trace"},
-    "drafting": {"disk", "journal", "stack", "trace"},
+    "drafting": {"disk", "stack", "trace"},
     "latency": {"stack", "trace"},
     "decoding": {"drafting", "latency", "stack", "terminal", "trace"},
     "ladder": {"disk", "drafting", "native", "prompts", "trace"},
@@ -64,7 +62,6 @@ ALLOWED = {
         "disk",
         "drafting",
         "engine",
-        "journal",
         "ladder",
         "latency",
         "machine",
@@ -81,7 +78,6 @@ ALLOWED = {
         "calibration",
         "cluster",
         "disk",
-        "journal",
         "drafting",
         "engine",
         "ladder",
@@ -101,7 +97,6 @@ ALLOWED = {
         "exercises",
         "figures",
         "latency",
-        "listen",
         "logs",
         "machine",
         "prompts",
@@ -110,10 +105,9 @@ ALLOWED = {
         "trace",
     },
     "exercises": {"audit", "disk", "drafting", "engine", "latency", "trace"},
-    "serve": {"cluster", "engine", "listen", "stack", "trace"},
+    "serve": {"cluster", "engine", "machine", "stack", "trace"},
     "dashboard": {"views"},
-    "quick": {"engine", "stack", "terminal", "trace", "views"},
-    "magic": {"cli", "quick"},
+    "quick": {"cli", "engine", "stack", "terminal", "trace", "views"},
 }
 #: May import anything.
 FREE = {"cli", "__init__", "__main__", "voila"}

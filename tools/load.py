@@ -34,7 +34,7 @@ import numpy as np
 import psutil
 
 from hsd_viz.engine.remote import RemoteEngine
-from hsd_viz.listen import free_port
+from hsd_viz.machine import free_port
 from hsd_viz.trace import Finished, Stage, Step
 from hsd_viz.trace.events import ServerError
 

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from hsd_viz.bench.output import Output
-from hsd_viz.journal import Journal
+from hsd_viz.disk import Journal
 from hsd_viz.prompts.suites import Suite
 from hsd_viz.serialize import from_dict, to_dict
 
 
 class Checkpoint:
     """The progress of a bench. ``done`` maps (row, prompt) to the outputs of its repeats in order, ``left_out``
-    questions that do not fit the context to reasons. Raises: ValueError: as :class:`~hsd_viz.journal.Journal`.
+    questions that do not fit the context to reasons. Raises: ValueError: as :class:`~hsd_viz.disk.Journal`.
     """
 
     def __init__(self, path: Path | None = None, about: Mapping[str, Any] | None = None) -> None:

@@ -16,13 +16,13 @@ import numpy as np
 
 from hsd_viz.bench.output import FORWARD, PLAIN, Output
 from hsd_viz.bench.runner import Measurement
-from hsd_viz.card import card, line, table
 from hsd_viz.intervals import RESAMPLES, UNKNOWN, Estimate, estimate, ratio, resample
 from hsd_viz.machine import Machine
 from hsd_viz.serialize import from_dict, to_dict
 from hsd_viz.stack import HFStack, parse_bench
 from hsd_viz.tables import Table
 from hsd_viz.trace.metrics import repetition_share
+from hsd_viz.words import card, line, table
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -24,7 +24,7 @@ def inspect(
     json_: A[bool, "print JSON: one object for a file, else a list of them"] = False,
 ) -> None:
     """Show what a database file contains."""
-    from hsd_viz.drafting.index.inspect import describe
+    from hsd_viz.drafting.index.build import describe
     from hsd_viz.ladder.load import weights_dir
     from hsd_viz.prompts import read_text
 
@@ -78,8 +78,8 @@ def _tokenizer(name: str | None, required: bool) -> tuple[Any, str | None]:
 
 
 def _hit_rates(path: str, tokenizer: Any, text: str) -> dict[str, Any]:
+    from hsd_viz.drafting.index.build import hit_rates
     from hsd_viz.drafting.index.format import open_index
-    from hsd_viz.drafting.index.inspect import hit_rates
 
     encoded = tokenizer.encode(text, add_special_tokens=False)
     return hit_rates(open_index(path), getattr(encoded, "ids", encoded))

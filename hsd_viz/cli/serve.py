@@ -73,7 +73,7 @@ def serve(
 ) -> int:
     """Serve the engine to many visitors until Ctrl-C (needs the extra cluster)."""
     from hsd_viz.ladder.load import names
-    from hsd_viz.listen import check_address, is_loopback
+    from hsd_viz.machine import check_address, is_loopback
 
     token = token or os.environ.get("HSD_VIZ_TOKEN")
     if write_config is None:
@@ -113,7 +113,7 @@ def classroom(
     """Serve the explorer to a class, with one engine and a page for each student (needs the extras app and cluster)."""
     import segno
 
-    from hsd_viz.listen import check_address, free_port, is_loopback, url
+    from hsd_viz.machine import check_address, free_port, is_loopback, url
     from hsd_viz.views.app import server
 
     token = token or (None if is_loopback(host) else secrets.token_urlsafe(9))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 #: Number of most probable tokens that an observer receives for each verified row.
 TOP = 8
@@ -12,17 +12,18 @@ TOP = 8
 #: accept another token than the most probable one here.
 MIN_TEMPERATURE = 0.5
 
+_COLUMNS = ("tokens", "sources", "key_lengths", "counts", "scores", "positions")
+
 
 @dataclass(slots=True)
 class DraftTree:
     """Draft tokens as a tree, parents before children; node ``i`` follows ``parents[i]`` (-1: it follows the text).
 
-    All lists have one entry per node: ``sources`` names the proposer (``context``, ``lookup``, ...), ``key_lengths``
-    the number of tokens matched, ``counts`` how often the token was seen there, ``scores`` the estimated probability
-    that the verifier reaches and accepts the node, ``positions`` the place in the text it was copied from; ``None`` if
-    unknown. Siblings differ. In an empty tree ``why_empty`` is one of :data:`hsd_viz.trace.tables.NO_DRAFT`. ``recut``
-    has for each node the texts of the tokens of another tokenizer that it was cut from; ``None`` where the drafter has
-    the verifier's tokenizer, and for parts of a tree.
+    Per node, ``sources`` names the proposer (``context``, ``lookup``), ``key_lengths`` the number of tokens matched,
+    ``counts`` how often the token was seen there, ``scores`` the estimated probability that the verifier accepts the
+    node, ``positions`` the place in the text it was copied from; ``None`` if unknown. Siblings differ. In an empty tree
+    ``why_empty`` is one of :data:`hsd_viz.trace.tables.NO_DRAFT`. ``recut`` has the texts of the tokens of another
+    tokenizer that each node was cut from; ``None`` without one, and for parts of a tree.
     """
 
     tokens: list[int] = field(default_factory=list)
@@ -37,10 +38,13 @@ class DraftTree:
     _depths: list[int] = field(default_factory=list, repr=False, compare=False)
 
     @classmethod
-    def chain(cls, tokens: list[int], source: str) -> DraftTree:
-        """Return a chain of tokens of one source, without key lengths, counts, scores and positions."""
-        n = len(tokens)
-        return cls(tokens, list(range(-1, n - 1)), [source] * n, [None] * n, [None] * n, [None] * n, [None] * n)
+    def chain(
+        cls, tokens: list[int], source: str, key_length: int | None = None, start: int | None = None
+    ) -> DraftTree:
+        """Return a chain of tokens of one source, those of the text from ``start`` on, without counts and scores."""
+        n, none = len(tokens), [None] * len(tokens)
+        positions = none if start is None else range(start, start + n)
+        return cls(tokens, list(range(-1, n - 1)), [source] * n, [key_length] * n, [*none], [*none], [*positions])
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -68,11 +72,11 @@ class DraftTree:
 
     def _take(self, nodes: Sequence[int] | slice, parents: list[int]) -> DraftTree:
         """Return a tree of these nodes, with other parents."""
-        columns: list[Any] = [self.tokens, self.sources, self.key_lengths, self.counts, self.scores, self.positions]
-        taken: list[Any] = [
-            column[nodes] if isinstance(nodes, slice) else [column[k] for k in nodes] for column in columns
-        ]
-        return DraftTree(taken[0], parents, *taken[1:])
+        tree = DraftTree(parents=parents)
+        for name in _COLUMNS:
+            column = getattr(self, name)
+            setattr(tree, name, column[nodes] if isinstance(nodes, slice) else [column[k] for k in nodes])
+        return tree
 
     def path(self, nodes: Sequence[int]) -> DraftTree:
         """Return the nodes of one path, in its order, as a chain."""
@@ -86,7 +90,7 @@ class DraftTree:
 
     def within(self, depth: int) -> DraftTree:
         """Return the tree without the nodes deeper than ``depth``, itself if there are none."""
-        if len(self.tokens) <= depth or max(self.depths(), default=0) <= depth:
+        if max(self.depths(), default=0) <= depth:
             return self
         nodes = [node for node, d in enumerate(self.depths()) if d <= depth]
         number = {-1: -1, **{node: k for k, node in enumerate(nodes)}}
@@ -94,14 +98,9 @@ class DraftTree:
 
     def append(self, chain: DraftTree) -> None:
         """Append a chain to this tree, which must be a chain itself."""
-        last = len(self.tokens) - 1
-        self.parents += range(last, last + len(chain.tokens))
-        self.tokens += chain.tokens
-        self.sources += chain.sources
-        self.key_lengths += chain.key_lengths
-        self.counts += chain.counts
-        self.scores += chain.scores
-        self.positions += chain.positions
+        self.parents += range(len(self) - 1, len(self) + len(chain) - 1)
+        for name in _COLUMNS:
+            getattr(self, name).extend(getattr(chain, name))
 
     def or_reason(self, budget: int, reason: str = "no match") -> DraftTree:
         """Return the tree; if it is empty, ``why_empty`` is ``no room`` for a ``budget`` below 1, else ``reason``."""

@@ -6,8 +6,7 @@ from typing import Any
 
 from hsd_viz.decoding.sampling import PromptTooLong
 from hsd_viz.drafting.index.build import LONGEST, build_database, build_fivegrams, collect_outputs
-from hsd_viz.drafting.index.corpus import CorpusWriter, Encode, Progress, find_texts, write_texts
-from hsd_viz.drafting.index.count import Pruning
+from hsd_viz.drafting.index.count import CorpusWriter, Encode, Progress, Pruning, find_texts, write_texts
 from hsd_viz.drafting.index.format import SUFFIX
 from hsd_viz.drafting.make import FIVEGRAMS, vocabulary_hash
 from hsd_viz.engine.load import Models

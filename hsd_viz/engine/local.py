@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from hsd_viz.calibration.forwards import SHIPPED, Costs
-from hsd_viz.card import card, line, table
 from hsd_viz.decoding.engine import Engine, Options, with_defaults
 from hsd_viz.decoding.loop import Level, Loop
 from hsd_viz.decoding.record import TOP, Decoding, Log, decode
@@ -32,7 +31,7 @@ from hsd_viz.stack import DraftSource, Stack, parse
 from hsd_viz.trace import Event, Stage
 from hsd_viz.trace.tables import OWN_RULES
 from hsd_viz.version import __version__
-from hsd_viz.words import check_range, guided
+from hsd_viz.words import card, check_range, guided, line, table
 
 if TYPE_CHECKING:
     import torch

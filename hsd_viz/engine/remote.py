@@ -11,11 +11,11 @@ from typing import Any, Unpack
 
 import httpx
 
-from hsd_viz.card import card, line
 from hsd_viz.decoding.engine import Engine, Options, with_defaults
 from hsd_viz.stack import Stack
 from hsd_viz.trace import Event, Finished
 from hsd_viz.trace.events import EventReader, ServerError
+from hsd_viz.words import card, line
 
 #: Seconds to connect, and without any data from the server.
 TIMEOUT = httpx.Timeout(600.0, connect=10.0)

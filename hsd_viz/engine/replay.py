@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import Unpack
 
 from hsd_viz.calibration.basis import Basis, estimated, machine_and_day, temperature_words
-from hsd_viz.card import card, table
 from hsd_viz.decoding.engine import Engine, Options, with_defaults
 from hsd_viz.serialize import from_dict
 from hsd_viz.stack import Stack
 from hsd_viz.trace import Event, Finished, Stage, Started, Step, Trace, TraceError
 from hsd_viz.trace.metrics import target_round_of
 from hsd_viz.trace.tables import TABLES
-from hsd_viz.words import check_range, counted, did_you_mean
+from hsd_viz.words import card, check_range, counted, did_you_mean, table
 
 TRACES = Path(__file__).resolve().parent.parent / "traces"
 #: The temperature of the recordings that :func:`recorded` reads, of the form and of the examples.

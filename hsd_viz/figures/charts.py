@@ -13,10 +13,10 @@ import plotly.express as px
 import plotly.graph_objects as go
 import plotly.io as pio
 
-from hsd_viz.card import card, line
-from hsd_viz.card import table as html_table
 from hsd_viz.figures.palette import HUES, INKS, KINDS, family, label, pale
 from hsd_viz.figures.theme import dark_of, save, template
+from hsd_viz.words import card, line
+from hsd_viz.words import table as html_table
 
 INK = INKS[False]
 HEIGHT = 300

@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from hsd_viz.engine import DEFAULTS
-from hsd_viz.listen import url
+from hsd_viz.machine import url
 from hsd_viz.serve.queue import FairQueue, QueueFullError, Ticket
 from hsd_viz.serve.worker import Decoders, error, load_worker
 from hsd_viz.stack import StackError, parse

@@ -13,12 +13,11 @@ from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
-from hsd_viz.card import card, line, table
 from hsd_viz.disk import most_unpacked, regular_target, write_whole
 from hsd_viz.trace import metrics
 from hsd_viz.trace.rows import Run, Step
 from hsd_viz.trace.tables import TABLES
-from hsd_viz.words import counted, guess
+from hsd_viz.words import card, counted, guess, line, table
 
 if TYPE_CHECKING:
     import pandas as pd

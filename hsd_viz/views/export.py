@@ -16,12 +16,12 @@ from typing import Any
 import anywidget
 import ipywidgets as widgets
 
-from hsd_viz.card import escape
 from hsd_viz.figures.pictures import CARTESIAN, WHOLE, script
 from hsd_viz.figures.theme import Given, trace_of
 from hsd_viz.trace import Trace
 from hsd_viz.views import run_data
 from hsd_viz.views.page_data import BUNDLE, STATIC, about
+from hsd_viz.words import escape
 
 _POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' blob:; style-src 'unsafe-inline'; img-src data:; font-src data:; "

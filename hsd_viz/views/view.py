@@ -11,14 +11,13 @@ import anywidget
 import ipywidgets as widgets
 import traitlets
 
-from hsd_viz.card import card, escape, line
 from hsd_viz.disk import write_whole
 from hsd_viz.figures.palette import label
 from hsd_viz.figures.pictures import result, screenshot
 from hsd_viz.figures.theme import checked_ending, chromium
 from hsd_viz.trace import Trace
 from hsd_viz.views.page_data import BUNDLE, STATIC
-from hsd_viz.words import did_you_mean
+from hsd_viz.words import card, did_you_mean, escape, line
 
 _PACKED = gzip.compress(BUNDLE.encode("utf-8"), mtime=0)
 #: Traits that are not options.

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from hsd_viz.listen import free_port
+from hsd_viz.machine import free_port
 from hsd_viz.views.site import build
 
 ROOT = Path(__file__).resolve().parents[2]

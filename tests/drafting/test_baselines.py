@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hsd_viz.drafting import DraftTree, SharedDatabases, make_drafter
+from hsd_viz.drafting.baselines.ngrams import Retrieval
 from hsd_viz.drafting.baselines.recycling import TEMPLATE, TokenRecycling, unfold
-from hsd_viz.drafting.baselines.retrieval import Retrieval
 from hsd_viz.drafting.make import Memory
 from hsd_viz.drafting.tree import Observer
 from hsd_viz.stack import DraftSource

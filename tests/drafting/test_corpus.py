@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from hsd_viz.drafting.index import corpus
-from hsd_viz.drafting.index.corpus import CorpusWriter, find_texts, read_pieces, write_texts
+from hsd_viz.drafting.index import count as corpus
+from hsd_viz.drafting.index.count import CorpusWriter, find_texts, read_pieces, write_texts
 
 
 def encode(pieces):

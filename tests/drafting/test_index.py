@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from reference import count
 
 from hsd_viz.drafting.context import ContextDatabase, spell
-from hsd_viz.drafting.index.build import build_database
+from hsd_viz.drafting.index.build import build_database, describe
 from hsd_viz.drafting.index.count import Level, Pruning, select_keys
 from hsd_viz.drafting.index.format import DatabaseError, Header, Index, marks, pack_counts, write_index
-from hsd_viz.drafting.index.inspect import describe
 from hsd_viz.drafting.make import SharedDatabases, vocabulary_hash
 from training.databases import split_documents
 

@@ -16,15 +16,16 @@ def counted(texts, depth):
     )
 
 
-def spelled(tree):
-    """The same, read off a tree; every spot must be where :meth:`locate` says."""
-    out, spots = {}, [((), (tree.root, 0))]
-    while spots:
-        path, spot = spots.pop()
-        for token, count, _, child in tree.children(spot):
-            out[(*path, token)] = count
-            assert tree.count(child) == count and tree.locate([*path, token])[0] is child[0]
-            spots.append(((*path, token), child))
+def spelled(tree, text=None):
+    """The same, read off a tree; every node must be where :meth:`locate` says, and in its ``text``."""
+    out, nodes = {}, [((), tree.root)]
+    while nodes:
+        path, node = nodes.pop()
+        for token, child in tree.children(node, len(path)):
+            out[(*path, token)] = child.count
+            assert tree.locate([*path, token]) is child
+            assert text is None or tuple(text[child.start : child.start + len(path) + 1]) == (*path, token)
+            nodes.append(((*path, token), child))
     return out
 
 
@@ -41,6 +42,8 @@ def grown(texts, depth, most=None):
 @given(st.lists(texts, max_size=4), st.integers(1, 6))
 def test_counts_are_those_of_counting(texts, depth):
     tree = SuffixTree(depth)
+    for text in texts:
+        spelled(grown([text], depth), text)
     for k, text in enumerate(texts):
         tree.begin()
         for n, token in enumerate(text):
@@ -56,16 +59,6 @@ def test_counts_are_those_of_counting(texts, depth):
 def test_a_removed_text_leaves_what_would_be_there_without_it(texts, depth, most):
     tree = grown(texts, depth, most)
     assert spelled(tree) == counted(texts[-most:], depth) and list(tree.texts.values()) == texts[-most:]
-
-
-@given(texts)
-def test_places_are_in_the_text(text):
-    tree = grown([text], 5)
-    spots = [(tree.root, 0)]
-    while spots:
-        for token, _, place, child in tree.children(spots.pop()):
-            assert text[place] == token
-            spots.append(child)
 
 
 # --- the drafter ------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ import pytest
 from tornado.httpclient import HTTPClientError, HTTPRequest
 from tornado.websocket import websocket_connect
 
-from hsd_viz.listen import free_port
+from hsd_viz.machine import free_port
 from hsd_viz.views.app.server import command
 
 SECRET = "s3cret/token"

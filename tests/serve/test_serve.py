@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from hsd_viz import cluster, connect
-from hsd_viz.listen import free_port
+from hsd_viz.machine import free_port
 
 
 def test_one_engine_needs_no_ray_and_ends_in_silence(tmp_path):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hsd_viz.drafting import SharedDatabases, make_drafter
-from hsd_viz.drafting.index.inspect import describe
+from hsd_viz.drafting.index.build import describe
 from hsd_viz.stack import parse
 from training.corpus import SourceFile, tokenize
 from training.data import EOS_ID, train_tokenizer

@@ -21,7 +21,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from hsd_viz.listen import check_address, free_port
+from hsd_viz.machine import check_address, free_port
 from hsd_viz.views.app import server as serve
 from hsd_viz.views.app.server import check_voila, command
 

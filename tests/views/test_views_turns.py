@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 pytest.importorskip("voila")
-from hsd_viz.listen import free_port
+from hsd_viz.machine import free_port
 from hsd_viz.views.app.kernels import PageKernels
 from hsd_viz.views.app.server import command
 from hsd_viz.views.app.turns import LOST, Turns

@@ -1,10 +1,34 @@
-"""Prompt lookup: copy what followed the earliest occurrence of the text's last tokens."""
+"""Drafts copied from the text of the run: prompt lookup decoding and SAM-Decoding, both by string search."""
 
+from bisect import bisect_left
 from collections.abc import Collection, Sequence
 
 from hsd_viz.drafting.context import spell
 from hsd_viz.drafting.make import drafter
 from hsd_viz.drafting.tree import Drafter, DraftTree, as_eos_set
+
+
+class CopyingDrafter(Drafter):
+    """A drafter that copies a part of the run's text, up to an end-of-text token (``eos``: one id or several)."""
+
+    def __init__(self, *, eos: int | Collection[int] | None = None) -> None:
+        self.eos, self._text = as_eos_set(eos), ""
+
+    def start(self, prompt: Sequence[int]) -> None:
+        self._text = spell(prompt)
+
+    def extend(self, tokens: Sequence[int]) -> None:
+        self._text += spell(tokens)
+
+    def _with_ahead(self, text: Sequence[int]) -> str:
+        """Return the text of the run and the tokens of ``text`` that are not emitted yet."""
+        return self._text + spell(text[len(self._text) :])
+
+    def _copy(self, text: str, start: int, most: int, key_length: int, *, with_eos: bool) -> DraftTree:
+        """Return up to ``most`` tokens of ``text`` from ``start`` as a chain."""
+        tokens = list(map(ord, text[start : start + max(0, most)]))
+        end = next((i + with_eos for i, token in enumerate(tokens) if token in self.eos), None)
+        return DraftTree.chain(tokens[:end], self.name, key_length, start)
 
 
 @drafter(
@@ -13,40 +37,68 @@ from hsd_viz.drafting.tree import Drafter, DraftTree, as_eos_set
     items=("original",),
     make=lambda run: PromptLookup(eos=run.eos, longest=3 if run.source.items else 2, whole=bool(run.source.items)),
 )
-class PromptLookup(Drafter):
+class PromptLookup(CopyingDrafter):
     """Prompt lookup decoding with Hugging Face's rule, as a chain.
 
     Finds the longest n-gram at the end of the text, of ``longest`` tokens or fewer, that occurs earlier, and copies up
     to 10 tokens after its earliest occurrence, until an end-of-text token. Source: Saxena 2023, "Prompt Lookup
     Decoding" (github.com/apoorvumang/prompt-lookup-decoding), with the defaults of transformers'
-    ``PromptLookupCandidateGenerator``. The author's rule (``lookup[original]``) copies whole tens of tokens only.
+    ``PromptLookupCandidateGenerator``. The author's rule (``lookup[original]``) copies ``whole`` tens of tokens only.
     """
 
     nodes = 10
 
     def __init__(self, *, eos: int | Collection[int] | None = None, longest: int = 2, whole: bool = False) -> None:
-        self.eos = as_eos_set(eos)
-        self.longest, self.whole, self._text = longest, whole, ""
-
-    def start(self, prompt: Sequence[int]) -> None:
-        self._text = spell(prompt)
-
-    def extend(self, tokens: Sequence[int]) -> None:
-        self._text += spell(tokens)
+        super().__init__(eos=eos)
+        self.longest, self.whole = longest, whole
 
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
-        # Tokens that are not emitted yet are text, too.
-        whole = self._text + spell(text[len(self._text) :])
-        length, tree = len(whole), DraftTree()
-        for n in range(min(self.longest, length - 1), 0, -1):
-            # The search ends before the last token (or the last ten), as something must follow the match.
-            place = whole.find(whole[length - n :], 0, max(0, length - (self.nodes if self.whole else 1)))
-            if place < 0:
-                continue
-            start = place + n
-            for i, token in enumerate(map(ord, whole[start : start + max(0, min(self.nodes, budget))])):
-                if token in self.eos:
-                    break
-                tree.add(token, i - 1, self.name, key_length=n, position=start + i)
-            break
-        return tree.or_reason(budget)
+        whole = self._with_ahead(text)
+        # The search ends before the last token (or the last ten), as something must follow the match.
+        end = max(0, len(whole) - (self.nodes if self.whole else 1))
+        for n in range(min(self.longest, len(whole) - 1), 0, -1):
+            place = whole.find(whole[-n:], 0, end)
+            if place >= 0:
+                return self._copy(whole, place + n, min(self.nodes, budget), n, with_eos=False).or_reason(budget)
+        return DraftTree().or_reason(budget)
+
+
+@drafter("sam", words="baseline: SAM-Decoding (suffix automaton)", make=lambda run: SAMDecoding(eos=run.eos))
+class SAMDecoding(CopyingDrafter):
+    """SAM-Decoding from the text alone (without its static texts, Token Recycling or EAGLE), for one run.
+
+    Source: Hu et al., "SAM Decoding: Speculative Decoding via Suffix Automaton", ACL 2025, arXiv 2411.10666 (repository
+    hyx1999/SAM-Decoding), re-implemented from its description, with Python's string search in place of the automaton.
+    The longest suffix of the text that occurs before is found, of any length. After a match of m tokens, up to min(60,
+    1 + ``alpha`` · m) tokens are copied (alpha 4), as a chain, from after the **earliest** occurrence of the match. If
+    fewer tokens than that follow it, the next shorter suffix with more occurrences is tried; the shortest one takes
+    what exists. Nothing is drafted after an end-of-text token.
+    """
+
+    nodes, alpha = 60, 4
+
+    def draft(self, text: Sequence[int], budget: int) -> DraftTree:
+        own, whole = self._text, self._with_ahead(text)
+        # The longest suffix that occurs in the text with a token after it; if one occurs, so does every shorter one.
+        is_new = lambda n: own.find(whole[-n:], 0, len(own) - 1) < 0
+        matched = bisect_left(range(1, len(whole) + 1), True, key=is_new) if budget > 0 else 0
+        start = wanted = 0
+        while matched:
+            start = own.find(whole[-matched:]) + matched
+            wanted = min(self.nodes, 1 + self.alpha * matched, budget)
+            shorter = self._shorter(whole, matched) if len(own) - start < wanted else 0
+            if not shorter:
+                break
+            matched = shorter
+        return self._copy(own, start, wanted, matched, with_eos=True).or_reason(budget)
+
+    def _shorter(self, whole: str, matched: int) -> int:
+        """Return the length of the next shorter suffix that occurs where the longer one does not, 0 without one."""
+        for length in range(matched - 1, 0, -1):
+            key, before = whole[-length:], whole[-length - 1]
+            place = self._text.find(key)
+            while place > 0 and self._text[place - 1] == before:
+                place = self._text.find(key, place + 1)
+            if place >= 0:
+                return length
+        return 0

@@ -1,20 +1,61 @@
-"""llama.cpp's ``ngram-cache``, a drafter without a model: n-gram counts of this text, of earlier ones, of a corpus."""
+"""Drafts from counted n-grams: REST on a statistics database, and llama.cpp's ``ngram-cache``."""
 
-from collections.abc import Collection, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
 
-from hsd_viz.drafting.context import Database, spell
+from hsd_viz.drafting.context import Database, continuation_trie, spell
 from hsd_viz.drafting.make import drafter
 from hsd_viz.drafting.tree import Drafter, DraftTree, as_eos_set
 
+
+@drafter(
+    "retrieval",
+    words="baseline: REST (retrieval from a corpus)",
+    make=lambda run: Retrieval(run.database("statistics"), eos=run.eos),
+)
+class Retrieval(Drafter):
+    """Retrieval-based speculative decoding for one run.
+
+    Source: He et al., "REST: Retrieval-Based Speculative Decoding", NAACL 2024, arXiv 2311.08252 (repository
+    FasterDecoding/REST, Apache-2.0), re-implemented from its description: find the longest suffix of the text, from
+    16 tokens down to 2, in the corpus; of what followed it, to a depth of 10 tokens, draft the 64 most frequent
+    prefixes as a trie. ``corpus`` is a statistics database instead of a suffix array: keys are those of the index, and
+    counts beyond them are estimates (:func:`~hsd_viz.drafting.context.continuation_trie`). Nothing is drafted after an
+    end-of-text token.
+    """
+
+    longest, shortest, nodes, depth = 16, 2, 64, 10
+
+    def __init__(self, corpus: Database, *, eos: int | Collection[int] | None = None) -> None:
+        self.corpus, self.eos = corpus, as_eos_set(eos)
+
+    def draft(self, text: Sequence[int], budget: int) -> DraftTree:
+        tree = DraftTree()
+        match = self.corpus.lookup(spell(text[-self.longest :])) if budget > 0 and len(text) else None
+        if match is None or match[0] < self.shortest:
+            return tree.or_reason(budget)
+        length, total, _ = match
+        key, nodes = spell(text[-length:]), min(self.nodes, budget)
+        #: The number in the tree of each node of the trie, ``None`` after an end of text.
+        place: dict[int, int | None] = {-1: -1}
+        for node, (token, parent, count) in enumerate(
+            continuation_trie(self.corpus.lookup, key, nodes=nodes, depth=self.depth)
+        ):
+            above = place[parent]
+            ended = above is None or (above >= 0 and tree.tokens[above] in self.eos)
+            score = min(1.0, count / total)
+            place[node] = None if ended else tree.add(token, above, self.name, length, round(count), score)
+        return tree.or_reason(budget)
+
+
 #: N-gram lengths of the context and dynamic caches, and that of the static one.
-LONGEST = 4
-STATIC = 2
+LONGEST, STATIC = 4, 2
 #: Minimum sample size and minimum percentage of the most frequent token, by n-gram length 1, 2, 3, 4.
 LAX = ((2, 66), (2, 50), (1, 50), (1, 50))
 STRICT = ((4, 75), (3, 66), (2, 66), (2, 66))
 
 #: Times each token followed each n-gram (spelled).
-Counts = dict[str, dict[int, int]]
+Counts = defaultdict[str, Counter[int]]
 
 
 class DynamicCache:
@@ -22,20 +63,16 @@ class DynamicCache:
     from run to run it is warm, a new one is cold. It serves one run at a time.
     """
 
-    __slots__ = ("_open", "counts")
-
     def __init__(self) -> None:
-        self.counts: Counts = {}
-        self._open: list[Counts] = []
+        self.counts: Counts = defaultdict(Counter)
+        self._open: Counts = defaultdict(Counter)
 
-    def begin(self, context: Counts) -> None:
-        """Begin a run that counts into ``context``; merge the counts of the run before."""
-        for finished in self._open:
-            for key, followers in finished.items():
-                ours = self.counts.setdefault(key, {})
-                for token, count in followers.items():
-                    ours[token] = ours.get(token, 0) + count
-        self._open = [context]
+    def begin(self) -> Counts:
+        """Merge the counts of the run before, and return those of a new run."""
+        for key, followers in self._open.items():
+            self.counts[key].update(followers)
+        self._open = defaultdict(Counter)
+        return self._open
 
 
 @drafter(
@@ -69,30 +106,25 @@ class NgramCache(Drafter):
         static: Database | None = None,
         eos: int | Collection[int] | None = None,
     ) -> None:
-        self.eos = as_eos_set(eos)
+        self.eos, self.static = as_eos_set(eos), static
         self.dynamic = dynamic if dynamic is not None else DynamicCache()
-        self.static = static
         self._text = ""
-        self._context: Counts = {}
+        self._context: Counts = defaultdict(Counter)
 
     def start(self, prompt: Sequence[int]) -> None:
         """Begin a run with this prompt; earlier runs become part of the dynamic cache."""
-        self._text, self._context = "", {}
-        self.dynamic.begin(self._context)
+        self._text, self._context = "", self.dynamic.begin()
         self.extend(prompt)
 
     def extend(self, tokens: Sequence[int]) -> None:
         """Count each of these emitted tokens after the 1 to 4 tokens before it."""
         for token in tokens:
             for n in range(1, min(LONGEST, len(self._text)) + 1):
-                followers = self._context.setdefault(self._text[-n:], {})
-                followers[token] = followers.get(token, 0) + 1
+                self._context[self._text[-n:]][token] += 1
             self._text += chr(token)
 
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
-        tree = DraftTree()
-        tail = spell(text[-LONGEST:])
-        seen = False
+        tree, tail, seen = DraftTree(), spell(text[-LONGEST:]), False
         # As in llama.cpp, there is no draft for a text shorter than a static n-gram.
         while len(tail) >= STATIC and len(tree) < min(self.nodes, budget):
             static, total = self._followers(tail[-STATIC:])
@@ -120,16 +152,14 @@ class NgramCache(Drafter):
 
 
 def _pick(
-    counts: Counts, tail: str, static: dict[int, int], thresholds: Sequence[tuple[int, int]]
+    counts: Mapping[str, Counter[int]], tail: str, static: dict[int, int], thresholds: Sequence[tuple[int, int]]
 ) -> tuple[int, int, int] | None:
     """Return (token, n-gram length, count) of the longest n-gram at the end of ``tail`` that passes, or ``None``."""
     for n in range(min(LONGEST, len(tail)), 0, -1):
-        followers = counts.get(tail[-n:])
-        if followers is None:
-            continue
-        token = max(followers, key=lambda t: followers[t] * (100 * static[t] if t in static else 1))
-        if _passes(followers[token], sum(followers.values()), thresholds[n - 1]):
-            return token, n, followers[token]
+        if followers := counts.get(tail[-n:]):
+            token = max(followers, key=lambda t: followers[t] * 100 * static[t] if t in static else followers[t])
+            if _passes(followers[token], followers.total(), thresholds[n - 1]):
+                return token, n, followers[token]
     return None
 
 

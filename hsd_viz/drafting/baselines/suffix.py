@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from bisect import bisect_left
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from heapq import heappop, heappush
 
 from hsd_viz.drafting.make import drafter
@@ -12,27 +13,20 @@ from hsd_viz.words import check_range
 
 #: Outputs stored from run to run.
 OUTPUTS = 10_000
+#: A sum of probabilities may exceed its bound by the rounding of floats.
+_ROUNDING = 1 + 1e-9
 
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """A sequence of tokens with which ``count`` (before removals, at least two) suffixes begin.
-
-    ``children`` maps the next token to a node, or to a leaf: the (text, start) of the only suffix that continues with
-    it, whose further tokens are read from its text. ``place`` is the position of the sequence's last token in the first
-    text that had it.
+    """A sequence of tokens with which ``count`` suffixes begin, first the one of text ``which`` at ``start``. Without
+    ``children`` it is a leaf, whose only continuation is read from that text.
     """
 
-    count: int
-    place: int
-    children: dict[int, Node | tuple[int, int]] = field(default_factory=dict)
-
-
-#: A sum of probabilities may exceed its bound by the rounding of floats.
-_ROUNDING = 1 + 1e-9
-
-#: A position in the tree: a node or a leaf, and its depth in tokens.
-Spot = tuple[Node | tuple[int, int], int]
+    which: int
+    start: int
+    count: int = 1
+    children: dict[int, Node] | None = None
 
 
 class SuffixTree:
@@ -41,15 +35,12 @@ class SuffixTree:
     more than ``most`` texts, the oldest is removed (``None``: never).
     """
 
-    __slots__ = ("_active", "current", "depth", "most", "root", "texts")
-
     def __init__(self, depth: int = 64, most: int | None = None) -> None:
         check_range("the depth", depth, 1)
         if most is not None:
             check_range("the number of texts", most, 1)
-        self.depth = depth
-        self.most = most
-        self.root = Node(0, -1)
+        self.depth, self.most = depth, most
+        self.root = Node(-1, 0, 0, {})
         self.texts: dict[int, list[int]] = {}
         self.current = -1
         #: The suffixes of the current text that end within the tree: their starts and nodes, longest first.
@@ -58,38 +49,29 @@ class SuffixTree:
     def begin(self) -> int:
         """Begin a new text and return its number, which is ``current`` until the next one begins."""
         self.current += 1
-        self._active = []
-        self.texts[self.current] = []
+        self._active, self.texts[self.current] = [], []
         while self.most is not None and len(self.texts) > self.most:
             self._remove(next(iter(self.texts)))
         return self.current
 
     def append(self, token: int) -> None:
         """Append ``token`` to the current text."""
-        text, current = self.texts[self.current], self.current
-        text.append(token)
-        end = len(text)
+        text = self.texts[self.current]
         self.root.count += 1
-        active: list[tuple[int, Node]] = []
-        for start, node in [*self._active, (end - 1, self.root)]:
-            reached = end - start
+        suffixes, self._active = [*self._active, (len(text), self.root)], []
+        text.append(token)
+        for start, node in suffixes:
+            depth = len(text) - start
+            assert node.children is not None
             child = node.children.get(token)
             if child is None:
-                node.children[token] = (current, start)
+                node.children[token] = Node(self.current, start)
                 continue
-            if isinstance(child, tuple):
-                # Now two suffixes: the leaf moves one token down if its text continues.
-                which, begin = child
-                other, after = self.texts[which], begin + reached
-                node.children[token] = inner = Node(2, after - 1)
-                if after < len(other) and reached < self.depth:
-                    inner.children[other[after]] = child
-                child = inner
-            else:
-                child.count += 1
-            if reached < self.depth:
-                active.append((start, child))
-        self._active = active
+            if child.children is None:  # now two suffixes: the leaf moves one token down if its text continues
+                child.children = {t: Node(child.which, child.start) for t, _ in self.children(child, depth)}
+            child.count += 1
+            if depth < self.depth:
+                self._active.append((start, child))
 
     def _remove(self, which: int) -> None:
         """Remove a finished text."""
@@ -98,51 +80,34 @@ class SuffixTree:
             self.root.count -= 1
             node = self.root
             for token in text[start : start + self.depth]:
+                assert node.children is not None
                 child = node.children[token]
-                if isinstance(child, tuple):
-                    del node.children[token]
-                    break
                 child.count -= 1
                 if child.count == 0:
                     del node.children[token]
                     break
                 node = child
 
-    def locate(self, key: Sequence[int]) -> Spot | None:
-        """Return the position of ``key``, ``None`` if it was never seen or is longer than ``depth``."""
-        if len(key) > self.depth:
-            return None
-        at: Node | tuple[int, int] = self.root
-        for done, token in enumerate(key):
-            if isinstance(at, tuple):
-                # The rest must match the text of the leaf.
-                which, begin = at
-                rest = self.texts[which][begin + done : begin + len(key)]
-                return (at, len(key)) if rest == list(key[done:]) else None
-            following = at.children.get(token)
-            if following is None:
-                return None
-            at = following
-        return at, len(key)
+    def locate(self, key: Sequence[int]) -> Node | None:
+        """Return the node of ``key`` or the leaf that continues with it; ``None`` if it was never seen or is longer
+        than ``depth``.
+        """
+        node = self.root if len(key) <= self.depth else None
+        for depth, token in enumerate(key):
+            if node is None:
+                break
+            if node.children is None:
+                rest = self.texts[node.which][node.start + depth : node.start + len(key)]
+                return node if rest == list(key[depth:]) else None
+            node = node.children.get(token)
+        return node
 
-    def count(self, spot: Spot) -> int:
-        """Return how often the sequence at ``spot`` was seen."""
-        return 1 if isinstance(spot[0], tuple) else spot[0].count
-
-    def children(self, spot: Spot) -> Iterator[tuple[int, int, int, Spot]]:
-        """Yield (token, count, place, spot) of what followed, the first seen first."""
-        at, reached = spot
-        if isinstance(at, tuple):
-            which, begin = at
-            text = self.texts[which]
-            if begin + reached < len(text) and reached < self.depth:
-                yield text[begin + reached], 1, begin + reached, (at, reached + 1)
-            return
-        for token, child in at.children.items():
-            if isinstance(child, tuple):
-                yield token, 1, child[1] + reached, (child, reached + 1)
-            else:
-                yield token, child.count, child.place, (child, reached + 1)
+    def children(self, node: Node, depth: int) -> Collection[tuple[int, Node]]:
+        """Return what followed the first ``depth`` tokens of a node, the first seen first; a leaf follows itself."""
+        if node.children is not None:
+            return node.children.items()
+        rest = self.texts[node.which][node.start + depth : node.start + self.depth]
+        return [(token, node) for token in rest[:1]]
 
 
 @drafter(
@@ -198,61 +163,52 @@ class SuffixDecoding(Drafter):
         # A key is shorter than the text, and leaves the tree one token of depth.
         size = min(self.depth, len(text)) - 1
         key = list(text[-size:]) if size > 0 else []
-        tree, score, matched = self._best(self._text, key, budget, 0.0, True)
-        other, better, matched_outputs = self._best(self.outputs, key, budget, score, False)
+        tree, score, matched = self._best(self._text, key, budget, 0.0)
+        other, better, matched_outputs = self._best(self.outputs, key, budget, score)
         if better > score:
             tree = other
         return tree.or_reason(budget, "not worth it" if matched or matched_outputs else "no match")
 
-    def _best(
-        self, trie: SuffixTree, key: list[int], budget: int, floor: float, local: bool
-    ) -> tuple[DraftTree, float, bool]:
+    def _best(self, trie: SuffixTree, key: list[int], budget: int, floor: float) -> tuple[DraftTree, float, bool]:
         """Return the tree with the highest score above ``floor``, its score, and whether anything matched."""
-        best, score = DraftTree(), floor
-        low, high = 0, len(key)
+
+        def is_new(matched: int) -> bool:
+            node = trie.locate(key[len(key) - matched :])
+            return node is None or not trie.children(node, matched)
+
         # If a sequence has followers, so has every suffix of it: the longest match is found by bisection.
-        while low < high:
-            middle = (low + high + 1) // 2
-            spot = trie.locate(key[len(key) - middle :])
-            if spot is not None and next(trie.children(spot), None) is not None:
-                low = middle
-            else:
-                high = middle - 1
+        longest = bisect_left(range(1, len(key) + 1), True, key=is_new)
         # The probabilities of a level sum to at most 1, so a score is at most the number of levels that are left in the
         # trie, and at most the tree's size. The most promising matches come first; the rest often cannot win.
         bound = lambda matched: min(budget, matched, trie.depth - matched)
-        first = len(key) + 1
-        for matched in sorted(range(low, 0, -1), key=bound, reverse=True):
+        best, score, first = DraftTree(), floor, len(key) + 1
+        for matched in sorted(range(longest, 0, -1), key=bound, reverse=True):
             if bound(matched) * _ROUNDING < score:
                 break
             if matched < first and min(budget, matched) <= score:
                 continue
-            spot = trie.locate(key[len(key) - matched :])
-            assert spot is not None, "every suffix of a match matches"
-            tree = self._speculate(trie, spot, matched, min(budget, matched), local)
+            tree = self._speculate(trie, key[len(key) - matched :], min(budget, matched))
             total = sum(score for score in tree.scores if score is not None)
-            if total > score or (total == score and matched > first):
+            if (total, matched) > (score, first):
                 best, score, first = tree, total, matched
-        return best, score, low > 0
+        return best, score, longest > 0
 
-    def _speculate(self, trie: SuffixTree, spot: Spot, matched: int, most: int, local: bool) -> DraftTree:
-        """Return the up to ``most`` most probable tokens after ``spot`` as a tree."""
-        tree = DraftTree()
-        queue: list[tuple] = []
-        serial, node, probability = 0, -1, 1.0
-        grow: Spot | None = spot
+    def _speculate(self, trie: SuffixTree, key: list[int], most: int) -> DraftTree:
+        """Return the up to ``most`` most probable tokens after ``key`` as a tree."""
+        tree, queue, serial = DraftTree(), list[tuple](), 0
+        node, parent, probability, depth = trie.locate(key), -1, 1.0, len(key)
+        assert node is not None, "every suffix of a match matches"
         while len(tree) < most:
-            if grow is not None:
-                seen = trie.count(grow)
-                for token, count, place, child in trie.children(grow):
-                    p = probability * count / seen
-                    if p >= self.least:
-                        serial += 1
-                        heappush(queue, (-p, serial, node, token, count, place, child))
+            for token, child in trie.children(node, depth) if parent < 0 or tree.tokens[parent] not in self.eos else ():
+                p = probability * child.count / node.count
+                if p >= self.least:
+                    serial += 1
+                    heappush(queue, (-p, serial, parent, token, child, depth))
             if not queue:
                 break
-            negative, _, parent, token, count, place, child = heappop(queue)
+            negative, _, above, token, node, depth = heappop(queue)
             probability = -negative
-            node = tree.add(token, parent, self.name, matched, count, probability, place if local else None)
-            grow = None if token in self.eos else child
+            position = node.start + depth if trie is self._text else None
+            parent = tree.add(token, above, self.name, len(key), node.count, probability, position)
+            depth += 1
         return tree

@@ -24,7 +24,7 @@ from voila.app import Voila
 from voila.request_info_handler import RequestInfoSocketHandler
 from voila.tornado.kernel_websocket_handler import VoilaKernelWebsocketHandler
 
-from hsd_viz.listen import is_loopback
+from hsd_viz.machine import is_loopback
 from hsd_viz.views.app.turns import Turns, with_turns
 
 

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hsd_viz.listen import check_address, url
+from hsd_viz.machine import check_address, url
 
 #: Environment variables of a served page: the address of the server that decodes, and the token for it.
 ENGINE_URL, ENGINE_TOKEN = "HSD_VIZ_ENGINE", "HSD_VIZ_ENGINE_TOKEN"
