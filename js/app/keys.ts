@@ -27,8 +27,6 @@ const KEYS: [string, [string, string][]][] = [
     "Page",
     [
       ["Ctrl Enter", "run the form"],
-      ["L", "lecture mode: large type, one view"],
-      ["F", "in lecture mode: hide what follows the cursor"],
       ["?", "this list"],
     ],
   ],

@@ -15,7 +15,6 @@ import { addressOf, linkTo, parameters, read as readAddress, slug } from "./addr
 import { choose, download, dropZone, read } from "./files";
 import { formOf } from "./form";
 import { keySheet, typed } from "./keys";
-import { lectureMode } from "./lecture";
 import { readout } from "./readout";
 import * as kept from "./state";
 import { createState, fieldsOf, HERE, OPENED } from "./state";
@@ -180,9 +179,6 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
   const notice = make("div");
   notice.hidden = true;
   const sheet = keySheet();
-  const lecture = make("button", "", "Lecture mode");
-  lecture.type = "button";
-  lecture.title = "Large type and one view, for a class (L)";
   const context: Context = { host, store, group, state, run: complete };
   const panels = new Map<number, { el: HTMLElement; sections: Section[] }>();
   function panelOf(k: number) {
@@ -404,7 +400,7 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
               )}</select>`
           : nothing
       }
-      <div class="hsd-header-tools">${lecture}<button type="button" title="The keys of the page (?)" @click=${() => sheet.showModal()}>Keys</button></div>
+      <div class="hsd-header-tools"><button type="button" title="The keys of the page (?)" @click=${() => sheet.showModal()}>Keys</button></div>
       ${
         form
           ? html`<button type="button" class="hsd-form-switch hsd-quiet" aria-expanded=${drawer} @click=${() => {
@@ -549,7 +545,6 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
   };
   document.addEventListener("keydown", help);
   ends.push(() => document.removeEventListener("keydown", help));
-  ends.push(lectureMode(root, lecture, () => group));
   ends.push(dropZone(root, openFile));
   if (host.watch) ends.push(host.watch((why) => set({ lost: why })));
   if (address) {

@@ -35,10 +35,10 @@ export interface Tab {
 }
 
 const lede = (words: string) => make("p", "hsd-lede", words);
-/** A view of the run with a line above it; `follows`: it shows nothing ahead of the cursor. */
-function view(name: string, words = "", extra: Record<string, unknown> = {}, follows = false) {
+/** A view of the run with a line above it. */
+function view(name: string, words = "", extra: Record<string, unknown> = {}) {
   return ({ state }: Context): Section => {
-    const root = make("section", follows ? "hsd-part hsd-follows" : "hsd-part");
+    const root = make("section", "hsd-part");
     if (words) root.append(lede(words));
     root.append(mount(name, { ...state, ...extra }).el);
     return { root };
@@ -62,7 +62,7 @@ function asked(about: string, words: string, title = "", ofRun = true) {
 
 /** The drafter races the recordings of the same prompt and temperature. */
 function drafter({ host, state, group }: Context): Section {
-  const root = make("section", "hsd-part hsd-follows");
+  const root = make("section", "hsd-part");
   const made = mount("drafter", { ...state, others: [] });
   root.append(
     lede("You are the drafter of the run shown: propose its next tokens, and race the recorded drafters."),
@@ -236,15 +236,12 @@ export const tabsOf = (host: Host): Tab[] => [
         view(
           "scene",
           "The target round under the cursor, level by level: what each drafted, what each stopped, and why. All values are recorded.",
-          {},
-          true,
         ),
         drafter,
         view(
           "rule_lab",
           "Verification rules on one draft: token, block and branch verification, and a lossy rule.",
           RULE_LAB,
-          true,
         ),
         view("panels", "Acceptance in the run shown: what was accepted, at which positions and from which sources.", {
           which: ["along", "byPosition", "perRound", "bySource", "byMatch"],

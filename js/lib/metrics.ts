@@ -1,6 +1,6 @@
 // The metrics of a run, as hsd_viz/trace/metrics.py defines them; a test compares the two on every recording. Pure.
 import type { Store } from "./run";
-import type { Call } from "./tables";
+import type { Call, Round } from "./tables";
 
 export interface CallSum {
   level: number;
@@ -25,9 +25,24 @@ export interface Metrics {
   draft_seconds_per_round: number | null;
   target_forwards: number;
   repetition_share: number;
+  drafted_by_source: Record<string, number>;
   accepted_by_source: Record<string, number>;
   emitted_by_source: Record<string, number>;
+  levels: LevelSum[];
   calls_by_level: CallSum[];
+}
+/** The rounds of a level. */
+export interface LevelSum extends Counts {
+  level: number;
+  rounds: number;
+  accepted_histogram: number[];
+}
+interface Counts {
+  drafted: number;
+  examined: number;
+  accepted: number;
+  acceptance_rate: number | null;
+  conditional_acceptance: number | null;
 }
 export type Run = Pick<Store, "tokens" | "rounds" | "order" | "drafts" | "calls" | "meta">;
 
@@ -68,12 +83,29 @@ export function callSums(calls: readonly Call[]): CallSum[] {
   return [...sums.values()].sort((a, b) => a.level - b.level || order(a.name, b.name) || order(a.kind, b.kind));
 }
 
+function countsOf(rounds: readonly Round[]): Counts {
+  const sum = (name: "drafted" | "examined" | "accepted") => rounds.reduce((total, r) => total + r[name], 0);
+  const [drafted, examined, accepted] = [sum("drafted"), sum("examined"), sum("accepted")];
+  const rates = { acceptance_rate: ratio(accepted, drafted), conditional_acceptance: ratio(accepted, examined) };
+  return { drafted, examined, accepted, ...rates };
+}
+function levelsOf(rounds: readonly Round[]): LevelSum[] {
+  return [...new Set(rounds.map((r) => r.level))]
+    .sort((a, b) => a - b)
+    .map((level) => {
+      const own = rounds.filter((r) => r.level === level);
+      const most = Math.max(...own.map((r) => r.accepted));
+      const accepted_histogram = Array.from({ length: most + 1 }, (_, n) => own.filter((r) => r.accepted === n).length);
+      return { level, rounds: own.length, ...countsOf(own), accepted_histogram };
+    });
+}
+
 /** All metrics of a run; of one in progress up to its last round. Rates are null where the denominator is zero. */
 export function metricsOf(run: Run): Metrics {
-  const target = Math.max(0, ...[...run.rounds.values()].map((r) => r.level));
-  const rounds = [...run.rounds.values()].filter((r) => r.level === target);
-  const sum = (of: (r: (typeof rounds)[number]) => number) => rounds.reduce((total, r) => total + of(r), 0);
-  const [drafted, examined, accepted] = [sum((r) => r.drafted), sum((r) => r.examined), sum((r) => r.accepted)];
+  const all = [...run.rounds.values()];
+  const target = Math.max(0, ...all.map((r) => r.level));
+  const rounds = all.filter((r) => r.level === target);
+  const { drafted, accepted, acceptance_rate, conditional_acceptance } = countsOf(rounds);
   const prefill = run.meta.prefill_ns ?? run.calls.reduce((n, c) => n + (c.kind === "prefill" ? c.duration_ns : 0), 0);
   const last = rounds.at(-1);
   const seconds =
@@ -93,8 +125,8 @@ export function metricsOf(run: Run): Metrics {
     rounds: rounds.length,
     drafted,
     accepted,
-    acceptance_rate: ratio(accepted, drafted),
-    conditional_acceptance: ratio(accepted, examined),
+    acceptance_rate,
+    conditional_acceptance,
     mean_acceptance_length: ratio(run.tokens.length, forwards),
     tokens_per_second: ratio(run.tokens.length, seconds),
     seconds,
@@ -102,11 +134,16 @@ export function metricsOf(run: Run): Metrics {
     draft_seconds_per_round: ratio(finding, rounds.length),
     target_forwards: forwards,
     repetition_share: repetitionShare(run.tokens.map((t) => t.token_id)),
+    drafted_by_source: countsBy(
+      rounds.flatMap((r) => run.drafts.get(r.id) ?? []),
+      (d) => d.source,
+    ),
     accepted_by_source: countsBy(
       run.tokens.filter((t) => t.kind === "accepted"),
       (t) => t.source,
     ),
     emitted_by_source: countsBy(run.tokens, (t) => t.source),
+    levels: levelsOf(all),
     calls_by_level: callSums(run.calls),
   };
 }

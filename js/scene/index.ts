@@ -347,7 +347,6 @@ export function createScene({ root, group, store, palette, follow }: View<object
     const playing = state.t !== null;
     // While the scene is played only the stage changes.
     const key = `${made}:${chip?.key}:${root.clientWidth}:${store.tokens.length}:${playing}:${store.seq}`;
-    root.classList.toggle("hsd-guess", group.cursor.shown !== null && now() < 1);
     if (key === detailed && it) return;
     detailed = key;
     render(

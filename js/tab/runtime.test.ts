@@ -1,10 +1,10 @@
 // The runtime under node, against what tests/js/test_tab.py writes: texts with their tokens, and recorded runs.
 import { readFileSync } from "node:fs";
 import { describe, expect, test, vi } from "vitest";
-import type { Tables } from "../lib/tables";
+import { metricsOf } from "../lib/metrics";
+import { createStore } from "../lib/run";
 import { check, type Manifest } from "./manifest";
 import { Module } from "./memory";
-import { metrics } from "./metrics";
 import { Runtime } from "./runtime";
 import { parse } from "./stacks";
 import { Tokenizer } from "./tokenizer";
@@ -57,7 +57,13 @@ describe.skipIf(!given)("the runtime of a tab", async () => {
       rows.drafts.text = (rows.drafts.token_id as number[]).map((id) => tokenizer.piece(id)[0]);
       decode.close();
       for (const table of Object.keys(columns)) expect(untimed(rows[table])).toEqual(untimed(columns[table]));
-      expect(untimed(metrics(rows as unknown as Tables, decode.ended, prefilled))).toEqual(untimed(figures));
+      const store = createStore();
+      store.adopt({
+        ...{ run: "r", seq: 1, prompt: "", prompt_ids: [], levels: [], pieces: {} },
+        meta: { stack: "", sampling: {}, prefill_ns: prefilled, wall_ns: decode.ended },
+        ...(rows as any),
+      });
+      expect(untimed(metricsOf(store))).toEqual(untimed(figures));
     },
   );
 
@@ -85,9 +91,9 @@ describe.skipIf(!given)("the runtime of a tab", async () => {
     ["db:4 > target", /takes no lookahead/],
     ["nano > nano", /appears twice/],
     ["db[context,context] > target", /appears twice/],
-    ["db[web] > target", /takes context, model, statistics, logits/],
+    ["db[web] > target", /use context, model, statistics, logits/],
     ["giant > target", /unknown model 'giant'/],
-    ["nano[context] > target", /unknown name 'nano'/],
+    ["nano[context] > target", /not a valid part/],
     ["hd > target", /hsd-viz decode --stack "hd > target"/],
     ["db[logits] > target", /hsd-viz decode/],
     ["nano:auto > target", /hsd-viz decode/],

@@ -1,9 +1,9 @@
 // The worker of a page: loads the runtime's files, the small models first, and decodes one request at a time.
-import type { Snapshot } from "../lib/run";
+import { metricsOf } from "../lib/metrics";
+import { createStore, type Snapshot } from "../lib/run";
 import type { Columns, Tables } from "../lib/tables";
 import { check, FORMAT, type Manifest } from "./manifest";
 import { Module, OutOfMemory } from "./memory";
-import { metrics } from "./metrics";
 import type { Answer, Ask, Request, Result } from "./protocol";
 import { Runtime, type Sampling } from "./runtime";
 import { parse, type TabStack } from "./stacks";
@@ -215,7 +215,9 @@ async function decode(id: number, request: Request) {
           : ids.length >= tokens
             ? "length"
             : "context";
-    const { calls_by_level, ...figures } = metrics(tables, wall, prefilled);
+    const whole = createStore();
+    whole.adopt({ ...head(wall), ...tables, pieces: {} });
+    const { calls_by_level, ...figures } = metricsOf(whole);
     const result: Result = {
       ...{ text: tokenizer.decode(ids), token_ids: [...ids], stop_reason: stop },
       ...{
