@@ -179,20 +179,19 @@ class Access(LinkedView):
 
 
 class Panels(LinkedView):
-    """Counts of a run as tables with bars; ``which`` names them: ``along`` (acceptance along the run), ``byPosition``,
-    ``perRound``, ``bySource``, ``byMatch``, ``matchedKeys``, ``tokensBySource``, ``timeSpent``.
+    """Counts of a run as tables with bars; ``which`` names them: ``along`` (acceptance along the run), ``ribbons`` (what
+    survives each level, by source), ``byPosition``, ``perRound``, ``byMatch``, ``timeSpent``.
     """
 
     view = traitlets.Unicode("panels").tag(sync=True)
-    which = traitlets.List(traitlets.Unicode(), ["along", "byPosition", "perRound", "bySource"]).tag(sync=True)
+    which = traitlets.List(traitlets.Unicode(), ["along", "byPosition", "perRound", "ribbons"]).tag(sync=True)
 
 
 class LocalityMap(LinkedView):
-    """A dot plot of a text against itself: a mark at (i, j) means token i repeats the text ending at the earlier token
-    j.
+    """Copy arcs: the text from left to right, an arc from each copied passage to the place it was copied from.
 
-    Coloured marks were drafted from there and accepted; grey ones repeat at least ``least`` tokens (1-8, set by a
-    slider) without being copied. The row below the map has the source of every token.
+    Arcs below the text are repeats of at least ``least`` tokens (1-8, set by a slider) that no draft copied. The row has
+    the source of every token.
     """
 
     view = traitlets.Unicode("locality_map").tag(sync=True)

@@ -243,8 +243,8 @@ export const tabsOf = (host: Host): Tab[] => [
           "Verification rules on one draft: token, block and branch verification, and a lossy rule.",
           RULE_LAB,
         ),
-        view("panels", "Acceptance in the run shown: what was accepted, at which positions and from which sources.", {
-          which: ["along", "byPosition", "perRound", "bySource", "byMatch"],
+        view("panels", "Acceptance in the run shown: what was accepted, and at which positions.", {
+          which: ["along", "byPosition", "perRound"],
         }),
       ].map((make) => make(c)),
   },
@@ -254,8 +254,8 @@ export const tabsOf = (host: Host): Tab[] => [
     build: (c) =>
       [
         view("access", "Which level supplied what: drafts from databases, and the temporal locality of the text."),
-        panels("tokensBySource", "matchedKeys"),
         view("locality_map", "", { least: 4 }),
+        panels("byMatch"),
         asked("databases", "A replay of each drafter alone"),
       ].map((make) => make(c)),
   },
@@ -265,7 +265,7 @@ export const tabsOf = (host: Host): Tab[] => [
     build: (c) =>
       [
         view("timeline", "Every forward pass and look-up of the run shown, with recorded times."),
-        panels("timeSpent"),
+        panels("ribbons", "timeSpent"),
         law,
         asked(
           "predict",

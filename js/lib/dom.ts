@@ -31,30 +31,6 @@ export function focusable<N extends HTMLElement | SVGElement>(node: N): N {
   node.tabIndex = 0;
   return node;
 }
-/** A part of a table of boxes. */
-export function cell(role: string, cls?: string, text?: string) {
-  const node = make("div", cls, text);
-  node.setAttribute("role", role);
-  return node;
-}
-/** A legend entry: a sample and its meaning. */
-export function entry(key: Element, words: string) {
-  const item = make("li");
-  item.append(key, make("span", "", words));
-  return item;
-}
-/** Colour by source, in both themes; a source's own tokens (`hue.own`) are pale. */
-export function hued<N extends HTMLElement | SVGElement>(
-  node: N,
-  hue: { light: string; dark: string; own?: boolean },
-): N {
-  node.classList.add("hsd-hue");
-  node.style.setProperty("--light", hue.light);
-  node.style.setProperty("--dark", hue.dark);
-  if (hue.own) node.classList.add("hsd-own");
-  return node;
-}
-
 /**
  * Follow the theme of JupyterLab and Voilà (set on <body>), else of the browser; print is light. `behind` names the style property
  * for the page's colour behind `root`; `changed` is called after every change. Returns a function that stops following.

@@ -1,19 +1,17 @@
-// A group is one run or several, and one cursor, identified by name.
+// A group is one run and one cursor, identified by name.
 //
 //   hsdGroup(name) -> group
-//     store      the run under the cursor (run.ts); with several runs a view of one of them
-//     runs       the stores of several runs, [] for a single one; load([{letter, run}…], first) sets them
-//     cursor     {run, token, round, inner, step, pinned, hover, lit, shown, playing, speed}; replaced, never changed
+//     store      the run (run.ts)
+//     cursor     {token, round, inner, step, pinned, hover, lit, shown, playing, speed}; replaced, never changed
 //                  token    index of the token under the cursor, -1: none      round   target round id, null: none
 //                  step     event under the cursor, -1: none                   pinned  whether it stays when the pointer leaves
 //                  inner    the selected round of a lower level within it, or null
 //                  hover    {token, round, step} under the pointer, or null; equals the cursor unless something is pinned or played
 //                  lit      {position, reveal}: a highlighted text position (0: first prompt token), or null
 //                  shown    tokens emitted at the cursor while the run is played or scrubbed; null: the whole text counts
-//                  run      index in runs of the run under the cursor
 //                  selected ids of selected target rounds    matched  ids of the rounds that a filter keeps, or null without one
 //     listeners  called with (cursor, previous cursor) after every change
-//     hover(where | null), pin(where | null), go(where)        where is {step} or {token} or {round} (of any level), and {run}
+//     hover(where | null), pin(where | null), go(where)        where is {step} or {token} or {round} (of any level)
 //     light(position | null, reveal)                           reveal: scroll to it
 //     move(±n events), round(±1), token(±1), release()         release is Esc: unpins, stops playing, shows the whole text
 //     select(rounds), match(rounds | null)                     keys go by matched rounds
@@ -21,29 +19,24 @@
 //     keydown(event) -> whether it was handled: ← → event, with Shift round; , . token; Home End; Enter pins; Esc; Space plays
 
 import { listeners } from "./listeners";
-import type { Append, Snapshot } from "./run";
-import { advance, createStore, lasts, type Store } from "./run";
+import { type Append, advance, createStore, lasts, type Snapshot } from "./run";
 import type { Model } from "./widget";
 
 /** Events per second, or "recorded". */
 export type Speed = number | "recorded";
 /** A place in the run: one of an event, a token, or a round of any level. */
 export interface Where {
-  run?: number;
   step?: number;
   token?: number;
   round?: number;
 }
 export interface Place {
-  run: number;
-  /** -1: a position beyond the end of its run, as long as another run. */
   step: number;
   token: number;
   round: number | null;
   inner: number | null;
 }
 export interface Cursor {
-  readonly run: number;
   readonly token: number;
   readonly round: number | null;
   readonly inner: number | null;
@@ -60,7 +53,6 @@ export interface Cursor {
 export type Group = ReturnType<typeof createGroup>;
 
 const NOWHERE: Cursor = Object.freeze({
-  run: 0,
   token: -1,
   round: null,
   inner: null,
@@ -87,8 +79,6 @@ export function createGroup() {
   const at: Record<"hover" | "key" | "pin", Place | null> = { hover: null, key: null, pin: null };
   let lit: Cursor["lit"] = null;
   let run = store.run;
-  let active = 0;
-  let switching = false;
   let playing = false;
   let following = false;
   let speed = NOWHERE.speed;
@@ -98,8 +88,6 @@ export function createGroup() {
 
   function resolve(where: Where | null): Place | null {
     if (!where) return null;
-    const run = where.run ?? active;
-    const store = group.runs[run] ?? group.store;
     const { events, rounds, placeOf, stepOf } = store.index();
     let step = where.step;
     if (step === undefined && where.token !== undefined) step = stepOf[where.token];
@@ -107,32 +95,16 @@ export function createGroup() {
       step = rounds[placeOf.get(store.topRound(where.round) ?? NaN) ?? -1]?.begin;
     }
     const event = events[step ?? -1];
-    if (step === undefined || !event) {
-      const longer = where.token !== undefined && group.runs.some((r) => (where.token as number) < r.tokens.length);
-      return longer ? { run, step: -1, token: where.token as number, round: null, inner: null } : null;
-    }
+    if (step === undefined || !event) return null;
     const inner = where.round !== undefined && where.round !== event.round ? where.round : null;
-    return { run, step, token: event.token, round: event.round, inner };
-  }
-  /** Make a run the one that `store` shows; the cursor is set afterwards. */
-  function activate(next: number) {
-    const taken = group.runs[next];
-    if (!taken || (next === active && store.run === taken.run)) return;
-    active = next;
-    run = taken.run;
-    group.cursor = Object.freeze({ ...NOWHERE, run: next, playing, speed });
-    switching = true;
-    store.show(taken);
-    switching = false;
+    return { step, token: event.token, round: event.round, inner };
   }
   function tell() {
-    const here = at.pin || (playing ? at.key : at.hover || at.key) || { ...NOWHERE, run: active };
-    activate(here.run);
+    const here = at.pin || (playing ? at.key : at.hover || at.key) || NOWHERE;
     const mark = at.pin || at.key;
     const shown = following && mark ? (store.index().events[mark.step]?.shown ?? null) : null;
     const before = group.cursor;
     const next: Cursor = {
-      run: active,
       token: here.token,
       round: here.round,
       inner: here.inner,
@@ -154,27 +126,11 @@ export function createGroup() {
   const base = () => (at.pin || at.key)?.step ?? -1;
   const last = () => store.index().events.length - 1;
   const same = (a: Place | null, b: Place | null) =>
-    a === b || (a && b && a.run === b.run && a.step === b.step && a.token === b.token && a.inner === b.inner);
+    a === b || (a && b && a.step === b.step && a.token === b.token && a.inner === b.inner);
 
   const group = {
     store,
-    runs: [] as Store[],
     cursor: NOWHERE,
-    /** Show several runs, `first` under the cursor. */
-    load(runs: { letter: string; run: Snapshot }[], first = 0) {
-      group.runs = runs.map(({ letter, run }) => {
-        const made = createStore(letter);
-        made.adopt(run);
-        return made;
-      });
-      at.hover = at.key = at.pin = lit = null;
-      following = false;
-      active = -1;
-      activate(Math.min(first, runs.length - 1));
-      tell();
-    },
-    /** The place that keys start from, ignoring hover. */
-    place: () => at.pin || at.key,
     listeners: listeners<[cursor: Cursor, before: Cursor]>(),
     hover(where: Where | null) {
       const place = resolve(where);
@@ -347,9 +303,7 @@ export function createGroup() {
   function forget() {
     group.pause();
     store.clear();
-    group.runs = [];
     run = "";
-    active = 0;
     at.hover = at.key = at.pin = lit = matched = null;
     selected = NOWHERE.selected;
     following = false;
@@ -357,7 +311,7 @@ export function createGroup() {
     forgotten = true;
   }
   store.listeners.add((what) => {
-    if (what !== "reset" || switching) return;
+    if (what !== "reset") return;
     // A more complete copy of the same run keeps the cursor; another run resets it.
     const keep = store.run === run;
     run = store.run;

@@ -1,9 +1,9 @@
-// The map of a text against itself.
+// Repeats and copied passages of a text.
 import assert from "node:assert/strict";
 import { test } from "vitest";
 import { createStore } from "../lib/run";
 import { RECORDED } from "../lib/testing";
-import { longestRepeats, specOf } from "./index";
+import { longestRepeats, shownOf, textOf } from "./passages";
 
 /** The definition: the longest run that ends at i and at an earlier j, the latest j on ties. */
 const slow = (ids) =>
@@ -22,18 +22,20 @@ test("repeats are the longest and latest", () => {
     assert.deepEqual(longestRepeats(ids), slow(ids));
 });
 
-test("what was copied is the token at its place", { skip: !Object.keys(RECORDED).length }, () => {
+test("a copied passage equals its source, and passages cover what was copied", {
+  skip: !Object.keys(RECORDED).length,
+}, () => {
   const store = createStore();
   store.adopt(RECORDED.databases);
-  const palette = { hues: {}, baselines: [], databases: ["context", "model", "statistics"] };
-  const hue = { label: "", light: "", dark: "" };
-  const spec = specOf(
-    store,
-    { ...palette, hues: { x: hue, target: hue } },
-    (s) => s,
-    () => "x",
+  const text = textOf(store);
+  const copied = shownOf(text, 99);
+  assert.ok(copied.length > 2 && copied.every((p) => p.source && p.from < p.at));
+  for (const { from, at, length } of text.passages)
+    assert.deepEqual(text.ids.slice(from, from + length), text.ids.slice(at, at + length));
+  const tokens = store.tokens.filter((t) => (store.ownDraft(t)?.position ?? null) !== null).length;
+  assert.equal(
+    copied.reduce((sum, p) => sum + p.length, 0),
+    tokens,
   );
-  const copied = spec.copied.flatMap((at, i) => (at >= 0 ? [[at, i]] : []));
-  assert.ok(copied.length > 5);
-  for (const [at, i] of copied) assert.deepEqual([spec.ids[at], at < i], [spec.ids[i], true]);
+  assert.ok(shownOf(text, 1).length >= copied.length);
 });

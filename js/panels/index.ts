@@ -8,11 +8,12 @@ import { term } from "../lib/tip";
 import { unique } from "../lib/widget";
 import { figure } from "../lib/words";
 import { acceptanceByRound, levelName, type Panel, panelsOf, type Row, topLevel, verifiers } from "./panels";
+import { ribbons, stagesOf } from "./ribbons";
 
 export interface Traits {
   which: string[];
 }
-const OF_LEVEL = ["byPosition", "perRound", "bySource", "byMatch"];
+const OF_LEVEL = ["byPosition", "perRound", "byMatch"];
 const REDRAW = 400;
 
 function panelsView({ model, root, group, store, palette, follow }: View<Traits>) {
@@ -95,6 +96,8 @@ function panelsView({ model, root, group, store, palette, follow }: View<Traits>
       }}>${levels.map((at) => html`<option value=${at} .selected=${live(at === level)}>${levelName(store, at)}</option>`)}</select></label>`;
     const drawn = which.map((name, k) => {
       if (name === "along") return along();
+      if (name === "ribbons")
+        return ribbons(stagesOf(store, databases), palette, Math.max(280, root.clientWidth || 640));
       return table(all[name as keyof typeof all](level), k);
     });
     render(
@@ -118,7 +121,16 @@ function panelsView({ model, root, group, store, palette, follow }: View<Traits>
     },
   );
   paint();
-  return () => clearTimeout(waiting);
+  let wide = root.clientWidth;
+  const resized = new ResizeObserver(() => {
+    if (root.clientWidth !== wide && model.get("which").includes("ribbons")) paint();
+    wide = root.clientWidth;
+  });
+  resized.observe(root);
+  return () => {
+    clearTimeout(waiting);
+    resized.disconnect();
+  };
 }
 
 export default linkedWidget(panelsView);

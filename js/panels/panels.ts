@@ -67,7 +67,6 @@ export function inOrder(sources: Iterable<string>, databases: readonly string[])
 
 export function panelsOf(run: Run, palette: Pick<Palette, "words">, databases: readonly string[]) {
   const all = draftsOf(run);
-  const top = topLevel(run);
   const label = (source: string) => palette.words(source);
   /** Accepted by source, then rejected, then what was not examined or was cut. */
   const parts = (drafts: Draft[]): Row["parts"] => {
@@ -146,24 +145,6 @@ export function panelsOf(run: Run, palette: Pick<Palette, "words">, databases: r
       foot: `Mean ${mean.toFixed(2)} over ${plural(rounds.length, "round")}.`,
     };
   }
-  function bySource(level: number): Panel {
-    const drafts = all.filter((d) => d.level === level);
-    const rows = inOrder(
-      drafts.map((d) => d.source),
-      databases,
-    ).map((source): Row => {
-      const here = drafts.filter((d) => d.source === source);
-      return { label: label(source), parts: parts(here), cells: rate(here) };
-    });
-    return {
-      title: "By source",
-      measure: "Acceptance rate",
-      definition: `${RATE} A token counts for the source that proposed it first.`,
-      heads: ["source", "draft tokens", "accepted / drafted", "rate"],
-      rows,
-      empty: none(drafts),
-    };
-  }
   function byMatch(level: number): Panel {
     const drafts = all.filter((d) => d.level === level && d.key_length !== null);
     const rows = ranges(drafts.map((d) => d.key_length as number))
@@ -179,71 +160,6 @@ export function panelsOf(run: Run, palette: Pick<Palette, "words">, databases: r
       empty:
         none(all) ||
         (drafts.length ? "" : "All drafts came from draft models; only databases and baselines match text."),
-    };
-  }
-  function matchedKeys(): Panel {
-    const matched = all.filter((d) => d.key_length !== null);
-    const first = matched.length ? Math.min(...matched.map((d) => d.level)) : 0;
-    const here = matched.filter((d) => d.level === first);
-    const keys = [...new Set(here.map((d) => `${d.round} ${d.key_length} ${d.source}`))].map((key) => {
-      const [, length, ...source] = key.split(" ");
-      return { length: Number(length), source: source.join(" ") };
-    });
-    const kept = (level: number, bin: [number, number]) =>
-      matched.filter((d) => d.level === level && d.verdict === "accepted" && within(bin, d.key_length as number))
-        .length;
-    const rows = ranges(keys.map((k) => k.length))
-      .map((bin) => ({ bin, mine: keys.filter((k) => within(bin, k.length)) }))
-      .filter(({ mine }) => mine.length)
-      .map(({ bin, mine }): Row => {
-        const counts = countsBy(mine, (k) => k.source);
-        return {
-          label: rangeWords(bin),
-          parts: inOrder(Object.keys(counts), databases).map((s) => [s, counts[s], `${label(s)}: ${counts[s]}`]),
-          cells: [
-            String(mine.length),
-            ...(first < top ? [first, top] : [first]).map((level) => String(kept(level, bin))),
-          ],
-        };
-      });
-    const below = first < top;
-    return {
-      title: "Matched keys by length",
-      measure: "Keys that drafts came from",
-      definition: `A key is the suffix of the text that a database matched; its length is in tokens. Each round and database with drafts from a key of that length counts once. Accepted: draft tokens from such keys that the named verifier accepted, over all its rounds.${
-        below
-          ? ` ${levelName(run, first)} verifies these drafts first. A text position rejected by a higher level is drafted again, so the count may exceed the number of text tokens.`
-          : ""
-      }`,
-      heads: [
-        "tokens matched",
-        "drafts from such keys",
-        "keys",
-        ...(below ? [`accepted by ${levelName(run, first)}`, `by ${levelName(run, top)}`] : ["accepted"]),
-      ],
-      rows,
-      empty: rows.length ? "" : "No database drafted in this run.",
-    };
-  }
-  function tokensBySource(): Panel {
-    const rows = inOrder(
-      run.tokens.map((t) => t.source),
-      databases,
-    ).map((source): Row => {
-      const n = run.tokens.filter((t) => t.source === source).length;
-      return {
-        label: label(source),
-        parts: [[source, n, plural(n, "token")]],
-        cells: [String(n), share(n, run.tokens.length)],
-      };
-    });
-    return {
-      title: "Tokens by source",
-      measure: "Emitted tokens",
-      definition:
-        "Emitted tokens by the source that proposed them first; the target’s are corrections, bonus and plain tokens.",
-      heads: ["source", "emitted tokens", "tokens", "share"],
-      rows,
     };
   }
   /** Decoding time per emitted token: each level's calls, and the time between them. */
@@ -274,7 +190,7 @@ export function panelsOf(run: Run, palette: Pick<Palette, "words">, databases: r
       ],
     };
   }
-  return { byPosition, perRound, bySource, byMatch, matchedKeys, tokensBySource, timeSpent };
+  return { byPosition, perRound, byMatch, timeSpent };
 }
 
 /** The share of a round's draft tokens that were accepted, and its running mean over rounds. */

@@ -6,8 +6,23 @@ import type { Meta, Snapshot, Store } from "../lib/run";
 import { createStore } from "../lib/run";
 import { draftsWithModels, isPlain, type Sources } from "../lib/stack";
 import { glyphs, plural } from "../lib/words";
-import type { FigureRow } from "./figures";
-import type { Agreement } from "./score";
+
+export interface FigureRow {
+  name: string;
+  definition: string;
+  /** One of the times that sum to the row above. */
+  part: boolean;
+  cells: { value: string; difference: string }[];
+}
+/** A run compared with a reference: `at` is the first different output position, or null. */
+export interface Agreement {
+  run: number;
+  against: number;
+  at: number | null;
+  state: "same" | "apart" | "broken";
+  words: string;
+  why: string;
+}
 
 export const MOST = 3;
 export const LETTERS = "ABC";
@@ -176,7 +191,8 @@ const less =
     signed(x - first, write);
 const points: Differ = (x, first) => `${signed(100 * (x - first), whole)} points`;
 
-const ROWS: [name: string, definition: string, of: (m: Metrics) => number | null, write: Write, differ: Differ][] = [
+type Of = (m: Metrics, run: Store) => number | null;
+const ROWS: [name: string, definition: string, of: Of, write: Write, differ: Differ][] = [
   [
     "Speed",
     "Emitted tokens per second of wall time from the end of prefill. The difference is a ratio.",
@@ -220,6 +236,14 @@ const ROWS: [name: string, definition: string, of: (m: Metrics) => number | null
     less(us),
   ],
   [
+    "Mean log-probability",
+    "Mean ln p of the emitted tokens, p the target’s probability at temperature 1. Texts of one distribution have similar means.",
+    (_, { tokens }) =>
+      tokens.reduce((sum, t) => sum + Math.log(Math.max(t.p ?? NaN, 1e-12)), 0) / tokens.length || null,
+    (x) => x.toFixed(2).replace("-", "−"),
+    (x, first) => signed(x - first, (y) => y.toFixed(2)),
+  ],
+  [
     "Prefill",
     "Prefill of all models and databases; excluded from speed and race.",
     (m) => m.prefill_seconds,
@@ -253,7 +277,15 @@ function rowOf(
 /** The metrics of each run; the times of its levels sum to the decoding time. */
 export function tableOf(runs: Store[]): FigureRow[] {
   const all = runs.map((run) => metricsOf(run));
-  const rows = ROWS.map(([name, definition, of, write, differ]) => rowOf(name, definition, all.map(of), write, differ));
+  const rows = ROWS.map(([name, definition, of, write, differ]) =>
+    rowOf(
+      name,
+      definition,
+      all.map((m, k) => of(m, runs[k])),
+      write,
+      differ,
+    ),
+  );
   return [...rows, ...partsOf(runs, all)];
 }
 

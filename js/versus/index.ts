@@ -1,26 +1,21 @@
-// Comparison of runs of one prompt: race, aligned texts, metrics, distributions; all computed here from the columns of the runs.
+// Comparison of runs of one prompt: race, texts, metrics, and the round under the cursor; all from the columns of the runs.
 import { html, nothing, render } from "lit-html";
 import { keyed } from "lit-html/directives/keyed.js";
-import { followTheme, make } from "../lib/dom";
+import { focusable, followTheme, make } from "../lib/dom";
 import { createGroup } from "../lib/group";
 import { open as openLinked } from "../lib/linked";
-import { metricsOf } from "../lib/metrics";
 import { drawNotice, guarded } from "../lib/notice";
-import type { PaletteData } from "../lib/palette";
-import { paletteOf } from "../lib/palette";
+import { type Palette, type PaletteData, paletteOf } from "../lib/palette";
 import type { Snapshot } from "../lib/run";
 import type { Sources } from "../lib/stack";
-import type { Drawing, Model } from "../lib/widget";
-import { brief } from "../lib/words";
+import { term } from "../lib/tip";
+import { type Drawing, type Model, unique } from "../lib/widget";
+import { brief, duration, figure, glyphs, KIND_WORDS, plural } from "../lib/words";
 import { createScene } from "../scene";
-import { agreementOf, doubtOf, factsOf, LETTERS, machineNote, refusalOf, stackOf, storesOf, tableOf } from "./compare";
-import { drawsOf } from "./draws";
-import { drawsOf as drawCharts, tableOf as drawTable } from "./figures";
-import { raceOf } from "./lanes";
-import { readRun, roundStep } from "./race";
-import { scoreOf } from "./score";
-import type { RaceState } from "./state";
-import { createState, fewest } from "./state";
+import { tokenPane } from "../stream/pane";
+import { type Agreement, agreementOf, doubtOf, factsOf, machineNote, refusalOf, storesOf, tableOf } from "./compare";
+import { gapWords, type Runner, runnerOf, shownAt, spentAt } from "./race";
+import { stageOf } from "./stage";
 
 /** A recording that can be chosen: its name, title, stack and description. */
 export interface Offered {
@@ -44,6 +39,9 @@ export interface Traits {
   time: number;
   palette: PaletteData;
 }
+const SIGNS = { same: "=", apart: "≠", broken: "!" };
+const HINT =
+  "← → move by output position, with Shift by round of the run selected by ↑ ↓; Enter pins, Esc unpins, Space races";
 
 /** The selectable recordings. */
 function chooserOf(model: Model<Traits>) {
@@ -73,14 +71,174 @@ function chooserOf(model: Model<Traits>) {
     const groups = choices.map((g) => chip(g.group, g.title, g === group, () => send("group", g.group)));
     render(html`${row("Sampling", groups)}${group ? row("Stacks (two or three)", runs) : nothing}`, root);
   }
-  for (const name of ["choices", "group", "chosen"]) model.on(`change:${name}`, paint);
+  const events = "change:choices change:group change:chosen";
+  model.on(events, paint);
+  paint();
+  return { root, close: () => model.off(events, paint) };
+}
+
+/** The texts side by side, with one cursor over output positions: `at` of the run `row`. */
+function textsOf(runs: Runner[], palette: Palette, model: Model<Traits>) {
+  const root = make("section", "hsd-vs-texts hsd-stream hsd-bounds");
+  root.setAttribute("aria-label", "Texts");
+  const groups = runs.map(({ store }) => {
+    const group = createGroup();
+    group.store.show(store);
+    return group;
+  });
+  const longest = Math.max(...runs.map((r) => r.store.tokens.length));
+  const fewest = runs.reduce((best, r, k) => (r.store.order.size < runs[best].store.order.size ? k : best), 0);
+  const state = { at: -1, row: fewest, pinned: false };
+  const round = make("section", "hsd-vs-inspected");
+  round.setAttribute("aria-label", "Round of the selected run");
+  let [opened, closeRound] = [-1, () => {}];
+  const panes = runs.map(({ store, letter }, k) => {
+    const text = make("div", "hsd-text");
+    const out = focusable(make("div", "hsd-out"));
+    out.setAttribute("role", "listbox");
+    out.setAttribute("aria-label", `Output of ${letter}. ${HINT}.`);
+    text.append(out);
+    const pane = tokenPane({ text, prompt: make("span"), out, store, palette, blanks: () => false });
+    pane.clear();
+    out.addEventListener("pointerover", (e) => {
+      const at = pane.tokenAt(e);
+      if (at >= 0 && e.pointerType === "mouse" && !state.pinned) move(at, k);
+    });
+    out.addEventListener("click", (e) => {
+      const at = pane.tokenAt(e);
+      if (at >= 0) move(at, k, !(state.pinned && state.at === at && state.row === k));
+    });
+    return { text, out, pane };
+  });
+  let marked: HTMLElement[] = [];
+  let moving = false;
+  function move(at: number, row = state.row, pinned = state.pinned) {
+    Object.assign(state, { at: Math.min(at, longest - 1), row, pinned: pinned && at >= 0 });
+    moving = true;
+    for (const group of groups) {
+      if (state.at < 0) group.release(true);
+      else if (state.pinned) group.pin({ token: state.at });
+      else {
+        group.pin(null);
+        group.go({ token: state.at });
+      }
+    }
+    moving = false;
+    paint();
+    const pin = state.pinned ? state.at : -1;
+    if (model.get("pinned") === pin) return;
+    model.set("pinned", pin);
+    model.save_changes();
+  }
+  /** The scene's own steps move all texts. */
+  groups.forEach((group, k) => {
+    group.listeners.add(({ token }) => {
+      if (!moving && k === state.row && token >= 0 && token !== state.at) move(token);
+    });
+  });
+  function cardOf(run: Runner, k: number) {
+    const at = state.at < 0 ? longest - 1 : state.at;
+    const token = run.store.tokens[at];
+    const [own, first] = [spentAt(run.stairs, at), spentAt(runs[0].stairs, at)];
+    if (!token || !own) return html`<p class="hsd-vs-card">ended after ${plural(run.store.tokens.length, "token")}</p>`;
+    const how = token.kind === "accepted" ? `accepted, from ${palette.phrase(token.source)}` : KIND_WORDS[token.kind];
+    return html`<p class="hsd-vs-card"><code data-family=${palette.family(token.source)}>${glyphs(token.text)}</code> ${how}; after
+      <strong>${plural(own.passes, "target pass")}, ${duration(own.ns)}</strong>${
+        k && first ? `: ${gapWords(own, first, runs[0].letter)}` : ""
+      }. <span class="hsd-vs-hint">p ${figure(token.p)}</span></p>`;
+  }
+  function paint() {
+    for (const node of marked) node.classList.remove("hsd-on", "hsd-pinned", "hsd-mate");
+    marked = [];
+    runs.forEach(({ stairs }, k) => {
+      const { pane, out } = panes[k];
+      const tread = stairs.treads.find((t) => t.low <= state.at && state.at < t.high);
+      for (let i = tread?.low ?? 0; tread && i < tread.high; i++)
+        for (const node of pane.nodes(i)) {
+          node.classList.add(i === state.at ? (state.pinned ? "hsd-pinned" : "hsd-on") : "hsd-mate");
+          marked.push(node);
+        }
+      const here = pane.nodes(state.at)[0];
+      for (const other of out.querySelectorAll('[aria-selected="true"]')) other.setAttribute("aria-selected", "false");
+      here?.setAttribute("aria-selected", "true");
+      if (here) out.setAttribute("aria-activedescendant", here.id);
+      else out.removeAttribute("aria-activedescendant");
+    });
+    render(
+      html`<h3>Texts</h3>
+        <p class="hsd-vs-hint">Output position ${(state.at < 0 ? longest - 1 : state.at) + 1} of ${longest}${state.pinned ? ", pinned" : ""}. ${HINT}.</p>
+        <div class="hsd-vs-columns" .style=${`--runs: ${runs.length}`}>${runs.map(
+          (run, k) => html`<div class=${k === state.row ? "hsd-vs-column hsd-vs-active" : "hsd-vs-column"}>
+            <h4><b class="hsd-vs-letter">${run.letter}</b> ${run.title || run.store.meta.stack}</h4>
+            ${panes[k].text}${cardOf(run, k)}</div>`,
+        )}</div>`,
+      root,
+    );
+    if (opened === state.row) return;
+    opened = state.row;
+    closeRound();
+    const traits = { get: (name: string) => (name === "data" ? {} : model.get(name as "palette")) };
+    closeRound = openLinked({ model: traits as Model<never>, el: round }, groups[opened], createScene);
+  }
   paint();
   return {
     root,
-    end: () => {
-      for (const name of ["choices", "group", "chosen"]) model.off(`change:${name}`, paint);
+    round,
+    move,
+    /** Tokens after this time are not written yet. */
+    clock: (ns: number) => runs.forEach(({ stairs }, k) => panes[k].pane.dim(shownAt(stairs, ns))),
+    key(e: KeyboardEvent) {
+      const step = (by: number) => {
+        const group = groups[state.row];
+        if (!e.shiftKey) return move(Math.max(0, (state.at < 0 ? -1 : state.at) + by));
+        group.round(by);
+        move(group.cursor.token);
+      };
+      const keys: Record<string, () => void> = {
+        ArrowRight: () => step(1),
+        ArrowLeft: () => step(-1),
+        ArrowDown: () => move(Math.max(0, state.at), Math.min(runs.length - 1, state.row + 1)),
+        ArrowUp: () => move(Math.max(0, state.at), Math.max(0, state.row - 1)),
+        Home: () => move(0),
+        End: () => move(longest - 1),
+        Enter: () => move(Math.max(0, state.at), state.row, true),
+        Escape: () => move(-1, state.row, false),
+      };
+      if (!Object.hasOwn(keys, e.key)) return false;
+      keys[e.key]();
+      return true;
+    },
+    close() {
+      closeRound();
+      for (const { pane } of panes) pane.end();
     },
   };
+}
+
+/** Whether the texts agree, whether they must, and why. */
+const agreementWords = (agreement: Agreement[]) =>
+  html`<ul class="hsd-vs-agreement">${agreement.map((a, i) => {
+    // A reason shared by several runs is shown once, after the last.
+    const why = agreement[i + 1]?.why === a.why ? "" : ` ${a.why}`;
+    return html`<li class="hsd-vs-${a.state}"><span class="hsd-vs-sign" aria-hidden="true">${SIGNS[a.state]}</span><span>${a.words}${why}</span></li>`;
+  })}</ul>`;
+
+/** The metrics of all runs, each with its definition and its difference to the first run. */
+function metricsTable(runs: Runner[], note: unknown) {
+  const uid = unique();
+  const rows = tableOf(runs.map((r) => r.store));
+  return html`<section class="hsd-vs-figures" aria-label="Figures"><h3>Figures</h3>${note}
+    <table .style=${`--runs: ${runs.length}`}>
+      <thead><tr><th>difference to ${runs[0].letter}</th>${runs.map(
+        (r) => html`<th scope="col"><b class="hsd-vs-letter">${r.letter}</b> ${r.title || r.store.meta.stack}</th>`,
+      )}</tr></thead>
+      <tbody>${rows.map(
+        ({ name, definition, part, cells }, k) => html`<tr class=${part ? "hsd-vs-part" : ""}>
+          <th scope="row">${term(name, definition, `${uid}-${k}`)}</th>
+          ${cells.map(({ value, difference }) => html`<td><span class="hsd-vs-value">${value}</span> <span class="hsd-vs-hint">${difference}</span></td>`)}
+        </tr>`,
+      )}</tbody>
+    </table></section>`;
 }
 
 function draw({ model, el }: Drawing<Traits>) {
@@ -94,112 +252,69 @@ function draw({ model, el }: Drawing<Traits>) {
   root.append(chooser.root, refusal, body);
   el.append(root);
   const motion = matchMedia("(prefers-reduced-motion: reduce)");
-
-  const runs = createGroup();
-  // The round under the cursor, of the run that it is in.
-  const round = make("section", "hsd-vs-inspected");
-  round.setAttribute("aria-label", "Round of the selected run");
-  const inspected = { get: (name: string) => (name === "data" ? {} : model.get(name as "palette")) };
-  let closeRound = () => {};
-  let state: RaceState | null = null;
-  let race: ReturnType<typeof raceOf> | null = null;
-  let score: ReturnType<typeof scoreOf> | null = null;
-  const close = () => {
-    race?.end();
-    score?.end();
-    state?.close();
-    closeRound();
-    closeRound = () => {};
-    state = race = score = null;
-  };
+  let stage: ReturnType<typeof stageOf> | null = null;
+  let texts: ReturnType<typeof textsOf> | null = null;
+  function close() {
+    stage?.close();
+    texts?.close();
+    stage = texts = null;
+  }
   function open() {
     close();
-    const all = model.get("runs") ?? [];
-    const stores = storesOf(all);
+    const stores = storesOf(model.get("runs") ?? []);
     const why = model.get("refusal") || refusalOf(stores);
     drawNotice(refusal, { message: why, caution: true });
     if (why) {
       render(nothing, body);
       return;
     }
-    const first = fewest(stores.map((store) => ({ rounds: [...store.order.keys()] })));
-    runs.load(
-      all.map((run, k) => ({ letter: LETTERS[k], run })),
-      first,
+    const titles = model.get("titles");
+    const runs = stores.map((store) =>
+      runnerOf(store, titles[store.meta.asked ?? ""] || titles[store.meta.stack] || ""),
     );
-    const facts = stores.map((store) => ({
-      letter: store.letter,
-      title: model.get("titles")[store.meta.asked ?? ""] || model.get("titles")[store.meta.stack] || "",
-      stack: stackOf(store),
-      tokens_per_second: metricsOf(store).tokens_per_second,
-    }));
-    state = createState(
-      runs,
-      facts.map((own, k) => readRun(own, runs.runs[k])),
-    );
-    const agreement = agreementOf(stores, model.get("sources"));
-    if (model.get("time") >= 0 && !motion.matches) state.set(model.get("time") * 1e6, false);
-    race = raceOf(state, palette, () => motion.matches);
-    score = scoreOf(state, palette, agreement);
+    const shown = textsOf(runs, palette, model);
+    texts = shown;
+    stage = stageOf(runs, palette, shown.clock, () => motion.matches);
+    if (model.get("time") >= 0 && !motion.matches) stage.set(model.get("time") * 1e6);
     const caution = (words?: string) => (words ? html`<p class="hsd-vs-caution">${words}</p>` : nothing);
-    const figures = drawTable(tableOf(stores), state.runs, "Figures", caution(doubtOf(stores)));
     render(
       keyed(
-        state,
+        stage,
         html`<p class="hsd-vs-about">
             <code class="hsd-vs-prompt" title="prompt of all runs">${brief(stores[0].prompt)}</code>
             <span>${factsOf(stores[0]).join(" · ")}</span>
           </p>
-          ${caution(machineNote(stores))}${race.root}${score.root}${round}
-          ${figures}${drawCharts(drawsOf(stores, agreement), state.runs, palette)}`,
+          ${agreementWords(agreementOf(stores, model.get("sources")))}
+          ${caution(machineNote(stores))}${stage.root}${metricsTable(runs, caution(doubtOf(stores)))}${shown.root}${shown.round}`,
       ),
       body,
     );
-    closeRound = openLinked({ model: inspected as Model<never>, el: round }, runs, createScene);
-    const made = state;
-    made.listeners.add((what) => {
-      if (what !== "cursor" || model.get("pinned") === made.pin) return;
-      model.set("pinned", made.pin);
-      model.save_changes();
-    });
+    pinned();
   }
   const pinned = () => {
-    if (state && model.get("pinned") !== state.pin) state.keep(Math.min(model.get("pinned"), state.longest - 1));
+    const pin = model.get("pinned");
+    if (pin >= 0) texts?.move(pin, undefined, true);
   };
   const keydown = (e: KeyboardEvent) => {
-    if (!state || !race) return;
-    const [here, running] = [state, race];
+    if (e.defaultPrevented || e.ctrlKey || e.metaKey || e.altKey || round(e)) return;
     const own = e.key === "Enter" || e.key === " " ? "button, input, select" : "input, select";
     if (e.key !== "Escape" && (e.target as Element).closest?.(own)) return;
-    const base = here.key >= 0 ? here.key : -1;
-    const row = (by: number) => Math.max(0, Math.min(here.runs.length - 1, here.row + by));
-    const step = (by: number) =>
-      here.go(e.shiftKey ? roundStep(here.runs[here.row], Math.max(0, base), by) : base + by);
-    const keys: Record<string, () => unknown> = {
-      ArrowRight: () => step(1),
-      ArrowLeft: () => step(-1),
-      ArrowDown: () => here.go(Math.max(0, base), row(1)),
-      ArrowUp: () => here.go(Math.max(0, base), row(-1)),
-      Home: () => here.go(0),
-      End: () => here.go(here.longest - 1),
-      Enter: () => here.keep(here.at),
-      Escape: () => here.release(),
-      " ": () => running.toggle(),
-    };
-    if (!Object.hasOwn(keys, e.key)) return;
-    keys[e.key]();
+    if (e.key === " ") stage?.toggle();
+    else if (!texts?.key(e)) return;
     e.preventDefault();
     e.stopPropagation();
   };
+  /** The scene has keys of its own. */
+  const round = (e: KeyboardEvent) => Boolean((e.target as Element).closest?.(".hsd-vs-inspected"));
+  const again = () => stage?.again();
   root.addEventListener("keydown", keydown);
+  motion.addEventListener("change", again);
   model.on("change:runs change:refusal", open);
   model.on("change:pinned", pinned);
   open();
-  const again = () => state?.tell("clock");
-  motion.addEventListener("change", again);
   return () => {
     close();
-    chooser.end();
+    chooser.close();
     unfollow();
     motion.removeEventListener("change", again);
     model.off("change:runs change:refusal", open);

@@ -1,0 +1,37 @@
+// What survives each level sums to what the run recorded.
+import assert from "node:assert/strict";
+import { test } from "vitest";
+import { createStore } from "../lib/run";
+import { RECORDED, small } from "../lib/testing";
+import { stagesOf } from "./ribbons";
+
+test("a stage has the draft tokens of its verifier by source, and the text what was emitted", () => {
+  const store = createStore();
+  store.adopt(small());
+  const stages = stagesOf(store, []);
+  assert.deepEqual(
+    stages.map((s) => s.name),
+    ["nano", "target", "text"],
+  );
+  assert.deepEqual(stages[1].flows, [{ source: "nano", drafted: 3, accepted: 1 }]);
+  assert.deepEqual(stages[2].flows, [
+    { source: "nano", drafted: 1, accepted: 1 },
+    { source: "target", drafted: 2, accepted: 2 },
+  ]);
+});
+
+test("no level passes on more than it accepted", { skip: !Object.keys(RECORDED).length }, () => {
+  for (const data of Object.values(RECORDED)) {
+    const store = createStore();
+    store.adopt(data);
+    const stages = stagesOf(store, ["context", "model", "statistics"]);
+    assert.equal(
+      stages.at(-1)?.flows.reduce((n, f) => n + f.drafted, 0),
+      store.tokens.length,
+    );
+    for (const { flows } of stages) for (const f of flows) assert.ok(f.accepted <= f.drafted);
+    // The target accepts what the text has of each draft source.
+    for (const { source, accepted } of stages.at(-2)?.flows ?? [])
+      assert.ok((stages.at(-1)?.flows.find((f) => f.source === source)?.drafted ?? 0) <= accepted, source);
+  }
+});

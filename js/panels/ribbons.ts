@@ -1,0 +1,122 @@
+// Filter ribbons: how many draft tokens of each source survive each level. A column per verifier and one for the text; from each
+// column what was accepted runs on to the next, and what was not falls out below.
+import { html, nothing, svg } from "lit-html";
+import type { Palette } from "../lib/palette";
+import type { Store } from "../lib/run";
+import { plural } from "../lib/words";
+import { inOrder, levelName, verifiers } from "./panels";
+
+export interface Flow {
+  source: string;
+  drafted: number;
+  accepted: number;
+}
+/** The flows of one verifier, by source; at the text every emitted token is "accepted". */
+export interface Stage {
+  name: string;
+  flows: Flow[];
+}
+
+/** Draft tokens by verifier, lowest first, and the emitted tokens last. Pure. */
+export function stagesOf(
+  run: Pick<Store, "rounds" | "drafts" | "tokens" | "levels">,
+  databases: readonly string[],
+): Stage[] {
+  const drafts = [...run.drafts.values()].flat();
+  const stages = verifiers(run)
+    .reverse()
+    .map((level) => {
+      const here = drafts.filter((d) => d.level === level);
+      const flows = inOrder(
+        here.map((d) => d.source),
+        databases,
+      ).map((source) => {
+        const own = here.filter((d) => d.source === source);
+        return { source, drafted: own.length, accepted: own.filter((d) => d.verdict === "accepted").length };
+      });
+      return { name: levelName(run, level), flows };
+    });
+  const emitted = inOrder(
+    run.tokens.map((t) => t.source),
+    databases,
+  ).map((source) => {
+    const n = run.tokens.filter((t) => t.source === source).length;
+    return { source, drafted: n, accepted: n };
+  });
+  return [...stages, { name: "text", flows: emitted }];
+}
+
+const SIZE = { height: 230, bar: 14, gap: 4, fall: 46 };
+
+/** The picture, `width` pixels wide, with its table. */
+export function ribbons(stages: Stage[], palette: Palette, width: number) {
+  const total = (stage: Stage) => stage.flows.reduce((sum, f) => sum + f.drafted, 0);
+  if (stages.length < 2 || !total(stages[0])) return nothing;
+  const gaps = SIZE.gap * Math.max(...stages.map((s) => s.flows.length));
+  const scale = (SIZE.height - SIZE.fall - gaps) / Math.max(...stages.map(total));
+  const step = (width - SIZE.bar) / stages.length;
+  const x = (k: number) => step * (k + 0.5);
+  /** Tops of the flows of a stage. */
+  const tops = stages.map(({ flows }) => {
+    let y = 2;
+    return new Map(
+      flows.map((f) => {
+        const top = y;
+        y += f.drafted * scale + SIZE.gap;
+        return [f.source, top];
+      }),
+    );
+  });
+  const band = (x0: number, y0: number, h0: number, x1: number, y1: number, h1: number) => {
+    const m = (x0 + x1) / 2;
+    return `M${x0} ${y0}C${m} ${y0} ${m} ${y1} ${x1} ${y1}v${h1}C${m} ${y1 + h1} ${m} ${y0 + h0} ${x0} ${y0 + h0}z`;
+  };
+  const flow = (k: number) => (f: Flow) => {
+    const top = tops[k].get(f.source) ?? 0;
+    const kept = f.accepted * scale;
+    const lost = (f.drafted - f.accepted) * scale;
+    const next = stages[k + 1]?.flows.find((o) => o.source === f.source);
+    const right = x(k) + SIZE.bar;
+    const words = `${palette.words(f.source)}: ${stages[k].name === "text" ? plural(f.drafted, "token") : `${f.accepted} of ${f.drafted} accepted by ${stages[k].name}`}`;
+    const falls = right + Math.min(step * 0.42, 60);
+    // What a level hands up is what it accepted, less what a later level did not ask for.
+    return svg`<g data-family=${palette.family(f.source)}><title>${words}</title>
+      ${
+        next && kept
+          ? svg`<path class="hsd-rb-kept" d=${band(right, top, kept, x(k + 1), tops[k + 1].get(f.source) ?? 0, Math.min(next.drafted, f.accepted) * scale)}></path>`
+          : nothing
+      }
+      ${
+        lost > 0 && stages[k + 1]
+          ? svg`<path class="hsd-rb-lost" d=${`M${right} ${top + kept}C${falls} ${top + kept} ${falls} ${top + kept + lost} ${falls} ${SIZE.height}h${-Math.min(18, Math.max(2, lost * 0.4))}C${falls - 18} ${top + kept + lost} ${right + 6} ${top + kept + lost} ${right} ${top + kept + lost}z`}></path>`
+          : nothing
+      }
+      <rect class="hsd-rb-bar" x=${x(k)} y=${top} width=${SIZE.bar} height=${Math.max(1, f.drafted * scale)}></rect></g>`;
+  };
+  const sources = [...new Set(stages.flatMap((s) => s.flows.map((f) => f.source)))];
+  const cell = ({ name, flows }: Stage, source: string) => {
+    const f = flows.find((o) => o.source === source);
+    return !f ? "" : name === "text" ? String(f.drafted) : `${f.accepted} / ${f.drafted}`;
+  };
+  const sum = (s: Stage) => s.flows.reduce((n, f) => n + f.accepted, 0);
+  return html`<section class="hsd-pn hsd-pn-ribbons">
+    <h3>What survives each level</h3>
+    <p class="hsd-pn-measure">A column per verifier, as high as the draft tokens it got, by source; to the right goes what it accepted, below falls what it rejected or did not examine.</p>
+    <div class="hsd-rb-heads" style="--stages: ${stages.length}">${stages.map(
+      (s) =>
+        html`<div><strong>${s.name}</strong><br>${s.name === "text" ? plural(total(s), "token") : `accepts ${sum(s)} of ${total(s)}`}</div>`,
+    )}</div>
+    <svg width=${width} height=${SIZE.height} viewBox="0 0 ${width} ${SIZE.height}" aria-hidden="true">${stages.map((stage, k) => stage.flows.map(flow(k)))}</svg>
+    <div class="hsd-pn-scroll" tabindex="0" role="region" aria-label="What survives each level"><table>
+      <thead><tr><th scope="col">source</th>${stages.map(
+        (s) =>
+          html`<th scope="col" class="hsd-pn-num">${s.name === "text" ? "in the text" : `accepted / drafted at ${s.name}`}</th>`,
+      )}</tr></thead>
+      <tbody>${sources.map(
+        (source) =>
+          html`<tr><th scope="row"><span class="hsd-pn-key" data-family=${palette.family(source)}></span>${palette.words(source)}</th>${stages.map(
+            (s) => html`<td class="hsd-pn-num">${cell(s, source)}</td>`,
+          )}</tr>`,
+      )}</tbody></table></div>
+  </section>`;
+}
