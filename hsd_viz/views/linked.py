@@ -179,8 +179,8 @@ class Access(LinkedView):
 
 
 class Panels(LinkedView):
-    """Counts of a run as tables with bars; ``which`` names them: ``along`` (acceptance along the run), ``ribbons`` (what
-    survives each level, by source), ``byPosition``, ``perRound``, ``byMatch``, ``timeSpent``.
+    """Counts of a run as tables with bars; ``which`` names them: ``along`` (acceptance along the run), ``ribbons``
+    (what survives each level, by source), ``byPosition``, ``perRound``, ``byMatch``, ``timeSpent``.
     """
 
     view = traitlets.Unicode("panels").tag(sync=True)
@@ -190,8 +190,8 @@ class Panels(LinkedView):
 class LocalityMap(LinkedView):
     """Copy arcs: the text from left to right, an arc from each copied passage to the place it was copied from.
 
-    Arcs below the text are repeats of at least ``least`` tokens (1-8, set by a slider) that no draft copied. The row has
-    the source of every token.
+    Arcs below the text are repeats of at least ``least`` tokens (1-8, set by a slider) that no draft copied. The row
+    has the source of every token.
     """
 
     view = traitlets.Unicode("locality_map").tag(sync=True)
