@@ -79,7 +79,7 @@ export function ribbons(stages: Stage[], palette: Palette, width: number) {
     const right = x(k) + SIZE.bar;
     const words = `${palette.words(f.source)}: ${stages[k].name === "text" ? plural(f.drafted, "token") : `${f.accepted} of ${f.drafted} accepted by ${stages[k].name}`}`;
     const falls = right + Math.min(step * 0.42, 60);
-    // What a level hands up is what it accepted, less what a later level did not ask for.
+    // The next level may have got fewer than were accepted, where the text ended.
     return svg`<g data-family=${palette.family(f.source)}><title>${words}</title>
       ${
         next && kept

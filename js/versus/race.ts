@@ -5,7 +5,7 @@ import { type Stairs, stairsOf } from "../staircase/stairs";
 
 export interface Runner {
   letter: string;
-  /** What the stack is, in words; "": unknown. */
+  /** A description of the stack; "": unknown. */
   title: string;
   store: Store;
   stairs: Stairs;
@@ -40,7 +40,7 @@ export function spentAt({ treads }: Stairs, k: number) {
 const list = (s: string[]) => (s.length > 1 ? `${s.slice(0, -1).join(", ")} and ${s[s.length - 1]}` : s[0]);
 
 /** The state of the race at a time, as text. */
-export function standing(runs: Pick<Runner, "letter" | "stairs">[], ns: number) {
+export function stateAt(runs: Pick<Runner, "letter" | "stairs">[], ns: number) {
   const at = runs.map(({ letter, stairs }) => {
     const { end, tokens: all } = stairs;
     return { letter, end, all, shown: shownAt(stairs, ns), done: end <= ns };

@@ -6,7 +6,7 @@ import { metricsOf } from "../lib/metrics";
 import type { Palette } from "../lib/palette";
 import { duration, plural } from "../lib/words";
 import { paths, ticks } from "../staircase/stairs";
-import { fitSpeed, type Runner, SPEEDS, shownAt, standing } from "./race";
+import { fitSpeed, type Runner, SPEEDS, shownAt, stateAt } from "./race";
 
 const SIZE = { height: 260, left: 36, right: 22, top: 12, bottom: 24 };
 
@@ -85,7 +85,7 @@ export function stageOf(runs: Runner[], palette: Palette, moved: (ns: number) =>
     </svg>`;
   }
   function paint() {
-    const words = standing(runs, t);
+    const words = stateAt(runs, t);
     render(drawing(), plot);
     const slide = (e: { target: HTMLInputElement }) => {
       cancelAnimationFrame(frame);
@@ -115,7 +115,7 @@ export function stageOf(runs: Runner[], palette: Palette, moved: (ns: number) =>
           }}>${SPEEDS.map(([value, text]) => html`<option value=${value} .selected=${value === speed}>${text}</option>`)}</select>
         </div>
         <ol class="hsd-vs-runs">${runs.map(row)}</ol>
-        <p class="hsd-vs-standing">${words}</p>
+        <p class="hsd-vs-state">${words}</p>
         <p class="hsd-vs-hint">Recorded times, without prefill (${runs.map((r) => `${r.letter} ${duration(r.store.meta.prefill_ns)}`).join(", ")}). A tread is what a round cost, a riser what it brought.</p>`,
       root,
     );
