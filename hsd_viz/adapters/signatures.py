@@ -24,12 +24,16 @@ NGRAMS = ("lookup", "suffix")
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A request of a record: its context and the cached part of it in tokens, its rounds and accepted draft tokens."""
+    """A request of a record: its context and the cached part of it in tokens, its rounds and accepted draft tokens, its
+    category, and how many of its rounds accepted 0, 1, 2, ... tokens (() if unknown).
+    """
 
     context: int | None
     cached: int | None
     rounds: float
     accepted: float
+    category: str = ""
+    histogram: tuple[float, ...] = ()
 
     @property
     def rate(self) -> float:

@@ -32,6 +32,7 @@ from hsd_viz.latency.hardware import Machine, Shape, fitted, gpu_of, shape_of
 from hsd_viz.latency.law import MOST, Law
 from hsd_viz.latency.select import changes, select, split
 from hsd_viz.logs.observe import PARALLEL, TIMES, Observation, from_figures, from_traces, observe, with_times
+from hsd_viz.logs.profile import cells_of
 from hsd_viz.serialize import to_dict
 from hsd_viz.stack import parse
 from hsd_viz.tables import Table, show
@@ -177,7 +178,7 @@ class Diagnosis:
         if advised == observed and (self.observation.busy or (self.more and observed.speedup < 1)):
             return f"change nothing yet; {self.advice}"
         if advised == observed:
-            return f"keep {observed.stack}, {observed.speedup:.2f} times plain decoding; {self.advice}"
+            return f"keep {observed.stack}, {observed.speedup:.2f} times plain decoding; for more, {self.advice}"
         if not advised.tokens:
             return f"turn speculation off; or {self.advice}"
         present = f"{advised.speedup:.2f} times plain decoding expected, {observed.speedup:.2f} now"
@@ -195,6 +196,15 @@ class Diagnosis:
         if rates := seen.rates_by_position()[:8]:
             rows = [["position", *map(str, range(1, len(rates) + 1))], ["accepted", *(f"{rate:.2f}" for rate in rates)]]
             tables.append(Table("Acceptance by position", rows, "of the rounds that drafted k, those that accepted k"))
+        if cells := cells_of(seen.requests):
+            rows = [["category", "context", "rounds", "tokens per pass", "position 1", "2", "3", "4"]]
+            for cell in cells:
+                shown = [
+                    f"{rate:.2f}" for rate in (1 + sum(cell.marginal_accept_rates), *cell.marginal_accept_rates[:4])
+                ]
+                context = f"up to {cell.context:,}" if cell.context else "longer"
+                rows.append([cell.category or "-", context, str(cell.rounds), *[*shown, *["-"] * 4][:5]])
+            tables.append(Table("Acceptance by category and context", rows))
         if self.options:
             ranked = sorted(self.options, key=lambda option: -option.speedup)
             best = [option for k, option in enumerate(ranked) if k < 6 or option in (self.observed, self.advised)]

@@ -21,7 +21,7 @@ from hsd_viz.bench.output import FORWARD
 from hsd_viz.calibration.estimate import estimate
 from hsd_viz.disk import read_limited
 from hsd_viz.latency.inputs import Calibration
-from hsd_viz.logs.profile import AcceptanceProfile
+from hsd_viz.logs.profile import AcceptanceProfile, cells_of
 from hsd_viz.stack import parse
 from hsd_viz.trace import Trace, TraceError
 from hsd_viz.words import check_range
@@ -155,7 +155,8 @@ def profile_of(seen: Observation) -> AcceptanceProfile:
         histogram[accepted + 1] += n
     about = {"rounds": seen.total, "source": seen.source} if seen.exact else {"source": seen.source}
     marginal = tuple(accumulate(rates, min))
-    return AcceptanceProfile(marginal, seen.method, "", "", dict(sorted(histogram.items())), about)
+    histogram = dict(sorted(histogram.items()))
+    return AcceptanceProfile(marginal, seen.method, "", "", histogram, about, cells_of(seen.requests))
 
 
 def observe(path: Path, stack: str | None = None) -> Observation:
@@ -274,14 +275,15 @@ def _imported(traces: Sequence[Trace], source: str) -> Observation:
                 f"{source} does not report the number of verifications: there is no tokens per forward pass"
             )
         if n:
-            requests.append(Served(about.get("context"), about.get("cached"), n, counts.get("accepted") or 0))
+            one = (about.get("context"), about.get("cached"), n, counts.get("accepted") or 0)
+            requests.append(Served(*one, about.get("category", ""), tuple(counts.get("histogram") or ())))
         if duration and counts.get("tokens"):
             tokens, ms = tokens + counts["tokens"], ms + duration / 1e6
-    one = rates[0] if len(rates) == 1 and len(traces) == 1 and rates[0] else ()
+    alone = rates[0] if len(rates) == 1 and len(traces) == 1 and rates[0] else ()
     methods = {trace.meta["imported"].get("method") or "draft" for trace in traces}
     if len(methods) > 1:
         raise ValueError(f"{source} mixes drafters ({', '.join(sorted(methods))}): give the records of one")
-    seen = Observation(source, rounds, exact=exact, rates=tuple(one), method=methods.pop())
+    seen = Observation(source, rounds, exact=exact, rates=tuple(alone), method=methods.pop())
     # The clock of a request covers all of a round; the iterations of a server only its forward passes.
     whole = ms / tokens * seen.length if tokens else None
     return replace(seen, verify=mean(verify) if verify else None, round=whole, requests=tuple(requests))

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from itertools import accumulate, pairwise
+from dataclasses import asdict, dataclass, field
+from itertools import accumulate, pairwise, zip_longest
 from math import sqrt
 from operator import mul
 from pathlib import Path
@@ -16,21 +16,53 @@ from typing import Any
 
 import numpy as np
 
+from hsd_viz.adapters.signatures import Served
 from hsd_viz.calibration.estimate import estimate
 from hsd_viz.disk import write_whole
 from hsd_viz.latency.inputs import Edge
 from hsd_viz.trace import Trace
 
 SCHEMA = "1.0"
+#: Contexts up to which acceptance is counted together.
+CONTEXTS = (2048, 8192, 32_768)
 #: Allowed difference of the mean acceptance length from the one that the marginal rates imply.
 TOLERANCE = 0.02
 _Z = 1.959964
 
 
 @dataclass(frozen=True, slots=True)
+class Cell:
+    """Acceptance of the requests of one category ("": not named) whose context has at most ``context`` tokens, above
+    the next smaller of :data:`CONTEXTS` (``None``: not known, or longer).
+    """
+
+    category: str
+    context: int | None
+    rounds: int
+    marginal_accept_rates: tuple[float, ...]
+
+
+def cells_of(requests: Iterable[Served]) -> tuple[Cell, ...]:
+    """Return acceptance by category and context; () where there is one of each."""
+    sums: dict[tuple[str, int], list[float]] = {}
+    for one in requests:
+        if one.histogram:
+            length = float("inf") if one.context is None else one.context
+            bucket = next((k for k, most in enumerate(CONTEXTS) if length <= most), len(CONTEXTS))
+            so_far = sums.get((one.category, bucket), [])
+            sums[one.category, bucket] = [a + b for a, b in zip_longest(so_far, one.histogram, fillvalue=0)]
+    cells = []
+    for (category, bucket), counts in sorted(sums.items()):
+        rates = [round(sum(counts[k:]) / sum(counts), 6) for k in range(1, len(counts))] if sum(counts) else []
+        cells.append(Cell(category, (*CONTEXTS, None)[bucket], round(sum(counts)), tuple(rates)))
+    return tuple(cells) if len(cells) > 1 else ()
+
+
+@dataclass(frozen=True, slots=True)
 class AcceptanceProfile:
     """Acceptance of one drafter by one target. ``marginal[i]`` is P(the first i + 1 tokens are accepted);
-    ``histogram`` counts rounds by emitted tokens (1: nothing was accepted), empty if unknown.
+    ``histogram`` counts rounds by emitted tokens (1: nothing was accepted), empty if unknown; ``cells`` divides them by
+    category and context.
     """
 
     marginal: tuple[float, ...]
@@ -39,6 +71,7 @@ class AcceptanceProfile:
     target: str = ""
     histogram: Mapping[int, int] = field(default_factory=dict)
     conditions: Mapping[str, Any] = field(default_factory=dict)
+    cells: tuple[Cell, ...] = ()
 
     def __post_init__(self) -> None:
         chain = (1.0, *self.marginal)
@@ -78,6 +111,7 @@ class AcceptanceProfile:
             "accept_length_by_k": {str(len(self.marginal)): round(self.mean_length, 6)},
             "acceptance_length_histogram": {str(k): n for k, n in self.histogram.items()} or None,
             "measurement_conditions": dict(self.conditions) or None,
+            "cells": [asdict(cell) for cell in self.cells] or None,
         }
 
     def save(self, path: str | Path) -> Path:
@@ -104,6 +138,7 @@ def read_profile(path: str | Path) -> AcceptanceProfile:
             f"{path} is of {data['verification_method']} verification, whose rates do not form a survival curve"
         )
     try:
+        cells = data.get("cells") or ()
         marginal = data.get("marginal_accept_rates") or accumulate(data["conditional_accept_rates"], mul)
         found = AcceptanceProfile(
             tuple(map(float, marginal)),
@@ -112,8 +147,9 @@ def read_profile(path: str | Path) -> AcceptanceProfile:
             _name(data.get("target_model")),
             {int(k): int(n) for k, n in (data.get("acceptance_length_histogram") or {}).items()},
             data.get("measurement_conditions") or {},
+            tuple(Cell(**row | {"marginal_accept_rates": tuple(row["marginal_accept_rates"])}) for row in cells),
         )
-    except (TypeError, AttributeError, ValueError) as error:
+    except (TypeError, AttributeError, KeyError, ValueError) as error:
         raise ValueError(f"{path} is not a usable profile: {error}") from None
     mean = data.get("mean_accept_length")
     if isinstance(mean, int | float) and abs(mean - found.mean_length) > TOLERANCE * found.mean_length:

@@ -74,10 +74,15 @@ def test_what_works_is_said_to_work_and_is_kept_at_its_speed(name):
     assert found.advised.speedup >= found.observed.speedup
 
 
-@pytest.mark.parametrize("seen", [*SICK.values(), *WELL.values()], ids=[*SICK, *WELL])
-def test_the_same_record_gives_the_same_answer(seen):
-    first = diagnose(seen).to_dict()
-    assert all(diagnose(seen).to_dict() == first for _ in range(2))
+def test_ten_records_have_the_words_of_the_table_each_of_three_times():
+    """``ten-records.md``: five sick and five healthy records, with the doctor's words."""
+    rows = [
+        line.strip("| ").split(" | ") for line in (Path(__file__).parent / "ten-records.md").read_text().splitlines()
+    ]
+    written = {name: [verdict, advice] for name, verdict, advice in rows[-10:]}
+    for _ in range(3):
+        assert {name: diagnose(seen).lines()[:2] for name, seen in {**SICK, **WELL}.items()} == written
+    assert all(diagnose(seen).to_dict() == diagnose(seen).to_dict() for seen in (*SICK.values(), *WELL.values()))
 
 
 def test_the_shares_are_the_parts_of_the_loss():
@@ -351,6 +356,24 @@ def test_flags_name_the_number_of_tokens_and_the_verified_token_of_sglang():
         assert "--speculative-num-draft-tokens 6" in settings(method, 5)["sglang 0.5.9"]
     assert json.loads(settings("suffix", 8)["vllm 0.32.0"].split("'")[1])["method"] == "suffix"
     assert len(settings("plain", 0)) == len(ENGINES) and method_of("EAGLE-3") == "eagle3"
+
+
+def test_a_profile_divides_acceptance_by_category_and_context(tmp_path, capsys):
+    def request(category, context, histogram):
+        steps, accepted = sum(histogram), sum(k * n for k, n in enumerate(histogram))
+        spec = {"num_spec_steps": steps, "num_draft_tokens": 2 * steps, "num_accepted_draft_tokens": accepted}
+        spec["acceptance_histogram"] = histogram
+        metrics = {"speculative_decoding": spec}
+        return {"category": category, "response": {"usage": {"prompt_tokens": context}, "metrics": metrics}}
+
+    requests = [request("code", 900, [1, 1, 8]), request("code", 30_000, [5, 3, 2]), request("chat", 900, [4, 4, 2])]
+    path, out = tmp_path / "log.jsonl", tmp_path / "profile.json"
+    path.write_text("".join(json.dumps(one) + "\n" for one in (*requests, requests[0])))
+    assert main(["doctor", str(path), "--profile", str(out)]) == 0
+    assert "code" in (printed := capsys.readouterr().out) and "up to 32,768" in printed
+    cells = {(cell.category, cell.context): cell for cell in read_profile(out).cells}
+    assert cells["code", 2048].rounds == 20 and cells["code", 2048].marginal_accept_rates == (0.9, 0.8)
+    assert cells["code", 32_768].marginal_accept_rates == (0.5, 0.2) and len(cells) == 3
 
 
 def test_a_profile_is_written_and_predicts(tmp_path, capsys):
