@@ -1,7 +1,6 @@
 """A calibration with its provenance, and measured times beside it: from ``hsd-viz plan``, files or traces."""
 
 import json
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,7 +12,8 @@ import numpy as np
 
 from hsd_viz.calibration.estimate import estimate, level_names, timings
 from hsd_viz.disk import read_limited
-from hsd_viz.intervals import LEAST
+from hsd_viz.intervals import LEAST, ratio, resample
+from hsd_viz.intervals import estimate as interval
 from hsd_viz.latency.inputs import Calibration, Edge, Tier
 from hsd_viz.stack import parse
 from hsd_viz.trace import Trace
@@ -24,7 +24,6 @@ FEW_TOKENS = 2_000
 #: Draft length for acceptance and cost if the lookahead is not given.
 USUAL = 4
 _MS = 1e-6
-_Z = 1.959964
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,27 +66,26 @@ class Basis:
 
 
 def of_run(trace: Trace) -> Basis:
-    """Estimate a calibration from one run. Raises: ValueError: if it has no emitted tokens."""
+    """Estimate a calibration from one run; the plain run beside it, if any, gives the cost of one token fed. Raises:
+    ValueError: if it has no emitted tokens.
+    """
     if not len(trace):
         raise ValueError("the trace has no emitted tokens")
     about = f"{temperature_words(_temperature(trace))}, {counted(len(trace), 'token')}"
     speed = (trace.meta.get("plain") or {}).get("tokens_per_second")
     beside = " and from the plain run beside it" if speed else ""
-    found = estimated([trace], f"estimated from the run shown{beside} ({about} on {machine_and_day(trace)})")
-    return _with_plain(found, trace, 1e3 / speed) if speed else found
-
-
-def _with_plain(basis: Basis, trace: Trace, ms: float) -> Basis:
-    """Return the basis of a run with the cost of one token fed from the plain run beside it, ``ms`` per token."""
-    target = basis.calibration.target
+    basis = estimated([trace], f"estimated from the run shown{beside} ({about} on {machine_and_day(trace)})")
+    if not speed:
+        return basis
+    target, ms = basis.calibration.target, 1e3 / speed
     cost = basis.calibration.costs[target]
     # A run that drafts feeds several tokens: its own curve is flat below the smallest number fed.
     fed = [n for n in timings([trace]).medians.get(target, {}) if n > 1]
-    alone = max(0.0, ms - cost.overhead)
-    curve = np.interp(range(1, len(cost.forward) + 1), [1, *fed], [alone, *(cost.forward[n - 1] for n in fed)])
+    known = [max(0.0, ms - cost.overhead), *(cost.forward[n - 1] for n in fed)]
+    curve = np.interp(range(1, len(cost.forward) + 1), [1, *fed], known)
     costs = {**basis.calibration.costs, target: replace(cost, forward=tuple(curve.tolist()))}
-    measured = {str(parse(trace.stack).target): Measured(ms, runs=1), **basis.measured}
-    return replace(basis, calibration=replace(basis.calibration, costs=costs), measured=measured)
+    runs = {str(parse(trace.stack).target): Measured(ms, runs=1), **basis.measured}
+    return replace(basis, calibration=replace(basis.calibration, costs=costs), measured=runs)
 
 
 def estimated(traces: Sequence[Trace], source: str) -> Basis:
@@ -98,11 +96,6 @@ def estimated(traces: Sequence[Trace], source: str) -> Basis:
 
 def _temperature(trace: Trace) -> float:
     return float((trace.meta.get("sampling") or {}).get("temperature") or 0.0)
-
-
-def machine_and_day(trace: Trace) -> str:
-    day = f", {str(trace.meta['created'])[:10]}" if trace.meta.get("created") else ""
-    return f"{machine_words(trace)}{day}"
 
 
 def temperature_words(temperature: float) -> str:
@@ -129,39 +122,30 @@ def basis_of(given: Basis | Calibration | Mapping[str, Any] | str | Path, source
         return Basis(given, source or "as given")
     if isinstance(given, str | Path):
         data = read_json(given)
-        kept = isinstance(data, Mapping) and "identity" in data  # it names its own provenance
-        return basis_of(data, source or ("" if kept else f"read from {Path(given).name}"))
+        names_its_own = isinstance(data, Mapping) and "identity" in data
+        return basis_of(data, source or ("" if names_its_own else f"read from {Path(given).name}"))
     if not isinstance(given, Mapping):
         raise ValueError(f"expected a calibration, its JSON data or the path of its file, not {type(given).__name__}")
-    if "identity" in given:  # as ``hsd-viz plan`` keeps it on disk
-        found = Calibration.from_dict(given.get("calibration"))
-        words = source or f"measured on {_kept_words(given)}"
-        temperature = ((given.get("identity") or {}).get("sampling") or {}).get("temperature")
-        texts = given.get("texts") or {}
-        runs, new = texts.get("prompts"), texts.get("max_new_tokens")
-        tokens = runs * new if runs and new else None
-        return Basis(found, words, temperature=temperature, tokens=tokens, runs=runs)
-    data = given
-    if "hierarchies" in given:
+    data, is_plan = given, "hierarchies" in given
+    if is_plan or "identity" in given:
         data = given.get("calibration") or {}
-        if not {"models", "edges"} <= set(data):
-            raise ValueError("the plan has no calibration: use the calibration file of 'hsd-viz plan'")
-    place = plan_machine(given)
-    words = source or (f"measured on {place}" if place else "as given")
-    return Basis(Calibration.from_dict(data), words, plan_measured(given))
-
-
-def _kept_words(kept: Mapping[str, Any]) -> str:
-    """Return the provenance of a stored calibration."""
-    who, texts = kept.get("identity") or {}, kept.get("texts") or {}
+    if is_plan and not {"models", "edges"} <= set(data):
+        raise ValueError("the plan has no calibration: use the calibration file of 'hsd-viz plan'")
+    found = Calibration.from_dict(data)
+    if "identity" not in given:
+        place = plan_machine(given)
+        return Basis(found, source or (f"measured on {place}" if place else "as given"), plan_measured(given))
+    who, texts = given["identity"] or {}, given.get("texts") or {}
     temperature = (who.get("sampling") or {}).get("temperature")
+    day = None if given.get("created") is None else datetime.fromtimestamp(given["created"], UTC).date().isoformat()
     drawn = None if temperature is None else temperature_words(temperature)
-    day = None if kept.get("created") is None else datetime.fromtimestamp(kept["created"], UTC).date().isoformat()
-    place = _joined(who.get("device_name"), who, drawn, day) or "an unknown machine"
-    each = f", {counted(texts['max_new_tokens'], 'token')} each" if "max_new_tokens" in texts else ""
-    if not {"prompts", "suite"} <= set(texts):
-        return place
-    return f"{place} ({counted(texts['prompts'], 'prompt')} of {texts['suite']}{each})"
+    words = f"measured on {_place(who, drawn, day)}"
+    runs, new = texts.get("prompts"), texts.get("max_new_tokens")
+    if {"prompts", "suite"} <= set(texts):
+        each = f", {counted(new, 'token')} each" if new else ""
+        words += f" ({counted(runs, 'prompt')} of {texts['suite']}{each})"
+    tokens = runs * new if runs and new else None
+    return Basis(found, source or words, temperature=temperature, tokens=tokens, runs=runs)
 
 
 def read_json(path: str | Path) -> Any:
@@ -175,49 +159,46 @@ def read_json(path: str | Path) -> Any:
 
 
 def plan_measured(plan: Mapping[str, Any]) -> dict[str, Measured]:
-    """Return a plan's measurements by stack; the interval of a value has its name with ``_ci``.
-
-    Intervals over fewer prompts than :data:`~hsd_viz.intervals.LEAST` are left out.
+    """Return a plan's measurements by stack, without intervals over fewer prompts than
+    :data:`~hsd_viz.intervals.LEAST`.
     """
-    found, prompts = {}, str(plan.get("measured_on") or "").split(" ")[0]
+    prompts = str(plan.get("measured_on") or "").split(" ")[0]
     few = prompts.isdecimal() and int(prompts) < LEAST
-    for row in plan.get("hierarchies", ()):
-        value = row.get("measured_ms_per_token")
-        if value is not None:
-            low, high = (None if few else row.get("measured_ms_per_token_ci")) or (None, None)
-            found[str(row["stack"])] = Measured(float(value), low, high)
-    return found
+    ends = lambda row: (None if few else row.get("measured_ms_per_token_ci")) or (None, None)
+    rows = [row for row in plan.get("hierarchies", ()) if row.get("measured_ms_per_token") is not None]
+    return {str(row["stack"]): Measured(float(row["measured_ms_per_token"]), *ends(row)) for row in rows}
 
 
 def plan_machine(plan: Mapping[str, Any]) -> str:
     """Return a plan's machine as text, or ""."""
     machine = plan.get("machine")
-    if isinstance(machine, Mapping):
-        name = machine.get("gpu") or machine.get("cpu") or machine.get("device_name")
-        threads = machine.get("threads") if not machine.get("gpu") else None
-        return ", ".join(str(p) for p in (name, threads and counted(threads, "thread")) if p)
-    return str(machine or "")
+    if not isinstance(machine, Mapping):
+        return str(machine or "")
+    name = machine.get("gpu") or machine.get("cpu") or machine.get("device_name")
+    threads = machine.get("threads") if not machine.get("gpu") else None
+    return ", ".join(str(p) for p in (name, threads and counted(threads, "thread")) if p)
 
 
 def machine_words(trace: Trace) -> str:
     """Return a trace's machine as text."""
-    meta = trace.meta
-    name = meta.get("device_name") or meta.get("device") or "an unknown machine"
-    return _joined(name, meta, f"{meta['runtime']} runtime" if meta.get("runtime") else None)
+    return _place(trace.meta, f"{trace.meta['runtime']} runtime" if trace.meta.get("runtime") else None)
 
 
-def _joined(name: str | None, about: Mapping[str, Any], *more: str | None) -> str:
+def machine_and_day(trace: Trace) -> str:
+    """Return a trace's machine and the day of its recording as text."""
+    created = trace.meta.get("created")
+    return f"{machine_words(trace)}, {str(created)[:10]}" if created else machine_words(trace)
+
+
+def _place(about: Mapping[str, Any], *more: str | None) -> str:
     """Return a machine's name with dtype and threads, and more facts."""
-    on_cpu = about.get("device") == "cpu" and about.get("threads")
-    threads = counted(about["threads"], "thread") if on_cpu else None
+    name = about.get("device_name") or about.get("device") or "an unknown machine"
+    threads = counted(about["threads"], "thread") if about.get("device") == "cpu" and about.get("threads") else None
     return ", ".join(str(p) for p in (name, about.get("dtype"), threads, *more) if p)
 
 
 def measured(traces: Iterable[Trace]) -> dict[str, Measured]:
-    """Return ms per token by stack over all rounds of its traces.
-
-    The interval is that of a ratio estimator (time over tokens, by run), from :data:`~hsd_viz.intervals.LEAST` runs.
-    """
+    """Return ms per token by stack over all rounds of its traces, with a bootstrap interval over runs."""
     runs: dict[str, list[tuple[float, int]]] = {}
     for trace in traces:
         if trace.round_rows and len(trace):
@@ -225,14 +206,8 @@ def measured(traces: Iterable[Trace]) -> dict[str, Measured]:
             runs.setdefault(trace.stack, []).append((ms, len(trace)))
     figures = {}
     for stack, rows in runs.items():
-        tokens = sum(count for _, count in rows)
-        mean = sum(ms for ms, _ in rows) / tokens
-        low = high = None
-        if len(rows) >= LEAST:
-            squares = sum((ms - mean * count) ** 2 for ms, count in rows)
-            half = _Z * math.sqrt(squares * len(rows) / (len(rows) - 1)) / tokens
-            low, high = max(0.0, mean - half), mean + half
-        figures[stack] = Measured(mean, low, high, len(rows))
+        found = interval(ratio(*(resample(len(rows)) @ np.array(rows, float)).T), len(rows))
+        figures[stack] = Measured(found.value or 0.0, *(found.interval or (None, None)), len(rows))
     return figures
 
 

@@ -75,6 +75,10 @@ class Roofline:
         """Return the milliseconds of a forward pass of the target over ``tokens`` tokens per sequence."""
         return self.machine.step_ms(self.target, tokens=tokens, batch=batch, **self.at)
 
+    def fits(self, batch: int) -> bool:
+        """Return whether the models and the caches of a batch fit into the memory."""
+        return self.machine.memory_share((self.target, self.head), batch=batch, **self.at) <= 1
+
     def drafting(self, tokens: float, batch: int, method: str) -> float:
         """Return the milliseconds of drafting; an n-gram drafter takes none."""
         step = 0.0 if method in NGRAMS else self.machine.step_ms(self.head, batch=batch, **self.at)
@@ -226,13 +230,13 @@ class Diagnosis:
 
 def diagnose(seen: Observation, roofline: Roofline | None = None) -> Diagnosis:
     """Return the diagnosis of an observation; ``roofline`` supplies times that were not observed, and other batches."""
-    measured, predicted = seen.whole(), ()
-    findings = tuple(signatures(_facts(seen)))
+    observation, measured, predicted = seen, seen.whole(), ()
     if roofline is not None:
         seen, roofline, predicted = _filled(seen, roofline)
     whole, weights = seen.whole(), _resampled(seen)
     lengths = ratio(weights @ np.array([a for _, a in seen.rounds], float), weights.sum(1)) + 1
-    found = Diagnosis(seen, estimate(lengths, seen.total if seen.exact else 1), findings, predicted=predicted)
+    findings = lambda speedup: tuple(signatures(_facts(observation, speedup)))
+    found = Diagnosis(seen, estimate(lengths, seen.total if seen.exact else 1), findings(None), predicted=predicted)
     if whole is None:
         return _bounded(found)
     shares = _shares(seen, whole, roofline)
@@ -257,6 +261,7 @@ def diagnose(seen: Observation, roofline: Roofline | None = None) -> Diagnosis:
     flags = settings(served.method, served.tokens, seen.draft_model, [row[:2] for row in by_batch])
     return replace(
         found,
+        findings=findings(None if measured is None or seen.busy else high),
         verdict=f"{'predicted: ' if measured is None else ''}{pays}: {show(speedup, '{:.2f}')} times as fast as plain "
         f"decoding; what limits it most: {CAUSES[cause]['is']} ({shares[cause]:.0%} of what is lost)",
         advice="measure again on a quiet machine before changing it" if seen.busy else CAUSES[cause]["advice"],
@@ -282,11 +287,11 @@ def _bounded(found: Diagnosis) -> Diagnosis:
     return replace(found, at_most=most, verdict=f"undecided whether speculation pays: {bound}", advice=give)
 
 
-def _facts(seen: Observation) -> Facts:
-    """Return what the signatures of misconfiguration are checked against: what was observed, nothing predicted."""
-    whole, rates = seen.whole(), seen.rates_by_position()
-    speedup = None if whole is None else seen.length / whole
-    about = (seen.method, seen.total, seen.deepest, seen.length, rates, seen.batch, speedup)
+def _facts(seen: Observation, speedup: float | None) -> Facts:
+    """Return what the signatures of misconfiguration are checked against: what was observed, nothing predicted.
+    ``speedup`` is the upper end of its interval, ``None`` where it was not observed on a quiet machine.
+    """
+    about = (seen.method, seen.total, seen.deepest, seen.length, seen.rates_by_position(), seen.batch, speedup)
     return Facts(*about, **seen.parts(), requests=seen.requests)
 
 
@@ -493,6 +498,8 @@ def _by_batch(
     for batch in sorted({*BATCHES, seen.batch}):
         if batch == seen.batch:
             yield batch, advised.tokens, advised.speedup, observed.speedup
+            continue
+        if not roofline.fits(batch):
             continue
         speeds = _speeds(seen, weights, roofline, batch)[0].tolist()
         present, best = speeds[seen.deepest], max(range(1, len(speeds)), key=speeds.__getitem__)
