@@ -1,28 +1,14 @@
 """llama.cpp: responses with ``timings``, and the log of llama-server."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from hsd_viz.adapters.quantities import Adapter, Vocabulary
+from hsd_viz.adapters import ENGINES
 from hsd_viz.adapters.record import counts_of, imported
 from hsd_viz.trace import Trace
 
 NAME = "llama.cpp"
-WORDS = Vocabulary(
-    "f5e85d4",
-    {
-        "predicted_n": "tokens",
-        "draft_n_verif_steps": "verifications",
-        "draft_n": "drafted",
-        "draft_n_accepted": "accepted",
-        "draft acceptance": "rate",
-        "mean acceptance length": "length_drafts",
-        "acceptance rate per position": "position_rate",
-    },
-)
-#: The log's names of drafters.
-METHODS = {"draft-eagle3": "eagle3", "draft-mtp": "mtp", "draft-dflash": "dflash", "draft-simple": "draft"}
 _NUMBER = r"([\d.]+)"
 _LINE = re.compile(
     rf"draft acceptance(?: rate)? = {_NUMBER} \(\s*(\d+) accepted /\s*(\d+) generated\)"
@@ -40,7 +26,7 @@ def read(response: Mapping) -> Trace | None:
     times = {"prefill_ms": found.get("prompt_ms"), "decode_ms": found.get("predicted_ms")}
     prompt, cached = found.get("prompt_n"), found.get("cache_n")
     about = {"context": None if prompt is None else prompt + (cached or 0), "cached": cached}
-    return imported(NAME, WORDS.version, counts_of(WORDS, found), **times, **about)
+    return imported(NAME, counts_of(NAME, found), **times, **about)
 
 
 def read_text(text: str) -> Iterator[Trace]:
@@ -60,22 +46,8 @@ def read_text(text: str) -> Iterator[Trace]:
         known["tokens"] = decode[1]
         names = [name for name in ("verifications", "position_rate") if name in known]
         used = _STATISTICS.search(block)
-        method = None if used is None else METHODS.get(used[1], "lookup" if "ngram" in used[1] else "draft")
+        method = (
+            None if used is None else ENGINES[NAME]["methods"].get(used[1], "lookup" if "ngram" in used[1] else "draft")
+        )
         about: dict[str, Any] = {"context": context, "method": method}
-        yield imported(NAME, WORDS.version, known, derived=names, prefill_ms=prompt, decode_ms=decode[0], **about)
-
-
-def flags(method: str, tokens: int, model: str, by_batch: Sequence[tuple[int, int]]) -> str:
-    """Return the arguments for a drafter with ``tokens`` draft tokens."""
-    if method == "plain":
-        return "--spec-type none"
-    if method == "lookup":
-        return f"--spec-type ngram-simple --spec-ngram-simple-size-m {tokens}"
-    kinds = {ours: theirs for theirs, ours in METHODS.items()}
-    if method not in kinds:
-        return ""
-    model = "" if method == "mtp" else f" --spec-draft-model {model}.gguf"
-    return f"--spec-type {kinds[method]}{model} --spec-draft-n-max {tokens}"
-
-
-ADAPTER = Adapter(NAME, WORDS, "0c1e570", flags, read, read_text)
+        yield imported(NAME, known, derived=names, prefill_ms=prompt, decode_ms=decode[0], **about)

@@ -11,7 +11,7 @@ aiperf         ``profile_export.jsonl`` with ``spec_decode_acceptance``
 =============  =========================================================================================
 
 An imported trace has no tokens or drafts; it has rounds only where the source reports each verification. Its meta has
-``counts`` (:data:`~hsd_viz.adapters.quantities.QUANTITIES`), and under ``imported`` the engine, the version its form
+``counts`` (:data:`~hsd_viz.adapters.vocabulary.QUANTITIES`), and under ``imported`` the engine, the version its form
 was checked in, and the lists ``exact``, ``derived`` and ``not_observed``.
 """
 
@@ -20,7 +20,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from hsd_viz.adapters import ENGINES, tensorrt_llm, vllm
+from hsd_viz.adapters import llama_cpp, sglang, tensorrt_llm, vllm
 from hsd_viz.adapters.entries import BrokenEntry, EntryReader
 from hsd_viz.adapters.record import COUNTS, imported
 from hsd_viz.trace import Trace
@@ -47,7 +47,7 @@ def import_records(path: str | Path, engine: str | None = None) -> list[Trace]:
                 text = file.read(_MOST_TEXT).decode("utf-8", errors="replace")
         except OSError as error:
             raise ValueError(f"cannot read {path}: {error.strerror or error}") from None
-        found = [trace for one in ENGINES for trace in one.read_text(text)]
+        found = [trace for one in (vllm, llama_cpp) for trace in one.read_text(text)]
     if engine is not None:
         found = [trace for trace in found if trace.meta["imported"]["engine"] == engine]
     if not found:
@@ -81,7 +81,7 @@ def _responses(path: Path) -> Iterator[Trace]:
 
 def read_response(response: Mapping) -> Trace | None:
     """Return the trace of a response that holds a record of speculative decoding."""
-    readers = [vllm.read_aiperf, *(one.read for one in ENGINES)]
+    readers = (vllm.read_aiperf, vllm.read, sglang.read, llama_cpp.read)
     return next((trace for read in readers if (trace := read(response)) is not None), None)
 
 
@@ -110,7 +110,7 @@ def pooled(traces: Sequence[Trace]) -> Trace:
         spent = [trace.meta[f"{name}_ns"] for trace in traces]
         times[f"{name}_ms"] = None if None in spent else sum(spent) / 1e6
     derived = [name for name in known if name not in exact]
-    return imported(engines[0], abouts[0]["version"], known, steps=steps, derived=derived, **times)
+    return imported(engines[0], known, steps=steps, derived=derived, **times)
 
 
 def summary(traces: Sequence[Trace]) -> str:

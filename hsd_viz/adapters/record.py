@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any
 
-from hsd_viz.adapters.quantities import Vocabulary, complete
+from hsd_viz.adapters import ENGINES
+from hsd_viz.adapters.vocabulary import complete
 from hsd_viz.trace import RoundRow, Trace
 
-#: What an importer looks for; the rest of :data:`~hsd_viz.adapters.quantities.QUANTITIES` follows.
+#: What an importer looks for; the rest of :data:`~hsd_viz.adapters.vocabulary.QUANTITIES` follows.
 COUNTS = ("tokens", "forwards", "verifications", "drafted", "accepted", "by_position")
 #: Draft tokens, accepted tokens and nanoseconds of one verification.
 Verification = tuple[int, int, int | None]
@@ -15,7 +16,6 @@ Verification = tuple[int, int, int | None]
 
 def imported(
     engine: str,
-    version: str,
     known: Mapping[str, Any],
     *,
     steps: Sequence[Verification] = (),
@@ -42,7 +42,7 @@ def imported(
     ]
     notes = {
         "engine": engine,
-        "version": version,
+        "version": ENGINES[engine]["version"],
         "exact": [name for name in exact if name not in derived],
         "derived": [*derived, *(name for name in COUNTS if name in counts and name not in exact)],
         "not_observed": [*missing, "tokens' text", "draft tokens", "calls"],
@@ -71,7 +71,7 @@ def imported(
     return trace
 
 
-def counts_of(words: Vocabulary, found: Mapping[str, Any]) -> dict[str, Any]:
+def counts_of(engine: str, found: Mapping[str, Any]) -> dict[str, Any]:
     """Return the counts that a record has under the names of its engine."""
     counts = (*COUNTS, "histogram")
-    return {quantity: found.get(name) for name, quantity in words.names.items() if quantity in counts}
+    return {quantity: found.get(name) for name, quantity in ENGINES[engine]["metrics"].items() if quantity in counts}

@@ -2,35 +2,16 @@
 which have the same names.
 """
 
-import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from hsd_viz.adapters.quantities import Adapter, Vocabulary
+from hsd_viz.adapters import ENGINES
 from hsd_viz.adapters.record import counts_of, imported
 from hsd_viz.trace import Trace
 
-NAME, AIPERF_VERSION = "vllm", "0.13.0"
-WORDS = Vocabulary(
-    "0.32.0",
-    {
-        "completion_tokens": "tokens",
-        "num_spec_steps": "verifications",
-        "num_draft_tokens": "drafted",
-        "num_accepted_draft_tokens": "accepted",
-        "acceptance_histogram": "histogram",
-        "mean_acceptance_length": "length_drafts",
-        "draft_acceptance_rate": "rate",
-        "per_position_acceptance_rate": "position_rate",
-    },
-)
-#: Methods by vLLM's names.
-METHODS = {"draft_model": "draft", "ngram": "lookup", "eagle": "eagle", "eagle3": "eagle3", "mtp": "mtp"}
-METHODS |= {"dflash": "dflash", "medusa": "medusa", "suffix": "suffix"}
-#: Largest batch of a schedule.
-MOST_BATCH = 512
+NAME = "vllm"
 _NUMBER = r"([\d.]+)"
 _LINE = re.compile(
     rf"SpecDecoding metrics: Mean acceptance length: {_NUMBER}, .*?Accepted: (\d+) tokens, Drafted: (\d+) tokens, "
@@ -52,7 +33,7 @@ def read(response: Mapping) -> Trace | None:
         "context": usage.get("prompt_tokens"),
         "cached": (usage.get("prompt_tokens_details") or {}).get("cached_tokens"),
     }
-    return _acceptance(NAME, WORDS.version, found, usage.get("completion_tokens"), **times, **about)
+    return _acceptance(NAME, found, usage.get("completion_tokens"), **times, **about)
 
 
 def read_aiperf(record: Mapping) -> Trace | None:
@@ -64,10 +45,10 @@ def read_aiperf(record: Mapping) -> Trace | None:
     first, latency = ((metrics.get(name) or {}).get("value") for name in ("time_to_first_token", "request_latency"))
     decode = None if None in (first, latency) else latency - first
     tokens = found.get("completion_tokens") or (metrics.get("output_sequence_length") or {}).get("value")
-    return _acceptance("aiperf", AIPERF_VERSION, found, tokens, prefill_ms=first, decode_ms=decode)
+    return _acceptance("aiperf", found, tokens, prefill_ms=first, decode_ms=decode)
 
 
-def _acceptance(engine: str, version: str, found: Mapping, tokens: int | None, **more: Any) -> Trace:
+def _acceptance(engine: str, found: Mapping, tokens: int | None, **more: Any) -> Trace:
     """Return the trace of a record with a dense or a sparse histogram."""
     accepted, drafted = found.get("per_step_accepted"), found.get("per_step_drafted")
     steps = [(d, a, None) for a, d in zip(accepted, drafted, strict=True)] if accepted and drafted else []
@@ -75,8 +56,8 @@ def _acceptance(engine: str, version: str, found: Mapping, tokens: int | None, *
     if isinstance(histogram, Mapping):
         counted = {int(j): n for j, n in histogram.items()}
         histogram = [counted.get(j, 0) for j in range(max(counted, default=0) + 1)]
-    known = counts_of(WORDS, found) | {"tokens": tokens, "histogram": histogram}
-    return imported(engine, version, known, steps=steps, **more)
+    known = counts_of(NAME, found) | {"tokens": tokens, "histogram": histogram}
+    return imported(engine, known, steps=steps, **more)
 
 
 def read_text(text: str) -> Iterator[Trace]:
@@ -92,7 +73,7 @@ def read_text(text: str) -> Iterator[Trace]:
         names = {"verifications": "num_drafts", "drafted": "num_draft_tokens", "accepted": "num_accepted_tokens"}
         known: dict[str, Any] = {quantity: sums.get(name) for quantity, name in names.items()}
         by_position = [positions[k] for k in range(max(positions) + 1)] if positions else None
-        yield imported(NAME, WORDS.version, known | {"by_position": by_position})
+        yield imported(NAME, known | {"by_position": by_position})
     if lines := _LINE.findall(text):
         yield _log(lines, _CONFIG.search(text))
 
@@ -111,38 +92,6 @@ def _log(lines: Sequence[tuple[str, str, str, str]], config: re.Match[str] | Non
             places[k] += round(rate * drafts)
     known = {"drafted": drafted, "accepted": accepted, "verifications": verifications}
     by_position = [places[k] for k in sorted(places)]
-    method = METHODS.get(config[1]) if config else None
+    method = ENGINES[NAME]["methods"].get(config[1]) if config else None
     names = ("verifications", "by_position")
-    return imported(NAME, WORDS.version, known | {"by_position": by_position}, derived=names, method=method)
-
-
-def flags(method: str, tokens: int, model: str, by_batch: Sequence[tuple[int, int]]) -> str:
-    """Return the arguments for a drafter with ``tokens`` draft tokens; ``by_batch``: (batch size, its draft tokens)."""
-    if method == "plain":
-        return "leave out --speculative-config"
-    names = {ours: theirs for theirs, ours in METHODS.items()}
-    config: dict[str, Any] = {"method": names[method], "num_speculative_tokens": tokens}
-    if method in ("draft", "eagle", "eagle3", "dflash", "medusa"):
-        config["model"] = model
-    elif method == "lookup":
-        config |= {"prompt_lookup_min": 2, "prompt_lookup_max": 5}
-    if len({k for _, k in by_batch}) > 1:
-        config["num_speculative_tokens"] = max(k for _, k in by_batch)
-        config["num_speculative_tokens_per_batch_size"] = schedule(by_batch)
-    return f"--speculative-config '{json.dumps(config)}'"
-
-
-def schedule(by_batch: Sequence[tuple[int, int]]) -> list[list[int]]:
-    """Return ``[[from, to, draft tokens], ...]`` of (batch size, draft tokens): each holds from its batch size on."""
-    cells = sorted(by_batch)
-    ends = [b - 1 for b, _ in cells[1:]] + [max(cells[-1][0], MOST_BATCH)]
-    parts: list[list[int]] = []
-    for (batch, tokens), end in zip(cells, ends, strict=True):
-        if parts and parts[-1][2] == tokens:
-            parts[-1][1] = end
-        else:
-            parts.append([1 if not parts else batch, end, tokens])
-    return parts
-
-
-ADAPTER = Adapter(NAME, WORDS, "0.32.0", flags, read, read_text)
+    return imported(NAME, known | {"by_position": by_position}, derived=names, method=method)

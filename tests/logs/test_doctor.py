@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hsd_viz.adapters import ENGINES, METHODS, method_of, settings
+from hsd_viz.adapters import METHODS, method_of, settings
 from hsd_viz.cli import main
 from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled
 from hsd_viz.logs.doctor import diagnose, roofline_of
@@ -192,7 +192,7 @@ def test_times_at_the_batch_of_the_run_and_a_table_of_other_batches():
     assert found.predicted == ("step", "verify", "draft", "overhead") and found.verdict.startswith("predicted: ")
     by_batch = {batch: (tokens, best, now) for batch, tokens, best, now in found.by_batch}
     assert by_batch[32][2] == pytest.approx(found.speedup.value, rel=0.02)
-    assert by_batch[1][0] >= by_batch[256][0] and all(best >= now - 1e-9 for _, best, now in by_batch.values())
+    assert max(by_batch) == 128 and by_batch[1][0] >= by_batch[128][0] and all(best >= now - 1e-9 for _, best, now in by_batch.values())
     # Given times are taken at the batch of the run: the fitted machine has them there.
     slow = diagnose(with_times(seen, step=40.0, verify=60.0, draft=4.0, batch=32, method="eagle3"), roofline)
     assert slow.observation.step == 40.0 and slow.predicted == ("overhead",)
@@ -364,7 +364,7 @@ def test_flags_name_the_number_of_tokens_and_the_verified_token_of_sglang():
     for method in ("draft", "eagle3", "lookup"):
         assert "--speculative-num-draft-tokens 6" in settings(method, 5)["sglang 0.5.9"]
     assert json.loads(settings("suffix", 8)["vllm 0.32.0"].split("'")[1])["method"] == "suffix"
-    assert len(settings("plain", 0)) == len(ENGINES) and method_of("EAGLE-3") == "eagle3"
+    assert len(settings("plain", 0)) == 5 and method_of("EAGLE-3") == "eagle3"
 
 
 def test_a_profile_divides_acceptance_by_category_and_context(tmp_path, capsys):
