@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from functools import cache
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, variance
-from typing import Any
 
 #: Fewest rounds, and requests on each side, of a judgement.
 ROUNDS, REQUESTS = 50, 10
 #: Standard errors by which two groups of requests must differ, and the most of the acceptance that is left.
 CERTAIN, FALLEN = 3.0, 0.7
 NGRAMS = ("lookup", "suffix")
+#: Rule -> the public thread that describes the case, and what to check.
+TEXTS: dict[str, dict[str, str]] = json.loads(Path(__file__).with_name("signatures.json").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +79,6 @@ class Finding:
         start = f"Possible misconfiguration ({self.confidence} confidence): {self.evidence}"
         return f"{start}. Check {self.check}. See {self.thread}"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON data."""
-        return asdict(self)
-
 
 #: (evidence, confidence) of a rule that fires.
 Evidence = tuple[str, str] | None
@@ -92,7 +88,7 @@ def signatures(facts: Facts) -> Iterator[Finding]:
     """Yield the rules that fire."""
     for name, rule in RULES.items() if facts.method not in NGRAMS else ():
         if fired := rule(facts):
-            yield Finding(name, *fired, **_texts()[name])
+            yield Finding(name, *fired, **TEXTS[name])
 
 
 def nothing_accepted(facts: Facts) -> Evidence:
@@ -114,20 +110,17 @@ def only_the_first(facts: Facts) -> Evidence:
 
 def falls_with_context(facts: Facts) -> Evidence:
     """Acceptance falls with the length of the context."""
-    by_context = sorted((one for one in facts.requests if one.context is not None), key=lambda one: one.context or 0)
-    third = len(by_context) // 3
-    short, long = by_context[:third], by_context[len(by_context) - third :]
-    if (
-        third < REQUESTS
-        or (long[0].context or 0) < 2 * (short[-1].context or 0)
-        or (left := _left(short, long)) is None
-    ):
+    ordered = sorted((one for one in facts.requests if one.context is not None), key=lambda one: one.context or 0)
+    third = len(ordered) // 3
+    if third < REQUESTS:
         return None
-    shorter = f"of those up to {short[-1].context}"
-    return f"contexts from {long[0].context} tokens on: {left:.0%} of the acceptance {shorter}", "medium"
+    most, least = ordered[third - 1].context or 0, ordered[-third].context or 0
+    if least < 2 * most or (left := _left(ordered[:third], ordered[-third:])) is None:
+        return None
+    return f"contexts from {least} tokens on: {left:.0%} of the acceptance of those up to {most}", "medium"
 
 
-def falls_with_cache(facts: Facts) -> Evidence:
+def falls_with_cached_prefixes(facts: Facts) -> Evidence:
     """Requests whose prefix was cached are accepted less."""
     fresh = [one for one in facts.requests if one.cached == 0]
     cached = [one for one in facts.requests if one.cached and one.context and one.cached > 0.5 * one.context]
@@ -145,7 +138,7 @@ def host_overhead(facts: Facts) -> Evidence:
     return f"{facts.length:.1f} tokens per forward pass, yet slower than plain decoding: {spent}", "high"
 
 
-def expensive_verification(facts: Facts) -> Evidence:
+def verification_not_memory_bound(facts: Facts) -> Evidence:
     """Well accepted at batch size 1, and slower because verifying a few tokens costs far more than a step."""
     extra = facts.verification or 0.0
     if not facts.slow or facts.batch > 1 or facts.tokens > 8 or extra < max(0.75, 0.15 * facts.tokens):
@@ -157,15 +150,10 @@ RULES: dict[str, Callable[[Facts], Evidence]] = {
     "nothing accepted": nothing_accepted,
     "only the first": only_the_first,
     "falls with context": falls_with_context,
-    "falls with cached prefixes": falls_with_cache,
+    "falls with cached prefixes": falls_with_cached_prefixes,
     "host overhead": host_overhead,
-    "verification not memory-bound": expensive_verification,
+    "verification not memory-bound": verification_not_memory_bound,
 }
-
-
-@cache
-def _texts() -> dict[str, dict[str, str]]:
-    return json.loads(Path(__file__).with_name("signatures.json").read_text(encoding="utf-8"))
 
 
 def _left(before: Sequence[Served], after: Sequence[Served]) -> float | None:

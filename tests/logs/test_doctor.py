@@ -192,7 +192,11 @@ def test_times_at_the_batch_of_the_run_and_a_table_of_other_batches():
     assert found.predicted == ("step", "verify", "draft", "overhead") and found.verdict.startswith("predicted: ")
     by_batch = {batch: (tokens, best, now) for batch, tokens, best, now in found.by_batch}
     assert by_batch[32][2] == pytest.approx(found.speedup.value, rel=0.02)
-    assert max(by_batch) == 128 and by_batch[1][0] >= by_batch[128][0] and all(best >= now - 1e-9 for _, best, now in by_batch.values())
+    assert (
+        max(by_batch) == 128
+        and by_batch[1][0] >= by_batch[128][0]
+        and all(best >= now - 1e-9 for _, best, now in by_batch.values())
+    )
     # Given times are taken at the batch of the run: the fitted machine has them there.
     slow = diagnose(with_times(seen, step=40.0, verify=60.0, draft=4.0, batch=32, method="eagle3"), roofline)
     assert slow.observation.step == 40.0 and slow.predicted == ("overhead",)
