@@ -27,7 +27,6 @@ class Replay:
     temperature: A[float, Range(0, 100), "T", "temperature of the log: the initial trust of db in its drafts"] = 0.0
     eos: A[int | None, Range(0, 2**21), "ID", "end-of-text token id (default: the tokenizer's)"] = None
     databases: A[Path | None, "DIR", "use these databases (default: the shipped ones, for their tokenizer)"] = None
-    suite: A[str | None, "S", "the questions of an answer file: a suite or a file"] = None
     limit: A[int | None, Range(1, 10**9), "N", "replay at most N requests"] = None
     strict: A[bool, "stop at a broken record instead of counting it"] = False
 

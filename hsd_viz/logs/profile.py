@@ -17,10 +17,8 @@ from typing import Any
 import numpy as np
 
 from hsd_viz.adapters.signatures import Served
-from hsd_viz.calibration.estimate import estimate
 from hsd_viz.disk import write_whole
 from hsd_viz.latency.inputs import Edge
-from hsd_viz.trace import Trace
 
 SCHEMA = "1.0"
 #: Contexts up to which acceptance is counted together.
@@ -157,22 +155,6 @@ def read_profile(path: str | Path) -> AcceptanceProfile:
             f"{path} contradicts itself: a mean length of {mean:.2f}, but its rates imply {found.mean_length:.2f}"
         )
     return found
-
-
-def from_traces(traces: Iterable[Trace], draft: str, verifier: str) -> AcceptanceProfile:
-    """Return the profile of a draft model from the rounds in which ``verifier`` verified its tokens.
-
-    Raises: ValueError: if there are none.
-    """
-    traces = list(traces)
-    found = estimate(traces)
-    if (draft, verifier) not in found.edges:
-        known = ", ".join(f"'{d} > {v}'" for d, v in found.edges) or "no draft model"
-        raise ValueError(f"no round verified '{draft}' by '{verifier}': the traces have {known}")
-    counts, edge = found.counts[draft, verifier], found.edges[draft, verifier]
-    survival = edge.survival or edge.curve(1)[1:]
-    histogram = {k + 1: n for k, n in enumerate(counts.histogram) if n}
-    return AcceptanceProfile(survival, "draft_model", draft, verifier, histogram, {"rounds": counts.rounds})
 
 
 def difference(before: AcceptanceProfile, after: AcceptanceProfile) -> tuple[float, float, float]:

@@ -8,7 +8,6 @@ Accepted forms, recognized for each entry by its keys:
   objects (``messages`` or ``prompt``, and ``choices``);
 - **AIPerf** ``profile_export_raw.jsonl``: ``payload`` and ``responses``;
 - **ShareGPT**: ``conversations`` of ``from`` and ``value``;
-- **answer files** of Spec-Bench's form: ``question_id`` and ``choices`` of ``turns``, with the questions of a suite.
 
 Nothing in a log is executed, and an entry that cannot be used is a :class:`BrokenEntry`, never an exception.
 """
@@ -42,8 +41,6 @@ _FORMS = "prompt and output, messages, conversations, request and response, or p
 
 #: A message: role and text.
 Message = tuple[str, str]
-#: The category and the turns of questions by id.
-Questions = Mapping[str, tuple[str, Sequence[str]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +59,8 @@ class Request:
     limit: int | None = None
 
 
-def requests(reader: EntryReader, questions: Questions | None = None) -> Iterator[Request | BrokenEntry]:
-    """Yield the requests and the broken entries of a log. ``questions`` are the turns by question_id, for answers."""
+def requests(reader: EntryReader) -> Iterator[Request | BrokenEntry]:
+    """Yield the requests and the broken entries of a log."""
     number = 0
     try:
         for number, entry in reader.entries():
@@ -71,7 +68,7 @@ def requests(reader: EntryReader, questions: Questions | None = None) -> Iterato
                 yield entry
                 continue
             try:
-                yield from requests_of(number, entry, questions or {})
+                yield from requests_of(number, entry)
             except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
                 why = str(error) if type(error) is ValueError else f"unexpected form ({type(error).__name__})"
                 yield BrokenEntry(number, why)
@@ -79,16 +76,13 @@ def requests(reader: EntryReader, questions: Questions | None = None) -> Iterato
         yield BrokenEntry(number + 1, f"the file cannot be read further: {error}")
 
 
-def requests_of(number: int, entry: Any, questions: Questions) -> Iterator[Request]:
+def requests_of(number: int, entry: Any) -> Iterator[Request]:
     """Yield the requests of one entry. Raises: ValueError: if it has none of the forms."""
     if not isinstance(entry, Mapping):
         raise ValueError(f"a request must be a JSON object with {_FORMS}")
     if entry.get("error") and not entry.get("responses"):
         raise ValueError("a failed request")
     category = str(entry.get("category") or (entry.get("metadata") or {}).get("category") or "")[:MOST_NAME]
-    if "question_id" in entry and "choices" in entry:
-        yield from _answers(number, entry, questions)
-        return
     if "payload" in entry and "responses" in entry:
         entry = {"request": entry["payload"], "response": _joined(entry["responses"])}
     body = entry.get("response")
@@ -112,19 +106,6 @@ def requests_of(number: int, entry: Any, questions: Questions) -> Iterator[Reque
         limit = entry.get("max_new_tokens")
         limit = limit if type(limit) is int and limit > 0 else None
         yield Request(number, prompt, output, prompt_ids, output_ids, category, limit)
-
-
-def _answers(number: int, entry: Mapping, questions: Questions) -> Iterator[Request]:
-    """Yield the turns of an answer, each after the questions and answers before it."""
-    if str(entry["question_id"]) not in questions:
-        raise ValueError("an answer without its question: give the suite of the questions")
-    category, turns = questions[str(entry["question_id"])]
-    messages: list[Message] = []
-    for turn, answer in zip(turns, entry["choices"][0]["turns"], strict=False):
-        messages.append(("user", turn))
-        if answer:
-            yield Request(number, tuple(messages), answer, category=category)
-        messages.append(("assistant", answer))
 
 
 def _text_or_ids(entry: Mapping, names: Sequence[str], what: str) -> tuple[str | None, tuple[int, ...] | None]:

@@ -25,10 +25,9 @@ from hsd_viz.drafting.make import FIVEGRAMS, STORED, remembers
 from hsd_viz.drafting.tree import Drafter
 from hsd_viz.intervals import Estimate, estimate, ratio, resample
 from hsd_viz.ladder.load import weights_dir
-from hsd_viz.logs.records import LogTokenizer, Questions, TokenizedRequest, requests
+from hsd_viz.logs.records import LogTokenizer, TokenizedRequest, requests
 from hsd_viz.native.build import default_build
 from hsd_viz.native.drafter import native_drafter
-from hsd_viz.prompts.suites import load_suite
 from hsd_viz.serialize import to_dict
 from hsd_viz.stack import DraftSource, parse
 from hsd_viz.tables import Table, show
@@ -349,14 +348,12 @@ class Facts:
     cut: int = 0
 
 
-def tokenized(
-    reader: EntryReader, tokenizer: LogTokenizer, questions: Questions, facts: Facts, strict: bool
-) -> Iterator[TokenizedRequest]:
+def tokenized(reader: EntryReader, tokenizer: LogTokenizer, facts: Facts, strict: bool) -> Iterator[TokenizedRequest]:
     """Yield the usable requests of a log as token ids; what is broken is counted in ``facts``. Raises: ValueError: for
     a broken entry if ``strict``, and for :data:`MOST_BROKEN` in a row.
     """
     in_a_row = 0
-    for item in requests(reader, questions):
+    for item in requests(reader):
         request, why = None, item.why if isinstance(item, BrokenEntry) else ""
         if not isinstance(item, BrokenEntry):
             try:
@@ -392,7 +389,6 @@ def replay(
     budget: int | None = None,
     temperature: float = 0.0,
     eos: int | None = None,
-    suite: str | None = None,
     limit: int | None = None,
     strict: bool = False,
     progress: Progress | None = None,
@@ -409,7 +405,6 @@ def replay(
         budget: the most draft tokens per round, cost stopping off (default: each drafter's own limit, and ``db`` stops
             by ``verify_cost``).
         temperature: of the log: the initial trust of ``db`` in its drafts.
-        suite: the questions of an answer file.
         limit: the most requests. ``strict``: a broken record is an error.
         cancelled: polled after each request; the report then has the requests so far, as after Ctrl-C.
 
@@ -425,8 +420,6 @@ def replay(
     tokens, log, costs = LogTokenizer(tokenizer, eos), Path(log), parse_cost(verify_cost)
     found = open_databases(tokens, databases)
     rows, refused = candidates(drafters, found, state)
-    prompts = () if suite is None else load_suite(suite).prompts
-    questions: Questions = {prompt.id: (prompt.category, prompt.turns or (prompt.text,)) for prompt in prompts}
     build, at = default_build(), costs.tables(MAX_BUDGET)[0]
     library = build.library if build.wait() else None
 
@@ -447,7 +440,7 @@ def replay(
     reader, facts, listed = EntryReader(log), Facts(log.name), []
     complete, shown = True, 0.0
     try:
-        for request in tokenized(reader, tokens, questions, facts, strict):
+        for request in tokenized(reader, tokens, facts, strict):
             if limit is not None and facts.requests >= limit:
                 break
             text, results = request.text, [run(row, request) for row in rows]
@@ -477,7 +470,7 @@ def replay(
         why = "; record {}: {}".format(*facts.examples[0]) if facts.examples else ""
         raise ValueError(f"the log {log} has no usable request{why}")
     settings = {"drafters": list(drafters), "state": state, "budget": budget, "verify_cost": verify_cost}
-    settings |= {"temperature": temperature, "strict": strict, "limit": limit, "suite": suite}
+    settings |= {"temperature": temperature, "strict": strict, "limit": limit}
     settings |= {"tokenizer": tokens.name, "databases": str(databases or "")}
     reports = tuple(row.report() for row in rows) if facts.requests else ()
     return ReplayReport(asdict(facts), settings, reports, refused, tuple(listed), complete)

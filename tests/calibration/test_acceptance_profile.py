@@ -7,8 +7,7 @@ import json
 import pytest
 
 from hsd_viz import cli
-from hsd_viz.engine.replay import load_bundled
-from hsd_viz.logs.profile import AcceptanceProfile, difference, from_traces, read_profile
+from hsd_viz.logs.profile import AcceptanceProfile, difference, read_profile
 
 #: The rates that the schema's authors give as an example.
 RATES = [0.816082, 0.776577, 0.749591]
@@ -55,15 +54,6 @@ def test_a_profile_is_its_own_inverse(tmp_path):
 def test_what_would_mislead_is_refused(tmp_path, data, words):
     with pytest.raises(ValueError, match=words):
         read_profile(file_of(tmp_path, **data))
-
-
-def test_a_profile_of_a_trace_is_its_acceptance():
-    trace = load_bundled("both")
-    with pytest.raises(ValueError, match="no round verified 'x' by 'target'"):
-        from_traces([trace], "x", "target")
-    found = from_traces([trace], "small", "target")
-    assert sum(found.histogram.values()) == found.conditions["rounds"] > 0
-    assert 0 < found.marginal[0] < 1
 
 
 def test_two_profiles_are_compared_with_an_interval():

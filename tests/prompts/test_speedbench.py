@@ -1,4 +1,4 @@
-"""Files of SPEED-Bench in their published form, its placeholders, and answers replayed on its questions."""
+"""Files of SPEED-Bench in their published form, its placeholders."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 
 import pytest
 
-from hsd_viz.logs.replay import replay
 from hsd_viz.prompts.questions import PLACEHOLDER
 from hsd_viz.prompts.suites import describe_suites, load_suite
 
@@ -97,20 +96,3 @@ def test_it_is_not_downloaded():
     with pytest.raises(ValueError, match="licence has to be accepted"):
         load_suite("speed-bench")
     assert "SPEED-Bench" in describe_suites()
-
-
-def test_answers_are_replayed_on_the_questions(tmp_path):
-    suite = write(tmp_path / "qualitative.jsonl", ROWS)
-    answers = [
-        {
-            "question_id": ROWS[0]["question_id"],
-            "choices": [{"index": 0, "turns": ["for x in y: pass", "for x in y: pass"]}],
-        },
-        {"question_id": "unknown", "choices": [{"index": 0, "turns": ["?"]}]},
-    ]
-    log = write(tmp_path / "answers.jsonl", answers)
-    report = replay(log, drafters=("lookup",), tokenizer="target", suite=suite)
-    assert report.log["requests"] == 2 and list(report.drafters[0].by_category) == ["coding"]
-    # The second answer repeats the first, which is in its prompt.
-    first, second = (request["lookup"] for request in report.requests)
-    assert second > first and "give the suite of the questions" in report.log["examples"][0][1]
