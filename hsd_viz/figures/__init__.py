@@ -5,20 +5,20 @@ views, and patterns for verdicts; ``layout.meta`` has a title, a text and a tabl
 calibration can be given as an object or as the path of its file. Figures make no network requests:
 ``figure.write_html("x.html")`` includes plotly, and :func:`save` writes SVG and PNG.
 
-One run: :func:`acceptance`, :func:`drafts` (by position, source or match length), :func:`accepted_per_round`,
-:func:`by_source`, :func:`time_spent`, :func:`drafters_alone`. The latency law: :func:`ranking`, :func:`levels`,
-:func:`latency_surface`, :func:`what_if_one_draft`, :func:`prediction`, :func:`when_it_pays`. Measurements:
-:func:`speedup`, :func:`by_category`, :func:`database_ablation`, :func:`temperature_curves`, :func:`replayed`.
+One run: :func:`acceptance`, :func:`by_source`, :func:`drafters_alone`; :class:`hsd_viz.views.Panels` has the others.
+The latency law: :func:`ranking`, :func:`levels`, :func:`latency_surface`, :func:`prediction`, :func:`when_it_pays`.
+Measurements: :func:`speedup`, :func:`by_category`, :func:`database_ablation`, :func:`temperature_curves`,
+:func:`replayed`.
 """
 
 from importlib import import_module
 from typing import Any
 
 _NAMES = {
-    "law": ("latency_surface", "levels", "prediction", "ranking", "what_if_one_draft"),
+    "law": ("latency_surface", "levels", "prediction", "ranking"),
     "pays": ("when_it_pays",),
     "reports": ("by_category", "database_ablation", "replayed", "speedup", "temperature_curves"),
-    "run": ("acceptance", "accepted_per_round", "by_source", "drafters_alone", "drafts", "time_spent"),
+    "run": ("acceptance", "by_source", "drafters_alone"),
     "theme": ("dark_of", "save", "template"),
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}

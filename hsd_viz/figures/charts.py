@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,17 +24,11 @@ HEIGHT = 300
 STEP = 26
 #: Columns of a bar's row that are drawn; all others are text after the bar.
 DRAWN = ("group", "dot", "low", "high", "second")
-#: Parts of bars that are not sources: label, colour and pattern.
+#: Parts of bars that are neither sources nor kinds of stacks: label and colour.
 PARTS = {
-    "rejected": ("rejected", INK.muted, "/"),
-    "unreached": ("not examined", INK.muted, "."),
-    "own": ("the target's own token", HUES["target"].light, "pale"),
-    "any": ("accepted drafts", HUES["baseline"].light, ""),
-    "rounds": ("rounds", INK.muted, ""),
-    "measured": ("measured", INK.muted, ""),
-    "between": ("between calls", INK.muted, "pale"),
+    "own": ("the target's own token", pale(HUES["target"].light)),
+    "measured": ("measured", INK.muted),
 }
-PREDICTED, MEASURED = "predicted by the latency law", "measured"
 HOVER = "%{customdata}<extra></extra>"
 _STATIC = "For a chart in exported notebooks: plotly.io.renderers.default = 'plotly_mimetype+notebook'"
 
@@ -82,7 +76,8 @@ def finish(
     """
     notes = textwrap.wrap(plain(note), 104)
     head = 44 + 16 * len(notes) + (10 if notes else 0)
-    below = legend_room(trace.name for trace in figure.data if trace.name and trace.showlegend is not False)
+    named = [trace.name for trace in figure.data if trace.name and trace.showlegend is not False]
+    below = 56 + 20 * math.ceil(sum(44 + 6.6 * len(name) for name in named) / 680)
     meta = {"title": title, "text": text, "note": note, "head": head, **meta}
     cells = [[str(cell) for cell in row] for row in table]
     heading = {"text": plain(title), "subtitle": {"text": "<br>".join(notes)}}
@@ -137,12 +132,11 @@ def bars(
     figure = px.bar(parts.assign(place=[place[k] for k in parts["row"]]), x="value", y="place", color="part")
     for trace in figure.data:
         mine = parts[parts["part"] == trace.name]
-        name, marker = style(trace.name)
+        name, colour = style(trace.name)
         points = zip(mine["row"], mine["value"], strict=True)
         said = [f"{plain(labels[row])}:<br>{plain(name)} {value:.3g} {plain(unit)}" for row, value in points]
-        if faint:
-            marker = {"color": pale(marker["color"]), "line": {"color": marker["color"], "width": 1.5}}
-            trace.update(showlegend=False)
+        marker = {"color": pale(colour) if faint else colour, "line": {"color": colour, "width": 1.5 if faint else 0}}
+        trace.showlegend = not faint
         trace.update(name=name, marker=marker, width=0.62, orientation="h", customdata=said, hovertemplate=HOVER)
     ends = parts.groupby("row")["value"].sum().reindex(range(len(rows)), fill_value=0.0)
     quiet = {"orientation": "h", "hoverinfo": "skip"}
@@ -205,66 +199,16 @@ def _dots(rows: pd.DataFrame, place: Sequence[int], labels: Sequence[str], name:
     return dots.update(name=name, showlegend=bool(name), hovertemplate=HOVER)
 
 
-def style(part: str) -> tuple[str, dict[str, Any]]:
-    """Return the label and plotly's marker of a part: sources are filled with their colour, verdicts have a pattern."""
+def style(part: str) -> tuple[str, str]:
+    """Return the label and the colour of a part."""
     if part in KINDS:
-        return KINDS[part].label, {"color": KINDS[part].light}
-    name, colour, pattern = PARTS.get(part) or (label(part), HUES[family(part)].light, "")
-    line_ = {"color": colour, "width": 1}
-    if pattern in ("/", "."):
-        shape = {"shape": pattern, "fgcolor": INK.muted, "bgcolor": INK.page, "size": 6, "solidity": 0.35}
-        return name, {"color": INK.page, "pattern": shape, "line": line_}
-    return name, {"color": pale(colour) if pattern == "pale" else colour, "line": line_}
-
-
-def lines(figure: go.Figure, frame: pd.DataFrame, x: str, y: str, name: str, **options: Any) -> go.Figure:
-    """Add a line over the rows of a frame; ``said``, where it is a column, describes the points."""
-    said = frame["said"].map(plain).tolist() if "said" in frame else None
-    hover = {"customdata": said, "hovertemplate": HOVER} if said else {"hoverinfo": "skip"}
-    return figure.add_scatter(x=frame[x], y=frame[y], name=name, **hover, **options)
-
-
-#: Of each kind of point: plotly's symbol, size and colour.
-MARKS = {
-    "best": ("star", 16, INK.text),
-    "polynomial": ("diamond-open", 24, INK.text),
-    "measured": ("circle-open", 11, INK.text),
-    "here": ("circle-cross-open", 18, INK.text),
-}
-
-
-def marks(figure: go.Figure, points: pd.DataFrame, names: Mapping[str, str]) -> go.Figure:
-    """Add points with shapes by ``kind``: columns ``x, y, kind, text`` (a label beside the point) and ``said``."""
-    for kind, some in points.groupby("kind", sort=False):
-        symbol, size, colour = MARKS[str(kind)]
-        figure.add_scatter(
-            x=some["x"],
-            y=some["y"],
-            name=names[str(kind)],
-            mode="markers+text",
-            text=some["text"],
-            textposition="middle right",
-            marker={"symbol": symbol, "size": size, "color": colour, "line": {"width": 2, "color": colour}},
-            customdata=some["said"].map(plain).tolist(),
-            hovertemplate=HOVER,
-        )
-    return figure
-
-
-def legend_room(labels: Iterable[str]) -> int:
-    """Return the pixels below the axis for its title and a legend."""
-    wide = sum(44 + 6.6 * len(name) for name in labels)
-    return 56 + 20 * math.ceil(wide / 680)
+        return KINDS[part].label, KINDS[part].light
+    return PARTS.get(part) or (label(part), HUES[family(part)].light)
 
 
 def plain(text: object) -> str:
     """Escape text for plotly, which reads a little HTML in every label."""
     return str(text).replace("&", "&amp;").replace("<", "&lt;")
-
-
-def signed(share: float) -> str:
-    """Return a share in per cent with its sign."""
-    return f"{share:+.0%}".replace("-", "−")
 
 
 def between(low: float | None, high: float | None, form: str = ".3g") -> str:

@@ -12,7 +12,6 @@ import plotly.express as px
 import plotly.graph_objects as go
 
 from hsd_viz.calibration.basis import (
-    USUAL,
     Basis,
     Measured,
     basis_of,
@@ -21,7 +20,6 @@ from hsd_viz.calibration.basis import (
     measured,
     plan_machine,
     plan_measured,
-    rate,
     read_json,
     unseen,
 )
@@ -29,21 +27,16 @@ from hsd_viz.calibration.estimate import estimate
 from hsd_viz.figures.charts import (
     HOVER,
     INK,
-    PREDICTED,
     Figure,
     bars,
     between,
     finish,
-    lines,
-    marks,
     plain,
-    signed,
 )
 from hsd_viz.figures.palette import HUES
 from hsd_viz.figures.theme import Given, trace_of
-from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
 from hsd_viz.latency.law import MOST, Law
-from hsd_viz.latency.select import Choice, select, shortest_path, split, surface
+from hsd_viz.latency.select import select, shortest_path, split, surface
 from hsd_viz.stack import Model, Stack, StackError, parse
 from hsd_viz.words import counted
 
@@ -55,21 +48,18 @@ TAGS = {
 }
 #: Maximum rows of a ranking.
 ROWS = 12
-#: Added cost per verified token, in target forward passes.
-SLOPE = 0.02
-CUSTOM = "Latency law on the slider values; nothing was measured."
+#: Of each kind of point on a surface: its label, plotly's symbol, and size.
+MARKS = {
+    "best": ("predicted minimum", "star", 16),
+    "polynomial": ("polynomial selection", "diamond-open", 24),
+    "measured": ("measured, in ms", "circle-open", 11),
+}
 #: The heat scale of a surface ends at this multiple of the best; the number of its contours.
 SCALE_END, CONTOURS = 2.5, 7
 
 
 def ranking(
-    plan: Any,
-    dark: bool = False,
-    *,
-    measured: Mapping[str, Measured | float] | None = None,
-    choice: Choice | None = None,
-    source: str = "",
-    rows: int = ROWS,
+    plan: Any, dark: bool = False, *, measured: Mapping[str, Measured | float] | None = None, source: str = ""
 ) -> Figure:
     """Plot stacks by ms per token, fastest first: predicted, and measured with intervals where available.
 
@@ -79,29 +69,27 @@ def ranking(
     """
     if isinstance(plan, str | Path):
         plan, source = read_json(plan), source or f"from {Path(plan).name}"
+    words = ""
     if isinstance(plan, Mapping) and "hierarchies" in plan:
-        frame, words = plan_frame(plan, measured or {}), ""
+        frame = plan_frame(plan, measured or {})
         place = plan_machine(plan)
         where = f"; measured on {plan['measured_on']}" if plan.get("measured_on") else ""
         at = source or (f"calibrated and measured on {place}" if place else "from the given plan")
         note = f"Law and measurements, {at}{where}."
     else:
         basis = basis_of(plan, source)
-        frame = basis_frame(
-            basis, basis.measured if measured is None else measured, choice or select(basis.calibration)
-        )
-        missed = unseen(basis.calibration)
-        if missed:
+        frame = basis_frame(basis, basis.measured if measured is None else measured)
+        note = basis.predicted
+        if missed := unseen(basis.calibration):
             single = TAGS["best_single_draft"]
             frame["remark"] = frame["remark"].str.replace(single, f"{single} of the calibration")
-        words = f" Not measured, so excluded: {', '.join(missed)}." if missed else ""
-        note = basis.predicted
+            words = f" Not measured, so excluded: {', '.join(missed)}."
     # Sort by measured, else predicted.
     frame = frame.assign(ms=frame["dot"].fillna(frame["predicted"])).sort_values("ms", ignore_index=True)
-    shown = frame[(frame.index < rows) | frame["dot"].notna() | (frame["remark"] != "")]
+    shown = frame[(frame.index < ROWS) | frame["dot"].notna() | (frame["remark"] != "")]
     left = f" {counted(len(frame) - len(shown), 'slower stack')} not shown." if len(shown) < len(frame) else ""
     text = f"Milliseconds per emitted token, without prefill, fastest first.{words}{left}"
-    return compared(shown, "Stacks, fastest first", "ms per token", text=text, note=note, dark=dark)
+    return compared(shown, "Stacks, fastest first", text=text, note=note, dark=dark)
 
 
 def plan_frame(plan: Mapping[str, Any], more: Mapping[str, Measured | float]) -> pd.DataFrame:
@@ -111,77 +99,63 @@ def plan_frame(plan: Mapping[str, Any], more: Mapping[str, Measured | float]) ->
     """
     try:
         found = {str(row["stack"]): row.get("predicted_ms_per_token") for row in plan["hierarchies"]}
-        fastest = plan.get("best_measured")
-        tags = {str(plan.get("picked")): [TAGS["picked"]]}
-        if fastest and fastest != plan.get("picked"):
-            tags.setdefault(str(fastest), []).append(TAGS["best_measured"])
-        tags.setdefault(str(plan.get("best_single_draft")), []).append(TAGS["best_single_draft"])
+        named = {name: plan.get(name) for name in ("picked", "best_measured", "best_single_draft")}
+        plain = next((stack for stack in found if _plain(stack)), None)
     except (KeyError, TypeError, AttributeError):
         raise ValueError("not a plan: use the JSON output of 'hsd-viz plan'") from None
-    for stack in found:
-        if _plain(stack):
-            tags.setdefault(stack, []).append(TAGS["plain"])
-    return _frame(found, {**plan_measured(plan), **more}, tags)
+    return _frame(found, {**plan_measured(plan), **more}, {**named, "plain": plain})
 
 
-def basis_frame(basis: Basis, runs: Mapping[str, Measured | float], choice: Choice) -> pd.DataFrame:
+def basis_frame(basis: Basis, runs: Mapping[str, Measured | float]) -> pd.DataFrame:
     """Return the stacks ranked by the law on a calibration: ``stack, predicted, dot, low, high, remark``."""
-    law = Law(basis.calibration)
+    law, choice = Law(basis.calibration), select(basis.calibration)
     found: dict[str, float | None] = {p.stack: p.ms_per_token for p in (*choice.ranked, choice.plain)}
     for stack in runs:
         try:
             found.setdefault(stack, law.predict(stack).ms_per_token)
         except ValueError:
             found.setdefault(stack, None)
-    tags = {choice.picked.stack: [TAGS["picked"]]}
-    if choice.best_single_draft is not None:
-        tags.setdefault(choice.best_single_draft.stack, []).append(TAGS["best_single_draft"])
-    tags.setdefault(choice.plain.stack, []).append(TAGS["plain"])
-    return _frame(found, runs, tags)
+    single = choice.best_single_draft
+    named = {"picked": choice.picked.stack, "best_single_draft": single and single.stack, "plain": choice.plain.stack}
+    return _frame(found, runs, named)
 
 
 def _frame(
-    predicted: Mapping[str, float | None], runs: Mapping[str, Measured | float], tags: Mapping[str, list[str]]
+    predicted: Mapping[str, float | None], runs: Mapping[str, Measured | float], named: Mapping[str, Any]
 ) -> pd.DataFrame:
     rows = []
     for stack in dict.fromkeys([*predicted, *runs]):
         run = runs.get(stack)
         run = run if isinstance(run, Measured) or run is None else Measured(float(run))
         ms, low, high = (None, None, None) if run is None else (run.ms_per_token, run.low, run.high)
-        rows.append([stack, predicted.get(stack), ms, low, high, ", ".join(tags.get(stack, ()))])
+        own = [name for name, of in named.items() if of == stack]
+        # The fastest measured one is no news where it is the selected one.
+        remark = ", ".join(TAGS[name] for name in own if name != "best_measured" or "picked" not in own)
+        rows.append([stack, predicted.get(stack), ms, low, high, remark])
     frame = pd.DataFrame(rows, columns=["stack", "predicted", "dot", "low", "high", "remark"])
     return frame.astype(dict.fromkeys(("predicted", "dot", "low", "high"), float))
 
 
-def compared(
-    frame: pd.DataFrame, title: str, unit: str, *, text: str, note: str, dark: bool, sources: Any = None
-) -> Figure:
-    """Return predictions as bars and measurements as dots with their intervals. The first column of the frame has the
-    labels; ``predicted``, ``dot``, ``low`` and ``high`` follow, ``remark`` and ``group`` are optional.
+def compared(frame: pd.DataFrame, title: str, *, text: str, note: str, dark: bool, sources: Any = "plain") -> Figure:
+    """Return predicted ms per token as bars and measurements as dots with their intervals. The first column of the
+    frame has the labels; ``predicted``, ``dot``, ``low`` and ``high`` follow; other columns are text.
     """
     number = lambda v: "–" if pd.isna(v) else f"{v:.3g}"
     off = frame["predicted"] / frame["dot"] - 1
-    texts = {
-        "predicted": frame["predicted"].map(number),
-        "measured": frame["dot"].map(number),
-        "law error": ["" if pd.isna(v) else signed(v) for v in off],
-    }
-    if frame["low"].notna().any():
-        texts["95 % interval"] = [between(lo, hi) for lo, hi in zip(frame["low"], frame["high"], strict=True)]
-    rest = frame.columns.drop(["predicted", "ms"], errors="ignore")[1:]
-    rows = frame.iloc[:, :1].assign(**texts, **frame[rest]).reset_index(drop=True)
-    if "remark" in rows:
-        rows[""] = rows.pop("remark")
-    parts = pd.DataFrame(
-        {
-            "row": range(len(rows)),
-            "part": "plain" if sources is None else list(sources),
-            "value": frame["predicted"].fillna(0.0).to_numpy(),
-        }
+    rows = frame.iloc[:, :1].assign(
+        predicted=frame["predicted"].map(number),
+        measured=frame["dot"].map(number),
+        **{"law error": ["" if pd.isna(v) else f"{v:+.0%}".replace("-", "−") for v in off]},
     )
+    if frame["low"].notna().any():
+        rows["95 % interval"] = [between(lo, hi) for lo, hi in zip(frame["low"], frame["high"], strict=True)]
+    rest = frame.iloc[:, 1:].drop(columns=["predicted", "ms"], errors="ignore").rename(columns={"remark": ""})
+    rows = rows.join(rest).reset_index(drop=True)
+    value = frame["predicted"].fillna(0.0).to_numpy()
+    parts = pd.DataFrame({"row": range(len(rows)), "part": sources, "value": value})
     dots = "measured" if frame["dot"].notna().any() else ""
-    named = {"dots": dots, "faint": PREDICTED}
-    return bars(rows, parts, title, unit, text=text, note=note, dark=dark, **named)
+    about = {"text": text, "note": note, "dots": dots, "faint": "predicted by the latency law"}
+    return bars(rows, parts, title, "ms per token", dark=dark, **about)
 
 
 def levels(trace: Given, basis: Any = None, dark: bool = False, *, source: str = "") -> Figure:
@@ -217,7 +191,7 @@ def levels(trace: Given, basis: Any = None, dark: bool = False, *, source: str =
         f"law; calibration {basis.source}."
     )
     title = f"Prediction and run by level: {prediction.stack}"
-    return compared(frame, title, "ms per token", text=text, note=note, dark=dark, sources=sources)
+    return compared(frame, title, text=text, note=note, dark=dark, sources=sources)
 
 
 def _plain(stack: str) -> bool:
@@ -231,17 +205,11 @@ def _plain(stack: str) -> bool:
 
 
 def latency_surface(
-    basis: Any,
-    stack: Stack | str,
-    dark: bool = False,
-    *,
-    measured: Mapping[str, Measured | float] | None = None,
-    most: int = MOST,
-    source: str = "",
+    basis: Any, stack: Stack | str, dark: bool = False, *, most: int = MOST, source: str = ""
 ) -> Figure:
     """Plot predicted ms per token over the lookaheads of the two lowest draft models of ``stack``. ``basis`` is a
     calibration, its file, a plan, or :func:`hsd_viz.views.recorded`. Marks: the predicted minimum, the polynomial
-    selection, and ``measured`` ms per token by stack. Raises: ValueError: if there are no two such models.
+    selection, and measured runs of the stack. Raises: ValueError: if there are no two such models.
     """
     basis = basis_of(basis, source)
     stack = parse(stack) if isinstance(stack, str) else stack
@@ -250,7 +218,7 @@ def latency_surface(
     low, high = (model.name for model in stack.drafts[:2])
     values = surface(stack, basis.calibration, most=most)
     best, steps = float(values.min()), list(range(1, most + 1))
-    points = surface_points(basis, stack, values, basis.measured if measured is None else measured)
+    points = surface_points(basis, stack, values)
     said = [
         [
             f"{low} proposes {x}, {high} {y}: {v:.3g} ms per token, {v / best:.2f} times the best"
@@ -259,7 +227,6 @@ def latency_surface(
         for y, row in zip(steps, values.T, strict=True)
     ]
     end = min(SCALE_END, max(1.2, float(values.max()) / best))
-    step = round_step((min(float(values.max()), best * SCALE_END) - best) / CONTOURS or 1.0)
     ticks = np.linspace(0, np.log(end), 4)
     bar = {"tickvals": ticks.tolist(), "ticktext": [f"{best * np.exp(t):.3g}" for t in ticks], "thickness": 12}
     bar |= {"title": {"text": "ms per token", "side": "right"}, "outlinewidth": 0}
@@ -269,15 +236,16 @@ def latency_surface(
             colorscale=[[0, INK.accent], [1, INK.page]], colorbar=bar, hovertemplate="%{text}<extra></extra>",
         )
     )  # fmt: skip
-    contours = {"start": np.ceil(best / step) * step, "end": best * end, "size": step, "coloring": "none"}
-    contours |= {"showlabels": True, "labelformat": ".3~g"}
-    figure.add_contour(x=steps, y=steps, z=values.T.tolist(), contours=contours, line={"color": INK.text, "width": 1})
-    figure.data[-1].update(showscale=False, showlegend=False, hoverinfo="skip")
-    marks(
-        figure,
-        points,
-        {"best": "predicted minimum", "polynomial": "polynomial selection", "measured": "measured, in ms"},
-    )
+    contours = {"coloring": "none", "showlabels": True, "labelformat": ".3~g"}
+    lines = {"z": np.where(best * end < values.T, np.nan, values.T), "line": {"color": INK.text, "width": 1}}
+    figure.add_contour(x=steps, y=steps, contours=contours, ncontours=CONTOURS, showscale=False, **lines)
+    figure.data[-1].update(showlegend=False, hoverinfo="skip")
+    for kind, some in points.groupby("kind", sort=False):
+        name, symbol, size = MARKS[str(kind)]
+        marker = {"symbol": symbol, "size": size, "color": INK.text, "line": {"width": 2, "color": INK.text}}
+        texts = {"text": some["text"], "textposition": "middle right", "customdata": some["said"].map(plain).tolist()}
+        figure.add_scatter(x=some["x"], y=some["y"], name=name, mode="markers+text", marker=marker, **texts)
+        figure.data[-1].update(hovertemplate=HOVER)
     figure.update_xaxes(title_text=f"lookahead of {plain(low)}, tokens", showgrid=False, dtick=max(1, most // 8))
     figure.update_yaxes(title_text=f"lookahead of {plain(high)}, tokens", showgrid=False, dtick=max(1, most // 8))
     noted = " Marks of measured runs show the measured value." if (points["kind"] == "measured").any() else ""
@@ -293,9 +261,7 @@ def latency_surface(
     )
 
 
-def surface_points(
-    basis: Basis, stack: Stack, values: np.ndarray, runs: Mapping[str, Measured | float]
-) -> pd.DataFrame:
+def surface_points(basis: Basis, stack: Stack, values: np.ndarray) -> pd.DataFrame:
     """Return the marks of a surface: ``x, y, kind, text, said``. ``values`` are ``[lower, upper lookahead]``, ms."""
     best, most = float(values.min()), len(values)
     at = np.unravel_index(int(values.argmin()), values.shape)
@@ -307,10 +273,10 @@ def surface_points(
     words = f"polynomial selection, as if each level proposed exactly its lookahead: {ms:.3g} ms predicted"
     x, y = (m.lookahead for m in pick.drafts[:2])
     rows.append((int(x or 1), int(y or 1), "polynomial", "", words))
-    for written, value in runs.items():
+    for written, run in basis.measured.items():
         spot = _spot(parse(written), stack)
         if spot is not None and max(spot) <= most:
-            ms = value.ms_per_token if isinstance(value, Measured) else float(value)
+            ms = run.ms_per_token
             law = float(values[spot[0] - 1, spot[1] - 1])
             rows.append((*spot, "measured", f"{ms:.3g}", f"measured: {ms:.3g} ms, predicted {law:.3g}"))
     return pd.DataFrame(rows, columns=["x", "y", "kind", "text", "said"])
@@ -323,99 +289,6 @@ def _spot(other: Stack, stack: Stack) -> tuple[int, int] | None:
     if not same or None in given or given[2:] != [m.lookahead for m in stack.drafts[2:]]:
         return None
     return given[0], given[1]
-
-
-def round_step(least: float) -> float:
-    """Return the smallest step of at least this size that is 1, 2 or 5 times a power of 10."""
-    unit = 10 ** np.floor(np.log10(least))
-    return float(unit * next(k for k in (1, 2, 5, 10) if k * unit >= least))
-
-
-# --- one draft model on slider values ---------------------------------------------------------------------------------
-
-
-def what_if_one_draft(
-    acceptance: float | None = None,
-    cost: float | None = None,
-    dark: bool = False,
-    *,
-    lookahead: int = 4,
-    slope: float = SLOPE,
-    basis: Any = None,
-    draft: str | None = None,
-    source: str = CUSTOM,
-) -> Figure:
-    """Plot speed over plain decoding by lookahead, for a draft model's acceptance and cost (in target forward passes);
-    verifying m tokens costs 1 + ``slope`` (m - 1). With ``basis`` and ``draft`` these come from a calibrated draft
-    model.
-    """
-    if basis is not None and draft is not None:
-        found = basis_of(basis)
-        acceptance, cost, slope = one_draft_values(found.calibration, draft).values()
-        source = found.predicted
-    if acceptance is None or cost is None:
-        raise ValueError("what_if_one_draft() needs acceptance and cost, or basis and draft")
-    if not 0 <= acceptance < 1:
-        raise ValueError(f"acceptance={acceptance} is out of range: use a number from 0 to below 1")
-    speed = 1 / one_draft(acceptance, cost, slope=slope)
-    best, own = int(speed.argmax()) + 1, float(speed[lookahead - 1])
-    frame = pd.DataFrame({"lookahead": range(1, MOST + 1), "speed": speed, "plain": 1.0})
-    frame["said"] = [f"Lookahead {k}: {v:.2f} times the speed of plain decoding" for k, v in enumerate(speed, 1)]
-    line = {"mode": "lines+markers", "line": {"color": INK.accent}, "showlegend": False}
-    figure = lines(go.Figure(), frame, "lookahead", "speed", "law", **line)
-    dots = {"mode": "lines", "line": {"color": INK.muted, "dash": "dot"}}
-    lines(figure, frame.drop(columns="said"), "lookahead", "plain", "plain decoding", **dots)
-    points = [(best, speed[best - 1], "best", "", f"best lookahead: {best}")]
-    points.append((lookahead, own, "here", f"{own:.2f}", f"your setting: {own:.2f}"))
-    names = {"best": "best lookahead", "here": "your setting"}
-    marks(figure, pd.DataFrame(points, columns=["x", "y", "kind", "text", "said"]), names)
-    figure.update_xaxes(title_text="lookahead of the draft model, tokens", dtick=1)
-    figure.update_yaxes(title_text="speed, plain decoding = 1", range=[0, 1.12 * max(1.2, float(speed.max()))])
-    return finish(
-        figure,
-        "Speed over plain decoding by lookahead",
-        note=source,
-        table=[["lookahead", "speed over plain decoding"], *([k, f"{v:.2f}"] for k, v in enumerate(speed, 1))],
-        dark=dark,
-        height=400,
-        picks=True,
-        verdict={"figure": f"{own:.2f} ×", "text": verdict(speed, acceptance, cost, lookahead, slope)},
-    )
-
-
-def one_draft_values(calibration: Calibration, name: str) -> dict[str, float]:
-    """Return a calibrated draft model's acceptance, cost per token in one-token target forward passes (launch and
-    overheads included), and slope, that of verifying one more token over the first four.
-    """
-    cost, draft = calibration.costs[calibration.target], calibration.costs[name]
-    one = cost.verifying(1)
-    slope = max(0.0, (cost.verifying(5) - one) / 4 / (one + cost.overhead))
-    accepted = rate(calibration.edge(name, calibration.target))
-    return {"acceptance": accepted, "cost": draft.alone(USUAL) / USUAL / (one + cost.overhead), "slope": slope}
-
-
-def one_draft(acceptance: float, cost: float, *, slope: float = SLOPE) -> np.ndarray:
-    """Return time per token by lookahead, ``[MOST]``, for a draft model that costs ``cost`` per token."""
-    costs = {"draft": LevelCost((cost,)), "target": LevelCost((1.0, 1.0 + slope))}
-    law = Law(Calibration(("draft", "target"), costs, {("draft", "target"): Edge(tail=acceptance)}))
-    return np.array([law.ms((None, ("draft",)), (g,)) for g in range(1, MOST + 1)])
-
-
-def verdict(speed: np.ndarray, acceptance: float, cost: float, lookahead: int, slope: float) -> str:
-    """Return what the figure shows, in sentences."""
-    best = int(speed.argmax()) + 1
-    times = lambda place: f"{speed[place - 1]:.2f} times the speed of plain decoding"
-    tokens = Edge(tail=acceptance).tokens(lookahead)
-    said = [f"Lookahead {lookahead}: {tokens:.2f} tokens per target forward pass, {times(lookahead)}."]
-    if speed[best - 1] <= 1:
-        said.append("No lookahead pays off: remove the draft model.")
-    elif best != lookahead:
-        said.append(f"Best lookahead: {best}, {times(best)}.")
-    else:
-        said.append("This is the best lookahead.")
-    pays = [a for a in np.arange(0.0, 0.996, 0.005) if (1 / one_draft(a, cost, slope=slope)).max() > 1]
-    least = f"a draft pays off from an acceptance of {pays[0]:.0%}" if pays else "no acceptance pays off"
-    return " ".join([*said, f"At this cost {least}."])
 
 
 # --- hardware that is not at hand -------------------------------------------------------------------------------------

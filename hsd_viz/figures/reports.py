@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
-import plotly.graph_objects as go
+import plotly.express as px
 
 from hsd_viz.bench.report import Report, kind, read_report
 from hsd_viz.bench.verdict import speed_words, warnings
 from hsd_viz.calibration.basis import machine_words, read_json, temperature_words
 from hsd_viz.disk import read_limited
-from hsd_viz.figures.charts import INK, Figure, bars, between, finish, lines, nothing
+from hsd_viz.figures.charts import HOVER, INK, Figure, bars, between, finish, nothing
 from hsd_viz.figures.palette import in_order
 from hsd_viz.stack import DATABASES, Stack, StackError, parse_bench
 from hsd_viz.trace import Trace
@@ -31,43 +29,35 @@ ABLATION = "hsd_viz ablation"
 DRAFTERS = {"db": "db: longest matching suffix, one scored tree", "hd": "hd: Hierarchy Drafting (HD) as published"}
 #: Subsets in the order of the HD paper: all, pairs, single databases.
 SUBSETS = [names for n in (3, 2, 1) for names in combinations(DATABASES, n)]
-SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "cross", "star", "triangle-down")
-_RATIO = "A multi-token round emitted more than one token; their share of all tokens is the paper's acceptance ratio."
+PER_PASS, SPEED = "tokens per target forward pass", "speed, plain decoding = 1"
 
 
 # --- bench reports ----------------------------------------------------------------------------------------------------
 
 
-def speedup(
-    report: Report | Mapping[str, Any] | str | Path, dark: bool = False, *, category: str | None = None
-) -> Figure:
+def speedup(report: Report | Mapping[str, Any] | str | Path, dark: bool = False) -> Figure:
     """Plot the speed-up over plain decoding by stack, from a bench report, its data or its file.
 
-    Values of five or more prompts have 95 % intervals; impossible ones are left out. ``category`` limits it to one kind
-    of text. Raises: ValueError: if it is not a report or has no such category.
+    Values of five or more prompts have 95 % intervals; impossible ones are left out. Raises: ValueError: if it is not a
+    report.
     """
-    report = report_of(report)
-    known = list(report.suite.categories)
-    if category is not None and category not in known:
-        raise ValueError(f"no category '{category}': use {', '.join(known)}")
-    title = "Speed-up over plain decoding" + (f": {category}" if category else "")
-    frame = report.frame().query("metric == 'speedup_over_plain' and possible").dropna(subset=["value"])
-    frame = frame[frame["category"] == (category or "")].sort_values("value", ascending=False)
+    report, title = report_of(report), "Speed-up over plain decoding"
+    frame = report.frame().query("metric == 'speedup_over_plain' and possible and category == ''")
+    frame = frame.dropna(subset=["value"]).sort_values("value", ascending=False)
     all_, few = frame[frame["looping"]].reset_index(drop=True), frame[~frame["looping"]].set_index("stack")
     if all_.empty:
         return nothing(title, "No stack with a speed-up was measured.", dark)
     rows = all_[["stack"]].assign(**{"": [f"{v:.2f} ×" for v in all_["value"]]}, dot=all_["value"])
     rows = rows.assign(low=all_["low"], high=all_["high"])
     # The thin bar: the prompts whose plain output repeats itself little, unless these are all or none.
-    little = few[few["outputs"] < report.suite.prompts]["value"] if category is None else few["value"][:0]
+    little = few[few["outputs"] < report.suite.prompts]["value"]
     if len(little):
         rows["second"] = rows["stack"].map(little)
     parts = pd.DataFrame({"row": all_.index, "part": all_["kind"], "value": all_["value"]})
     text = speed_words(bool(len(little)), bool(all_["low"].notna().any()))
     doubts = " ".join(f"{line}." for line in warnings(report))
     note = f"{report.suite.name}, {report.processor or 'an unknown machine'}. {doubts}".strip()
-    unit = "speed, plain decoding = 1"
-    return bars(rows, parts, title, unit, reference=1.0, text=text, note=note, dark=dark)
+    return bars(rows, parts, title, SPEED, reference=1.0, text=text, note=note, dark=dark)
 
 
 def report_of(given: Report | Mapping[str, Any] | str | Path) -> Report:
@@ -84,33 +74,25 @@ def report_of(given: Report | Mapping[str, Any] | str | Path) -> Report:
 
 def replayed(report: ReplayReport, dark: bool = False) -> Figure:
     """Plot tokens per forward pass of each drafter of a :func:`hsd_viz.replay` report, with 95 % intervals."""
-    drafters = sorted(report.drafters, key=lambda row: -(row.mean_acceptance_length.value or 0))
-    lengths = [row.mean_acceptance_length for row in drafters]
-    ends = [length.interval or (None, None) for length in lengths]
-    gain = lambda row: f"{row.speedup.value:.2f}×" if row.speedup.value else "–"
-    rows = pd.DataFrame(
-        {
-            "drafter": [row.name for row in drafters],
-            "tokens per forward pass": [f"{length.value:.2f}" if length.value else "–" for length in lengths],
-            "predicted speed-up": [gain(row) for row in drafters],
-            "dot": [length.value for length in lengths],
-            "low": [low for low, _ in ends],
-            "high": [high for _, high in ends],
-        }
-    ).astype(dict.fromkeys(("dot", "low", "high"), float))
-    part = ["context" if row.name.startswith("db") else "hd" for row in drafters]
+    found = []
+    for row in sorted(report.drafters, key=lambda row: -(row.mean_acceptance_length.value or 0)):
+        length, gain = row.mean_acceptance_length, row.speedup.value
+        low, high = length.interval or (None, None)
+        figures = f"{length.value:.2f}" if length.value else "–", f"{gain:.2f}×" if gain else "–"
+        found.append([row.name, *figures, length.value, low, high])
+    heads = ["drafter", "tokens per forward pass", "predicted speed-up", "dot", "low", "high"]
+    rows = pd.DataFrame(found, columns=heads).astype(dict.fromkeys(heads[3:], float))
+    part = ["context" if name.startswith("db") else "hd" for name in rows["drafter"]]
     parts = pd.DataFrame({"row": rows.index, "part": part, "value": rows["dot"].fillna(0.0)})
-    sure = ", with 95 % intervals over requests" if rows["low"].notna().any() else ""
-    unit, note = "tokens per forward pass of the target", "Line: plain decoding."
-    figure = bars(rows, parts, f"Drafters{sure}", unit, reference=1.0, note=note, dark=dark)
-    return figure.update_traces(showlegend=False)
+    title = f"Drafters{', with 95 % intervals over requests' if rows['low'].notna().any() else ''}"
+    note = "Line: plain decoding."
+    return bars(rows, parts, title, PER_PASS, reference=1.0, legend=False, note=note, dark=dark)
 
 
 # --- studies: stacks at several temperatures, with their sources ------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Study:
+class Study(NamedTuple):
     """Measured stacks as tidy frames, and the ``source`` of the figures.
 
     ``rows``: ``stack, temperature, category`` ("" for all prompts), ``length`` (mean acceptance length) with its
@@ -123,13 +105,9 @@ class Study:
     sources: pd.DataFrame
     source: str
 
-    @property
-    def temperatures(self) -> tuple[float, ...]:
-        return tuple(sorted(self.rows["temperature"].unique().tolist()))
-
     def at(self, temperature: float | None) -> pd.DataFrame:
         """Return the rows of one temperature (``None``: the lowest). Raises: ValueError: if there are none."""
-        there = self.temperatures
+        there = sorted(self.rows["temperature"].unique().tolist())
         wanted = there[0] if temperature is None else float(temperature)
         if wanted not in there:
             raise ValueError(f"no results at temperature {wanted:g}: use {', '.join(f'{t:g}' for t in there)}")
@@ -137,44 +115,38 @@ class Study:
 
 
 _ROW = ["stack", "temperature", "category", "length", "low", "high", "speedup", "ratio", "draft"]
-_SOURCE = ["stack", "temperature", "source", "tokens"]
 
 
-def study_of(given: Any, source: str = "") -> Study:
+def study_of(given: Any) -> Study:
     """Load a :class:`Study` from an ablation or report (data or path), several of them, or traces. Raises: ValueError:
     for anything else.
     """
-    if isinstance(given, Study):
-        return given
-    if isinstance(given, Trace):
-        return _of_traces([given], source)
     if isinstance(given, str | Path):
-        return study_of(read_json(given), source)
+        given = read_json(given)
+    if isinstance(given, Trace):
+        given = [given]
     if isinstance(given, Report):
-        return _of_report(given, source)
+        return _of_report(given)
     if isinstance(given, Mapping):
         try:
-            if given.get("format") == ABLATION:
-                return _of_ablation(given, source)
-            return _of_report(Report.from_dict(given), source)
+            return _of_ablation(given) if given.get("format") == ABLATION else _of_report(Report.from_dict(given))
         except (KeyError, TypeError, AttributeError):
             raise ValueError("not an ablation or a bench report") from None
     parts = list(given) if isinstance(given, Iterable) else []
-    if parts and all(isinstance(p, Trace) for p in parts):
-        return _of_traces(parts, source)
-    if parts:
-        studies = [study_of(p, source) for p in parts]
-        frames = (pd.concat([getattr(s, name) for s in studies], ignore_index=True) for name in ("rows", "sources"))
-        return Study(*frames, "; ".join(dict.fromkeys(s.source for s in studies)))
-    raise ValueError("expected an ablation, a bench report, their files, or traces")
+    if not parts:
+        raise ValueError("expected an ablation, a bench report, their files, or traces")
+    if all(isinstance(part, Trace) for part in parts):
+        return _of_traces(parts)
+    rows, sources, named = zip(*map(study_of, parts), strict=True)
+    return Study(pd.concat(rows, ignore_index=True), pd.concat(sources, ignore_index=True), "; ".join({*named}))
 
 
 def _study(rows: list[dict[str, Any]], sources: list[dict[str, Any]], source: str) -> Study:
     frame = pd.DataFrame(rows, columns=_ROW).astype(dict.fromkeys(_ROW[3:], float))
-    return Study(frame, pd.DataFrame(sources, columns=_SOURCE), source)
+    return Study(frame, pd.DataFrame(sources, columns=["stack", "temperature", "source", "tokens"]), source)
 
 
-def _of_ablation(data: Mapping[str, Any], source: str) -> Study:
+def _of_ablation(data: Mapping[str, Any]) -> Study:
     rows, sources = [], []
     plain = {row["temperature"]: row["tokens_per_second"] for row in data["rows"] if row["stack"] == PLAIN}
     for row in data["rows"]:
@@ -186,10 +158,10 @@ def _of_ablation(data: Mapping[str, Any], source: str) -> Study:
             rows.append(key | {"category": name, "length": n["tokens"] / n["target_forwards"]})
         accepted = {s: n / row["target_forwards"] for s, n in row["accepted_by_source"].items()}
         sources += [key | {"source": s, "tokens": n} for s, n in accepted.items()]
-    return _study(rows, sources, source or _words(data, "the median over rounds"))
+    return _study(rows, sources, _words(data, "the median over rounds"))
 
 
-def _of_report(report: Report, source: str) -> Study:
+def _of_report(report: Report) -> Study:
     rows = []
     for stack in report.stacks:
         for category, block in {"": stack, **stack.by_category}.items():
@@ -199,10 +171,10 @@ def _of_report(report: Report, source: str) -> Study:
                 key = {"stack": stack.stack, "temperature": report.settings.temperature, "category": category}
                 figures = {"speedup": block.speedup_over_plain.value, "draft": block.draft_seconds_per_round.value}
                 rows.append(key | figures | {"length": length.value, "low": low, "high": high})
-    return _study(rows, [], source or _words(report.to_dict(), "the mean over rounds"))
+    return _study(rows, [], _words(report.to_dict(), "the mean over rounds"))
 
 
-def _of_traces(traces: Sequence[Trace], source: str) -> Study:
+def _of_traces(traces: Sequence[Trace]) -> Study:
     groups: dict[tuple[str, float], list[Trace]] = {}
     for trace in traces:
         temperature = float(trace.meta.get("sampling", {}).get("temperature", 0.0))
@@ -222,21 +194,20 @@ def _of_traces(traces: Sequence[Trace], source: str) -> Study:
         accepted = pd.DataFrame(found["accepted_by_source"].tolist()).sum() / forwards
         sources += [key | {"source": s, "tokens": n} for s, n in accepted.items()]
     where = f"{counted(len(traces), 'recorded run')} on {machine_words(traces[0])}"
-    return _study(rows, sources, source or f"{where}; drafting latency is the mean over rounds")
+    return _study(rows, sources, f"{where}; drafting latency is the mean over rounds")
 
 
 def _words(data: Mapping[str, Any], latency: str) -> str:
     machine, suite, settings = data["machine"], data["suite"], data["settings"]
     on_gpu = str(settings.get("device")).startswith("cuda")
-    place = machine["gpu"] if on_gpu else machine["cpu"]
-    threads = "" if on_gpu else f", {counted(settings['threads'], 'thread')}"
+    place = machine["gpu"] if on_gpu else f"{machine['cpu']}, {counted(settings['threads'], 'thread')}"
     loads = [machine.get(name) for name in ("load_average", "load_average_at_end")]
     busy = " to ".join(f"{load:.1f}" for load in loads if load is not None)
     busy = f"; drafting latency is {latency}, with a load average of {busy}" if busy else ""
     repeats = settings.get("repeats")
     rule = "" if repeats is None else f", median of {repeats}" if repeats > 1 else ", one pass"
     prompts, each = counted(suite["prompts"], "prompt"), counted(settings["max_new_tokens"], "new token")
-    return f"{prompts} of the suite {suite['name']}, {each} each{rule}, {place}{threads}{busy}"
+    return f"{prompts} of the suite {suite['name']}, {each} each{rule}, {place}{busy}"
 
 
 def method(stack: str) -> str:
@@ -256,11 +227,11 @@ def _parsed(stack: str) -> Stack | None:
     return parsed if isinstance(parsed, Stack) else None
 
 
-def database_ablation(data: Any, dark: bool = False, *, temperature: float | None = None, source: str = "") -> Figure:
+def database_ablation(data: Any, dark: bool = False, *, temperature: float | None = None) -> Figure:
     """Plot tokens per target forward pass by source, for every database subset. ``data`` is an ablation
     (:mod:`benchmarks.ablation`), its file, or traces. Raises: ValueError: if ``data`` has no database stack.
     """
-    study = study_of(data, source)
+    study = study_of(data)
     frame = study.at(temperature).query("category == ''").set_index("stack")
     subsets = {f"{name}[{','.join(d)}] > {PLAIN}": (DRAFTERS[name], ", ".join(d)) for name in DRAFTERS for d in SUBSETS}
     chosen = [stack for stack in subsets if stack in frame.index] or [s for s in frame.index if s != PLAIN]
@@ -268,32 +239,30 @@ def database_ablation(data: Any, dark: bool = False, *, temperature: float | Non
         raise ValueError("no stack with a database was measured")
     if study.sources.empty:
         raise ValueError("a bench report has no tokens by database: use an ablation or traces")
-    frame = frame.loc[chosen].reset_index()
-    known = frame["stack"].isin(subsets)
+    frame, known = frame.loc[chosen].reset_index(), chosen[0] in subsets
     rows = pd.DataFrame(
         {
-            "databases" if known.any() else "stack": [subsets.get(s, ("", s))[1] for s in frame["stack"]],
-            "group": [subsets.get(s, ("", ""))[0] for s in frame["stack"]],
+            "databases" if known else "stack": [subsets.get(s, ("", s))[1] for s in chosen],
+            "group": [subsets.get(s, ("", ""))[0] for s in chosen],
             "tokens per forward pass": frame["length"].map("{:.2f}".format),
             "tokens from multi-token rounds": frame["ratio"].map("{:.0%}".format),
             "drafting, µs per round": (1e6 * frame["draft"]).map("{:.0f}".format),
         }
     )
     at = study.sources[study.sources["temperature"] == frame["temperature"].iloc[0]]
-    at = at.assign(row=at["stack"].map({s: k for k, s in enumerate(chosen)})).dropna(subset=["row"])
-    accepted = at.groupby("row")["tokens"].sum().reindex(frame.index, fill_value=0.0)
-    own = pd.DataFrame({"row": frame.index, "part": "own", "value": frame["length"] - accepted})
-    given = at.rename(columns={"source": "part", "tokens": "value"}).astype({"row": int})[["row", "part", "value"]]
-    order = {s: k for k, s in enumerate(in_order(given["part"]))}
-    parts = pd.concat([own, given[given["value"] > 0].sort_values("part", key=lambda p: p.map(order))])
-    title = f"{'Contribution of each database' if known.any() else 'Tokens by source'}"
+    at = at[at["stack"].isin(chosen) & (at["tokens"] > 0)].rename(columns={"source": "part", "tokens": "value"})
+    at = at.assign(row=at["stack"].map(chosen.index)).sort_values("part", key=lambda p: p.map(in_order(p).index))
+    own = frame["length"] - at.groupby("row")["value"].sum().reindex(frame.index, fill_value=0.0)
+    parts = pd.concat([pd.DataFrame({"row": frame.index, "part": "own", "value": own}), at[["row", "part", "value"]]])
     text = (
         "Bar length: tokens per target forward pass, split into the target's own token and accepted draft tokens by "
-        f"first source. Plain decoding has the first part only. {_RATIO}"
+        "first source. Plain decoding has the first part only. A multi-token round emitted more than one token; their "
+        "share of all tokens is the paper's acceptance ratio."
     )
+    title = "Contribution of each database" if known else "Tokens by source"
     title = f"{title}, {temperature_words(frame['temperature'].iloc[0])}"
-    unit = "tokens per target forward pass, by source"
-    return bars(rows, parts, title, unit, text=text, note=f"Measured: {study.source}.", dark=dark)
+    note = f"Measured: {study.source}."
+    return bars(rows, parts, title, f"{PER_PASS}, by source", text=text, note=note, dark=dark)
 
 
 def by_category(
@@ -312,66 +281,61 @@ def by_category(
     """
     study = study_of(data)
     frame = study.at(temperature).query("category != '' and length > 1")
-    frame = frame.assign(method=frame["stack"].map(method))
+    frame = frame.assign(method=frame["stack"].map(method), by=frame["speedup"].fillna(frame["length"]))
     for stack in stacks or ():
         if stack not in {*frame["stack"], *frame["method"]}:
             raise ValueError(f"'{stack}' was not measured: use one of {', '.join(frame['method'].unique())}")
     if frame.empty:
         raise ValueError("no results by category: use a report of 'hsd-viz bench' or an ablation")
-    order = {name: k for k, name in enumerate(frame["category"].drop_duplicates())}
-    frame = frame.assign(rank=frame["category"].map(order), by=frame["speedup"].fillna(frame["length"]))
-    frame = frame.sort_values(["rank", "by"], ascending=[True, False])
-    if stacks is not None or not isinstance(first, int):
-        names = list(stacks if stacks is not None else first)
-        frame = frame[frame["stack"].isin(names) | frame["method"].isin(names)]
+    frame["category"] = pd.Categorical(frame["category"], frame["category"].unique())
+    frame = frame.sort_values(["category", "by"], ascending=[True, False])
+    names = first if stacks is None else stacks
+    if isinstance(names, int):
+        frame = frame.groupby("category", sort=False, observed=True).head(names)
     else:
-        frame = frame.groupby("category", sort=False).head(first)
+        frame = frame[frame["stack"].isin(names) | frame["method"].isin(names)]
     frame = frame.reset_index(drop=True)
     texts = {"tokens per forward pass": frame["length"].map("{:.2f}".format)}
     if frame["low"].notna().any():
         texts["95 % interval"] = [between(a, b, ".1f") for a, b in zip(frame["low"], frame["high"], strict=True)]
     if frame["speedup"].notna().any():
         texts["speed-up"] = frame["speedup"].map("{:.2f} ×".format)
-    rows = pd.DataFrame({"stack": frame["method"], "group": frame["category"], **texts})
+    rows = pd.DataFrame({"stack": frame["method"], "group": frame["category"].astype(str), **texts})
     parts = pd.DataFrame({"row": frame.index, "part": frame["stack"].map(kind), "value": frame["length"]})
     text = (
         "Bar length: tokens per target forward pass. Compare groups for the effect of the text, rows for the effect of "
         f"the method.{f' Shown: {rule}.' if rule else ''}"
     )
     title = f"Results by kind of text, {temperature_words(float(frame['temperature'].iloc[0]))}"
-    note = f"Measured: {study.source}."
-    unit = "tokens per target forward pass"
-    return bars(rows, parts, title, unit, reference=1.0, text=text, note=note, dark=dark)
+    return bars(rows, parts, title, PER_PASS, reference=1.0, text=text, note=f"Measured: {study.source}.", dark=dark)
 
 
 def temperature_curves(
-    data: Any, dark: bool = False, *, metric: str = "length", stacks: Sequence[str] | None = None, source: str = ""
+    data: Any, dark: bool = False, *, metric: str = "length", stacks: Sequence[str] | None = None
 ) -> Figure:
     """Plot acceptance length or speed-up (``metric="speedup"``) over temperature, one line per method. ``data`` is an
     ablation, or several reports of different temperatures. Raises: ValueError: if there is only one temperature.
     """
     if metric not in ("length", "speedup"):
         raise ValueError(f"unknown metric '{metric}': use 'length' or 'speedup'")
-    study = study_of(data, source)
-    if len(study.temperatures) < 2:
+    study = study_of(data)
+    if study.rows["temperature"].nunique() < 2:
         raise ValueError("only one temperature was measured: use an ablation, or reports of several temperatures")
-    frame = methods(study, stacks).dropna(subset=[metric])
+    frame = methods(study, stacks).dropna(subset=[metric]).sort_values("temperature")
     frame = frame.groupby("method", sort=False).filter(lambda some: len(some) > 1)
     if frame.empty:
         raise ValueError("no stack was measured at two temperatures")
-    figure = go.Figure()
-    ordered = frame.sort_values("temperature").groupby("method", sort=False)
-    for number, (name, some) in enumerate(ordered):
-        said = [
-            f"{name} at temperature {t:g}: {v:.2f}." for t, v in zip(some["temperature"], some[metric], strict=True)
-        ]
-        colour = INK.accent if name in DRAFTERS else INK.muted
-        options = {"mode": "lines+markers", "line_color": colour, "marker": {"size": 9, "symbol": SYMBOLS[number % 8]}}
-        lines(figure, some.assign(said=said), "temperature", metric, str(name), **options)
-    unit = "tokens per target forward pass" if metric == "length" else "speed, plain decoding = 1"
-    most = math.ceil(2 * frame[metric].max() + 0.2) / 2
-    figure.update_yaxes(title_text=unit, range=[min(1.0, float(frame[metric].min())) - 0.05, most])
-    figure.update_xaxes(title_text="temperature (0: greedy)", tickvals=list(study.temperatures), zeroline=False)
+    frame["said"] = [
+        f"{r.method} at temperature {r.temperature:g}: {getattr(r, metric):.2f}" for r in frame.itertuples()
+    ]
+    colours = {name: INK.accent if name in DRAFTERS else INK.muted for name in frame["method"]}
+    look = {"color": "method", "symbol": "method", "color_discrete_map": colours, "markers": True}
+    figure = px.line(frame, x="temperature", y=metric, custom_data=["said"], **look)
+    for line in figure.data:
+        line.update(customdata=[cell[0] for cell in line.customdata], hovertemplate=HOVER, marker_size=9)
+    temperatures = sorted(frame["temperature"].unique().tolist())
+    figure.update_yaxes(title_text=PER_PASS if metric == "length" else SPEED)
+    figure.update_xaxes(title_text="temperature (0: greedy)", tickvals=temperatures, zeroline=False)
     table = frame.pivot(index="method", columns="temperature", values=metric).map(lambda v: f"{v:.2f}")
     heads = ["method", *(f"T = {t:g}" for t in table.columns)]
     return finish(

@@ -13,7 +13,6 @@ import traitlets
 from hsd_viz.calibration.basis import USUAL, Basis, basis_of, rate, tier_rate, unseen
 from hsd_viz.engine import Engine
 from hsd_viz.engine.replay import SIDE_BY_SIDE, TEMPERATURE, load_bundled
-from hsd_viz.figures.law import SLOPE, one_draft_values
 from hsd_viz.figures.palette import HUES, family
 from hsd_viz.figures.theme import Given, trace_of
 from hsd_viz.latency.inputs import Calibration, LevelCost
@@ -226,7 +225,7 @@ class OneDraftWhatIf(View):
     acceptance = traitlets.Float(0.7, min=0, max=0.99).tag(sync=True)
     cost = traitlets.Float(0.15, min=0, max=1).tag(sync=True)
     lookahead = traitlets.Int(4, min=1, max=MOST).tag(sync=True)
-    slope = traitlets.Float(SLOPE, min=0, max=0.5).tag(sync=True)
+    slope = traitlets.Float(0.02, min=0, max=0.5).tag(sync=True)
     presets = traitlets.List(traitlets.Dict()).tag(sync=True)
     source = traitlets.Unicode().tag(sync=True)
 
@@ -254,6 +253,17 @@ def one_draft_state(basis: Basis) -> dict[str, Any]:
         presets.append({"name": draft, **fitted, "lookahead": looks.pop() if len(looks) == 1 else None})
     chosen = {k: v for k, v in presets[-1].items() if k != "name" and v is not None} if presets else {}
     return {"presets": presets, "source": basis.predicted, **chosen}
+
+
+def one_draft_values(calibration: Calibration, name: str) -> dict[str, float]:
+    """Return a calibrated draft model's acceptance, cost per token in one-token target forward passes (launch and
+    overheads included), and slope, that of verifying one more token over the first four.
+    """
+    cost, draft = calibration.costs[calibration.target], calibration.costs[name]
+    one = cost.verifying(1)
+    slope = max(0.0, (cost.verifying(5) - one) / 4 / (one + cost.overhead))
+    accepted = rate(calibration.edge(name, calibration.target))
+    return {"acceptance": accepted, "cost": draft.alone(USUAL) / USUAL / (one + cost.overhead), "slope": slope}
 
 
 KINDS = {

@@ -48,7 +48,6 @@ def make(name: str, trace, basis, dark: bool = False):
     special = {
         "latency_surface": lambda f: f(basis, "nano > small > target", dark),
         "ranking": lambda f: f(PLAN, dark),
-        "what_if_one_draft": lambda f: f(0.7, 0.15, dark),
         "levels": lambda f: f(trace, None, dark),
         "prediction": lambda f: f(hsd.predict("H100", ("llama-8b", "llama-1b"), acceptance=0.8, batch=(1, 8)), dark),
         "replayed": lambda f: f(_replayed(trace), dark),
@@ -102,7 +101,7 @@ socket.socket.connect = socket.create_connection = refuse
 import hsd_viz as hsd
 trace = hsd.load_bundled("both")
 html = hsd.figures.acceptance(trace).to_html(include_plotlyjs=True)
-for name in ("drafts", "levels", "drafters_alone"): getattr(hsd.figures, name)(trace)
+for name in ("by_source", "levels", "drafters_alone"): getattr(hsd.figures, name)(trace)
 assert not {"torch", "transformers"} & set(sys.modules)
 assert "<script src=" not in html and "<link" not in html
 """
@@ -123,15 +122,9 @@ def contrast(one: str, other: str) -> float:
 def test_text_and_marks_can_be_read(dark, trace):
     inks = INKS[dark]
     assert all(contrast(colour, inks.page) >= 4.5 for colour in (inks.text, inks.muted, inks.accent, inks.loss))
-    for bar in figures.drafts(trace, dark, by="source").data:
+    for bar in figures.by_source(trace, dark).data:
         if bar.type == "bar":
             assert contrast(bar.marker.line.color, inks.page) >= 4.5, bar.name
-
-
-def test_verdicts_have_patterns_of_their_own(trace):
-    shapes = {b.name: b.marker.pattern.shape for b in figures.drafts(trace, by="source").data if b.type == "bar"}
-    assert shapes["rejected"] == "/" and shapes["not examined"] == "."
-    assert not shapes["context database"]
 
 
 def test_text_of_others_cannot_be_read_as_markup():

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from hsd_viz import figures
-from hsd_viz.calibration.basis import Measured, basis_of, level_use
+from hsd_viz.calibration.basis import Basis, Measured, basis_of, level_use
 from hsd_viz.engine.replay import load_bundled, recorded
-from hsd_viz.figures.law import basis_frame, one_draft, plan_frame, surface_points
+from hsd_viz.figures.law import basis_frame, plan_frame, surface_points
 from hsd_viz.figures.pays import GPU, WIDTHS, gain, measured_points
 from hsd_viz.latency.inputs import Calibration
 from hsd_viz.latency.law import Law, predict
@@ -43,14 +43,15 @@ def test_a_surface_shows_the_law_its_minimum_and_the_measured_points_of_its_chai
     assert np.exp(np.array(drawn.data[0].z)) * values.min() == pytest.approx(values.T, rel=1e-3)
     star = next(d for d in drawn.data if d.name == "predicted minimum")
     assert values[star.x[0] - 1, star.y[0] - 1] == values.min()
-    runs = {
-        "nano:3 > small:2 > target": 2.5,
-        "nano:2 > target": 1.0,
-        "db > nano:3 > small:2 > target": 3.0,
-        "nano:30 > small:2 > target": 9.0,
-    }
+    written = (
+        "nano:3 > small:2 > target",
+        "nano:2 > target",
+        "db > nano:3 > small:2 > target",
+        "nano:30 > small:2 > target",
+    )
+    runs = {stack: Measured(ms) for stack, ms in zip(written, (2.5, 1.0, 3.0, 9.0), strict=True)}
     stack = parse("nano > small > target")
-    points = surface_points(basis_of(DEAR), stack, surface(stack, DEAR, most=8), runs)
+    points = surface_points(Basis(DEAR, "", runs), stack, surface(stack, DEAR, most=8))
     assert list(points["kind"]) == ["best", "polynomial", "measured"]
     assert points.iloc[2][["x", "y", "text"]].tolist() == [3, 2, "2.5"]
     pick = f"nano:{points['x'][1]} > small:{points['y'][1]} > target"
@@ -87,7 +88,7 @@ def test_the_shortest_path_of_a_chain_is_the_best_of_its_straight_lines(stack):
 def test_a_ranking_sorts_by_what_is_known_best_and_marks_pick_single_and_plain():
     runs = {"nano:4 > target": Measured(0.9, 0.8, 1.0), "target": 1.05, "db[context] > target": 0.2}
     choice = select(DEAR)
-    frame = basis_frame(basis_of(DEAR), runs, choice).set_index("stack")
+    frame = basis_frame(basis_of(DEAR), runs).set_index("stack")
     remarks = {stack: remark for stack, remark in frame["remark"].items() if remark}
     assert remarks == {
         choice.picked.stack: "selected by the law",
@@ -173,30 +174,6 @@ def test_levels_show_the_counters_of_the_run_beside_the_laws():
         figures.levels(Trace({}))
     with pytest.raises(ValueError, match=r"the acceptance of .* is unknown"):
         figures.levels(trace, Calibration(DEAR.models, DEAR.costs, {}))
-
-
-# --- one draft model on slider values ---------------------------------------------------------------------------------
-
-
-def test_one_draft_is_leviathans_law_where_checking_more_is_free(basis):
-    drawn = figures.what_if_one_draft(0.8, 0.1, lookahead=5, slope=0.0)
-    law = lambda g: (1 - 0.8 ** (g + 1)) / (1 - 0.8) / (0.1 * g + 1)
-    assert list(drawn.data[0].y) == pytest.approx([law(g) for g in range(1, 17)], abs=1e-4)
-    marks = {d.name: d.x[0] for d in drawn.data if d.mode == "markers+text"}
-    assert marks == {"best lookahead": max(range(1, 17), key=law), "your setting": 5}
-    verdict = drawn.layout.meta["verdict"]
-    # One token drafted: (1 + a) / (1 + c) > 1 exactly when a > c.
-    assert verdict["figure"] == f"{law(5):.2f} ×" and "from an acceptance of 10%." in verdict["text"]
-    text = figures.what_if_one_draft(0.8, 1.0).layout.meta["verdict"]["text"]
-    assert "no acceptance pays off" in text and "remove the draft model" in text
-    assert list(figures.what_if_one_draft(0.7, 0.15, slope=0.1).data[0].y) == pytest.approx(
-        1 / one_draft(0.7, 0.15, slope=0.1), abs=1e-4
-    )
-    assert figures.what_if_one_draft(basis=basis, draft="nano").layout.meta["note"] == basis.predicted
-    with pytest.raises(ValueError, match="acceptance and cost, or basis and draft"):
-        figures.what_if_one_draft()
-    with pytest.raises(ValueError, match=r"acceptance=1\.5 is out of range"):
-        figures.what_if_one_draft(1.5, 0.1)
 
 
 # --- when a hierarchy pays --------------------------------------------------------------------------------------------

@@ -30,13 +30,9 @@ def test_speed_ups_are_those_of_the_report():
         assert value + up == pytest.approx(stacks[name]["speedup_over_plain_ci"][1])
     thin = next(d for d in drawn.data if d.type == "bar" and d.width == 0.12)
     assert thin.x[0] == stacks[names[0]]["low_repetition"]["speedup_over_plain"]
-    category = next(iter(json.loads(REPORT.read_text())["suite"]["categories"]))
-    assert figures.speedup(json.loads(REPORT.read_text()), category=category).data
     for given, words in [({}, "not a report"), (BENCH / "none.json", "cannot be read"), (ABLATION, "not a report")]:
         with pytest.raises(ValueError, match=words):
             figures.speedup(given)
-    with pytest.raises(ValueError, match="no category 'x'"):
-        figures.speedup(REPORT, category="x")
 
 
 def test_impossible_speed_ups_are_left_out():

@@ -13,7 +13,7 @@ from hsd_viz.views.chart import PLOTLY_MIME, Chart, show
 
 def test_a_chart_holds_the_latest_figure_in_both_themes_and_no_button_that_sends_it_away():
     chart = Chart()
-    chart.show(charts.time_spent(make_trace()))
+    chart.show(charts.acceptance(make_trace()))
     chart.show(charts.by_source(make_trace()))
     assert "sendChartToCloud" in chart.config["modeBarButtonsToRemove"] and chart.config["displaylogo"] is False
     meta = chart.drawn["layout"]["meta"]
