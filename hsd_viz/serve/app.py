@@ -1,18 +1,21 @@
 """The web application: ``POST /decode`` streams events; ``GET /models``, ``/health`` and ``/metrics``.
 
-It knows nothing of Ray: it passes requests to :class:`~hsd_viz.serve.worker.Decoders`. Visitors are strangers: bodies,
-prompts, lengths and models are limited; a model is a name on the list, never a path or hub id.
+It knows nothing of Ray: it passes requests to :class:`Decoders`. Visitors are strangers: bodies, prompts, lengths and
+models are limited; a model is a name on the list, never a path or hub id.
 """
 
+import asyncio
 import hmac
 import json
+import logging
 import signal
 import sys
+import threading
 import time
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
 from fastapi import Depends, FastAPI, HTTPException, Request
 from fastapi.responses import JSONResponse, PlainTextResponse, StreamingResponse
@@ -20,16 +23,85 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-from hsd_viz.engine import DEFAULTS
-from hsd_viz.machine import url
+from hsd_viz.engine import DEFAULTS, Engine
+from hsd_viz.engine.stream import batches
+from hsd_viz.listen import url
 from hsd_viz.serve.queue import FairQueue, QueueFullError, Ticket
-from hsd_viz.serve.worker import Decoders, error, load_worker
 from hsd_viz.stack import StackError, parse
+from hsd_viz.trace.events import to_record
 
 #: The longest accepted request body, in bytes.
 BODY_BYTES = 1 << 20
 #: Seconds after which a refused client may ask again.
 RETRY_SECONDS = 5
+_log = logging.getLogger(__name__)
+Record = dict[str, Any]
+
+
+# --- what decodes -----------------------------------------------------------------------------------------------------
+
+
+class Decoders(Protocol):
+    """What decodes for the web application: a worker in this process, or a deployment of workers."""
+
+    def decode(self, request: Record) -> AsyncIterator[list[Record]]:
+        """Yield the events of a request in batches of records; closing the iterator cancels the decode."""
+
+
+class Worker:
+    """Decodes one request at a time with an engine of this process."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._idle = threading.Event()
+        self._idle.set()
+
+    async def decode(self, request: Record) -> AsyncIterator[list[Record]]:
+        """Yield the events of ``request`` (the arguments of :meth:`hsd_viz.engine.Engine.decode`) in batches."""
+        # A cancelled decode ends after its current event.
+        await asyncio.to_thread(self._idle.wait)
+        self._idle.clear()
+        loop, inbox = asyncio.get_running_loop(), asyncio.Queue[list[Record] | None]()
+        cancelled = threading.Event()
+        put = lambda records: loop.call_soon_threadsafe(inbox.put_nowait, records)
+        threading.Thread(target=self._work, args=(request, cancelled, put), daemon=True).start()
+        try:
+            while (records := await inbox.get()) is not None:
+                yield records
+        finally:
+            cancelled.set()
+
+    def _work(self, request: Record, cancelled: threading.Event, put: Any) -> None:
+        try:
+            for events in batches(lambda: self._engine.decode(**request), cancelled):
+                put([to_record(event) for event in events])
+        except ValueError as invalid:
+            put([error(str(invalid))])
+        except Exception:
+            _log.exception("a decode failed")
+            put([error("the decode failed: the server's log has the cause")])
+        finally:
+            self._idle.set()
+            with suppress(RuntimeError):  # the server has ended
+                put(None)
+
+
+def error(message: str, *, retry: bool = False) -> Record:
+    """Return the record that ends a decode with an error."""
+    return {"event": "error", "message": message, "retry": retry}
+
+
+def load_worker(options: Record) -> Worker:
+    """Load an engine (arguments of :func:`hsd_viz.engine.local.load_engine`) that is ready for its first request."""
+    from hsd_viz.engine.local import load_engine
+
+    engine = load_engine(**options, allow_models=False)
+    engine.run("def", max_new_tokens=1)
+    engine.wait_ready()
+    return Worker(engine)
+
+
+# --- requests ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +139,12 @@ class DecodeRequest(BaseModel):
     chat: bool = False
 
 
-class _Figures:
-    """The figures of ``/metrics``."""
+class Service:
+    """Checks requests, lets them wait for their turn, streams what the decoders yield, and counts for ``/metrics``."""
 
-    def __init__(self, queue: FairQueue) -> None:
-        self.registry = CollectorRegistry()
+    def __init__(self, decoders: Decoders, settings: Settings) -> None:
+        self.settings, self.decoders, self.registry = settings, decoders, CollectorRegistry()
+        self.queue = queue = FairQueue(settings.slots, settings.queue, settings.per_visitor)
         names: dict[str, Any] = {"registry": self.registry}
         self.requests = Counter("hsd_viz_requests", "decode requests by outcome", ["outcome"], **names)
         self.tokens = Counter("hsd_viz_tokens", "emitted tokens", **names)
@@ -81,18 +154,7 @@ class _Figures:
         Gauge("hsd_viz_queue_length", "waiting requests", **names).set_function(lambda: len(queue))
         Gauge("hsd_viz_running", "running decodes", **names).set_function(lambda: queue.running)
 
-
-class Service:
-    """Checks requests, lets them wait for their turn, and streams what the decoders yield."""
-
-    def __init__(self, decoders: Decoders, settings: Settings) -> None:
-        self.settings, self.decoders = settings, decoders
-        self.queue = FairQueue(settings.slots, settings.queue, settings.per_visitor)
-        self.figures = _Figures(self.queue)
-        #: Idempotency key -> the stream that has it.
-        self._keys: dict[str, Stream] = {}
-
-    def check(self, body: bytes) -> dict[str, Any]:
+    def check(self, body: bytes) -> Record:
         """Return the arguments of a decode. Raises: ValueError: if the body is not a valid request or exceeds a
         limit.
         """
@@ -115,78 +177,47 @@ class Service:
                 raise ValueError(f"stack: the model {model.name!r} is not offered here: use {allowed}")
         return request.model_dump()
 
-    def open(self, request: dict[str, Any], visitor: str, key: str | None) -> "Stream":
-        """Take a place in the queue for a checked request; an earlier one with this idempotency key ends. Raises:
-        QueueFullError: if there is none.
-        """
-        stream = Stream(self, request, self.queue.join(visitor), key)
-        if key is not None:
-            if key in self._keys:
-                self._keys[key].replaced = True
-            self._keys[key] = stream
-        return stream
-
-    def close(self, stream: "Stream") -> None:
-        """Free the place of a stream; called once."""
-        self.queue.leave(stream.ticket)
-        if stream.key is not None and self._keys.get(stream.key) is stream:
-            del self._keys[stream.key]
-        self.figures.requests.labels(stream.outcome).inc()
-
 
 class Stream(StreamingResponse):
     """The answer to one request: its lines. The place in the queue is freed however the connection ends."""
 
-    def __init__(self, service: Service, request: dict[str, Any], ticket: Ticket, key: str | None) -> None:
+    def __init__(self, service: Service, request: Record, ticket: Ticket) -> None:
         super().__init__(self._lines(), media_type="application/x-ndjson", headers={"Cache-Control": "no-store"})
-        self._service, self._request = service, request
-        self.ticket, self.key = ticket, key
+        self._service, self._request, self._ticket = service, request, ticket
         self.outcome = "cancelled"
-        #: Whether the same request was sent again.
-        self.replaced = False
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         try:
             await super().__call__(scope, receive, send)
         finally:
-            self._service.close(self)
+            self._service.queue.leave(self._ticket)
+            self._service.requests.labels(self.outcome).inc()
 
     async def _lines(self) -> AsyncIterator[bytes]:
-        figures, begun, silent = self._service.figures, time.monotonic(), True
-        async for position in self.ticket.positions():
+        service, seconds, begun, silent = self._service, self._service.settings.seconds, time.monotonic(), True
+        async for position in self._ticket.positions():
             yield _line({"event": "queued", "position": position})
-            if self.replaced:
-                return
         turn = time.monotonic()
-        figures.waited.observe(turn - begun)
-        async for batch in self._limited():
-            for record in batch:
-                if record["event"] == "step":
-                    if silent:
-                        figures.first.observe(time.monotonic() - begun)
-                    silent = False
-                    figures.tokens.inc(len(record["tokens"]["token_id"]))
-                elif record["event"] in ("finished", "error"):
-                    self.outcome = record["event"]
-            yield b"".join(map(_line, batch))
-        figures.seconds.observe(time.monotonic() - turn)
-
-    async def _limited(self) -> AsyncIterator[list[dict[str, Any]]]:
-        """Yield the batches of the decode until it ends, takes too long, or is replaced by a repetition."""
-        seconds = self._service.settings.seconds
-        until = time.monotonic() + seconds
-        batches = self._service.decoders.decode(self._request)
+        service.waited.observe(turn - begun)
+        found = service.decoders.decode(self._request)
         try:
-            async for batch in batches:
-                yield batch
-                if self.replaced:
-                    yield [error("the same request was sent again: this connection is closed")]
-                    return
-                if time.monotonic() > until:
-                    yield [error(f"the decode was stopped after {seconds:g} s: request fewer tokens")]
-                    return
+            async for records in found:
+                if time.monotonic() - turn > seconds and records[-1]["event"] != "finished":
+                    records.append(error(f"the decode was stopped after {seconds:g} s: request fewer tokens"))
+                for record in records:
+                    if record["event"] == "step":
+                        if silent:
+                            service.first.observe(time.monotonic() - begun)
+                        silent = False
+                        service.tokens.inc(len(record["tokens"]["token_id"]))
+                    elif record["event"] in ("finished", "error"):
+                        self.outcome = record["event"]
+                yield b"".join(map(_line, records))
+                if self.outcome == "error":
+                    break
         finally:
-            await batches.aclose()  # type: ignore[attr-defined]
+            await found.aclose()  # type: ignore[attr-defined]
+        service.seconds.observe(time.monotonic() - turn)
 
 
 def create_app(decoders: Decoders, settings: Settings) -> FastAPI:
@@ -220,7 +251,7 @@ def create_app(decoders: Decoders, settings: Settings) -> FastAPI:
 
     @app.get("/metrics", dependencies=guarded)
     async def metrics() -> PlainTextResponse:
-        return PlainTextResponse(generate_latest(service.figures.registry))
+        return PlainTextResponse(generate_latest(service.registry))
 
     @app.post("/decode", dependencies=guarded)
     async def decode(request: Request, body: Annotated[bytes, Depends(_body)]) -> StreamingResponse:
@@ -229,11 +260,10 @@ def create_app(decoders: Decoders, settings: Settings) -> FastAPI:
         except ValueError as invalid:
             raise HTTPException(422, str(invalid)) from None
         visitor = f"{request.client.host if request.client else ''} {request.headers.get('x-visitor', '')[:64]}"
-        key = request.headers.get("idempotency-key")
         try:
-            return service.open(arguments, visitor, key and f"{visitor} {key[:64]}")
+            return Stream(service, arguments, service.queue.join(visitor))
         except QueueFullError as full:
-            service.figures.requests.labels("refused").inc()
+            service.requests.labels("refused").inc()
             raise HTTPException(503, str(full), {"Retry-After": str(RETRY_SECONDS)}) from None
 
     return app
@@ -251,7 +281,7 @@ async def _body(request: Request) -> bytes:
     return bytes(body)
 
 
-def _line(record: dict[str, Any]) -> bytes:
+def _line(record: Record) -> bytes:
     return json.dumps(record, separators=(",", ":")).encode() + b"\n"
 
 

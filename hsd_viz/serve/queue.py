@@ -15,20 +15,17 @@ class QueueFullError(Exception):
 class Ticket:
     """A place in the queue. ``position`` counts from 1; 0 means that it is this ticket's turn."""
 
-    __slots__ = ("moved", "position", "visitor")
-
     def __init__(self, visitor: str) -> None:
-        self.visitor = visitor
-        self.position = 0
+        self.visitor, self.position = visitor, -1
         #: Set whenever the position changes.
         self.moved = asyncio.Event()
 
     async def positions(self) -> AsyncIterator[int]:
         """Yield each position until it is this ticket's turn."""
         while self.position:
+            self.moved.clear()
             yield self.position
             await self.moved.wait()
-            self.moved.clear()
 
 
 class FairQueue:
@@ -39,9 +36,8 @@ class FairQueue:
 
     def __init__(self, slots: int, limit: int, per_visitor: int) -> None:
         self.slots, self.limit, self.per_visitor = slots, limit, per_visitor
-        self.running = 0
+        self.running = self._turns = 0
         self._waiting: list[Ticket] = []
-        self._turns = 0
         #: Visitor -> number of its last turn, least recent first.
         self._last: OrderedDict[str, int] = OrderedDict()
 
@@ -51,16 +47,13 @@ class FairQueue:
     def join(self, visitor: str) -> Ticket:
         """Return a ticket; :meth:`leave` must be called with it. Raises: QueueFullError: if there is no place."""
         own = sum(ticket.visitor == visitor for ticket in self._waiting)
-        busy = self.running >= self.slots or self._waiting
-        if busy and len(self._waiting) >= self.limit:
-            raise QueueFullError(f"the queue is full: {self.limit} requests are waiting")
-        if busy and own >= self.per_visitor:
-            raise QueueFullError(f"{own} of your requests are waiting already: that is the limit for each visitor")
-        ticket = Ticket(visitor)
-        ticket.position = -1
-        self._waiting.append(ticket)
+        if self.running >= self.slots or self._waiting:
+            if len(self._waiting) >= self.limit:
+                raise QueueFullError(f"the queue is full: {self.limit} requests are waiting")
+            if own >= self.per_visitor:
+                raise QueueFullError(f"{own} of your requests are waiting already: that is the limit for each visitor")
+        self._waiting.append(ticket := Ticket(visitor))
         self._advance()
-        ticket.moved.clear()
         return ticket
 
     def leave(self, ticket: Ticket) -> None:
@@ -73,8 +66,13 @@ class FairQueue:
 
     def _advance(self) -> None:
         """Give free slots to the next tickets and update the positions of the others."""
-        order = self._order()
+        nth: Counter[str] = Counter()
+        keys = {}
+        for arrival, ticket in enumerate(self._waiting):
+            keys[ticket] = (nth[ticket.visitor], self._last.get(ticket.visitor, 0), arrival)
+            nth[ticket.visitor] += 1
         free = max(0, self.slots - self.running)
+        order = sorted(keys, key=keys.__getitem__)
         for ticket in order[:free]:
             self._waiting.remove(ticket)
             self.running += 1
@@ -83,17 +81,7 @@ class FairQueue:
             self._last.move_to_end(ticket.visitor)
             if len(self._last) > REMEMBERED:
                 self._last.popitem(last=False)
-        for position, ticket in enumerate(order, 1 - free):
-            position = max(0, position)
-            if ticket.position != position:
-                ticket.position = position
+        for place, ticket in enumerate(order, 1 - free):
+            if ticket.position != max(0, place):
+                ticket.position = max(0, place)
                 ticket.moved.set()
-
-    def _order(self) -> list[Ticket]:
-        """Return the waiting tickets in the order of their turns."""
-        nth: Counter[str] = Counter()
-        keys = {}
-        for arrival, ticket in enumerate(self._waiting):
-            keys[ticket] = (nth[ticket.visitor], self._last.get(ticket.visitor, 0), arrival)
-            nth[ticket.visitor] += 1
-        return sorted(self._waiting, key=keys.__getitem__)

@@ -19,16 +19,15 @@ from importlib import import_module
 from typing import Any
 
 _NAMES = {
-    "chart": ("Chart", "show"),
-    "composition": ("compose", "overview", "register", "unregister"),
     "export": ("run_page",),
     "hsd_viz.calibration.basis": ("Basis", "Measured", "basis_of", "measured"),
     "hsd_viz.engine.replay": ("recorded",),
     "linked": (
         *("Access", "Drafter", "LinkedView", "LocalityMap", "Panels", "RoundInspector", "Rounds", "Staircase"),
-        *("Timeline", "TokenStream", "link"),
+        *("Timeline", "TokenStream", "link", "overview"),
     ),
     "single": ("HierarchyGraph", "OneDraftWhatIf", "RuleLab", "StackBlocks", "Versus"),
+    "view": ("Chart", "compose", "register", "show", "unregister"),
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 #: Charts by name: each takes the arguments of its function in :mod:`hsd_viz.figures`.
@@ -46,7 +45,7 @@ __all__ = sorted({*_MODULES, *_CHARTS})
 def __getattr__(name: str) -> Any:
     if name in _CHARTS:
         from hsd_viz import figures
-        from hsd_viz.views.chart import Chart
+        from hsd_viz.views.view import Chart
 
         make = getattr(figures, _CHARTS[name])
         return lambda *given, **options: Chart(make(*given, **options))

@@ -20,13 +20,8 @@ from hsd_viz.figures.pictures import CARTESIAN, WHOLE, script
 from hsd_viz.figures.theme import Given, trace_of
 from hsd_viz.trace import Trace
 from hsd_viz.views import run_data
-from hsd_viz.views.page_data import BUNDLE, STATIC, about
-from hsd_viz.words import escape
+from hsd_viz.views.page_data import BUNDLE, STATIC, about, template
 
-_POLICY = (
-    "default-src 'none'; script-src 'unsafe-inline' blob:; style-src 'unsafe-inline'; img-src data:; font-src data:; "
-    "base-uri 'none'; form-action 'none'"
-)
 #: Most runs of a comparison; the page shows as many.
 MOST_RUNS = 3
 #: Traits of every widget that a page does not need.
@@ -103,37 +98,14 @@ def document(
 ) -> str:
     """Return a page with ``content`` for the bundle. ``body`` is HTML; ``run`` is another script."""
     styles = [(STATIC / "page.css").read_text(encoding="utf-8"), *content.pop("styles", []), style]
-    text = json.dumps(content, ensure_ascii=True, separators=(",", ":"))
-    packed = base64.b64encode(gzip.compress(text.encode("ascii"), mtime=0)).decode("ascii")
     # Only these sequences could close the script element early or keep it open.
     assert not re.search(r"<(/script|script|!--)", BUNDLE, re.IGNORECASE)
-    drawn = f"""<p id="start">Loading …</p>
-<noscript><p>This page needs JavaScript.</p></noscript>
-<pre id="result" hidden></pre>
-<script type="text/plain" id="hsd-content">{packed}</script>
-<script type="module">{BUNDLE}</script>
-"""
-    if not (content.get("views") or content.get("about")):
-        drawn = ""  # a text alone needs no script
-    theme = ""
-    if dark is not None:
-        theme = f' data-jp-theme-light="{str(not dark).lower()}"'
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="referrer" content="no-referrer">
-<link rel="icon" href="data:,">
-<title>{escape(title)} · hsd_viz</title>
-<style>{chr(10).join(styles).replace("</", "<" + chr(92) + "/")}</style>
-</head>
-<body{theme}>
-{body}
-{drawn}{f"<script>{run}</script>" if run else ""}</body>
-</html>
-"""
+    packed = ""  # a text alone needs no script
+    if content.get("views") or content.get("about"):
+        text = json.dumps(content, ensure_ascii=True, separators=(",", ":"))
+        packed = base64.b64encode(gzip.compress(text.encode("ascii"), mtime=0)).decode("ascii")
+    given = {"body": body, "title": title, "dark": dark, "run": run, "content": packed, "bundle": BUNDLE}
+    return template("page.html").render(styles="\n".join(styles).replace("</", "<\\/"), **given)
 
 
 def parts_of(view: Any) -> list[Any]:

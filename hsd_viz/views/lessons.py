@@ -13,16 +13,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from hsd_viz.card import escape
 from hsd_viz.disk import write_whole
 from hsd_viz.exercises import Exercise, Result, editions
 from hsd_viz.exercises.editions import Step, steps_of
 from hsd_viz.exercises.forms import Guess, Quiz
 from hsd_viz.figures import save
-from hsd_viz.views.chart import Chart
 from hsd_viz.views.export import content_of, document, parts_of
-from hsd_viz.views.page_data import STATIC
-from hsd_viz.views.view import Exported
-from hsd_viz.words import escape
+from hsd_viz.views.page_data import STATIC, template
+from hsd_viz.views.view import Chart, Exported
 
 
 class Writer:
@@ -64,17 +63,22 @@ class Writer:
     def _guess(self, guess: Guess) -> str:
         if guess.guess is None:
             guess.lock(guess.options[0] if guess.options else 0)
-        shown = self.value(guess.revealed)
-        return f"{_asked(guess.question, guess.options)}<details><summary>Show the result</summary>{shown}</details>"
+        return _html("folded", guess.question, guess.options, "Show the result", self.value(guess.revealed))
 
     def question(self, question: dict[str, Any]) -> str:
         """Return a question with its folded answer."""
         answers = question["answers"]
         right = next(answer for answer in answers if answer.get("correct"))
         choices = [] if question["type"] == "numeric" else [answer["answer"] for answer in answers]
-        answer = f"{_letter(choices.index(right['answer']))}: {right['answer']}" if choices else _number(right)
-        said = f"<p><b>{escape(answer)}</b> {escape(right['feedback'])}</p>"
-        return f"{_asked(question['question'], choices)}<details><summary>Show the answer</summary>{said}</details>"
+        shown = str(right.get("value", right.get("range")))
+        if choices:
+            shown = f"{chr(ord('A') + choices.index(right['answer']))}: {right['answer']}"
+        said = _html("answered", shown, right["feedback"])
+        return _html("folded", question["question"], choices, "Show the answer", said)
+
+
+def _html(macro: str, *given: Any) -> str:
+    return getattr(template("lessons.html").module, macro)(*given).strip()
 
 
 def tries(exercise: Exercise, most: int = 4) -> str:
@@ -83,12 +87,7 @@ def tries(exercise: Exercise, most: int = 4) -> str:
     """
     cases = [case for case in exercise.cases(lambda *_: None) if not case.asked.startswith("law of")]
     cases = cases[len(cases) // 8 :: max(1, len(cases) // most)][:most]
-    field = '<input required placeholder=" " size="12" pattern="{}"><b></b>'
-    fields = "".join(
-        f"<label>{escape(case.asked)} = {field.format(escape(_pattern(case.expected)))}</label>" for case in cases
-    )
-    hints = "".join(f"<details><summary>Hint</summary>{escape(hint)}</details>" for hint in exercise.hints)
-    return f'<div class="tries">{fields}{hints}</div>'
+    return _html("tries", [(case.asked, _pattern(case.expected)) for case in cases], exercise.hints)
 
 
 def _pattern(value: Any) -> str:
@@ -100,19 +99,6 @@ def _pattern(value: Any) -> str:
     decimal = f"{float(value):g}"
     ways = dict.fromkeys([str(value), *([decimal] if Fraction(decimal) == value else [])])
     return "|".join(way.replace(".", "\\.") for way in ways)
-
-
-def _asked(question: str, options: Sequence[str]) -> str:
-    listed = "".join(f"<li>{escape(option)}</li>" for option in options)
-    return f'<p class="question">{escape(question)}</p>' + (f'<ol type="A">{listed}</ol>' if options else "")
-
-
-def _letter(number: int) -> str:
-    return chr(ord("A") + number)
-
-
-def _number(answer: dict[str, Any]) -> str:
-    return str(answer.get("value", answer.get("range")))
 
 
 def title_of(path: Path) -> str:
@@ -152,32 +138,11 @@ def page(path: Path, others: Sequence[Path] = (), slides: str = "") -> str:
     """
     writer = Writer()
     body = "\n".join(part for step in steps_of(path) for part in _cells(writer, step, tour=not others))
-    links = "".join(
-        f"<li>{escape(title_of(p))}</li>" if p == path else f"<li>{_link(f'{p.stem}.html', title_of(p))}</li>"
-        for p in others
-    )
-    deck_link = f"<li>{_link(slides, 'Slides')}</li>" if slides else ""
-    nav = f"<nav>{_link('../index.html', 'All pages')}<ol>{links}{deck_link}</ol></nav>" if others else ""
-    body = (
-        f'<main class="lesson">{nav}{body}{_neighbours(path, others)}'
-        "<footer>To do the exercises: <code>pip install 'hsd-viz[app]'</code>, <code>hsd-viz course copy "
-        "my-course</code>, <code>jupyter lab my-course</code>.</footer></main>"
-    )
+    linked = [(f"{p.stem}.html", title_of(p)) for p in others]
+    at = list(others).index(path) if path in others else -1
+    near = [linked[k] if 0 <= k < len(linked) and at >= 0 else None for k in (at - 1, at + 1)]
+    body = _html("page", body, title_of(path), linked, *near, slides)
     return document(content_of(writer.parts), body, title_of(path), style=_style())
-
-
-def _link(address: str, words: str) -> str:
-    return f'<a href="{escape(address)}">{escape(words)}</a>'
-
-
-def _neighbours(path: Path, others: Sequence[Path]) -> str:
-    """Return links to the lesson before and the one after, as far as they exist."""
-    if path not in others:
-        return ""
-    at = list(others).index(path)
-    before = [_link(f"{p.stem}.html", f"← {title_of(p)}") for p in others[max(0, at - 1) : at]]
-    after = [_link(f"{p.stem}.html", f"{title_of(p)} →") for p in others[at + 1 : at + 2]]
-    return f'<nav class="neighbours"><span>{"".join(before)}</span><span>{"".join(after)}</span></nav>'
 
 
 def _cells(writer: Writer, step: Step, *, tour: bool) -> Iterator[str]:
@@ -199,14 +164,13 @@ def deck(paths: Sequence[Path] | None = None) -> str:
     """Return slides of lessons (default: all) as one page with keyboard control and full screen."""
     paths = editions.masters() if paths is None else list(paths)
     writer = Writer()
-    contents = "".join(f"<li>{escape(title_of(path))}</li>" for path in paths)
-    slides = [("", f"<h1>Speculative decoding, hands on</h1><ol class='contents'>{contents}</ol>{_KEYS}")]
+    slides = [("", _html("contents", [title_of(path) for path in paths]))]
     for path in paths:
         slides += [(path.stem[0], content) for content in _slides(writer, list(steps_of(path)))]
-    sections = "".join(f'<section data-lesson="{n}"><div>{content}</div></section>' for n, content in slides)
-    body = f'<main class="deck">{sections}</main>{_CONTROLS}'
     script = (STATIC / "page_lessons.js").read_text(encoding="utf-8")
-    return document(content_of(writer.parts), body, "Speculative decoding, hands on", style=_style(), run=script)
+    return document(
+        content_of(writer.parts), _html("deck", slides), "Speculative decoding, hands on", style=_style(), run=script
+    )
 
 
 def _slides(writer: Writer, steps: list[Step]) -> Iterator[str]:
@@ -241,24 +205,5 @@ def _slides(writer: Writer, steps: list[Step]) -> Iterator[str]:
     yield f'<div class="summary">{writer.markdown(steps[-1].text)}</div>'
 
 
-_KEYS = (
-    "<p class='soft'><kbd>→</kbd> <kbd>Space</kbd> next · <kbd>←</kbd> back · <kbd>1</kbd>–<kbd>8</kbd> lesson · "
-    "<kbd>R</kbd> reveal, hide · <kbd>↓</kbd> <kbd>↑</kbd> scroll · <kbd>F</kbd> full screen · "
-    "<kbd>Esc</kbd> leave a view</p>"
-)
-_CONTROLS = (
-    '<nav class="controls"><button id="back" aria-label="Previous slide">←</button><output id="place"></output>'
-    '<button id="next" aria-label="Next slide">→</button><button id="full">Full screen</button>'
-    '<button id="more">↓ More</button><span class="leave">Esc: back to slides</span></nav>'
-)
-
-
-_TRIES = """
-.tries label { display: block; font-family: monospace; margin: 4px 0; }
-.tries input:valid + b::after { content: " ✓ right"; }
-.tries input:invalid:not(:placeholder-shown) + b::after { content: " ✗ another value"; }
-"""
-
-
 def _style() -> str:
-    return (STATIC / "page_lessons.css").read_text(encoding="utf-8") + _TRIES
+    return (STATIC / "page_lessons.css").read_text(encoding="utf-8")

@@ -25,7 +25,7 @@ from hsd_viz.figures.theme import Given, trace_of
 from hsd_viz.trace import Trace
 from hsd_viz.views import run_data
 from hsd_viz.views.page_data import page_palette, races
-from hsd_viz.views.view import View
+from hsd_viz.views.view import Composition, View, compose
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -213,6 +213,12 @@ class Drafter(LinkedView):
         """Show a whole trace in all views of the group, with its others."""
         super().show(trace)
         self.others = _others(self._shown or Trace({}))
+
+
+def overview(trace: Given) -> Composition:
+    """Return the text, staircase, rounds and timeline of a run, or of the path of its file, with one cursor."""
+    stream = TokenStream(trace)
+    return compose([stream, *(view(group=stream.group) for view in (Staircase, RoundInspector, Timeline))], cols=1)
 
 
 def _others(trace: Trace) -> list[dict[str, Any]]:

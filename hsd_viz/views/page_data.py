@@ -32,6 +32,16 @@ SOURCE_WORDS = {name: known.words for name, known in drafters().items()} | {
 OPTION_WORDS = {"original": "first published version"}
 
 
+@cache
+def template(name: str) -> Any:
+    """Return an HTML template of this folder; what it is given is escaped."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    loader = FileSystemLoader(Path(__file__).parent)
+    own = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    return own.get_template(name)
+
+
 def page_palette() -> dict[str, Any]:
     """Return the palette as sent to the browser, whose style sheet has the colours of the included sources only."""
     return {

@@ -1,12 +1,10 @@
-"""Saved measurements: reports of ``hsd-viz bench --json`` and database ablations."""
+"""Saved reports of ``hsd-viz bench --json``, and their tables for the browser."""
 
 from __future__ import annotations
 
-import json
 import re
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hsd_viz.stack import Stack, parse_bench
 from hsd_viz.words import counted
@@ -19,63 +17,43 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 #: Folders of the project's measurements: in an installed package, or in a checkout.
 FOLDERS = (_PACKAGE / "bench" / "measured", _PACKAGE.parent / "docs" / "bench")
 _PURPOSE = re.compile(r"^- `([^`]+\.json)`: (.+)$", re.M)
-ABLATION = "hsd_viz ablation"
 
 
-@dataclass(frozen=True, slots=True)
-class Saved:
-    """A file with measurements, its title and its purpose ("" if unknown)."""
+class Saved(NamedTuple):
+    """A file with a report, its title and its purpose ("" if unknown)."""
 
     title: str
     path: Path
-    purpose: str = ""
+    purpose: str
 
 
 def saved_reports() -> list[Saved]:
     """Return the project's reports in the order of their ``README.md``; other files are skipped."""
     folder = next((f for f in FOLDERS if f.is_dir()), None)
-    found, purposes = [], purposes_in(folder) if folder else {}
-    for path in sorted(folder.glob("*.json"), key=lambda p: p.stem) if folder else ():
+    if folder is None:
+        return []
+    readme = folder / "README.md"
+    purposes = dict(_PURPOSE.findall(readme.read_text(encoding="utf-8"))) if readme.is_file() else {}
+    found = []
+    for path in sorted(folder.glob("*.json"), key=lambda p: p.stem):
+        words = purposes.get(path.name, "").replace("`", "")
         try:
-            found.append(Saved(title_of(report_of(path.read_bytes(), path.name)), path, purposes.get(path.name, "")))
+            found.append(Saved(title_of(report_of(path.read_bytes(), path.name)), path, words[:1].upper() + words[1:]))
         except (OSError, ValueError):
             continue
     places = {name: place for place, name in enumerate(purposes)}
     return sorted(found, key=lambda s: places.get(s.path.name, len(places)))
 
 
-def purposes_in(folder: Path) -> dict[str, str]:
-    """Return the purpose of each file of a folder, read from its ``README.md``."""
-    try:
-        text = (folder / "README.md").read_text(encoding="utf-8")
-    except OSError:
-        return {}
-    return {name: f"{words[:1].upper()}{words[1:]}".replace("`", "") for name, words in _PURPOSE.findall(text)}
-
-
-def report_of(content: bytes, name: str) -> Report | dict[str, Any]:
-    """Read a bench report, or the data of an ablation, from the bytes of a file.
-
-    Raises: ValueError: if it holds neither.
-    """
+def report_of(content: bytes, name: str) -> Report:
+    """Read a bench report from the bytes of a file. Raises: ValueError: if it holds none."""
     # Imported late: the page opens without it.
     from hsd_viz.bench.report import read_report
-    from hsd_viz.figures.reports import study_of
 
     try:
-        text = content.decode("utf-8")
-        data = json.loads(text)
-        if isinstance(data, dict) and data.get("format") == ABLATION:
-            study_of(data)
-            return data
-    except (ValueError, RecursionError):
+        return read_report(content.decode("utf-8"), name)
+    except UnicodeDecodeError:
         raise ValueError(f"{name} is not a report of hsd-viz bench --json") from None
-    return read_report(text, name)
-
-
-def is_ablation(report: Report | dict[str, Any]) -> TypeGuard[dict[str, Any]]:
-    """Return whether it is an ablation of databases, not a bench report."""
-    return isinstance(report, dict)
 
 
 def stacks_of(report: Report) -> list[Stack]:
@@ -84,14 +62,8 @@ def stacks_of(report: Report) -> list[Stack]:
     return [stack for stack in parsed if isinstance(stack, Stack)]
 
 
-def title_of(report: Report | dict[str, Any]) -> str:
+def title_of(report: Report) -> str:
     """Return what was measured, how, on what."""
-    if is_ablation(report):
-        stacks = len({row["stack"] for row in report["rows"]})
-        return (
-            f"Databases, orders and baselines at several temperatures: {counted(stacks, 'stack')} on "
-            f"{counted(report['suite']['prompts'], 'prompt')}"
-        )
     settings, suite = report.settings, report.suite
     how = "greedy" if settings.temperature == 0 else f"temperature {settings.temperature:g}"
     cuda = settings.device.startswith("cuda")

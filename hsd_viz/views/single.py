@@ -3,33 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
 import traitlets
 
 from hsd_viz.calibration.basis import USUAL, Basis, basis_of, rate, tier_rate, unseen
-from hsd_viz.engine import Engine
-from hsd_viz.engine.replay import SIDE_BY_SIDE, TEMPERATURE, load_bundled
 from hsd_viz.figures.palette import HUES, family
 from hsd_viz.figures.theme import Given, trace_of
 from hsd_viz.latency.inputs import Calibration, LevelCost
 from hsd_viz.latency.law import MOST
 from hsd_viz.latency.select import Choice, select
 from hsd_viz.stack import DATABASES, parse
-from hsd_viz.trace import Event, Finished, Stage, Trace
 from hsd_viz.views import run_data
-from hsd_viz.views.page_data import LADDER, SIDES, STACKS, draft_sources, page_palette, races
+from hsd_viz.views.page_data import LADDER, STACKS, draft_sources, page_palette
 from hsd_viz.views.view import View
 from hsd_viz.words import check_range
-
-#: Names in :data:`SIDES` that a comparison opens with, the most runs of one, and untimed tokens decoded first.
-OPENING, MOST_RUNS, WARM_UP = ("plain", "databases", "both"), 3, 8
-
-
-# --- runs of one prompt -----------------------------------------------------------------------------------------------
 
 
 class Versus(View):
@@ -37,107 +27,29 @@ class Versus(View):
 
     Every output position is a column with a row per run: its token, coloured by source and marked by verdict, and its
     round as a bracket with the target forward passes so far. Above: a race with recorded times; below: the round under
-    the cursor, metrics with differences to the first run, and distributions.
+    the cursor, metrics with differences to the first run, and distributions. The view says why runs cannot be compared.
 
-    ``Versus(traces)`` shows runs; ``Versus()`` opens bundled recordings and offers the others; ``Versus.of(engine,
-    prompt, stacks)`` decodes. The page says why runs cannot be compared. ``pinned`` is the pinned output position from
-    0 (-1: none), ``time`` the time of the race shown first, in milliseconds (-1: its end).
+    ``traces`` are the runs in order (:func:`hsd_viz.compare` decodes them). ``pinned`` is the pinned output position
+    from 0 (-1: none), ``time`` the time of the race shown first, in milliseconds (-1: its end).
     """
 
     view = traitlets.Unicode("versus").tag(sync=True)
     runs = traitlets.List(traitlets.Dict()).tag(sync=True)
     titles = traitlets.Dict().tag(sync=True)
     sources = traitlets.Dict().tag(sync=True)
-    refusal = traitlets.Unicode("").tag(sync=True)
-    choices = traitlets.List(traitlets.Dict()).tag(sync=True)
-    group = traitlets.Unicode("").tag(sync=True)
-    chosen = traitlets.List(traitlets.Unicode()).tag(sync=True)
     pinned = traitlets.Int(-1).tag(sync=True)
     time = traitlets.Float(-1.0).tag(sync=True)
     palette = traitlets.Dict().tag(sync=True)
 
-    def __init__(self, traces: Sequence[Given] | None = None, **options: Any) -> None:
+    def __init__(self, traces: Sequence[Given], **options: Any) -> None:
         super().__init__(palette=page_palette(), titles=dict(STACKS), sources=draft_sources(), **options)
-        if traces is not None:
-            self.show(traces)
-            return
-        self.choices = races()
-        if not self.choices:
-            self.refusal = "No recordings are installed: pass two or three traces."
-            return
-        self.observe(self._open, ["group", "chosen"])
-        usual = [race for race in self.choices if f"{TEMPERATURE:g}" in race["title"]]
-        self.group = (usual or self.choices)[0]["group"]
-
-    @classmethod
-    def of(cls, engine: Engine, prompt: str | Sequence[int], stacks: Sequence[str] = OPENING, **options: Any) -> Versus:
-        """Decode ``prompt`` with each of ``stacks`` and compare the runs; see :func:`traces_of`."""
-        return cls(list(traces_of(engine, prompt, stacks, **options)))
+        self.show(traces)
 
     def show(self, traces: Sequence[Given]) -> None:
-        """Show these runs in order; deselect all recordings."""
-        self.unobserve_all("chosen")
-        self.unobserve_all("group")
-        self.chosen, self.group = [], ""
-        self._put([trace_of(trace) for trace in traces])
-
-    def _put(self, traces: Sequence[Trace]) -> None:
+        """Show these runs in order."""
         with self.hold_sync():
-            self.pinned, self.refusal = -1, ""
-            self.runs = [run_data.snapshot(trace, letter) for trace, letter in zip(traces, "ABCDEFGH", strict=False)]
-
-    def _open(self, change: Any) -> None:
-        """Show the selected recordings in menu order; a newly opened group selects its defaults."""
-        # Names from the browser are looked up in the offer and never become paths.
-        names = [run["name"] for race in self.choices if race["group"] == self.group for run in race["runs"]]
-        if change["name"] == "group":
-            own = [name for name in names if name.split("/")[1] in OPENING]
-            self.chosen = own if len(own) > 1 else names[:2]
-            return
-        taken = [name.split("/") for name in names if name in self.chosen]
-        if not 2 <= len(taken) <= MOST_RUNS:
-            self.refusal = f"{len(taken)} runs: select two or three."
-            return
-        self._put([load_bundled(name, SIDE_BY_SIDE / group) for group, name in taken])
-
-
-def decode_each(
-    engine: Engine, prompt: str | Sequence[int], stacks: Sequence[str], *, warm_up: int = WARM_UP, **options: Any
-) -> Iterator[tuple[int, Event]]:
-    """Decode one prompt with two or three stacks in turn; yield (index of the stack, event).
-
-    ``stacks`` are stacks or names of :data:`SIDES`, ``options`` those of :meth:`hsd_viz.engine.base.Engine.decode`, the
-    same for all. ``warm_up`` tokens are decoded and discarded before each run (0: none), to exclude one-time costs. All
-    stacks are checked before the first event; closing the iterator cancels. Raises: ValueError: for another number of
-    stacks.
-    """
-    if not 2 <= len(stacks) <= MOST_RUNS:
-        raise ValueError(f"{len(stacks)} stacks cannot be compared: give two or three")
-    chosen = [SIDES.get(stack.strip(), stack) for stack in stacks]
-    for stack in chosen:
-        parse(stack)
-    return _each(
-        engine, prompt, chosen, [engine.decode(prompt, stack, **options) for stack in chosen], warm_up, options
-    )
-
-
-def _each(
-    engine: Engine, prompt: Any, stacks: list[str], runs: list[Iterator[Event]], warm_up: int, options: dict[str, Any]
-) -> Iterator[tuple[int, Event]]:
-    with ExitStack() as ends:
-        for run in runs:
-            ends.enter_context(closing(run))  # type: ignore[type-var]
-        for k, run in enumerate(runs):
-            if warm_up:
-                yield k, Stage(f"warming up {stacks[k]}")
-                with closing(engine.decode(prompt, stacks[k], **{**options, "max_new_tokens": warm_up})) as first:  # type: ignore[type-var]
-                    yield from ((k, event) for event in first if isinstance(event, Stage))
-            yield from ((k, event) for event in run)
-
-
-def traces_of(engine: Engine, prompt: str | Sequence[int], stacks: Sequence[str], **options: Any) -> Iterator[Trace]:
-    """Yield the traces of :func:`decode_each`, each when finished."""
-    yield from (e.trace for _, e in decode_each(engine, prompt, stacks, **options) if isinstance(e, Finished))
+            self.pinned = -1
+            self.runs = [run_data.snapshot(trace_of(trace), "ABCDEFGH"[k % 8]) for k, trace in enumerate(traces)]
 
 
 # --- the stack language, and verification rules -----------------------------------------------------------------------
@@ -287,31 +199,31 @@ class HierarchyGraph(View):
     picked = traitlets.Dict().tag(sync=True)
     out = traitlets.List(traitlets.Unicode()).tag(sync=True)
 
-    def __init__(self, basis: Any, *, out: Collection[str] = (), most: int = MOST, source: str = "") -> None:
-        self._basis, self._most = basis_of(basis, source), most
+    def __init__(self, basis: Any, *, out: Collection[str] = (), source: str = "") -> None:
+        self._basis = basis_of(basis, source)
         free = {*self._basis.calibration.models[:-1], *self._basis.calibration.databases}
         for name in out:
             if name not in free:
                 raise ValueError(f"'{name}' cannot be removed: use {', '.join(sorted(free)) or 'nothing'}")
-        super().__init__(**hierarchy_state(self._basis, out, most))
-        self.observe(lambda _change: self.set_trait("picked", chosen(self._basis, self.out, most)), "out")
+        super().__init__(**hierarchy_state(self._basis, out))
+        self.observe(lambda _change: self.set_trait("picked", chosen(self._basis, self.out)), "out")
 
     def facts(self) -> str:
         """Return the selection as text."""
         return f"{self.picked.get('stack', '')}: {self.picked.get('words', '')}"
 
 
-def hierarchy_state(basis: Basis, out: Collection[str] = (), most: int = MOST) -> dict[str, Any]:
+def hierarchy_state(basis: Basis, out: Collection[str] = ()) -> dict[str, Any]:
     """Return the traits of a :class:`HierarchyGraph`."""
-    return {"graph": graph(basis), "out": list(out), "picked": chosen(basis, out, most)}
+    return {"graph": graph(basis), "out": list(out), "picked": chosen(basis, out)}
 
 
-def chosen(basis: Basis, out: Collection[str], most: int = MOST) -> dict[str, Any]:
+def chosen(basis: Basis, out: Collection[str]) -> dict[str, Any]:
     """Return the selection without the models and databases in ``out``; an error as text under ``error``."""
     missed = [pair for pair in unseen(basis.calibration) if not set(out) & set(pair.split(" > "))]
     # The host hides errors of callbacks, so they are shown on the page.
     try:
-        found = picked(select(without(basis.calibration, out), most=most), missed) | {"error": ""}
+        found = picked(select(without(basis.calibration, out)), missed) | {"error": ""}
     except Exception as error:
         found = {"error": str(error) or type(error).__name__}
     return found | {"out": sorted(out)}

@@ -1,11 +1,12 @@
-"""The base of all views: one widget class over the one module of ``js/``, with files and static HTML."""
+"""The base of all views: one widget class over the one module of ``js/``, charts, grids, files, and tabs of others."""
 
 from __future__ import annotations
 
 import gzip
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anywidget
 import ipywidgets as widgets
@@ -13,15 +14,19 @@ import traitlets
 
 from hsd_viz.disk import write_whole
 from hsd_viz.figures.palette import label
-from hsd_viz.figures.pictures import result, screenshot
-from hsd_viz.figures.theme import checked_ending, chromium
+from hsd_viz.figures.pictures import library_of, packed, result, screenshot
+from hsd_viz.figures.theme import CONFIG, checked_ending, chromium, dark_of, data_of, template
+from hsd_viz.figures.theme import save as save_figure
 from hsd_viz.trace import Trace
 from hsd_viz.views.page_data import BUNDLE, STATIC
 from hsd_viz.words import card, did_you_mean, escape, line
 
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
 _PACKED = gzip.compress(BUNDLE.encode("utf-8"), mtime=0)
 #: Traits that are not options.
-_INTERNAL = {"bundle", "data", "palette", "view", "runs", "titles", "sources", "choices"}
+_INTERNAL = {"bundle", "data", "palette", "view", "runs", "titles", "sources"}
 #: Width of a picture in CSS pixels, and tokens that a static form shows.
 WIDTH, TOKENS = 960, 600
 _VERDICTS = {
@@ -127,6 +132,150 @@ def check_options(view: type, options: dict[str, Any]) -> None:
             allowed = ", ".join(sorted({n for n in own if n in known} - _INTERNAL)) or "none"
             close = did_you_mean(name, known)
             raise TypeError(f"{view.__name__} has no option '{name}': its options are {allowed}{close}")
+
+
+# --- figures ----------------------------------------------------------------------------------------------------------
+
+
+def themes(figure: go.Figure) -> dict[str, Any]:
+    """Return a figure as data for a light page, and for a dark one (empty: the same)."""
+    plain = data_of(figure)
+    own = "head" in (plain["layout"].get("meta") or {})
+    return {"drawn": plain, "dark": data_of(dark_of(figure)) if own else {}}
+
+
+def figure_part(figure: go.Figure) -> dict[str, Any]:
+    """Return a figure as a part of an answer (``js/host.ts``)."""
+    return {"kind": "figure", "figure": themes(figure)}
+
+
+COLOURS = ("#2f81f7", "#db6d28", "#2da44e", "#a371f7", "#8b949e")
+PLOTLY_MIME = "application/vnd.plotly.v1+json"
+
+
+class Chart(View):
+    """A figure of :mod:`hsd_viz.figures`, or another plotly figure.
+
+    ``Chart(figures.ranking(plan))``: in the theme of the page, if the figure is one of ours made for a light page.
+    ``chosen`` is the point (x, y) selected by click or Enter in figures for which this means something.
+    """
+
+    view = traitlets.Unicode("plot").tag(sync=True)
+
+    drawn = traitlets.Dict().tag(sync=True)
+    dark = traitlets.Dict().tag(sync=True)
+    # The view itself follows the width of its place.
+    config = traitlets.Dict({**CONFIG, "responsive": False}).tag(sync=True)
+    library = traitlets.Unicode().tag(sync=True)
+    chosen = traitlets.List().tag(sync=True)
+
+    def __init__(self, figure: go.Figure | None = None) -> None:
+        super().__init__()
+        self.figure = figure
+        self.on_msg(self._on_message)
+        if figure is not None:
+            self.show(figure)
+
+    def show(self, figure: go.Figure) -> None:
+        """Replace the figure. May be called from any thread."""
+        self.figure = figure
+        with self.hold_sync():
+            self.library = library_of(figure)
+            for name, value in themes(figure).items():
+                self.set_trait(name, value)
+
+    def save(self, path: str | Path, *, dark: bool | None = None, width: int = WIDTH, scale: float = 2.0) -> Path:
+        """Write the figure as ``.html``, ``.svg`` or ``.png``, and return the path; see :meth:`View.save`."""
+        if self.figure is None or checked_ending(Path(path)) == ".html":
+            return super().save(path, dark=dark, width=width, scale=scale)
+        return save_figure(dark_of(self.figure) if dark else self.figure, path, width=width, scale=scale)
+
+    def _on_message(self, _widget: Any, content: Any, _buffers: Any) -> None:
+        if isinstance(content, dict) and content.get("kind") == "library":
+            self.send({"kind": "library"}, [packed(self.library)])
+
+
+def show(figure: go.Figure) -> None:
+    """Display a figure in a notebook cell through plotly's JupyterLab extension.
+
+    A figure in plotly's default template gets the one of :mod:`hsd_viz.figures`.
+    """
+    import plotly.graph_objects as go
+    import plotly.io as pio
+    from IPython.display import display
+
+    if figure.layout.template == pio.templates[pio.templates.default]:
+        figure = go.Figure(figure).update_layout(template=template(), colorway=COLOURS)
+    content = data_of(figure)
+    data = {PLOTLY_MIME: {**content, "config": CONFIG}, "text/plain": str(content["layout"]["title"]["text"])}
+    display(data, raw=True)
+
+
+# --- several views, and tabs of other packages ------------------------------------------------------------------------
+
+GROUP = "hsd_viz.views"
+#: Makes a tab's content from a trace: a widget or a plotly figure.
+Maker = Callable[..., Any]
+_REGISTERED: dict[str, Maker] = {}
+
+
+class Composition(Exported, widgets.GridBox):
+    """Views in a grid of ``cols`` columns; create it with :func:`compose`."""
+
+    def __init__(self, children: Iterable[widgets.Widget], cols: int) -> None:
+        self.cols = cols
+        layout = widgets.Layout(grid_template_columns=f"repeat({cols}, minmax(0, 1fr))", grid_gap="24px")
+        super().__init__(list(children), layout=layout)
+
+
+def compose(parts: Iterable[Any], cols: int = 2) -> Composition:
+    """Arrange views, widgets and plotly figures in a grid.
+
+    Linked views keep their groups: pass them to :func:`link` to share one cursor. Raises: TypeError: for other parts.
+    """
+    if isinstance(cols, bool) or not isinstance(cols, int) or cols < 1:
+        raise ValueError(f"cols={cols!r} is out of range: use a whole number from 1")
+    found = [as_widget(part) for part in parts]
+    if not found:
+        raise ValueError("compose() needs at least one view")
+    return Composition(found, cols)
+
+
+def as_widget(part: Any) -> widgets.Widget:
+    """Return a widget of a widget or a plotly figure. Raises: TypeError: for anything else."""
+    if isinstance(part, widgets.Widget):
+        return part
+    if hasattr(part, "to_plotly_json"):
+        return Chart(part)
+    raise TypeError(f"expected a view, a widget or a plotly figure, not {type(part).__name__}")
+
+
+def register(name: str, cls: Maker) -> Maker:
+    """Add a tab ``name`` to dashboards created from now on, and return ``cls``.
+
+    ``cls(trace)`` returns a widget or a plotly figure; it is called for every run that the tab shows. A linked view
+    among them shares the page's run and cursor (:func:`hsd_viz.views.linked.link`) if its script joins the group of the
+    page. A package adds a tab without this call by an entry point of the group ``hsd_viz.views``: the tab's name, and
+    the class or function. The same name again replaces the tab. Raises: ValueError: for an empty name. TypeError: if
+    ``cls`` cannot be called.
+    """
+    if not isinstance(name, str) or not name.strip():
+        raise ValueError(f"invalid name of a view: {name!r}, use a short text for its tab")
+    if not callable(cls):
+        raise TypeError(f"'{name}' cannot be registered: expected a class or a function of a trace, not {cls!r}")
+    _REGISTERED[name.strip()] = cls
+    return cls
+
+
+def unregister(name: str) -> None:
+    """Remove a registered tab; unknown names are ignored."""
+    _REGISTERED.pop(name.strip(), None)
+
+
+def registered() -> dict[str, Callable[[], Maker]]:
+    """Return a loader for each tab: entry points, then registered ones, which replace them."""
+    found: dict[str, Callable[[], Maker]] = {point.name: point.load for point in entry_points(group=GROUP)}
+    return found | {name: (lambda cls=cls: cls) for name, cls in _REGISTERED.items()}
 
 
 # --- views without scripts --------------------------------------------------------------------------------------------

@@ -13,8 +13,7 @@ import uvicorn
 
 from hsd_viz.engine.local import load_engine
 from hsd_viz.engine.remote import RemoteEngine, connect
-from hsd_viz.serve.app import Service, Settings, create_app
-from hsd_viz.serve.worker import Worker
+from hsd_viz.serve.app import Settings, Worker, create_app
 from hsd_viz.trace import Stage, Step
 from hsd_viz.trace.events import ServerError
 
@@ -70,8 +69,6 @@ class Slow:
         self.running = 0
 
     async def decode(self, request):
-        import asyncio
-
         self.running += 1
         try:
             for _ in range(3000):
@@ -215,24 +212,6 @@ def test_a_waiting_client_that_leaves_frees_its_place():
         third.close(), running.close()
 
 
-def test_a_repeated_request_replaces_the_first():
-    slow = Slow()
-    with serving(slow) as address:
-        first = http.client.HTTPConnection(address.removeprefix("http://"), timeout=30)
-        headers = {"Content-Type": "application/json", "Idempotency-Key": "k"}
-        first.request("POST", "/decode", b'{"prompt": "x"}', headers)
-        answer = first.getresponse()
-        answer.readline()
-        second = http.client.HTTPConnection(address.removeprefix("http://"), timeout=30)
-        second.request("POST", "/decode", b'{"prompt": "x"}', headers)
-        assert json.loads(answer.read().splitlines()[-1])["message"].startswith("the same request was sent again")
-        again = second.getresponse()
-        records = [json.loads(again.readline()) for _ in range(3)]
-        assert records[-1]["event"] == "stage"
-        assert slow.running == 1
-        second.close()
-
-
 def test_a_decode_that_takes_too_long_is_stopped():
     with serving(Slow(), seconds=0.2) as address, pytest.raises(ServerError, match=r"stopped after 0\.2 s"):
         RemoteEngine(address).run("x")
@@ -289,17 +268,6 @@ def test_a_killed_worker_is_reported_as_worth_a_retry():
     assert stopped.value.retry
 
 
-def test_the_end_of_an_earlier_stream_keeps_the_key_of_the_newer():
-    async def three():
-        service = Service(None, Settings())
-        first, second = (service.open({}, "a", "key") for _ in range(2))
-        service.close(first)
-        third = service.open({}, "a", "key")
-        return first.replaced, second.replaced, third.replaced
-
-    assert asyncio.run(three()) == (True, True, False)
-
-
 def test_a_cancelled_decode_stops_after_its_current_event():
     class Endless:
         def __init__(self):
@@ -318,7 +286,7 @@ def test_a_cancelled_decode_stops_after_its_current_event():
         batches = worker.decode({})
         await anext(batches)
         await batches.aclose()
-        await asyncio.to_thread(worker._thread.join, 5)
+        await asyncio.to_thread(worker._idle.wait, 5)
 
     engine = Endless()
     asyncio.run(leave(engine))

@@ -18,7 +18,8 @@ from make_trace import META, STEPS, make_trace
 import hsd_viz as hsd
 from hsd_viz.engine.replay import ReplayEngine, bundled, load_bundled
 from hsd_viz.trace import Finished, Stage, Started, Trace
-from hsd_viz.views import composition, run_data
+from hsd_viz.views import run_data
+from hsd_viz.views import view as view_module
 from hsd_viz.views.app import dashboard as module
 from hsd_viz.views.app.dashboard import App
 from tests.changes import change_row
@@ -216,7 +217,7 @@ def test_questions_about_a_run_are_answered(page):
     page.ask("recording", name="both")
     (card,) = parts(page, "doctor", "both")
     assert card["view"] == "doctor" and sum(c["share"] for c in card["state"]["spec"]["causes"]) > 0.9
-    assert [p["kind"] for p in parts(page, "databases", "both", options={"budget": "8"})] == ["figure", "figure"]
+    assert [p["kind"] for p in parts(page, "databases", "both", options={"budget": "8"})] == ["figure"]
     law = parts(page, "law", "both", options={"temperature": "0.7"})
     views = {p["view"]: p for p in law if p["kind"] == "view"}
     assert set(views) == {"hierarchy", "one_draft"} and views["hierarchy"]["asks"]["about"] == "law.pick"
@@ -435,10 +436,10 @@ def test_names_and_classes_of_tabs_are_checked(monkeypatch):
         hsd.views.register(" ", hsd.figures.by_source)
     with pytest.raises(TypeError, match="cannot be registered"):
         hsd.views.register("x", 3)
-    assert "x" not in composition.registered()
-    point = importlib.metadata.EntryPoint("Sources", "hsd_viz.figures:by_source", composition.GROUP)
-    gone = importlib.metadata.EntryPoint("Gone", "no_such_package:View", composition.GROUP)
-    monkeypatch.setattr(composition, "entry_points", lambda group: [point, gone] if group == "hsd_viz.views" else [])
+    assert "x" not in view_module.registered()
+    point = importlib.metadata.EntryPoint("Sources", "hsd_viz.figures:by_source", view_module.GROUP)
+    gone = importlib.metadata.EntryPoint("Gone", "no_such_package:View", view_module.GROUP)
+    monkeypatch.setattr(view_module, "entry_points", lambda group: [point, gone] if group == "hsd_viz.views" else [])
     page = Page(monkeypatch)
     page.ask("recording", name="both")
     assert parts(page, "Sources", "both")[0]["kind"] == "figure"

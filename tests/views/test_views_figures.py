@@ -8,7 +8,7 @@ from make_trace import make_trace
 
 from hsd_viz import figures as charts
 from hsd_viz.figures import pictures as library
-from hsd_viz.views.chart import PLOTLY_MIME, Chart, show
+from hsd_viz.views.view import PLOTLY_MIME, Chart, show
 
 
 def test_a_chart_holds_the_latest_figure_in_both_themes_and_no_button_that_sends_it_away():

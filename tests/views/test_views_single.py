@@ -22,7 +22,7 @@ from hsd_viz.trace import Trace
 from hsd_viz.views.export import content_of
 from hsd_viz.views.linked import LinkedView
 from hsd_viz.views.reports import FOLDERS
-from hsd_viz.views.single import decode_each, token_cost
+from hsd_viz.views.single import token_cost
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,11 @@ def every_view(basis) -> dict[str, widgets.Widget]:
     trace = load_bundled("both")
     linked = ("TokenStream", "RoundInspector", "Timeline", "Access", "Staircase", "Rounds", "Panels", "LocalityMap")
     made = [getattr(views, name)(trace) for name in (*linked, "Drafter")]
-    made += [views.Chart(figures.acceptance(trace)), views.Versus(), views.StackBlocks("db > nano:4 > target")]
+    made += [
+        views.Chart(figures.acceptance(trace)),
+        views.Versus([trace, trace]),
+        views.StackBlocks("db > nano:4 > target"),
+    ]
     made += [views.HierarchyGraph(basis), views.RuleLab(), views.OneDraftWhatIf(basis)]
     return {type(view).__name__: view for view in made}
 
@@ -81,7 +85,7 @@ def test_unknown_options_are_errors():
     with pytest.raises(TypeError, match="did you mean 'ghosts'"):
         views.TokenStream(trace, ghost=False)
     with pytest.raises(TypeError, match="no option"):
-        views.Versus(traces=None, pin=2)
+        views.Versus([], pin=2)
     assert views.TokenStream(trace, ghosts=False).ghosts is False
     assert views.RoundInspector(trace, layout=widgets.Layout(width="50%")).layout.width == "50%"
 
@@ -196,37 +200,13 @@ def test_views_and_charts_are_saved_as_pictures_in_both_themes(tmp_path):
 # --- several runs -----------------------------------------------------------------------------------------------------
 
 
-def test_a_comparison_opens_on_recordings_and_shows_others():
-    versus = views.Versus()
-    assert "0.7" in next(c["title"] for c in versus.choices if c["group"] == versus.group)
-    assert versus.runs[0]["meta"]["stack"] == "target" and len(versus.runs) == 3
-    versus.chosen = versus.chosen[:1]
-    assert versus.refusal.startswith("1 runs") and len(versus.runs) == 3
-    versus.group = next(c["group"] for c in versus.choices if c["group"] != versus.group)
-    assert versus.refusal == "" and len(versus.runs) >= 2
-    versus.chosen = ["../../x", "y"]
-    assert versus.refusal and all("passwd" not in str(r) for r in versus.runs)
-    versus.show([make_trace(), make_trace()])
-    assert versus.chosen == [] and [run["run"] for run in versus.runs] == ["A", "B"]
+def test_a_comparison_shows_its_runs_in_order():
+    versus = views.Versus([make_trace(), make_trace()])
+    assert [run["run"] for run in versus.runs] == ["A", "B"]
+    versus.pinned = 1
+    versus.show([load_bundled("both"), load_bundled("plain"), make_trace()])
+    assert [run["meta"]["stack"] for run in versus.runs][1] == "target" and versus.pinned == -1
     json.dumps(versus.runs)
-
-
-def test_one_prompt_is_decoded_with_each_stack_after_a_warm_up():
-    asked = []
-
-    class Engine:
-        def decode(self, prompt, stack, **options):
-            asked.append((stack, options["max_new_tokens"]))
-            yield from ReplayEngine(pace=0).replay(make_trace())
-
-    versus = views.Versus.of(Engine(), "x", ("plain", "db > target"), max_new_tokens=32)
-    assert asked == [("target", 8), ("target", 32), ("db > target", 8), ("db > target", 32)]
-    assert len(versus.runs) == 2
-    for stacks in (["target"], ["target"] * 4):
-        with pytest.raises(ValueError, match="give two or three"):
-            decode_each(Engine(), "x", stacks)
-    with pytest.raises(ValueError, match="part 2"):
-        decode_each(Engine(), "x", ["target", "nano >"])
 
 
 def test_the_rule_lab_checks_its_row():

@@ -9,7 +9,6 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
 from itertools import combinations, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -22,22 +21,20 @@ from hsd_viz.figures.palette import HUES
 from hsd_viz.latency.inputs import Calibration
 from hsd_viz.machine import cpu_model
 from hsd_viz.stack import parse
+from hsd_viz.tables import Table, sentence
 from hsd_viz.tables import page as tables_page
-from hsd_viz.tables import sentence
 from hsd_viz.trace import Trace
-from hsd_viz.views.chart import figure_part
-from hsd_viz.views.composition import as_widget, registered
 from hsd_viz.views.linked import LinkedView
 from hsd_viz.views.page_data import spelled_out
-from hsd_viz.views.reports import is_ablation, report_of, report_spec, saved_reports, stacks_of, table_spec
-from hsd_viz.words import counted
+from hsd_viz.views.reports import report_of, report_spec, saved_reports, stacks_of, table_spec
+from hsd_viz.views.view import as_widget, figure_part, registered
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 TOPICS = ("doctor", "databases", "law", "law.pick", "report", "replay", "predict")
-#: The most stored calibrations offered, newest first, and the most stacks of an ablation shown per kind of text.
-MOST_STORED, MOST_SHOWN = 6, 8
+#: The most stored calibrations offered, newest first.
+MOST_STORED = 6
 RECORDED, RUN = "recorded", "run"
 #: Cause -> its colour, by key of the palette.
 CAUSES = {
@@ -48,7 +45,15 @@ CAUSES = {
     "overhead": "baseline",
     "round": "baseline",
 }
+#: Families of models to predict, target first.
+FAMILIES = {
+    "Llama 3: 70B, 8B, 1B": "llama-70b,llama-8b,llama-1b",
+    "Llama 3: 70B, EAGLE-3 head": "llama-70b,eagle3",
+    "Qwen 3: 8B, 0.6B": "qwen3-8b,qwen3-0.6b",
+    "Llama 3: 8B, 1B": "llama-8b,llama-1b",
+}
 Part = dict[str, Any]
+Answer = dict[str, Any]
 
 
 class Job(Protocol):
@@ -73,15 +78,15 @@ def view(name: str, state: dict[str, Any], **more: Any) -> Part:
     return {"kind": "view", "view": name, "state": state, **more}
 
 
-def drawn(make: Callable[[], go.Figure]) -> Part:
+def drawn(make: Callable[..., go.Figure], *given: Any, **options: Any) -> Part:
     """Return a figure, or why it cannot be drawn."""
     try:
-        return figure_part(make())
+        return figure_part(make(*given, **options))
     except ValueError as error:
         return text(str(error))
 
 
-def choice(name: str, label: str, options: list[tuple[str, str]], value: str) -> dict[str, Any]:
+def choice(name: str, label: str, options: Iterator[tuple[str, str]] | Any, value: str) -> dict[str, Any]:
     return {"name": name, "label": label, "options": [list(option) for option in options], "value": value}
 
 
@@ -90,29 +95,28 @@ def lesson(number: Any) -> str:
     from hsd_viz.exercises import editions
     from hsd_viz.views.lessons import page
 
-    found = next((path for path in editions.masters() if path.stem.split("-")[0] == str(number)), None)
-    if found is None:
+    path = next((path for path in editions.masters() if path.stem.split("-")[0] == str(number)), None)
+    if path is None:
         raise ValueError(f"there is no lesson {number}")
-    return page(found)
+    return page(path)
 
 
 class Answers:
-    """The answers of one page; what its files are made of is kept until the next answer of their topic."""
+    """The answers of one page. What a file is made of is kept until the next answer of its topic."""
 
     def __init__(self) -> None:
-        self._report: Any = None
-        self._replay: Any = None
+        self._files: dict[str, tuple[str, str, Callable[[], str]]] = {}
         self._widgets: list[Any] = []
 
-    def answer(self, about: str, run: Trace | None, options: dict[str, Any], files: list, job: Job) -> dict[str, Any]:
+    def answer(self, about: str, run: Trace | None, options: dict[str, Any], files: list, job: Job) -> Answer:
         """Return the answer to a question. Raises: ValueError: if it has none."""
-        topics: dict[str, Callable[[], dict[str, Any]]] = {
+        topics: dict[str, Callable[[], Answer]] = {
             "doctor": lambda: doctor(_needed(run)),
             "databases": lambda: databases(_needed(run), options),
             "law": lambda: law(_needed(run), options),
             "law.pick": lambda: law_pick(_needed(run), options),
-            "report": lambda: self._report_answer(options, files),
-            "replay": lambda: self._replay_answer(options, files, job),
+            "report": lambda: self._report(options, files),
+            "replay": lambda: self._replay(options, files, job),
             "predict": lambda: prediction(options),
         }
         if about in topics:
@@ -136,21 +140,19 @@ class Answers:
                 raise ValueError("no runs to save: select two or three")
             stacks = "_".join(_dashed(run["meta"]["stack"])[:24].strip("-") for run in runs)
             return f"hsd_viz_compare_{stacks}.html", "text/html", comparison_page(runs).encode()
-        kind, _, form = about.partition(".")
-        shown = {"report": self._report, "replay": self._replay}.get(kind)
-        if shown is None or is_ablation(shown):
+        if about not in self._files:
             raise ValueError("nothing is shown that could be saved")
-        if form == "json":
-            content = json.dumps(shown.to_dict(), indent=1) + "\n"
-            return f"hsd_viz_{kind}.json", "application/json", content.encode("ascii")
-        if kind == "report":
-            from hsd_viz.bench.page import page
+        name, kind, write = self._files[about]
+        return name, kind, write().encode()
 
-            return "hsd_viz_report.html", "text/html", page(shown).encode()
-        page = tables_page(f"Replay of {shown.log['name']}", shown.introduction(), shown.tables())
-        return "hsd_viz_replay.html", "text/html", page.encode()
+    def _offer(self, kind: str, shown: Any, page: Callable[[], str]) -> list[list[str]]:
+        """Keep the files of an answer, and return the buttons that save them."""
+        data = lambda: json.dumps(shown.to_dict(), indent=1) + "\n"
+        self._files[f"{kind}.json"] = f"hsd_viz_{kind}.json", "application/json", data
+        self._files[f"{kind}.page"] = f"hsd_viz_{kind}.html", "text/html", page
+        return [[f"{kind}.json", "Save the data"], [f"{kind}.page", "Save as a page"]]
 
-    def _registered(self, name: str, load: Callable[[], Any], trace: Trace) -> dict[str, Any]:
+    def _registered(self, name: str, load: Callable[[], Any], trace: Trace) -> Answer:
         """Return the view of another package."""
         for widget in self._widgets:
             widget.close()
@@ -167,39 +169,33 @@ class Answers:
         self._widgets = [widget]
         return {"parts": [{"kind": "widget", "model": widget.model_id}]}
 
-    def _report_answer(self, options: dict[str, Any], files: list) -> dict[str, Any]:
-        saved = saved_reports()
-        names = [str(s.path.name) for s in saved]
-        chosen, own = str(options.get("name") or (names[0] if names else "")), [("opened file", "")]
-        if files:
-            name, content = files[0]
-            report, purpose, chosen = report_of(content, name), "", ""
-        else:
-            found = next((s for s in saved if s.path.name == chosen), None)
-            if found is None:
-                raise ValueError("no saved report has this name: open a file of hsd-viz bench --json")
-            report, purpose = report_of(found.path.read_bytes(), found.path.name), found.purpose
-        self._report = report
-        menu = choice("name", "Report", [*((s.title, s.path.name) for s in saved), *(own if files else [])], chosen)
-        parts = [text(purpose)] if purpose else []
-        if is_ablation(report):
-            best = f"the {MOST_SHOWN} with most tokens per forward pass"
-            parts.append(drawn(lambda: figures.by_category(report, first=MOST_SHOWN, rule=best)))
-            return {"choices": [menu], "parts": parts}
+    def _report(self, options: dict[str, Any], files: list) -> Answer:
+        from hsd_viz.bench.page import page
         from hsd_viz.bench.verdict import FASTEST_OF_KIND, fastest_of_kind
 
+        saved = {s.path.name: s for s in saved_reports()}
+        menu, purpose = [(s.title, name) for name, s in saved.items()], ""
+        if files:
+            (name, content), *_ = files
+            report, chosen, menu = report_of(content, name), "", [*menu, ("opened file", "")]
+        else:
+            chosen = str(options.get("name") or next(iter(saved), ""))
+            if chosen not in saved:
+                raise ValueError("no saved report has this name: open a file of hsd-viz bench --json")
+            report, purpose = report_of(saved[chosen].path.read_bytes(), chosen), saved[chosen].purpose
         spec = report_spec(report)
-        parts += [
+        parts = [
+            *([text(purpose)] if purpose else []),
             view("tables", {"spec": {key: spec[key] for key in ("answer", "warnings", "intro")}}),
-            drawn(lambda: figures.speedup(report)),
+            drawn(figures.speedup, report),
             view("tables", {"spec": {key: spec[key] for key in ("tables", "colours")}}),
             text(spelled_out(stacks_of(report))),
-            drawn(lambda: figures.by_category(report, first=fastest_of_kind(report), rule=FASTEST_OF_KIND)),
+            drawn(figures.by_category, report, first=fastest_of_kind(report), rule=FASTEST_OF_KIND),
         ]
-        saves = [("report.json", "Save the report"), ("report.page", "Save as a page")]
-        return {"choices": [menu], "parts": parts, "files": [list(save) for save in saves]}
+        saves = self._offer("report", report, lambda: page(report))
+        return {"choices": [choice("name", "Report", menu, chosen)], "parts": parts, "files": saves}
 
-    def _replay_answer(self, options: dict[str, Any], files: list, job: Job) -> dict[str, Any]:
+    def _replay(self, options: dict[str, Any], files: list, job: Job) -> Answer:
         from hsd_viz.logs.replay import replay
 
         if not files:
@@ -207,7 +203,7 @@ class Answers:
         names = [line.strip() for line in str(options.get("drafters", "")).splitlines() if line.strip()]
         if not names:
             raise ValueError("no drafters: write one per line")
-        chosen = options.get("tokenizer") or None
+        tokenizer = options.get("tokenizer") or None
         with tempfile.TemporaryDirectory(prefix="hsd-viz-log-") as place:
             # The visitor's name says how the file is packed; only its ending is used.
             paths = [Path(place) / f"{k}{''.join(Path(name).suffixes[-2:])}" for k, (name, _) in enumerate(files)]
@@ -215,7 +211,7 @@ class Answers:
                 path.write_bytes(content)
             report = replay(
                 paths[0],
-                tokenizer=paths[1] if chosen == "own" and len(paths) > 1 else chosen,
+                tokenizer=paths[1] if tokenizer == "own" and len(paths) > 1 else tokenizer,
                 drafters=names,
                 verify_cost=str(options.get("costs", "cpu")),
                 state=str(options.get("state", "cold")),
@@ -225,7 +221,6 @@ class Answers:
         if not report.drafters:
             raise ValueError("cancelled before a request was replayed; no results")
         report.log["name"] = files[0][0]
-        self._replay = report
         # On a narrow page the first table keeps its first columns, ordered by importance.
         tables = [table_spec(replace(table, note=sentence(table.note))) for table in report.tables()]
         spec = {
@@ -234,12 +229,11 @@ class Answers:
             "intro": [f"Log {next(report.introduction())}."],
             "tables": [{**table, "folds": not k} for k, table in enumerate(tables)],
         }
-        parts = (
-            [] if report.complete else [text("cancelled: the result has the requests replayed so far", caution=True)]
-        )
-        parts += [view("tables", {"spec": spec}), drawn(lambda: figures.replayed(report))]
-        parts.append(text(spelled_out(parse(f"{name} > target") for name in names)))
-        return {"parts": parts, "files": [["replay.json", "Save the result"], ["replay.page", "Save as a page"]]}
+        cut = [] if report.complete else [text("cancelled: the result has the requests replayed so far", caution=True)]
+        about = text(spelled_out(parse(f"{name} > target") for name in names))
+        page = lambda: tables_page(f"Replay of {report.log['name']}", report.introduction(), report.tables())
+        parts = [*cut, view("tables", {"spec": spec}), drawn(figures.replayed, report), about]
+        return {"parts": parts, "files": self._offer("replay", report, page)}
 
 
 def _needed(run: Trace | None) -> Trace:
@@ -295,7 +289,7 @@ def _dashed(words: str) -> str:
 # --- a run ------------------------------------------------------------------------------------------------------------
 
 
-def doctor(trace: Trace) -> dict[str, Any]:
+def doctor(trace: Trace) -> Answer:
     """Return the share of each cause in what is lost of the speed-up; no part where there is nothing to explain."""
     from hsd_viz.logs.doctor import diagnose
     from hsd_viz.logs.observe import from_traces
@@ -320,67 +314,50 @@ def doctor(trace: Trace) -> dict[str, Any]:
     return {"parts": [view("doctor", {"spec": spec})]}
 
 
-def databases(trace: Trace, options: dict[str, Any]) -> dict[str, Any]:
+def databases(trace: Trace, options: dict[str, Any]) -> Answer:
     """Return a replay of each drafter alone, and of subsets of the databases, on a run's text."""
     from hsd_viz.bench.replay import BUDGETS
 
     budget = int(options.get("budget") or BUDGETS[-1])
     if budget not in BUDGETS:
         raise ValueError(f"the budget {budget} is not one of {', '.join(map(str, BUDGETS))}")
-    sizes = [(str(n), str(n)) for n in BUDGETS]
-    return {
-        "choices": [choice("budget", "Draft tokens per round in the replay", sizes, str(budget))],
-        "parts": [
-            drawn(lambda: figures.drafters_alone(trace, budget=budget)),
-            drawn(lambda: figures.database_ablation([trace])),
-        ],
-    }
+    menu = choice("budget", "Draft tokens per round in the replay", ((str(n), str(n)) for n in BUDGETS), str(budget))
+    return {"choices": [menu], "parts": [drawn(figures.drafters_alone, trace, budget=budget)]}
 
 
 # --- the latency law --------------------------------------------------------------------------------------------------
 
 
-def law(trace: Trace, options: dict[str, Any]) -> dict[str, Any]:
+def law(trace: Trace, options: dict[str, Any]) -> Answer:
     """Return the stack selected by the latency law, its ranking, the levels of the run, and what-if sliders."""
     from hsd_viz.views.single import hierarchy_state, one_draft_state
 
-    wanted, stored = _temperature(trace, options), stored_calibrations(trace)
-    offered = [(f"bundled recordings ({temperature_words(TEMPERATURE)})", RECORDED), ("the run shown", RUN)]
-    offered += [(words, path) for words, path, _ in stored]
-    source = str(options.get("source") or fitting(trace, wanted, stored))
-    if source not in dict(map(reversed, offered)):
-        raise ValueError("this calibration is no longer stored")
-    basis = _basis(source, trace)
+    offered, source, basis = _sources(trace, options)
     chains = chains_of(basis.calibration)
     chain = str(options.get("chain") or "")
     chain = chain if chain in chains else chains[-1] if chains else ""
     menus = [choice("source", "Costs and acceptance from", offered, source)]
     if chains:
-        menus.append(choice("chain", "Draft models of the surface", [(c, c) for c in chains], chain))
-    asks = {"asks": {"about": "law.pick", "traits": ["out"]}}
+        menus.append(choice("chain", "Draft models of the surface", ((c, c) for c in chains), chain))
     parts = [
-        *fit_words(basis, wanted),
-        view("hierarchy", hierarchy_state(basis), **asks),
-        drawn(lambda: figures.ranking(basis)),
-        drawn(lambda: figures.levels(trace)),
+        *_fit(basis, _temperature(trace, options)),
+        view("hierarchy", hierarchy_state(basis), asks={"about": "law.pick", "traits": ["out"]}),
+        drawn(figures.ranking, basis),
+        drawn(figures.levels, trace),
     ]
     if chain:
-        parts += [heading("Lookahead of each draft model"), drawn(lambda: figures.latency_surface(basis, chain))]
+        parts += [heading("Lookahead of each draft model"), drawn(figures.latency_surface, basis, chain)]
     sliders = {"acceptance": 0.7, "cost": 0.15, "lookahead": 4, "slope": 0.02} | one_draft_state(basis)
     parts += [heading("What if: one draft model"), view("one_draft", sliders)]
     return {"choices": menus, "parts": parts}
 
 
-def law_pick(trace: Trace, options: dict[str, Any]) -> dict[str, Any]:
+def law_pick(trace: Trace, options: dict[str, Any]) -> Answer:
     """Return the selection without the removed models and databases."""
     from hsd_viz.views.single import chosen
 
-    stored = stored_calibrations(trace)
-    source = str(options.get("source") or fitting(trace, _temperature(trace, options), stored))
-    if source not in (RECORDED, RUN, *(path for _, path, _ in stored)):
-        raise ValueError("this calibration is no longer stored")
     out = [str(name) for name in options.get("out") or []]
-    return {"parts": [view("hierarchy", {"picked": chosen(_basis(source, trace), out)})]}
+    return {"parts": [view("hierarchy", {"picked": chosen(_sources(trace, options)[2], out)})]}
 
 
 def _temperature(trace: Trace, options: dict[str, Any]) -> float:
@@ -391,22 +368,24 @@ def _temperature(trace: Trace, options: dict[str, Any]) -> float:
         return float((trace.meta.get("sampling") or {}).get("temperature") or 0.0)
 
 
-def _basis(source: str, trace: Trace) -> Basis:
-    return recorded() if source == RECORDED else of_run(trace) if source == RUN else basis_of(source)
-
-
-def fitting(trace: Trace, wanted: float, stored: list[tuple[str, str, Basis]]) -> str:
-    """Return the source for a temperature: a calibration of this machine, the run if it differs from the recordings,
-    or the recordings.
+def _sources(trace: Trace, options: dict[str, Any]) -> tuple[list[tuple[str, str]], str, Basis]:
+    """Return the calibrations offered (label, value), and the chosen one: by default a stored one of the form's
+    temperature, the run if its temperature is not that of the recordings, else the recordings.
     """
-    for _, path, found in stored:
-        if found.temperature == wanted:
-            return path
+    wanted, stored = _temperature(trace, options), stored_calibrations(trace)
+    offered = [(f"bundled recordings ({temperature_words(TEMPERATURE)})", RECORDED), ("the run shown", RUN)]
+    offered += [(f"hsd-viz plan, {basis.source}", path) for path, basis in stored.items()]
     own = float((trace.meta.get("sampling") or {}).get("temperature") or 0.0)
-    return RUN if own == wanted != TEMPERATURE and parse(trace.stack).drafts else RECORDED
+    usual = RUN if own == wanted != TEMPERATURE and parse(trace.stack).drafts else RECORDED
+    fitting = (path for path, basis in stored.items() if basis.temperature == wanted)
+    source = str(options.get("source") or next(fitting, usual))
+    if source not in (RECORDED, RUN, *stored):
+        raise ValueError("this calibration is no longer stored")
+    basis = recorded() if source == RECORDED else of_run(trace) if source == RUN else stored[source]
+    return offered, source, basis
 
 
-def fit_words(basis: Basis, wanted: float) -> Iterator[Part]:
+def _fit(basis: Basis, wanted: float) -> Iterator[Part]:
     """Yield how the calibration's temperature compares with the form's."""
     there = basis.temperature
     if there is None:
@@ -433,28 +412,29 @@ def chains_of(calibration: Calibration) -> list[str]:
     return found
 
 
-def stored_calibrations(trace: Trace) -> list[tuple[str, str, Basis]]:
-    """Return the stored calibrations of this machine and of the models of ``trace``, newest of each kind first:
-    (label, path, basis).
+def stored_calibrations(trace: Trace) -> dict[str, Basis]:
+    """Return the stored calibrations of this machine and of the models of ``trace`` by path, newest first, and one of
+    each provenance.
     """
-    found: dict[str, tuple[str, str, Basis]] = {}
+    found: dict[str, Basis] = {}
     try:
         paths = sorted(folder().glob("*.json"), key=lambda p: -p.stat().st_mtime)
     except OSError:
-        return []
+        return found
     for path in paths:
         try:
             data = json.loads(path.read_text(encoding="utf-8"))
             who = data.get("identity") or {}
             # The cache may be from another machine.
             here = who.get("device") != "cpu" or who.get("device_name") == cpu_model()
-            if here and same_models(who, trace):
-                found.setdefault(plan_words(data), (plan_words(data), str(path), basis_of(data)))
+            basis = basis_of(data)
+            if here and same_models(who, trace) and basis.source not in {other.source for other in found.values()}:
+                found[str(path)] = basis
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             continue
         if len(found) == MOST_STORED:
             break
-    return list(found.values())
+    return found
 
 
 def same_models(who: dict[str, Any], trace: Trace) -> bool:
@@ -471,26 +451,7 @@ def same_models(who: dict[str, Any], trace: Trace) -> bool:
     return same and target in common and (who.get("target"), who.get("dtype")) == (target, shown["dtype"])
 
 
-def plan_words(stored: dict[str, Any]) -> str:
-    """Return a stored calibration's label: texts, temperature, machine and day."""
-    who, texts = stored.get("identity") or {}, stored.get("texts") or {}
-    temperature = (who.get("sampling") or {}).get("temperature")
-    day = None if stored.get("created") is None else datetime.fromtimestamp(stored["created"], UTC).date().isoformat()
-    prompts = f"{texts['suite']}, {counted(texts['prompts'], 'prompt')}" if {"suite", "prompts"} <= set(texts) else None
-    facts = (prompts, None if temperature is None else temperature_words(temperature), who.get("device_name"), day)
-    return f"hsd-viz plan of {who.get('target')}: {', '.join(str(f) for f in facts if f)}"
-
-
-#: Families of models to choose from, target first.
-FAMILIES = {
-    "Llama 3: 70B, 8B, 1B": "llama-70b,llama-8b,llama-1b",
-    "Llama 3: 70B, EAGLE-3 head": "llama-70b,eagle3",
-    "Qwen 3: 8B, 0.6B": "qwen3-8b,qwen3-0.6b",
-    "Llama 3: 8B, 1B": "llama-8b,llama-1b",
-}
-
-
-def prediction(options: dict[str, Any]) -> dict[str, Any]:
+def prediction(options: dict[str, Any]) -> Answer:
     """Return a prediction for hardware that is not at hand."""
     from hsd_viz.bench.predict import predict, report_lines
     from hsd_viz.latency.hardware import GPUS, WEIGHTS
@@ -501,24 +462,20 @@ def prediction(options: dict[str, Any]) -> dict[str, Any]:
         raise ValueError(f"unknown models {models!r}")
     found = predict(gpu, models.split(","), tp=tp, weights=weights, batch=(1, 4, 16, 64), context=(2048, 32768))
     lines = [line.strip() for line in report_lines(found) if isinstance(line, str) and line.strip()]
-    head = ("assumption", "value", "kind", "source")
-    assumed = [(a.name, str(a.value), a.kind, a.source) for a in found.assumptions]
     best = [
-        (f"{row.batch}, {row.context:,}", row.stack, f"{row.speedup_over_plain:.2f}", f"{row.tokens_per_second:,.0f}")
+        [f"{row.batch}, {row.context:,}", row.stack, f"{row.speedup_over_plain:.2f}", f"{row.tokens_per_second:,.0f}"]
         for row in found.best
     ]
-    menus = [
-        choice("gpu", "GPU", [(name, name) for name in GPUS], gpu),
-        choice("models", "Models", list(FAMILIES.items()), models),
-        choice("weights", "Weights", [(name, name) for name in WEIGHTS], weights),
-        choice("tp", "GPUs per model", [(str(n), str(n)) for n in (1, 2, 4, 8)], str(tp)),
+    assumed = [[a.name, str(a.value), a.kind, a.source] for a in found.assumptions]
+    tables = [
+        Table("Fastest stack", [["batch, context", "stack", "speed-up", "tokens/s"], *best]),
+        Table("Assumptions", [["assumption", "value", "kind", "source"], *assumed]),
     ]
-    fastest = _table("Fastest stack", ("batch, context", "stack", "speed-up", "tokens/s"), best)
-    spec = {"intro": lines, "tables": [fastest, _table("Assumptions", head, assumed)]}
-    return {"choices": menus, "parts": [drawn(lambda: figures.prediction(found)), view("tables", {"spec": spec})]}
-
-
-def _table(title: str, head: tuple[str, ...], rows: list[tuple[str, ...]]) -> dict[str, Any]:
-    cells = [[[cell, ""] for cell in row] for row in rows]
-    blank: list[Any] = [None] * len(rows)
-    return {"title": title, "head": list(head), "rows": cells, "kinds": blank, "marks": blank}
+    menus = [
+        choice("gpu", "GPU", ((name, name) for name in GPUS), gpu),
+        choice("models", "Models", FAMILIES.items(), models),
+        choice("weights", "Weights", ((name, name) for name in WEIGHTS), weights),
+        choice("tp", "GPUs per model", ((str(n), str(n)) for n in (1, 2, 4, 8)), str(tp)),
+    ]
+    spec = {"intro": lines, "tables": [table_spec(table) for table in tables]}
+    return {"choices": menus, "parts": [drawn(figures.prediction, found), view("tables", {"spec": spec})]}

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import sys
 import threading
 import time
 import traceback
 import uuid
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
@@ -24,6 +23,7 @@ from hsd_viz.engine import Engine, prepare
 from hsd_viz.engine.beside import decode_beside_plain
 from hsd_viz.engine.remote import RemoteEngine
 from hsd_viz.engine.replay import SIDE_BY_SIDE, bundled, load_bundled
+from hsd_viz.engine.stream import batches
 from hsd_viz.figures.pictures import CARTESIAN, packed
 from hsd_viz.figures.theme import Given, trace_of
 from hsd_viz.stack import Model, Stack, StackError, parse
@@ -31,15 +31,11 @@ from hsd_viz.trace import Event, Finished, Stage, Started, Step, Trace
 from hsd_viz.views import run_data
 from hsd_viz.views.app.answers import TOPICS, Answers, lesson
 from hsd_viz.views.app.server import ENGINE_TOKEN, ENGINE_URL
-from hsd_viz.views.composition import registered
 from hsd_viz.views.page_data import LADDER, MAX_NEW_TOKENS, MAX_PROMPT, about
-from hsd_viz.views.view import Exported, Part
+from hsd_viz.views.view import Exported, Part, registered
 
 #: Seconds between messages with new steps: 12 per second look continuous.
 FLUSH = 0.08
-#: Most seconds that a decode waits for the interpreter lock after a forward pass (Python's default, 5 ms, is several
-#: forward passes), and the idle interval, read once because runs of two pages in one process may overlap.
-SWITCH, UNHURRIED = 0.0001, sys.getswitchinterval()
 #: Runs that are kept for questions about them.
 MOST_RUNS = 8
 GIVEN = "given"
@@ -118,7 +114,7 @@ class App(Exported, Part):
             "decode": self._decode,
             "ask": self._ask,
             "file": self._file,
-            "lesson": lambda message, _files, _job: {"html": lesson(message.get("number"))},
+            "lesson": lambda message, *_: {"html": lesson(message.get("number"))},
             "plotly": lambda *_: ({}, [packed(CARTESIAN)]),
         }
         if kind not in handlers:
@@ -271,57 +267,27 @@ class Job:
 
 
 def stream(events: Callable[[], Iterator[Event]], job: Job) -> Trace:
-    """Run a decode in a thread and report its events to ``job`` about every :data:`FLUSH` seconds, while forward passes
-    release the interpreter lock. Returns the trace, also of a cancelled run. Raises what the decode raises.
+    """Run a decode and report its events to ``job``. Returns the trace, also of a cancelled run. Raises what the decode
+    raises.
     """
-    inbox: deque[Event] = deque()
-    urgent, over = threading.Event(), threading.Event()
-    failed: list[BaseException] = []
-
-    def decode() -> None:
-        running: Iterator[Event] | None = None
-        sys.setswitchinterval(SWITCH)
-        try:
-            running = events()
-            for event in running:
-                inbox.append(event)
-                if not isinstance(event, Step):
-                    urgent.set()
-                if job.cancelled.is_set():
-                    break
-            # Closing the generator cancels the decode and completes the trace's meta.
-            getattr(running, "close", lambda: None)()
-        except BaseException as error:
-            failed.append(error)
-        finally:
-            sys.setswitchinterval(UNHURRIED)
-            over.set()
-            urgent.set()
-
-    threading.Thread(target=decode, name="hsd-viz decoder", daemon=True).start()
-    trace, ended = Trace({}), False
-    while not ended:
-        urgent.wait(FLUSH)
-        urgent.clear()
-        ended = over.is_set()  # read before emptying the inbox: nothing is added afterwards
-        steps: list[Step] = []
-        for _ in range(len(inbox)):
-            match inbox.popleft():
-                case Step() as step:
-                    trace.append(step)
-                    steps.append(step)
-                case Stage() as stage:
-                    job.stage(stage.text, stage.done, stage.total)
-                case Started() as started:
-                    trace = Trace(started.meta)
-                    trace.pieces.update(started.pieces)
+    trace = Trace({})
+    for batch in batches(events, job.cancelled, FLUSH):
+        steps = []
+        for event in batch:
+            match event:
+                case Step():
+                    trace.append(event)
+                    steps.append(event)
+                case Stage():
+                    job.stage(event.text, event.done, event.total)
+                case Started():
+                    trace = Trace(event.meta)
+                    trace.pieces.update(event.pieces)
                     job.begin(trace)
-                case Finished() as finished:
-                    trace = finished.trace
+                case Finished():
+                    trace = event.trace
         if steps:
             job.append(steps)
-    if failed:
-        raise failed[0]
     return trace
 
 

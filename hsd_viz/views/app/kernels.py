@@ -9,10 +9,12 @@ Imported only by Voilà's process, as configured by :func:`hsd_viz.views.app.ser
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
 from contextlib import suppress
 from typing import Any
+from weakref import WeakValueDictionary
 
 import traitlets
 from jupyter_core.utils import ensure_async
@@ -35,8 +37,10 @@ class PageKernels(AsyncMappingKernelManager):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        #: ``time.monotonic()`` since when a kernel has no page.
+        #: ``time.monotonic()`` since when a kernel that has started has no page.
         self._left: dict[str, float] = {}
+        #: The task that started a kernel, as long as it is needed: of Voilà's pool until a visitor takes it.
+        self._starts: WeakValueDictionary[str, asyncio.Task] = WeakValueDictionary()
 
     async def start_kernel(self, **kwargs: Any) -> str:
         """Start a kernel. Raises: HTTPError: 503 if all pages are in use."""
@@ -47,20 +51,30 @@ class PageKernels(AsyncMappingKernelManager):
             # Thirty pages that start leave the processor to the server, which answers all of them.
             with suppress(AttributeError, OSError):
                 os.setpriority(os.PRIO_PROCESS, self.get_kernel(kernel).provisioner.pid, NICE)
+        self._left[kernel] = time.monotonic()
+        if task := asyncio.current_task():
+            self._starts[kernel] = task
         return kernel
 
     def notify_connect(self, kernel_id: str) -> None:
+        """Note that a page is open."""
         self._left.pop(kernel_id, None)
         super().notify_connect(kernel_id)
 
+    def notify_disconnect(self, kernel_id: str) -> None:
+        """Note that a page was closed."""
+        super().notify_disconnect(kernel_id)
+        if kernel_id in self:
+            self._left[kernel_id] = time.monotonic()
+
     async def cull_kernel_if_idle(self, kernel_id: str) -> None:
         """Shut down the kernel if it has had no page for ``cull_idle_timeout`` seconds."""
-        if self._kernel_connections.get(kernel_id, 0) > 0 or self._awaits_visitor(kernel_id):
-            self._left.pop(kernel_id, None)
+        if self._kernel_connections.get(kernel_id, 0) > 0 or kernel_id not in self._left:
             return
-        since = self._left.setdefault(kernel_id, time.monotonic())
-        if time.monotonic() - since >= self.cull_idle_timeout:
-            self._left.pop(kernel_id, None)
+        if self._awaits_visitor(kernel_id):
+            self._left[kernel_id] = time.monotonic()
+        elif time.monotonic() - self._left[kernel_id] >= self.cull_idle_timeout:
+            del self._left[kernel_id]
             await ensure_async(self.shutdown_kernel(kernel_id))
 
     def ready(self) -> int:
@@ -79,12 +93,7 @@ class PageKernels(AsyncMappingKernelManager):
         return count
 
     def _awaits_visitor(self, kernel_id: str) -> bool:
-        """Whether the kernel is in Voilà's pool, or may be because one is still starting."""
-        heating = False
-        for pool in getattr(self, "_pools", {}).values():
-            for task in pool:
-                if not task.done():
-                    heating = True
-                elif not task.cancelled() and task.exception() is None and task.result().get("kernel_id") == kernel_id:
-                    return True
-        return heating
+        """Return whether the kernel is in Voilà's pool."""
+        task = self._starts.get(kernel_id)
+        failed = task is not None and task.done() and (task.cancelled() or task.exception() is not None)
+        return not failed and any(task in pool for pool in getattr(self, "_pools", {}).values())

@@ -49,6 +49,13 @@ class Socket(VoilaKernelWebsocketHandler):
     former protocol, which clients may choose, that is a list of up to 2**64 numbers.
     """
 
+    def get_websocket_protocol(self) -> Any:
+        """Return the protocol without tornado's pings: it would take Jupyter's milliseconds for seconds, and warn."""
+        protocol = super().get_websocket_protocol()
+        if protocol is not None:
+            protocol.params.ping_interval = protocol.params.ping_timeout = None
+        return protocol
+
     def write_message(self, message: Any, binary: bool = False) -> Any:
         """Send a message to the visitor."""
         if isinstance(message, bytes) and self.selected_subprotocol is None:

@@ -19,22 +19,7 @@ from voila.tornado.handler import TornadoVoilaHandler
 COOKIE = "hsd-viz-turn"
 #: Seconds after which a visitor who no longer asks for the place has left.
 LOST = 15.0
-_WAITING = """<!doctype html>
-<html lang="en"><meta charset="utf-8"><title>hsd_viz</title><link rel="icon" href="data:,">
-<style>body{margin:0;display:flex;flex-direction:column;height:100vh;font:15px system-ui,sans-serif}
-p{margin:0;padding:.5em 1em;background:#223;color:#fff}iframe{flex:1;border:0}</style>
-<p role="status">A recorded run. Your live page is being prepared: place <b id="place">%d</b> in the queue.</p>
-<iframe src="recorded" sandbox="allow-scripts" title="A recorded run"></iframe>
-<script>
-setInterval(async () => {
-  const answer = await fetch("place").catch(() => null);
-  if (!answer || !answer.ok) return;
-  const { place } = await answer.json();
-  if (place === 0) location.reload();
-  else document.getElementById("place").textContent = place;
-}, 1000);
-</script></html>
-"""
+_WAITING = Path(__file__).with_name("waiting.html").read_text(encoding="utf-8")
 
 
 class Turns:
@@ -67,7 +52,7 @@ class Page(TornadoVoilaHandler):
         if place:
             self.set_cookie(COOKIE, ticket, httponly=True, samesite="Strict")
             self.set_header("Cache-Control", "no-store")
-            self.finish(_WAITING % place)
+            self.finish(_WAITING.replace("PLACE", str(place)))
             return
         if not path:
             turns.leave(ticket)
