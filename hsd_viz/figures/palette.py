@@ -87,19 +87,7 @@ def label(source: str) -> str:
     return f"{source}, baseline" if key == "baseline" else HUES[key].label
 
 
-def key_of(source: str) -> dict[str, str]:
-    """Return a source's label and colours."""
-    hue = HUES[family(source)]
-    return {"label": label(source), "light": hue.light, "dark": hue.dark}
-
-
 def in_order(sources: Iterable[str]) -> list[str]:
     """Return different sources: the databases in their order, the others by name, the target last."""
     place = lambda s: (s == "target", DATABASES.index(s) if s in DATABASES else len(DATABASES), s)
     return sorted(set(sources), key=place)
-
-
-def ink(source: str, dark: bool = False) -> str:
-    """Return a source's colour as ``#rrggbb``."""
-    hue = HUES[family(source)]
-    return hue.dark if dark else hue.light

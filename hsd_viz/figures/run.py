@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from hsd_viz.bench.replay import BUDGETS, Alone, alone, available_databases
 from hsd_viz.figures.charts import INK, Figure, bars, finish
 from hsd_viz.figures.palette import in_order, label, pale
-from hsd_viz.figures.theme import LENGTH, Given, trace_of
+from hsd_viz.figures.theme import Given, trace_of
 from hsd_viz.trace import Trace
 from hsd_viz.words import counted
 
@@ -64,7 +64,8 @@ def by_source(trace: Given, dark: bool = False) -> Figure:
     share = [f"{n} ({n / len(trace):.0%})" for n in counts]
     rows = pd.DataFrame({"source": [label(s) for s in counts.index], "tokens": share})
     parts = pd.DataFrame({"row": range(len(counts)), "part": counts.index, "value": counts.to_numpy()})
-    return bars(rows, parts, "Tokens by source", "emitted tokens", legend=False, text=LENGTH, dark=dark)
+    text = "A token counts for the source that proposed it first; the target's own are corrections and bonus tokens."
+    return bars(rows, parts, "Tokens by source", "emitted tokens", legend=False, text=text, dark=dark)
 
 
 def drafters_alone(trace: Given, dark: bool = False, *, budget: int = BUDGETS[-1]) -> Figure:

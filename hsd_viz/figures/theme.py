@@ -25,16 +25,6 @@ CONFIG: dict[str, Any] = {
 }
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
 ENDINGS = (".html", ".svg", ".png")
-# Definitions of the metrics, as figures and pages show them.
-SPEED = "Tokens per second from the end of prefill to the last token."
-SPEEDUP = "Speed-up = tokens per second of this run / tokens per second of plain decoding, measured in alternation."
-RATE = "Acceptance rate = accepted / drafted: share of draft tokens that the verifier accepted."
-CONDITIONAL = "Conditional acceptance = accepted / examined. Tokens after the first rejected one are not examined."
-LENGTH = "Mean acceptance length = emitted tokens / target forward passes, bonus tokens included. Plain decoding: 1.00."
-LATENCY = (
-    "Drafting latency = time per target round spent finding drafts, updating databases and building the draft tree. "
-    "Excludes forward passes of draft models."
-)
 #: A trace or the path of its file.
 Given = Trace | str | Path
 

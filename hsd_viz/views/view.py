@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,14 +12,14 @@ import anywidget
 import ipywidgets as widgets
 import traitlets
 
+from hsd_viz.card import card, line
 from hsd_viz.disk import write_whole
-from hsd_viz.figures.palette import label
 from hsd_viz.figures.pictures import library_of, packed, result, screenshot
 from hsd_viz.figures.theme import CONFIG, checked_ending, chromium, dark_of, data_of, template
 from hsd_viz.figures.theme import save as save_figure
 from hsd_viz.trace import Trace
 from hsd_viz.views.page_data import BUNDLE, STATIC
-from hsd_viz.words import card, did_you_mean, escape, line
+from hsd_viz.words import did_you_mean
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -27,13 +27,8 @@ if TYPE_CHECKING:
 _PACKED = gzip.compress(BUNDLE.encode("utf-8"), mtime=0)
 #: Traits that are not options.
 _INTERNAL = {"bundle", "data", "palette", "view", "runs", "titles", "sources"}
-#: Width of a picture in CSS pixels, and tokens that a static form shows.
-WIDTH, TOKENS = 960, 600
-_VERDICTS = {
-    "accepted": "text-decoration:underline",
-    "correction": "outline:1px dashed",
-    "bonus": "border-bottom:1px dotted",
-}
+#: Width of a picture in CSS pixels.
+WIDTH = 960
 _NOTE = "Static form of an interactive view: run the notebook to use it."
 
 
@@ -282,32 +277,14 @@ def registered() -> dict[str, Callable[[], Maker]]:
 
 
 def still(view: Any) -> str:
-    """Return what a static page can show of a view, as HTML: the text of a run, or the description of a chart."""
-    trace = getattr(view, "trace", None)
-    if isinstance(trace, Trace):
-        return _tokens(trace) if hasattr(view, "ghosts") else trace._repr_html_()
+    """Return what a static page can show of a view, as HTML: a summary of its run, or the description of a chart."""
+    if isinstance(trace := getattr(view, "trace", None), Trace):
+        return trace._repr_html_()
     if drawn := getattr(view, "drawn", None):
-        return _chart(drawn["layout"])
+        meta = drawn["layout"].get("meta") or {}
+        title = meta.get("title") or (drawn["layout"].get("title") or {}).get("text") or "Figure"
+        return card(title, "", line(meta.get("description", "")), line(meta.get("note") or ""))
     if hasattr(view, "cols"):
         return "".join(map(still, view.children))
     facts = view.facts() if hasattr(view, "facts") else ""
     return card(type(view).__name__, "", *map(line, filter(None, [facts])))
-
-
-def _chart(layout: Mapping[str, Any]) -> str:
-    meta = layout.get("meta") or {}
-    title = meta.get("title") or (layout.get("title") or {}).get("text") or "Figure"
-    return card(title, "", line(meta.get("description", "")), line(meta.get("note") or ""))
-
-
-def _tokens(trace: Trace) -> str:
-    """Return the text with each token's verdict as its decoration and its source as its title."""
-    about = lambda t: escape(f"{label(t.source)}, {t.kind}")
-    spans = [
-        f'<span style="{_VERDICTS.get(t.kind, "")}" title="{about(t)}">{escape(t.text)}</span>'
-        for t in trace.token_rows[:TOKENS]
-    ]
-    more = f" … {len(trace) - TOKENS} more tokens" if len(trace) > TOKENS else ""
-    key = "Underlined: accepted. Dashed frame: correction. Dotted: bonus. Plain: no draft."
-    pre = f'<pre style="white-space:pre-wrap">{"".join(spans)}{escape(more)}</pre>'
-    return card("Tokens", trace.stack or "?", pre, line(key))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from fractions import Fraction
 from html.parser import HTMLParser
@@ -9,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from hsd_viz import views
+from hsd_viz.card import escape
 from hsd_viz.engine.replay import load_bundled
 from hsd_viz.exercises import editions
 from hsd_viz.exercises.data import measured
 from hsd_viz.exercises.editions import steps_of
 from hsd_viz.views import lessons
-from hsd_viz.words import escape
 
 MASTERS = editions.masters()
 
@@ -147,3 +149,11 @@ def test_a_page_has_every_cell_its_results_and_links_to_all_lessons(path):
     assert {f"{p.stem}.html" for p in MASTERS} - {path.stem + ".html"} <= set(re.findall(r'href="([^"]+)"', page))
     assert page.count("<figure>") == 1 and "✗ not yet" not in page
     assert Outline(page).sources == []
+
+
+def test_the_tour_links_to_the_lessons_and_every_lesson_to_its_step():
+    stops = json.loads((Path(views.__file__).parent / "tour.json").read_text(encoding="utf-8"))
+    found = {path: re.findall(r"\?tour=(\w+)\)", path.read_text(encoding="utf-8")) for path in MASTERS}
+    assert {stop["lesson"] for stop in stops} == {int(path.stem[0]) for path in MASTERS}
+    for path, [key] in found.items():
+        assert next(stop["lesson"] for stop in stops if stop["key"] == key) == int(path.stem[0])

@@ -12,7 +12,7 @@ from make_trace import make_trace
 import hsd_viz as hsd
 from hsd_viz import figures, views
 from hsd_viz.bench.report import read_report
-from hsd_viz.engine.replay import SIDE_BY_SIDE, ReplayEngine, load_bundled
+from hsd_viz.engine.replay import SIDE_BY_SIDE, ReplayEngine, bundled, load_bundled
 from hsd_viz.figures.palette import HUES
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost, LookupCost, Tier
 from hsd_viz.latency.law import predict
@@ -148,10 +148,14 @@ def test_the_cursor_and_the_selection_are_visible_in_python():
 
 
 def test_the_drafter_races_the_recordings_of_its_prompt():
-    race = load_bundled("databases", SIDE_BY_SIDE / "greedy")
-    others = views.Drafter(race).others
-    assert len(others) >= 2 and all(sum(o["counts"]) > 0 for o in others)
-    assert views.Drafter(make_trace()).others == []
+    greedy = SIDE_BY_SIDE / "greedy"
+    found = {other["name"]: other["counts"] for other in views.Drafter(load_bundled("both", greedy)).others}
+    assert "target" not in found  # plain decoding is the ramp
+    for trace in (load_bundled(recording.name, greedy) for recording in bundled(greedy)):
+        if trace.stack != "target":
+            counts = found[trace.stack]
+            assert len(counts) == trace.metrics()["target_forwards"] and sum(counts) == len(trace)
+    assert views.Drafter(make_trace()).others == views.Drafter().others == []
 
 
 def test_compose_arranges_views_and_figures():
@@ -211,10 +215,12 @@ def test_a_comparison_shows_its_runs_in_order():
 
 def test_the_rule_lab_checks_its_row():
     lab = views.RuleLab({"a": 3, "b": 1}, lookahead=2)
-    assert lab.p == [0.75, 0.25] and lab.tokens == ["a", "b"]
-    for wrong in ({"row": {"a": 1}}, {"row": {"a": -1, "b": 2}}, {"lookahead": 4}, {"disagreement": 2}, {"epsilon": 0}):
-        with pytest.raises(ValueError):
-            views.RuleLab(**wrong)
+    assert lab.p == [0.75, 0.25] and lab.tokens == ["a", "b"] and lab.lookahead == 2
+    wrong = [{"row": {"a": 1}}, {"row": {"a": -1, "b": 2}}, {"lookahead": 4}, {"disagreement": 2}, {"epsilon": 0}]
+    for options in (*wrong, {"seed": -1}):
+        with pytest.raises(ValueError) as error:
+            views.RuleLab(**options)
+        assert "\n" not in str(error.value)
 
 
 # --- the latency law --------------------------------------------------------------------------------------------------
@@ -279,6 +285,16 @@ def test_the_pick_is_the_selectors_and_what_is_taken_out_is_never_picked():
             views.HierarchyGraph(CALIBRATION, out=[name])
     graph.out = ["target"]
     assert names(graph)[-1] == "target"
+
+
+def test_a_stack_has_one_predicted_figure_in_all_views_and_it_is_the_plans():
+    who = {"device": "cpu", "device_name": "A processor", "dtype": "float32", "threads": 1}
+    kept = {"identity": who, "texts": {"suite": "python", "prompts": 8}, "calibration": CALIBRATION.to_dict()}
+    basis = views.basis_of(kept)
+    assert "8 prompts of python" in basis.source and basis.calibration == CALIBRATION
+    drawn = views.Ranking(basis, measured={"nano:3 > small:2 > target": 2.5}).figure
+    for stack, ms in zip(drawn.layout.yaxis.ticktext, drawn.data[0].x, strict=True):
+        assert ms == pytest.approx(predict(stack, CALIBRATION).ms_per_token)
 
 
 def test_an_error_in_the_selection_is_said_on_the_page(monkeypatch):

@@ -10,8 +10,8 @@ import pytest
 pytest.importorskip("voila")
 from hsd_viz.machine import free_port
 from hsd_viz.views.app.kernels import PageKernels
+from hsd_viz.views.app.pages import LOST, Turns
 from hsd_viz.views.app.server import command
-from hsd_viz.views.app.turns import LOST, Turns
 
 
 def test_turns_are_given_in_order_to_as_many_as_there_are_warm_kernels():

@@ -1,6 +1,9 @@
 """Voilà with what strangers could misuse closed; run as ``python -m hsd_viz.views.app.pages`` by
 :func:`hsd_viz.views.app.server.command`.
 
+A page needs a kernel, which takes seconds of a core to start: on the server of a class a visitor who comes while no
+warm kernel is ready gets a recorded run at once, with a place in the queue above it; the live page replaces it.
+
 Voilà itself answers any Host header, lets a visitor set a password for all, writes tokens to its log, passes them to
 kernels, sends a visitor's query to anyone who asks for it by kernel, and runs out of memory when a socket of the former
 protocol gets a message with buffers.
@@ -9,23 +12,34 @@ protocol gets a message with buffers.
 from __future__ import annotations
 
 import hmac
+import json
 import logging
 import os
+import secrets
+import time
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import nbformat
+import tornado.web
 from jupyter_server import DEFAULT_STATIC_FILES_PATH
 from jupyter_server.auth.identity import PasswordIdentityProvider
+from jupyter_server.base.handlers import JupyterHandler
 from jupyter_server.services.kernels.websocket import KernelWebsocketHandler
 from jupyter_server.utils import url_path_join
 from traitlets import Unicode, default
 from voila.app import Voila
 from voila.request_info_handler import RequestInfoSocketHandler
+from voila.tornado.handler import TornadoVoilaHandler
 from voila.tornado.kernel_websocket_handler import VoilaKernelWebsocketHandler
 
-from hsd_viz.machine import is_loopback
-from hsd_viz.views.app.turns import Turns, with_turns
+from hsd_viz.listen import is_loopback
+
+COOKIE = "hsd-viz-turn"
+#: Seconds after which a visitor who no longer asks for the place has left.
+LOST = 15.0
+_WAITING = Path(__file__).with_name("waiting.html").read_text(encoding="utf-8")
 
 
 class Identity(PasswordIdentityProvider):
@@ -63,6 +77,67 @@ class Socket(VoilaKernelWebsocketHandler):
         return super().write_message(message, binary)
 
 
+class Turns:
+    """The visitors who wait, in the order in which they came."""
+
+    def __init__(self) -> None:
+        #: Ticket -> when its visitor last asked.
+        self._asked: dict[str, float] = {}
+
+    def place(self, ticket: str, ready: int, now: float | None = None) -> int:
+        """Return the place in the queue where ``ready`` kernels are warm; 0 means that it is this visitor's turn."""
+        now = time.monotonic() if now is None else now
+        self._asked[ticket] = now
+        self._asked = {one: asked for one, asked in self._asked.items() if now - asked < LOST}
+        return max(0, list(self._asked).index(ticket) + 1 - ready)
+
+    def leave(self, ticket: str) -> None:
+        """Take a visitor who was served out of the queue."""
+        self._asked.pop(ticket, None)
+
+
+class Page(TornadoVoilaHandler):
+    """The live page, or a recorded run until a kernel is ready."""
+
+    @tornado.web.authenticated
+    async def get(self, path: str | None = None) -> None:
+        turns: Turns = self.settings["turns"]
+        ticket = self.get_cookie(COOKIE) or secrets.token_urlsafe(12)
+        place = 0 if path else turns.place(ticket, self.kernel_manager.ready())
+        if place:
+            self.set_cookie(COOKIE, ticket, httponly=True, samesite="Strict")
+            self.set_header("Cache-Control", "no-store")
+            self.finish(_WAITING.replace("PLACE", str(place)))
+            return
+        if not path:
+            turns.leave(ticket)
+            self.clear_cookie(COOKIE)
+        await super().get(path)
+
+
+class Place(JupyterHandler):
+    """A visitor's place in the queue."""
+
+    @tornado.web.authenticated
+    def get(self) -> None:
+        ticket, manager = self.get_cookie(COOKIE), self.kernel_manager
+        self.set_header("Cache-Control", "no-store")
+        self.finish(json.dumps({"place": self.settings["turns"].place(ticket, manager.ready()) if ticket else 0}))
+
+
+class Recorded(JupyterHandler):
+    """The page of a recorded run, a gzipped file."""
+
+    def initialize(self, file: str) -> None:
+        self.file = Path(file)
+
+    @tornado.web.authenticated
+    def get(self) -> None:
+        self.set_header("Content-Encoding", "gzip")
+        self.set_header("Cache-Control", "private, max-age=3600")
+        self.finish(self.file.read_bytes())
+
+
 class Pages(Voila):
     """The server of the pages."""
 
@@ -91,8 +166,11 @@ class Pages(Voila):
         """Return the handlers, with our socket, without the one that would send a visitor's query to anyone."""
         handlers = [handler for handler in super().init_handlers() if handler[1] is not RequestInfoSocketHandler]
         handlers = [(h[0], Socket, *h[2:]) if h[1] is VoilaKernelWebsocketHandler else h for h in handlers]
+        if not self.recorded:
+            return handlers
+        handlers = [(h[0], Page, *h[2:]) if h[1] is TornadoVoilaHandler else h for h in handlers]
         path = lambda name: url_path_join(self.server_url, f"/{name}")
-        return with_turns(handlers, path, self.recorded) if self.recorded else handlers
+        return [(path("place"), Place), (path("recorded"), Recorded, {"file": self.recorded}), *handlers]
 
 
 def _hide(secret: str) -> None:

@@ -14,7 +14,7 @@ import threading
 import time
 import webbrowser
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from hsd_viz.machine import check_address, url
@@ -32,11 +32,7 @@ READY_SECONDS = 60
 #: A kernel's socket in the temporary folder, and the most bytes of a socket's path (macOS; Linux allows 107).
 KERNEL_SOCKET, LONGEST_SOCKET = "/voila_00000000/kernel-00000000-0000-0000-0000-000000000000-ipc-00000", 103
 #: Extensions used by the page; others would only delay it.
-EXTENSIONS = (
-    "@jupyter-widgets/jupyterlab-manager",
-    "@voila-dashboards/widgets-manager8",
-    "anywidget",
-)
+EXTENSIONS = ("@jupyter-widgets/jupyterlab-manager", "@voila-dashboards/widgets-manager8", "anywidget")
 
 
 def serve(
@@ -105,7 +101,7 @@ def command(
 
     In a checkout the ``notebook`` is ``notebooks/dashboard.ipynb``; an installed wheel writes one. The template is in
     this package, which is added to Jupyter's search path. With ``preheat`` one kernel is ready for the next visitor,
-    whose page sends its query (:mod:`hsd_viz.views.address`). A kernel without a page for ``gone`` seconds is shut
+    whose page sends its query. A kernel without a page for ``gone`` seconds is shut
     down, checked every ``look`` seconds (:mod:`hsd_viz.views.app.kernels`).
     """
     folder = tempfile.TemporaryDirectory(prefix="hsd-viz-")
@@ -113,7 +109,7 @@ def command(
     notebook = notebook or CHECKOUT_NOTEBOOK
     if own and (allow_models or not notebook.is_file()):
         notebook = Path(folder.name) / "dashboard.ipynb"
-        notebook.write_text(json.dumps(_notebook(allow_models)), encoding="utf-8")
+        notebook.write_text(_notebook(allow_models), encoding="utf-8")
     arguments = [
         *(sys.executable, "-m", "hsd_viz.views.app.pages", str(notebook), "--no-browser"),
         f"--Voila.ip={host}",
@@ -126,12 +122,12 @@ def command(
         "--VoilaExecutor.startup_timeout=120",
         f"--PageKernels.cull_interval={look}",
         f"--PageKernels.cull_idle_timeout={gone}",
+        f"--NotebookNotary.data_dir={folder.name}",
         r"--VoilaConfiguration.file_allowlist=.*\.(png|svg)",
         "--VoilaConfiguration.allow_template_override=NO",
         "--VoilaConfiguration.allow_theme_override=NO",
         *(f"--VoilaConfiguration.extension_allowlist={name}" for name in EXTENSIONS),
     ]
-    arguments.append(f"--NotebookNotary.data_dir={folder.name}")
     if pages is not None:
         arguments.append(f"--PageKernels.pages={pages}")
     is_class = preheat and pages is not None
@@ -141,7 +137,7 @@ def command(
         warm = min(os.cpu_count() or 1, 4) if is_class else 1
         arguments += ["--VoilaConfiguration.preheat_kernel=True", f"--VoilaConfiguration.default_pool_size={warm}"]
     if is_class:
-        # Visitors take turns, and see a recorded run until then (:mod:`hsd_viz.views.app.turns`).
+        # Visitors take turns, and see a recorded run until then (:mod:`hsd_viz.views.app.pages`).
         from hsd_viz.engine.replay import bundled, load_bundled
 
         recorded = Path(folder.name) / "recorded.html.gz"
@@ -191,26 +187,18 @@ def _end(server: subprocess.Popen) -> None:
         server.wait()
 
 
-def _notebook(allow_models: bool) -> dict:
-    source = f"import hsd_viz as hsd\n\nhsd.dashboard(allow_models={allow_models})"
-    cell = {
-        "cell_type": "code",
-        "id": "dashboard",
-        "metadata": {},
-        "source": source,
-        "execution_count": None,
-        "outputs": [],
-    }
+def _notebook(allow_models: bool) -> str:
+    """Return a notebook that shows the dashboard, as JSON."""
+    cell = {"cell_type": "code", "id": "dashboard", "metadata": {}, "execution_count": None, "outputs": []}
+    cell["source"] = f"import hsd_viz as hsd\n\nhsd.dashboard(allow_models={allow_models})"
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    return {"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": [cell]}
+    return json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": [cell]})
 
 
 def _open_when_ready(host: str, port: int, address: str) -> None:
     until = time.monotonic() + READY_SECONDS
     while time.monotonic() < until:
-        try:
-            with socket.create_connection((host or "127.0.0.1", port), timeout=1):
-                webbrowser.open(address)
-                return
-        except OSError:
-            time.sleep(0.3)
+        with suppress(OSError), socket.create_connection((host or "127.0.0.1", port), timeout=1):
+            webbrowser.open(address)
+            return
+        time.sleep(0.3)
