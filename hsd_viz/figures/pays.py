@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
+import plotly.express as px
 
 from hsd_viz.bench.predict import predict
 from hsd_viz.disk import read_limited
-from hsd_viz.figures.charts import HOVER, INK, Figure, finish
+from hsd_viz.figures.charts import HOVER, INK, Figure, between, finish
 from hsd_viz.figures.palette import pale
 from hsd_viz.latency.hardware import Machine, gpu_of, shape_of
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
@@ -38,6 +38,8 @@ PUBLISHED = 1.2
 #: What is predicted: a GPU, its number, and the models, target first.
 PREDICTED = ("H100", 4, ("llama-70b", "llama-8b", "llama-1b"))
 _SINGLE, _LOWER, _UPPER = range(1, 17), range(1, 7), (*range(1, 9), 10, 12, 14, 16)
+_POINT = ["cost", "agreement", "gain", "low", "high", "said", "kind"]
+_TICKS = (0.02, 0.05, 0.1, 0.2, 0.5)
 _BESIDE = Path(__file__).resolve().parents[1]
 #: The grids of an installed package, or of a checkout.
 FOLDERS = (_BESIDE / "bench" / "measured", _BESIDE.parent / "docs" / "bench")
@@ -73,10 +75,9 @@ def measured_points(grids: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
             upper = parse(found["hierarchy"]).drafts[-1].name
             kind = "padded target" if point["pad_layers"] else "this ladder"
             said = f"{found['hierarchy']} over {found['over']}<br>{point['target']}, {how}: {found['speedup']:.2f} ×"
-            agreement = point["acceptance"][f"{upper} > target"]["rate"]
-            ends = found["speedup_ci"]
-            rows.append([point["cost_ratio"][upper], agreement, found["speedup"], *ends, said, kind])
-    return pd.DataFrame(rows, columns=["cost", "agreement", "gain", "low", "high", "said", "kind"])
+            place = point["cost_ratio"][upper], point["acceptance"][f"{upper} > target"]["rate"]
+            rows.append([*place, found["speedup"], *found["speedup_ci"], said, kind])
+    return pd.DataFrame(rows, columns=_POINT)
 
 
 def predicted_point(gpu: str, tp: int, models: Sequence[str]) -> pd.DataFrame:
@@ -85,16 +86,12 @@ def predicted_point(gpu: str, tp: int, models: Sequence[str]) -> pd.DataFrame:
     (found,) = plan.second_draft_gain
     target, upper = models[0], parse(found["stack"]).drafts[-1].name
     machine = Machine(gpu_of(gpu), tp)
-    steps = [machine.cost(shape_of(name), batch=1, context=2048).verifying(1) for name in (upper, target)]
-    pair = f"acceptance {upper} > {target}"
-    agreement = next(float(a.value) for a in plan.assumptions if a.name == pair)
+    step = lambda name: machine.cost(shape_of(name), batch=1, context=2048).verifying(1)
+    agreement = next(float(a.value) for a in plan.assumptions if a.name == f"acceptance {upper} > {target}")
     value = 1 + found["gain"]
     said = f"{found['stack']} over {found['over']}<br>{tp} × {gpu}, predicted: {value:.2f} ×"
-    kind = f"predicted, {tp} × {gpu}"
-    return pd.DataFrame(
-        [[steps[0] / steps[1], agreement, value, np.nan, np.nan, said, kind]],
-        columns=["cost", "agreement", "gain", "low", "high", "said", "kind"],
-    )
+    row = [step(upper) / step(target), agreement, value, np.nan, np.nan, said, f"predicted, {tp} × {gpu}"]
+    return pd.DataFrame([row], columns=_POINT)
 
 
 def when_it_pays(grids: Sequence[Mapping[str, Any] | str | Path] | None = None, dark: bool = False) -> Figure:
@@ -102,69 +99,54 @@ def when_it_pays(grids: Sequence[Mapping[str, Any] | str | Path] | None = None, 
     reports of ``benchmarks.grid`` (default: the project's own).
     """
     if grids is None:
-        folder = next(f for f in FOLDERS if f.is_dir())
-        grids = sorted(folder.glob("grid-*.json"))
+        grids = sorted(next(f for f in FOLDERS if f.is_dir()).glob("grid-*.json"))
     data = [json.loads(read_limited(Path(g))) if isinstance(g, str | Path) else g for g in grids]
     points = pd.concat([measured_points(data), predicted_point(*PREDICTED)], ignore_index=True)
-    figure = go.Figure()
     here = [[point["verifying_over_one"][str(w)] for w in WIDTHS[1:]] for grid in data for point in grid["points"]]
-    widths = {"GPU": GPU, "the measured points": (1.0, *np.median(here, axis=0))}
-    for (name, curve), dash in zip(widths.items(), ("solid", "dot"), strict=True):
+    colours = {"surely above 1": INK.accent, "surely below 1": INK.loss, "not settled": INK.muted}
+    sure = np.where(points["low"] > 1, "surely above 1", np.where(points["high"] < 1, "surely below 1", "not settled"))
+    figure = px.scatter(
+        points.assign(sure=sure, text=points["gain"].map("{:.2f}".format)), x="cost", y="agreement", color="sure",
+        symbol="kind", text="text", custom_data=["said"], color_discrete_map=colours, log_x=True,
+    )  # fmt: skip
+    for trace in figure.data:
+        trace.update(customdata=[cell[0] for cell in trace.customdata], hovertemplate=HOVER, textposition="top center")
+        trace.marker.update(size=12, line={"color": INK.page, "width": 1.5})
+    curves = {"GPU": GPU, "the measured points": (1.0, *np.median(here, axis=0))}
+    for (name, curve), dash in zip(curves.items(), ("solid", "dot"), strict=True):
         field = np.array([[gain(c, a, curve) for c in COSTS] for a in AGREEMENTS])
+        contour = {"x": COSTS, "y": AGREEMENTS, "z": field, "showscale": False, "hoverinfo": "skip"}
         if name == "GPU":
-            _field(figure, field)
+            scale = [[0, pale(INK.loss)], [0.5, INK.page], [1, pale(INK.accent)]]
+            figure.add_heatmap(**contour, zmin=0.8, zmax=PUBLISHED, opacity=0.7, colorscale=scale)
+            lines = {"start": 1.05, "end": PUBLISHED, "size": 0.05, "showlabels": True, "labelformat": ".2f"}
+            thin = {"color": INK.muted, "width": 1}
+            figure.add_contour(**contour, contours=lines | {"coloring": "none"}, line=thin, showlegend=False)
+        words = f"frontier by the law, 8 tokens verified for {curve[3]:.2f} passes ({name})"
         frontier = {"start": 1, "end": 1, "size": 1, "coloring": "none"}
         line = {"color": INK.text, "width": 2.5, "dash": dash}
-        figure.add_contour(x=COSTS, y=AGREEMENTS, z=field, contours=frontier, line=line, showscale=False)
-        words = f"frontier by the law, 8 tokens verified for {curve[3]:.2f} passes ({name})"
-        figure.data[-1].update(name=words, showlegend=True, hoverinfo="skip")
-    symbols = dict(zip(points["kind"].unique(), ("circle", "square", "star"), strict=True))
-    for kind, some in points.groupby("kind", sort=False):
-        sure = np.where(some["low"] > 1, INK.accent, np.where(some["high"] < 1, INK.loss, INK.muted))
-        marker = {
-            "symbol": symbols[kind],
-            "size": 12,
-            "color": sure.tolist(),
-            "line": {"color": INK.page, "width": 1.5},
-        }
-        figure.add_scatter(x=some["cost"], y=some["agreement"], mode="markers+text", name=str(kind), marker=marker)
-        text = [f"{value:.2f}" for value in some["gain"]]
-        figure.data[-1].update(text=text, textposition="top center", customdata=some["said"], hovertemplate=HOVER)
-    ticks = [0.02, 0.05, 0.1, 0.2, 0.5]
-    title = "cost of the upper draft model, in forward passes of the target"
+        figure.add_contour(**contour, contours=frontier, line=line, name=words, showlegend=True)
+    figure.data = [*(t for t in figure.data if t.type != "scatter"), *(t for t in figure.data if t.type == "scatter")]
     ends = [float(np.log10(COSTS[0])), float(np.log10(COSTS[-1]))]
-    figure.update_xaxes(type="log", tickvals=ticks, ticktext=[f"{t:g}" for t in ticks], title_text=title, range=ends)
+    title = "cost of the upper draft model, in forward passes of the target"
+    figure.update_xaxes(tickvals=_TICKS, ticktext=list(map("{:g}".format, _TICKS)), title_text=title, range=ends)
     span = [float(AGREEMENTS[0]), 1.04]
     figure.update_yaxes(title_text="acceptance of its tokens by the target", tickformat=".0%", range=span)
-    heads = ["hierarchy", "kind", "cost", "acceptance", "gain", "95 % interval"]
     rows = [
         [p.said.partition("<br>")[0], p.kind, f"{p.cost:.3f}", f"{p.agreement:.2f}", f"{p.gain:.2f}",
-         "–" if np.isnan(p.low) else f"{p.low:.2f} to {p.high:.2f}"] for p in points.itertuples()
+         between(p.low, p.high, ".2f")] for p in points.itertuples()
     ]  # fmt: skip
     return finish(
         figure,
         "When does a hierarchy pay?",
         text="Speed of the best stack with two draft models over the best with at most one. Above a frontier the "
-        "second one pays by the law. Points: gain of each; blue: surely above 1, orange: surely below, grey: not "
-        "settled.",
+        "second one pays by the law. Points: gain of each.",
         note=f"Field: latency law with a GPU's forward passes and no other cost, bottom model as on this ladder (cost "
         f"{BOTTOM_COST:g} of the upper one, acceptance {BOTTOM_ACCEPTANCE:g} by it, {BOTTOM_TARGET:g} by the target). "
         f"Published for model hierarchies: up to {PUBLISHED:g} × (arXiv 2510.19705), without the cost ratio and "
         "acceptance that would place it here; arXiv 2502.05609 has databases only. Predicted points rest on assumed "
         "acceptances.",
-        table=[heads, *rows],
+        table=[["hierarchy", "kind", "cost", "acceptance", "gain", "95 % interval"], *rows],
         dark=dark,
         height=480,
     )
-
-
-def _field(figure: go.Figure, field: np.ndarray) -> None:
-    """Add the gain as a field with labelled contours."""
-    step = 0.05
-    contours = {"start": 1 + step, "end": PUBLISHED, "size": step, "showlabels": True, "labelformat": ".2f"}
-    figure.add_heatmap(
-        x=COSTS, y=AGREEMENTS, z=field, zmin=0.8, zmax=PUBLISHED, hoverinfo="skip", showscale=False, opacity=0.7,
-        colorscale=[[0, pale(INK.loss)], [0.5, INK.page], [1, pale(INK.accent)]],
-    )  # fmt: skip
-    figure.add_contour(x=COSTS, y=AGREEMENTS, z=field, contours=contours | {"coloring": "none"}, showscale=False)
-    figure.data[-1].update(line={"color": INK.muted, "width": 1}, hoverinfo="skip", showlegend=False)

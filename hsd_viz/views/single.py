@@ -12,7 +12,7 @@ import traitlets
 from hsd_viz.calibration.basis import USUAL, Basis, basis_of, rate, tier_rate, unseen
 from hsd_viz.figures.palette import HUES, family
 from hsd_viz.figures.theme import Given, trace_of
-from hsd_viz.latency.inputs import Calibration, LevelCost
+from hsd_viz.latency.inputs import LevelCost
 from hsd_viz.latency.law import MOST
 from hsd_viz.latency.select import Choice, select
 from hsd_viz.stack import DATABASES, parse
@@ -150,32 +150,29 @@ class OneDraftWhatIf(View):
 
 
 def one_draft_state(basis: Basis) -> dict[str, Any]:
-    """Return the presets of a calibration, and the values of the last one."""
-    known = basis.calibration
-    presets = []
-    for draft, verifier in known.edges:
-        if verifier != known.target:
-            continue
-        values = one_draft_values(known, draft)
-        # Kept to the sliders' steps, so that a preset stays recognised.
-        steps = {"acceptance": (0.01, 0.99), "cost": (0.005, 1.0), "slope": (0.01, 0.5)}
-        fitted = {k: round(min(top, round(values[k] / step) * step), 6) for k, (step, top) in steps.items()}
-        alone = [parse(stack) for stack in basis.measured]
-        looks = {s.drafts[0].lookahead for s in alone if s.bottom is None and [d.name for d in s.drafts] == [draft]}
-        presets.append({"name": draft, **fitted, "lookahead": looks.pop() if len(looks) == 1 else None})
-    chosen = {k: v for k, v in presets[-1].items() if k != "name" and v is not None} if presets else {}
-    return {"presets": presets, "source": basis.predicted, **chosen}
-
-
-def one_draft_values(calibration: Calibration, name: str) -> dict[str, float]:
-    """Return a calibrated draft model's acceptance, cost per token in one-token target forward passes (launch and
-    overheads included), and slope, that of verifying one more token over the first four.
+    """Return the presets of a calibration, and the values of the last one. Costs are in one-token forward passes of the
+    target, launch and overheads included; the slope is that of one more token over the first four.
     """
-    cost, draft = calibration.costs[calibration.target], calibration.costs[name]
+    known = basis.calibration
+    cost = known.costs[known.target]
     one = cost.verifying(1)
     slope = max(0.0, (cost.verifying(5) - one) / 4 / (one + cost.overhead))
-    accepted = rate(calibration.edge(name, calibration.target))
-    return {"acceptance": accepted, "cost": draft.alone(USUAL) / USUAL / (one + cost.overhead), "slope": slope}
+    # Kept to the sliders' steps, so that a preset stays recognised.
+    fitted = lambda value, step, top: round(min(top, round(value / step) * step), 6)
+    alone = [stack for stack in map(parse, basis.measured) if stack.bottom is None and len(stack.drafts) == 1]
+    presets = []
+    for draft in (draft for draft, verifier in known.edges if verifier == known.target):
+        looks = {stack.drafts[0].lookahead for stack in alone if stack.drafts[0].name == draft}
+        preset = {
+            "name": draft,
+            "acceptance": fitted(rate(known.edge(draft, known.target)), 0.01, 0.99),
+            "cost": fitted(known.costs[draft].alone(USUAL) / USUAL / (one + cost.overhead), 0.005, 1.0),
+            "slope": fitted(slope, 0.01, 0.5),
+            "lookahead": looks.pop() if len(looks) == 1 else None,
+        }
+        presets.append(preset)
+    chosen = {k: v for k, v in presets[-1].items() if k != "name" and v is not None} if presets else {}
+    return {"presets": presets, "source": basis.predicted, **chosen}
 
 
 KINDS = {
@@ -219,52 +216,41 @@ def hierarchy_state(basis: Basis, out: Collection[str] = ()) -> dict[str, Any]:
 
 
 def chosen(basis: Basis, out: Collection[str]) -> dict[str, Any]:
-    """Return the selection without the models and databases in ``out``; an error as text under ``error``."""
-    missed = [pair for pair in unseen(basis.calibration) if not set(out) & set(pair.split(" > "))]
+    """Return the selection without the models and databases in ``out`` (the target stays); an error as text under
+    ``error``.
+    """
+    known, gone = basis.calibration, set(out) - {basis.calibration.target}
+    models = tuple(m for m in known.models if m not in gone)
+    keep = lambda pairs: {pair: value for pair, value in pairs.items() if not gone & set(pair)}
+    left = {"models": models, "costs": {m: known.costs[m] for m in models}}
     # The host hides errors of callbacks, so they are shown on the page.
     try:
-        found = picked(select(without(basis.calibration, out)), missed) | {"error": ""}
+        choice = select(replace(known, **left, edges=keep(known.edges), tiers=keep(known.tiers)))
+        found = picked(choice) | {"error": ""}
     except Exception as error:
         found = {"error": str(error) or type(error).__name__}
-    return found | {"out": sorted(out)}
-
-
-def without(calibration: Calibration, out: Collection[str]) -> Calibration:
-    """Return the calibration without the models and databases in ``out``; the target always stays."""
-    gone = set(out) - {calibration.target}
-    models = tuple(m for m in calibration.models if m not in gone)
-    keep = lambda pairs: {pair: value for pair, value in pairs.items() if not gone & set(pair)}
-    costs = {m: calibration.costs[m] for m in models}
-    return replace(
-        calibration, models=models, costs=costs, edges=keep(calibration.edges), tiers=keep(calibration.tiers)
-    )
+    missed = [pair for pair in unseen(known) if not set(out) & set(pair.split(" > "))]
+    return found | {"missed": missed, "out": sorted(out)}
 
 
 def graph(basis: Basis) -> dict[str, Any]:
     """Return the static part of the graph: models, databases and edges."""
-    calibration = basis.calibration
+    known = basis.calibration
     models = []
-    for name in calibration.models:
-        target = name == calibration.target
-        ms, words = token_cost(calibration.costs[name], target)
-        hue = asdict(HUES["target" if target else family(name)])
+    for name in known.models:
+        ms, words = token_cost(known.costs[name], name == known.target)
+        hue = asdict(HUES["target" if name == known.target else family(name)])
         models.append({"name": name, "ms": ms, "words": words, "hue": hue})
     bottoms = []
-    for name in calibration.databases:
+    for name in known.databases:
         own = parse(f"{name} > target").bottom
-        parts = [item for item in own.items if item in DATABASES] or list(
-            DATABASES if own.name == "db" else ["baseline"]
-        )
-        stripes = [asdict(HUES[p]) for p in parts]
-        bottoms.append({"name": name, "ms": calibration.lookup(name).lookup, "stripes": stripes})
-    edges = [
-        {"from": d, "to": v, "rate": rate(edge), "per": None}
-        for (d, v), edge in calibration.edges.items()
-        if v in calibration.models
-    ]
-    tiers = [{"from": b, "to": v, "rate": tier_rate(t), "per": t.tokens - 1} for (b, v), t in calibration.tiers.items()]
+        parts = [item for item in own.items if item in DATABASES] or (DATABASES if own.name == "db" else ["baseline"])
+        bottoms.append({"name": name, "ms": known.lookup(name).lookup, "stripes": [asdict(HUES[p]) for p in parts]})
+    edges = [{"from": d, "to": v, "rate": rate(edge), "per": None} for (d, v), edge in known.edges.items()]
+    tiers = [{"from": b, "to": v, "rate": tier_rate(t), "per": t.tokens - 1} for (b, v), t in known.tiers.items()]
     about = {"source": f"Predicted by the latency law; calibration {basis.source}.", "warning": basis.warning}
-    return {"models": models, "bottoms": bottoms, "edges": [*edges, *tiers], **about}
+    shown = [edge for edge in edges if edge["to"] in known.models]
+    return {"models": models, "bottoms": bottoms, "edges": [*shown, *tiers], **about}
 
 
 def token_cost(cost: LevelCost, target: bool) -> tuple[float, str]:
@@ -280,8 +266,8 @@ def token_cost(cost: LevelCost, target: bool) -> tuple[float, str]:
     return cost.verifying(1), several if 1 < fewest < len(cost.forward) else "a forward pass over one token"
 
 
-def picked(choice: Choice, missed: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the selection as plain data: stack, path, figures, description, and unmeasured pairs (``missed``)."""
+def picked(choice: Choice) -> dict[str, Any]:
+    """Return the selection as plain data: stack, path, figures and description."""
     best, single = choice.picked, choice.best_single_draft
     stack = parse(best.stack)
     path = [{"name": str(stack.bottom), "lookahead": None}] if stack.bottom is not None else []
@@ -293,7 +279,6 @@ def picked(choice: Choice, missed: Sequence[str] = ()) -> dict[str, Any]:
         "over_single": best.gain_over(single) if single is not None else None,
         "single": "" if single is None else single.stack,
         "is_single": single is not None and single.stack == best.stack,
-        "missed": list(missed),
         "length": best.acceptance_length,
         "words": KINDS[choice.kind],
     }
