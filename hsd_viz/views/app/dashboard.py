@@ -106,32 +106,31 @@ class App(Exported, Part):
             if key in self._cancels:
                 self._cancels[key].set()
             return
-        handlers: dict[Any, Callable[..., Any]] = {
+        handlers: dict[Any, Callable[[dict[str, Any], Job], Any]] = {
             "recording": self._recording,
             "open": self._open,
             "knows": self._knows,
             "take": self._take,
             "decode": self._decode,
-            "ask": self._ask,
+            "ask": lambda message, job: {"answer": self._answers.answer(*self._question(message), job.files, job)},
             "file": self._file,
-            "lesson": lambda message, *_: {"html": lesson(message.get("number"))},
+            "lesson": lambda message, _job: {"html": lesson(message.get("number"))},
             "plotly": lambda *_: ({}, [packed(CARTESIAN)]),
         }
         if kind not in handlers:
             return
         names = content.get("names") or []
-        files = [(str(name), bytes(buffer)) for name, buffer in zip(names, buffers, strict=False)]
-        job = Job(self, key)
+        job = Job(self, key, [(str(name), bytes(buffer)) for name, buffer in zip(names, buffers, strict=False)])
         self._cancels[key] = job.cancelled
-        work = partial(self._work, job, handlers[kind], content, files)
+        work = partial(self._work, job, handlers[kind], content)
         if kind in ("decode", "ask", "file", "lesson"):
             threading.Thread(target=work, name=f"hsd-viz {kind}", daemon=True).start()
         else:
             work()
 
-    def _work(self, job: Job, handler: Callable[..., Any], content: dict[str, Any], files: list) -> None:
+    def _work(self, job: Job, handler: Callable[..., Any], content: dict[str, Any]) -> None:
         try:
-            found = handler(content, files, job)
+            found = handler(content, job)
             answer, buffers = found if isinstance(found, tuple) else (found, None)
             self.send({"id": job.key, "kind": "done", **answer}, buffers)
         except Exception as error:
@@ -151,7 +150,7 @@ class App(Exported, Part):
             self._runs.pop(next(name for name in self._runs if name != GIVEN))
         return run
 
-    def _recording(self, message: dict[str, Any], _files: list, _job: Job) -> dict[str, Any]:
+    def _recording(self, message: dict[str, Any], _job: Job) -> dict[str, Any]:
         name = str(message.get("name"))
         known = self._runs.get(name)
         if known is None:
@@ -159,39 +158,36 @@ class App(Exported, Part):
             group, _, single = name.rpartition("/")
             groups = {race["group"] for race in self.about["races"]}
             known = load_bundled(single, SIDE_BY_SIDE / group) if group in groups else load_bundled(name)
-        self._keep(known, name)
-        return {"run": run_data.snapshot(known, name)}
+        return {"run": run_data.snapshot(known, self._keep(known, name))}
 
-    def _knows(self, message: dict[str, Any], _files: list, _job: Job) -> dict[str, Any]:
+    def _knows(self, message: dict[str, Any], _job: Job) -> dict[str, Any]:
         run = str(message.get("run"))
-        known = run in self._runs
-        if known:
+        if run in self._runs:
             self._runs.move_to_end(run)
-        return {"known": known}
+        return {"known": run in self._runs}
 
-    def _take(self, message: dict[str, Any], _files: list, _job: Job) -> dict[str, Any]:
+    def _take(self, message: dict[str, Any], _job: Job) -> dict[str, Any]:
         kept = message["snapshot"]
         self._keep(run_data.trace_from(kept), str(kept["run"]))
         return {}
 
-    def _open(self, _message: dict[str, Any], files: list[tuple[str, bytes]], _job: Job) -> dict[str, Any]:
-        if not files:
+    def _open(self, _message: dict[str, Any], job: Job) -> dict[str, Any]:
+        if not job.files:
             raise ValueError("no file was sent")
-        trace = run_data.read_trace(files[0][1], files[0][0])
+        name, content = job.files[0]
+        trace = run_data.read_trace(content, name)
         return {"run": run_data.snapshot(trace, self._keep(trace))}
 
-    def _ask(self, message: dict[str, Any], files: list, job: Job) -> dict[str, Any]:
-        run, options = self._runs.get(str(message.get("run"))), message.get("options") or {}
-        return {"answer": self._answers.answer(str(message.get("about")), run, options, files, job)}
+    def _question(self, message: dict[str, Any]) -> tuple[str, Trace | None, dict[str, Any]]:
+        return str(message.get("about")), self._runs.get(str(message.get("run"))), message.get("options") or {}
 
-    def _file(self, message: dict[str, Any], _files: list, _job: Job) -> tuple[dict[str, Any], list[bytes]]:
-        run, options = self._runs.get(str(message.get("run"))), message.get("options") or {}
-        name, kind, content = self._answers.file(str(message.get("about")), run, options)
+    def _file(self, message: dict[str, Any], _job: Job) -> tuple[dict[str, Any], list[bytes]]:
+        name, kind, content = self._answers.file(*self._question(message))
         return {"name": name, "type": kind}, [content]
 
     # --- decoding -----------------------------------------------------------------------------------------------------
 
-    def _decode(self, message: dict[str, Any], _files: list, job: Job) -> dict[str, Any]:
+    def _decode(self, message: dict[str, Any], job: Job) -> dict[str, Any]:
         request = message["request"]
         prompt, stack = str(request["prompt"]), str(request["stack"])
         if len(prompt) > MAX_PROMPT or not 1 <= request["max_new_tokens"] <= MAX_NEW_TOKENS:
@@ -238,10 +234,10 @@ class App(Exported, Part):
 
 
 class Job:
-    """A request of the page: where its progress is reported."""
+    """A request of the page with its files (name, content): where its progress is reported."""
 
-    def __init__(self, app: App, key: str) -> None:
-        self.key, self.run, self.seq = key, uuid.uuid4().hex, 0
+    def __init__(self, app: App, key: str, files: list[tuple[str, bytes]]) -> None:
+        self.key, self.files, self.run, self.seq = key, files, uuid.uuid4().hex, 0
         self.cancelled = threading.Event()
         self._app, self._said = app, 0.0
 
