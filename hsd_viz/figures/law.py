@@ -129,7 +129,7 @@ def _frame(
         run = run if isinstance(run, Measured) or run is None else Measured(float(run))
         ms, low, high = (None, None, None) if run is None else (run.ms_per_token, run.low, run.high)
         own = [name for name, of in named.items() if of == stack]
-        # The fastest measured one is no news where it is the selected one.
+        # One remark is enough where the fastest measured stack is the selected one.
         remark = ", ".join(TAGS[name] for name in own if name != "best_measured" or "picked" not in own)
         rows.append([stack, predicted.get(stack), ms, low, high, remark])
     frame = pd.DataFrame(rows, columns=["stack", "predicted", "dot", "low", "high", "remark"])
