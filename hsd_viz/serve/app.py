@@ -25,7 +25,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from hsd_viz.engine import DEFAULTS, Engine
 from hsd_viz.engine.stream import batches
-from hsd_viz.listen import url
+from hsd_viz.machine import url
 from hsd_viz.serve.queue import FairQueue, QueueFullError, Ticket
 from hsd_viz.stack import StackError, parse
 from hsd_viz.trace.events import to_record

@@ -13,7 +13,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from hsd_viz.card import escape
 from hsd_viz.disk import write_whole
 from hsd_viz.exercises import Exercise, Result, editions
 from hsd_viz.exercises.editions import Step, steps_of
@@ -22,6 +21,7 @@ from hsd_viz.figures import save
 from hsd_viz.views.export import content_of, document, parts_of
 from hsd_viz.views.page_data import STATIC, template
 from hsd_viz.views.view import Chart, Exported
+from hsd_viz.words import escape
 
 
 class Writer:

@@ -12,14 +12,13 @@ import anywidget
 import ipywidgets as widgets
 import traitlets
 
-from hsd_viz.card import card, line
 from hsd_viz.disk import write_whole
 from hsd_viz.figures.pictures import library_of, packed, result, screenshot
 from hsd_viz.figures.theme import CONFIG, checked_ending, chromium, dark_of, data_of, template
 from hsd_viz.figures.theme import save as save_figure
 from hsd_viz.trace import Trace
 from hsd_viz.views.page_data import BUNDLE, STATIC
-from hsd_viz.words import did_you_mean
+from hsd_viz.words import card, did_you_mean, line
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from hsd_viz import views
-from hsd_viz.card import escape
 from hsd_viz.engine.replay import load_bundled
 from hsd_viz.exercises import editions
 from hsd_viz.exercises.data import measured
 from hsd_viz.exercises.editions import steps_of
 from hsd_viz.views import lessons
+from hsd_viz.words import escape
 
 MASTERS = editions.masters()
 

@@ -34,7 +34,7 @@ from voila.request_info_handler import RequestInfoSocketHandler
 from voila.tornado.handler import TornadoVoilaHandler
 from voila.tornado.kernel_websocket_handler import VoilaKernelWebsocketHandler
 
-from hsd_viz.listen import is_loopback
+from hsd_viz.machine import is_loopback
 
 COOKIE = "hsd-viz-turn"
 #: Seconds after which a visitor who no longer asks for the place has left.
