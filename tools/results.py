@@ -1,15 +1,13 @@
 """The tables of ``docs/results.md``, from the files in ``docs/bench``; :mod:`tools.tables` writes them.
 
-Each function returns one table with its source below it: the files, the machine's load, and their commands.
+Each function returns one table with its source below it: the files, and the machine's load.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
-from statistics import median
 
 from training.evaluation import markdown
 
@@ -25,15 +23,12 @@ def read(name: str) -> dict:
 
 
 def source(*names: str) -> str:
-    """Return where figures come from: files, load average where it was recorded, and commands."""
+    """Return where figures come from: files, which state their commands, and load averages where recorded."""
     lines = []
     for name in names:
-        data = read(name)
-        load = data.get("machine", {}).get("load_average")
-        busy = "" if load is None else f", load average {load:.1f}"
-        command = re.sub(r" --json \S+", "", data.get("command") or "")
-        lines.append(f"[{name}.json](bench/{name}.json){busy}" + (f": `{command}`" if command else ""))
-    return "Source: " + "; ".join(lines) + "."
+        load = read(name).get("machine", {}).get("load_average")
+        lines.append(f"[{name}.json](bench/{name}.json)" + ("" if load is None else f" (load average {load:.1f})"))
+    return f"Source: {', '.join(lines)}."
 
 
 def reports(suite: str) -> dict[str, tuple[str, dict]]:
@@ -61,12 +56,15 @@ def speed(suite: str) -> str:
     found = reports(suite)
     rows = {title: by_stack(report) for title, (_, report) in found.items()}
     stacks = sorted(
-        dict.fromkeys(s for row in rows.values() for s in row),
+        dict.fromkeys(s for row in rows.values() for s in row if s != PLAIN),
         key=lambda s: -max(row[s]["speedup_over_plain"] for row in rows.values() if s in row),
     )
     head = ["stack", *(f"{title}: {what}" for title in found for what in ("speed-up", "acceptance length"))]
-    keys = ("speedup_over_plain", "mean_acceptance_length")
-    body = [[f"`{s}`", *(figure(rows[t].get(s), key) for t in found for key in keys)] for s in stacks]
+    body = []
+    for s in stacks:
+        pairs = [rows[title].get(s) or {} for title in found]
+        length = lambda row: figure({"length": row.get("mean_acceptance_length")}, "length")
+        body.append([f"`{s}`", *(cell for row in pairs for cell in (figure(row, "speedup_over_plain"), length(row)))])
     if "greedy" in found:
         head.append("greedy, low repetition: speed-up")
         for line, s in zip(body, stacks, strict=True):
@@ -103,33 +101,32 @@ def pace(suite: str) -> str:
     return f"{title}.\n\n{markdown([head, *body], '---:')}\n\n{source(name)}"
 
 
-def lengths(temperature: float) -> str:
-    """Return mean acceptance lengths by draft tokens per round, cost stopping off."""
-    data = read("budgets")
-    budgets = data["settings"]["budgets"]
-    rows: dict[str, dict[int, str]] = {}
-    for row in data["rows"]:
-        if row["target"] == PLAIN and row["temperature"] == temperature:
+def lengths() -> str:
+    """Return mean acceptance lengths by temperature and draft tokens per round, cost stopping off."""
+    columns = [(0.7, 4), (0.7, 16), (0.7, 64), (1.0, 16), (0.0, 16)]
+    titles = {1.0: "T = 1", 0.7: "T = 0.7", 0.0: "greedy, low repetition"}
+    rows: dict[str, dict[tuple, str]] = {}
+    for row in read("budgets")["rows"]:
+        if row["target"] == PLAIN:
             label = f"`{row['drafter']}`" + (", warm" if row["state"] == "warm" else "")
-            text = f"{row['mean_acceptance_length']:.2f}"
-            if temperature == 0 and (low := row["low_repetition"])["tokens"]:
-                text += f" / {low['mean_acceptance_length']:.2f}"
-            rows.setdefault(label, {})[row["budget"]] = text
-    body = [[label, *(row.get(b, "–") for b in budgets)] for label, row in rows.items()]
-    return f"{markdown([['drafter', *map(str, budgets)], *body], '---:')}\n\n{source('budgets')}"
+            figures = row["low_repetition"] if row["temperature"] == 0 else row
+            cells = rows.setdefault(label, {})
+            cells[row["temperature"], row["budget"]] = f"{figures['mean_acceptance_length']:.2f}"
+    head = ["drafter", *(f"{titles[t]}: {budget}" for t, budget in columns)]
+    body = [[label, *(cells.get(column, "–") for column in columns)] for label, cells in rows.items()]
+    return f"{markdown([head, *body], '---:')}\n\n{source('budgets')}"
 
 
 def rules() -> str:
     """Return tokens per round under the verification rules, with the gain and the time of block and branch."""
-    head = ["stack", "T", "level", "rounds", "token", "block", "branch", "block over token", "branch over token",
-            "time per token, block over token", "branch over token"]  # fmt: skip
+    head = ["stack", "T", "level", "tokens per round: token", "block over token", "branch over token",
+            "time per token: block over token", "branch over token"]  # fmt: skip
 
     def figure(row: dict, name: str, form: str) -> str:
         return f"{row[name]:{form}} [{', '.join(f'{end:{form}}' for end in row[f'{name}_ci'])}]" if name in row else ""
 
     body = [
-        [f"`{row['stack']}`", f"{row['temperature']:g}", str(row["level"]), f"{row['rounds']:,}"]
-        + [figure(row, f"{rule}_tokens_per_round", ".2f") for rule in ("token", "block", "branch")]
+        [f"`{row['stack']}`", f"{row['temperature']:g}", str(row["level"]), f"{row['token_tokens_per_round']:.2f}"]
         + [figure(row, f"{rule}_gain", "+.1%") for rule in ("block", "branch")]
         + [figure(row, f"{rule}_time", ".2f") for rule in ("block", "branch")]
         for row in read("rules-cpu")["rows"]
@@ -155,28 +152,6 @@ def law() -> str:
     return f"{markdown([head, *body], '---:')}\n\n{source(*names)}"
 
 
-def predictions() -> str:
-    """Return what the law predicted and what was measured for each stack, at the everyday temperature if measured."""
-    name = next(n for _, part in TEMPERATURES if (BENCH / f"{(n := f'plan-{part}-cpu')}.json").exists())
-    head = [
-        "stack",
-        "ms per token: predicted",
-        "measured",
-        "error",
-        "forward passes of `target` per token: predicted",
-        "measured",
-    ]
-    body = []
-    rows = [row for row in read(name)["hierarchies"] if row["measured_ms_per_token"] is not None]
-    for row in sorted(rows, key=lambda row: row["measured_ms_per_token"]):
-        passes = row["forwards_per_token"][PLAIN]
-        body.append([
-            f"`{row['stack']}`", f"{row['predicted_ms_per_token']:.2f}", figure(row, "measured_ms_per_token"),
-            f"{row['error']:+.1%}", *(f"{passes[k]:.3f}" for k in ("predicted", "measured")),
-        ])  # fmt: skip
-    return f"{markdown([head, *body], '---:')}\n\n{source(name)}"
-
-
 def second_draft() -> str:
     """Return, for each target of the grids, the best hierarchy of models over the best single draft model."""
     head = ["", "target", "forward pass, ms", "best single draft", "best hierarchy of models", "speed-up over it",
@@ -186,7 +161,7 @@ def second_draft() -> str:
         if not (BENCH / f"grid-{part}-cpu.json").exists():
             continue
         names.append(f"grid-{part}-cpu")
-        for point in read(names[-1])["points"]:
+        for point in (p for p in read(names[-1])["points"] if "~" not in p["target"]):
             line = [title, f"`{point['target']}`", f"{point['ms_per_forward'][PLAIN]:.2f}",
                     f"`{point['best_single_draft']}`"]  # fmt: skip
             for kind in ("models_over_single_draft", "databases_over_single_draft"):
@@ -196,71 +171,22 @@ def second_draft() -> str:
     return f"{markdown([head, *body], '---:')}\n\n{source(*names)}"
 
 
-def forward_passes() -> str:
-    """Return the time of a forward pass by the number of tokens fed, native and eager."""
-    names = [f"curves-{model}-cpu" for model in ("target", "small", "nano")]
-    widths = [w for w in read(names[0])["milliseconds"]["native"] if w.isdigit()]
-    head = ["ms", *widths, "a step of a draft", "eager over native"]
-    body = []
-    for name in names:
-        ms = read(name)["milliseconds"]
-        ratio = median(ms["eager"][w] / ms["native"][w] for w in widths)
-        body.append([f"`{read(name)['model']}`", *(f"{ms['native'][w]:.2f}" for w in widths),
-                     f"{ms['native']['step']:.2f}", f"{ratio:.1f}"])  # fmt: skip
-    return f"{markdown([head, *body], '---:')}\n\n{source(*names)}"
-
-
 def integers() -> str:
-    """Return what 8-bit integers bring and lose beside float32 with the same weights, and the overlap of two models."""
-    if not (BENCH / "int8-cpu.json").exists():
-        return "Not measured yet."
-    data = read("int8-cpu")
-    widths = [w for w in data["models"][0]["milliseconds"]["int8"] if w.isdigit()]
-    head = ["", "loss, nats: float32", "int8", "same likeliest token", "overlap of the rows", "weights, MB",
-            *(f"times as fast, {w} tokens" for w in widths)]  # fmt: skip
+    """Return what 8-bit integers lose and bring: loss beside float32, forward passes beside the former float16 ones."""
+    widths, data, passes = (1, 4, 16), read("int8-cpu"), read("before-cpu")["rows"]
+    head = ["", "loss, nats: float32", "int8", "overlap of the rows", "weights, MB",
+            *(f"ms, width {w}" for w in widths), *(f"float16 over int8, {w}" for w in widths),
+            "float32 over int8, 1"]  # fmt: skip
     body = []
     for row in data["models"]:
+        times = {r["tokens"]: r for r in passes if r["model"] == row["model"] and r["context"] == 300}
         after, before, sizes = *row["milliseconds"].values(), row["weight_bytes"]
         body.append([f"`{row['model']}`", f"{row['loss_float32']:.4f}", f"{row['loss_int8']:.4f}",
-                     f"{row['same_likeliest']:.1%}", f"{row['overlap']:.4f}",
-                     f"{sizes['int8'] / 1e6:.1f} of {sizes['float32'] / 1e6:.1f}",
-                     *(f"{before[w] / after[w]:.2f}" for w in widths)])  # fmt: skip
-    pairs = [[f"`{x}`, `{y}`", *(f"{row[kind]:.4f}" for kind in ("float32", "int8"))]
-             for row in data["pairs"] for x, y in [row["pair"]]]  # fmt: skip
-    tables = markdown([head, *body], "---:"), markdown([["overlap of", "float32", "int8"], *pairs], "---:")
-    return "\n\n".join([*tables, source("int8-cpu")])
-
-
-def before() -> str:
-    """Return forward passes beside a former version, by model, context and width, and what the processor can do."""
-    if not (BENCH / "before-cpu.json").exists():
-        return "Not measured yet."
-    data = read("before-cpu")
-    head = [
-        "",
-        "context",
-        "tokens",
-        "before, ms",
-        "now, ms",
-        "now over before",
-        "over 1 token",
-        "attention",
-        "GB/s",
-        "GMAC/s",
-    ]
-    body = [
-        [
-            *(f"`{row['model']}`", str(row["context"]), str(row["tokens"]), f"{row['before_ms']:.3f}"),
-            *(f"{row['now_ms']:.3f}", f"{row['now_ms'] / row['before_ms']:.2f}", f"{row['over_one']:.2f}"),
-            f"{row['attention']:.0%}",
-            *(f"{row['gb_per_second']:.1f}", f"{row['gmac_per_second']:.0f}"),
-        ]
-        for row in data["rows"]
-    ]
-    peak = data["peak"]
-    most = f"One core can do {peak['gmac_per_second']:.0f} GMAC/s ({peak['instruction']}, registers only)"
-    most += f" and read {peak['gb_per_second']:.1f} GB/s from {peak['megabytes']} MB."
-    return "\n\n".join([markdown([head, *body], "---:"), most, source("before-cpu")])
+                     f"{row['overlap']:.4f}", f"{sizes['int8'] / 1e6:.1f} of {sizes['float32'] / 1e6:.1f}",
+                     *(f"{times[w]['now_ms']:.3f}" for w in widths),
+                     *(f"{times[w]['before_ms'] / times[w]['now_ms']:.1f}" for w in widths),
+                     f"{before['1'] / after['1']:.1f}"])  # fmt: skip
+    return f"{markdown([head, *body], '---:')}\n\n{source('int8-cpu', 'before-cpu')}"
 
 
 def llama_cpp() -> str:
@@ -275,21 +201,13 @@ def llama_cpp() -> str:
     head = ["type: llama.cpp over this project, by tokens", *map(str, ours)]
     body = [[f"`{side}`", *(f"{found[w]['processor_ms'] / ours[w]['processor_ms']:.2f}" for w in ours)]
             for side, found in passes.items()]  # fmt: skip
-    rows = {row["side"]: row for row in data["decodes"]}
-    plain = rows["hsd_viz target"]
-    head2 = [
-        "greedy decodes",
-        "ms per token",
-        "by processor time, prefill included",
-        "over plain decoding here",
-        "the same texts",
-    ]
-    body2 = [
-        [f"`{side}`", f"{row['ms_per_token']:.3f}", f"{row['processor_ms_per_token']:.3f}",
-         f"{row['processor_ms_per_token'] / plain['processor_ms_per_token']:.2f}", "{} of {}".format(*row["same_text"])]
-        for side, row in rows.items()
-    ]  # fmt: skip
-    return "\n\n".join([markdown([head, *body], "---:"), markdown([head2, *body2], "---:"), source("llama-cpp")])
+    rows = {row["side"]: row["processor_ms_per_token"] for row in data["decodes"]}
+    head += ["greedy decode", "with `ngram-mod`"]
+    for line in body:
+        side = line[0].strip("`")
+        line += [f"{rows[f'llama.cpp {side} {kind}'] / rows['hsd_viz target']:.2f}" for kind in ("none", "ngram-mod")]
+    ours_with_databases = f"`db > target` here: {rows['hsd_viz db > target'] / rows['hsd_viz target']:.2f}."
+    return "\n\n".join([markdown([head, *body], "---:"), ours_with_databases, source("llama-cpp")])
 
 
 def page() -> str:
@@ -298,15 +216,13 @@ def page() -> str:
     load, keys, live = data["load"]["medians"], data["keys"]["medians"], data["live"]["medians"]
     size = sum(count for count, _ in data["load"]["bytes_and_files"]["cold"].values())
     slowest = max(keys.values())
-    rows = [
-        ["a recorded run visible, cold kernel", f"{load['cold']['the trace'] / 1e3:.1f} s"],
-        ["a recorded run visible, waiting kernel", f"{load['preheated']['the trace'] / 1e3:.1f} s"],
-        ["bytes of the page", f"{size / 1e6:.1f} MB"],
-        [f"key to painted view, {data['keys']['tokens']:,} tokens, slowest view's median", f"{slowest:.0f} ms"],
-        *([f"tokens/s of a watched run over an unwatched one, `{stack}`", f"{run['ratio']:.2f}"]
-          for stack, run in live.items()),
-    ]  # fmt: skip
-    return f"{markdown([['', ''], *rows], '---:')}\n\n{source('page-cpu')}"
+    ratios = ", ".join(f"{run['ratio']:.2f} (`{stack}`)" for stack, run in live.items())
+    return (
+        f"A recorded run is visible after {load['cold']['the trace'] / 1e3:.1f} s with a cold kernel and "
+        f"{load['preheated']['the trace'] / 1e3:.1f} s with a waiting one; the page has {size / 1e6:.1f} MB.\nIn a run "
+        f"of {data['keys']['tokens']:,} tokens a key is painted after {slowest:.0f} ms (the slowest view's median).\n"
+        f"Share of the speed of an unwatched run that a watched one has: {ratios}.\n\n{source('page-cpu')}"
+    )
 
 
 #: Marked place of ``docs/results.md`` -> its table.
@@ -314,16 +230,11 @@ RESULTS: dict[str, Callable[[], str]] = {
     "speed-heldout": lambda: speed("heldout"),
     "speed-python": lambda: speed("python"),
     "pace": lambda: pace("heldout"),
-    "lengths-t07": lambda: lengths(0.7),
-    "lengths-t1": lambda: lengths(1.0),
-    "lengths-greedy": lambda: lengths(0.0),
+    "page": page,
+    "lengths": lengths,
     "rules": rules,
     "law": law,
-    "predictions": predictions,
     "second-draft": second_draft,
-    "forward-passes": forward_passes,
     "int8": integers,
-    "before": before,
     "llama-cpp": llama_cpp,
-    "page": page,
 }

@@ -46,11 +46,13 @@ def measurements() -> str:
     identical = all(row["token_identical_to_plain"] in (None, [plain["outputs"]] * 2) for row in greedy["stacks"]
                     if not row["stack"].startswith("hf-"))  # fmt: skip
     equal = "identical to" if identical else "NOT all identical to"
-    settings = [f"*{title}*: suite `{r['suite']['name']}`, {r['suite']['prompts']} prompts × "
-                f"{r['settings']['max_new_tokens']} tokens, median of {r['settings']['repeats']}"
-                for title, r in reports]  # fmt: skip
+    settings = dict.fromkeys(
+        f"suite `{r['suite']['name']}`, {r['suite']['prompts']} prompts × {r['settings']['max_new_tokens']} tokens, "
+        f"median of {r['settings']['repeats']}"
+        for _, r in reports
+    )
     words = (
-        f"{'; '.join(settings)}. MAL: mean acceptance length, tokens per forward pass of the target. –: not measured.\n"
+        f"{'; '.join(settings).capitalize()}. MAL: mean acceptance length, tokens per forward pass of the target.\n"
         f"Greedy outputs are {equal} plain decoding for all of our stacks. {plain['repetition_share']:.0%} of their\n"
         f"tokens repeat an 8-gram: the greedy speed-ups are mostly those of loops. The last column covers the "
         f"{plain['low_repetition']['outputs']}\n"
