@@ -119,7 +119,8 @@ def build_course(
     """Build the editions of the course, for teachers."""
     from hsd_viz.exercises import editions
 
-    for path in editions.build(folder, list(edition or editions.EDITIONS)):
+    chosen = [(folder / name, name) for name in edition or editions.EDITIONS]
+    for path in [path for into, name in chosen for path in editions.write(into, name, overwrite=True)]:
         master = next((master for master in editions.masters() if master.stem == path.stem), None)
         if figures and master and path.parent.name == "student":
             from hsd_viz.views.lessons import add_figures

@@ -5,14 +5,11 @@
 ✗ not yet · 7.1 tokens per round: G(alpha=1/5, gamma=1): got 1, expected 6/5. Append .hint() to the check for a hint.
 """
 
-from hsd_viz.exercises import formulas, lessons, mistakes  # noqa: F401 (they register)
-from hsd_viz.exercises.check import EXERCISES, TEXTS, Exercise, Result, check
+from hsd_viz.exercises import cases  # noqa: F401 (they register)
+from hsd_viz.exercises.check import EXERCISES, Exercise, Result, check
 from hsd_viz.exercises.data import cost_curve, greedy_rounds, measured
 from hsd_viz.exercises.forms import predict_first, quiz
 from hsd_viz.exercises.hunt import law, mutants, plain_law, right_decoder, score, toy_models
-
-for _number in TEXTS["exercises"]:  # the order of the lessons
-    EXERCISES[_number] = EXERCISES.pop(_number)
 
 __all__ = [
     "EXERCISES",

@@ -1,13 +1,16 @@
 """The registry of exercises, and :func:`check` with its result: passed, or the first counter-example, with the name of
-the mistake where it is a known one (:mod:`hsd_viz.exercises.mistakes`). Titles, hints and names are in ``texts.json``.
+the mistake where it is a known one. An answer must equal the solution of the master on the inputs of
+:mod:`hsd_viz.exercises.cases`. Titles, hints and mistakes are in ``exercises.toml``: a mistake is an edit of the
+solution, and an answer that equals the edited solution in all cases made it.
 """
 
 import ctypes
-import json
+import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import cache
 from html import escape
 from inspect import signature
 from itertools import islice
@@ -18,13 +21,14 @@ from time import monotonic
 from typing import Any, NamedTuple
 
 from hsd_viz.audit.faults import FAULTS
+from hsd_viz.exercises.editions import Program, solutions
 from hsd_viz.words import did_you_mean
 
-TEXTS: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("texts.json").read_text(encoding="utf-8"))
-#: Mistakes by key, the faults that the audit recognises among them.
-NAMES: dict[str, str] = TEXTS["mistakes"] | {f"fault {number}": text for number, text in FAULTS.items()}
+#: Titles, hints and mistakes by exercise; the edits of the decoder of the bug hunt.
+TEXTS: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("exercises.toml").read_text(encoding="utf-8"))
 #: Cases in which an answer must equal a known mistake to be called by its name.
 _ENOUGH_CASES = 300
+Answer = Callable[..., Any]
 
 
 class Refused(ValueError):
@@ -35,29 +39,44 @@ class OutOfTime(BaseException):
     """A call of an answer took too long. No ``except Exception`` of the answer catches it."""
 
 
+def show(value: Any) -> str:
+    """Return a short text of a value."""
+    if isinstance(value, (list, tuple)):
+        left, right = "[]" if isinstance(value, list) else "()"
+        comma = "," if isinstance(value, tuple) and len(value) == 1 else ""
+        return left + ", ".join(map(show, value)) + comma + right
+    text = str(value) if isinstance(value, Number) else repr(value)
+    return text if len(text) <= 200 else text[:197] + "..."
+
+
 class Case(NamedTuple):
-    """One comparison: what was asked, as the learner reads it, the expected value, and ``got()``, the answer's.
-    ``say`` writes both values.
+    """One comparison: what was asked, as the learner reads it, and ``got(answer)``, the value to compare. ``say``
+    writes it. ``expected`` is by default the value that the solution has.
     """
 
     asked: str
-    got: Callable[[], Any]
-    expected: Any
-    say: Callable[[Any], str] | None = None
+    got: Callable[..., Any]
+    say: Callable[..., str] = show
+    expected: Any = None
 
 
 @dataclass(frozen=True)
 class Exercise:
-    """An exercise: ``cases(answer)`` yields its comparisons, ``hints`` lead to the solution without stating it.
-    ``success`` is the message of a right answer, for the number of cases; ``seconds`` limit each call of the answer.
+    """An exercise; ``hints`` lead to the solution without stating it. ``success`` is the message of a right answer, for
+    the number of cases; ``seconds`` limit each call of the answer.
     """
 
     number: str
     title: str
-    hints: tuple[str, ...]
-    cases: Callable[[Any], Iterator[Case]]
+    hints: list[str]
+    inputs: Callable[[], Iterable[Case]]
     success: str = "all {} cases agree"
     seconds: float = 5
+
+    def cases(self) -> Iterator[Case]:
+        """Yield the comparisons, with their expected values."""
+        for case in self.inputs():
+            yield case if case.expected is not None else case._replace(expected=case.got(solution(self.number)))
 
 
 @dataclass(frozen=True)
@@ -79,47 +98,65 @@ class Result:
         return hints[int(n) - 1]
 
     def __repr__(self) -> str:
-        mark = "✓ passed" if self.passed else "✗ not yet"
-        more = "" if self.passed else " Append .hint() to the check for a hint."
+        mark, more = ("✓ passed", "") if self else ("✗ not yet", " Append .hint() to the check for a hint.")
         return f"{mark} · {self.exercise.number} {self.exercise.title}: {self.message}.{more}"
 
     def _repr_html_(self) -> str:
-        colour = "#1a7f37" if self.passed else "#cf222e"
         mark, _, text = repr(self).partition(" · ")
-        style = f"border-left:4px solid {colour};padding:4px 12px;white-space:pre-wrap"
+        style = f"border-left:4px solid {'#1a7f37' if self else '#cf222e'};padding:4px 12px;white-space:pre-wrap"
         return f'<div style="{style}"><b>{mark}</b> · {escape(text)}</div>'
 
 
 EXERCISES: dict[str, Exercise] = {}
-#: Wrong answers by exercise and by the name of the mistake.
-MISTAKES: dict[str, dict[str, Callable[..., Any]]] = {}
 
 
 def exercise(number: str, **options: Any) -> Callable:
     """Register the function that yields the cases of an exercise."""
-
-    def register(cases: Callable[[Any], Iterator[Case]]) -> Callable[[Any], Iterator[Case]]:
-        texts = TEXTS["exercises"][number]
-        EXERCISES[number] = Exercise(number, texts["title"], tuple(texts["hints"]), cases, **options)
-        return cases
-
-    return register
+    title, hints = TEXTS[number]["title"], TEXTS[number]["hints"]
+    return lambda inputs: EXERCISES.setdefault(number, Exercise(number, title, hints, inputs, **options)).inputs
 
 
-def formula(number: str, name: str, arguments: Iterable[Sequence[Any]], expected: Callable[..., Any]) -> None:
-    """Register an exercise by a function that returns the expected value for each of the ``arguments``. ``name`` is
-    that of the function in messages.
-    """
-    names, all_given = list(signature(expected).parameters), list(arguments)
+def inputs(number: str, arguments: Iterable[Sequence[Any]]) -> None:
+    """Register an exercise by the arguments of its cases."""
+    all_given = list(arguments)
 
     @exercise(number)
-    def cases(answer: Any) -> Iterator[Case]:
+    def cases() -> Iterator[Case]:
+        expected = solution(number)
         for given in all_given:
-            listed = ", ".join(f"{key}={show(value)}" for key, value in zip(names, given, strict=True))
-            yield Case(f"{name}({listed})", lambda given=given: answer(*deepcopy(given)), expected(*given))
+            listed = ", ".join(f"{k}={show(v)}" for k, v in zip(signature(expected).parameters, given, strict=True))
+            yield Case(f"{expected.__name__}({listed})", call(*given))
 
 
-def check(number: str, answer: Any) -> Result:
+def call(*given: Any) -> Callable[[Answer], Any]:
+    """Return a function that calls an answer with copies of these arguments."""
+    return lambda answer: answer(*deepcopy(given))
+
+
+@cache
+def solution(number: str) -> Answer:
+    """Return the solution of an exercise."""
+    return _defined(solutions()[number], "", "")
+
+
+def mistakes(number: str) -> dict[str, Answer]:
+    """Return the known wrong answers to an exercise by the name of the mistake."""
+    return edited(solutions()[number], TEXTS[number]["mistakes"])
+
+
+def edited(program: Program, edits: Iterable[Sequence[str]]) -> dict[str, Answer]:
+    """Return the functions of a program with one edit each, by the name of the edit; ``fault N`` is that of a fault."""
+    named = {FAULTS[int(name[6:])] if name.startswith("fault ") else name: edit for *edit, name in edits}
+    return {name: _defined(program, *edit) for name, edit in named.items()}
+
+
+def _defined(program: Program, old: str, new: str) -> Answer:
+    names = dict(program.names)
+    exec(f"{program.before}\n{program.source.replace(old, new)}", names)
+    return names[program.name]
+
+
+def check(number: str, answer: Answer) -> Result:
     """Check an answer to an exercise of the course, offline and without timing, up to the first case that differs.
     Raises: ValueError: if there is no such exercise.
     """
@@ -128,68 +165,59 @@ def check(number: str, answer: Any) -> Result:
         raise ValueError(f"there is no exercise {number!r} (use {', '.join(EXERCISES)}){hint}")
     asked = EXERCISES[number]
     with _limited(asked.seconds) as starts:
+        returned: list[Any] = []
 
-        def answered(*arguments: Any) -> Any:
+        def recorded(*given: Any) -> Any:
             starts()
-            return answer(*arguments)
+            returned[:] = [answer(*given)]
+            return returned[0]
 
-        agreed, wrong, ended = _first_wrong(asked, answered)
-        if wrong is None:
-            return Result(asked, True, asked.success.format(agreed))
-        mistake = _known_mistake(asked, answered) if ended else None
-    return Result(asked, False, f"{wrong}. The mistake: {mistake}" if mistake else wrong)
-
-
-def _first_wrong(asked: Exercise, answer: Callable[..., Any]) -> tuple[int, str | None, bool]:
-    """Return the number of cases that agree before the first one that differs, that one as a message, and whether the
-    answer ended there.
-    """
-    returned: list[Any] = []
-
-    def recorded(*arguments: Any) -> Any:
-        returned[:] = [answer(*arguments)]
-        return returned[0]
-
-    agreed, name = 0, asked.title
-    try:
-        for agreed, case in enumerate(asked.cases(recorded)):
-            returned.clear()
-            name, say = case.asked, case.say or show
-            if not equal(got := case.got(), case.expected):
-                return agreed, f"{name}: got {say(got)}, expected {say(case.expected)}", True
-    except NotImplementedError:
-        return agreed, "nothing is written yet", False
-    except OutOfTime:
-        return agreed, f"{name}: no value after {asked.seconds:g} seconds: a loop may never end", False
-    except Refused as error:
-        return agreed, str(error), True
-    except (Exception, SystemExit) as error:  # an answer may fail in any way
-        what = f"raised {type(error).__name__}: {error}"
-        if returned:  # the answer ended, and its value cannot be compared
-            why = " (is a return missing?)" if returned[0] is None else ", which cannot be compared"
-            what = f"returned {show(returned[0])}{why}"
-        return agreed, f"{name}: the answer {what}", True
-    return agreed + 1, None, True
-
-
-def _known_mistake(asked: Exercise, answer: Callable[..., Any]) -> str | None:
-    """Return the name of the known mistake that an answer equals in all cases."""
-    for name, wrong in MISTAKES.get(asked.number, {}).items():
-        pairs = islice(zip(asked.cases(answer), asked.cases(wrong), strict=True), _ENOUGH_CASES)
+        agreed, wrong, ended = 0, "", True
         try:
-            if all(equal(_value(mine), _value(other)) for mine, other in pairs):
-                return name
+            for case in asked.cases():
+                returned.clear()
+                if not equal(got := case.got(recorded), case.expected):
+                    wrong = f"{case.asked}: got {case.say(got)}, expected {case.say(case.expected)}"
+                    break
+                agreed += 1
+        except NotImplementedError:
+            wrong, ended = "nothing is written yet", False
         except OutOfTime:
-            return None
-        except Exception:  # an answer may fail in any way
-            continue
+            wrong, ended = f"{case.asked}: no value after {asked.seconds:g} seconds: a loop may never end", False
+        except Refused as error:
+            wrong = str(error)
+        except (Exception, SystemExit) as error:  # an answer may fail in any way
+            wrong = f"{case.asked}: the answer {_failure(error, returned)}"
+        mistake = _known_mistake(asked, recorded) if wrong and ended else None
+    message = (f"{wrong}. The mistake: {mistake}" if mistake else wrong) or asked.success.format(agreed)
+    return Result(asked, not wrong, message)
+
+
+def _failure(error: BaseException, returned: list[Any]) -> str:
+    """Return what went wrong: in the answer, or in the comparison of what it returned."""
+    if not returned:
+        return f"raised {type(error).__name__}: {error}"
+    why = " (is a return missing?)" if returned[0] is None else ", which cannot be compared"
+    return f"returned {show(returned[0])}{why}"
+
+
+def _known_mistake(asked: Exercise, answer: Answer) -> str | None:
+    """Return the name of the known mistake that an answer equals in all cases."""
+    cases = list(islice(asked.inputs(), _ENOUGH_CASES))
+    mine = cache(lambda k: _value(cases[k], answer))
+    try:
+        for name, wrong in mistakes(asked.number).items():
+            if all(equal(mine(k), _value(case, wrong)) for k, case in enumerate(cases)):
+                return name
+    except OutOfTime:
+        pass
     return None
 
 
-def _value(case: Case) -> Any:
+def _value(case: Case, answer: Answer) -> Any:
     """Return the answer's value, or the type of what it raised."""
     try:
-        return case.got()
+        return case.got(answer)
     except (Exception, SystemExit) as error:  # an answer may fail in any way
         return type(error)
 
@@ -214,18 +242,6 @@ def _limited(seconds: float) -> Iterator[Callable[[], None]]:
         watcher.join()
 
 
-def at_most(calls: int, function: Callable[..., Any], why: str) -> Callable[..., Any]:
-    """Return the function; after ``calls`` calls it raises ``Refused``, which ends an answer that makes no progress."""
-    left = iter(range(calls))
-
-    def counted(*arguments: Any) -> Any:
-        if next(left, None) is None:
-            raise Refused(why)
-        return function(*arguments)
-
-    return counted
-
-
 def equal(got: Any, expected: Any) -> bool:
     """Return whether two values agree, element by element in lists and tuples; numbers to a relative 1e-9."""
     try:
@@ -236,13 +252,3 @@ def equal(got: Any, expected: Any) -> bool:
         return bool(got == expected) or bool(abs(got - expected) <= 1e-9 * max(1.0, abs(expected)))
     except (TypeError, ValueError):
         return False
-
-
-def show(value: Any) -> str:
-    """Return a short text of a value."""
-    if isinstance(value, (list, tuple)):
-        left, right = "[]" if isinstance(value, list) else "()"
-        comma = "," if isinstance(value, tuple) and len(value) == 1 else ""
-        return left + ", ".join(map(show, value)) + comma + right
-    text = str(value) if isinstance(value, Number) else repr(value)
-    return text if len(text) <= 200 else text[:197] + "..."

@@ -1,16 +1,13 @@
 """What the exercises are checked against: bundled recordings, the shipped cost curve, small exact models."""
 
 import json
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from fractions import Fraction
 from functools import cache
-from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from hsd_viz.engine.replay import bundled, load_bundled
-from hsd_viz.trace import Trace
+from hsd_viz.trace import DraftRow, Trace
 from hsd_viz.words import did_you_mean
 
 PACKAGE = Path(__file__).resolve().parent.parent
@@ -81,43 +78,26 @@ def greedy_rounds() -> tuple[Round, ...]:
 
 
 def _rounds(trace: Trace) -> Iterator[Round]:
-    level, emitted, drafts = max(r.level for r in trace.round_rows), defaultdict(list), defaultdict(list)
-    for token in trace.token_rows:
-        emitted[token.round].append(token.token_id)
-    for draft in trace.draft_rows:
-        drafts[draft.round].append(draft)
-    for row in trace.round_rows:
-        nodes = drafts[row.id]
+    level = max(r.level for r in trace.round_rows)
+    for row in (r for r in trace.round_rows if r.level == level and r.outcome in ("correction", "bonus")):
+        nodes = [d for d in trace.draft_rows if d.round == row.id]
+        emitted = [t.token_id for t in trace.token_rows if t.round == row.id]
         chain = [d.parent for d in nodes] == list(range(-1, len(nodes) - 1))
-        whole = row.outcome in ("correction", "bonus") and len(emitted[row.id]) == row.accepted + 1
-        if row.level == level and nodes and chain and whole:
-            draft = [d.token_id for d in nodes]
-            yield Round(trace.stack, row.id, draft, emitted[row.id], row.accepted, trace.pieces)
-
-
-class AcceptanceTest(NamedTuple):
-    """One acceptance test of a recorded draft token."""
-
-    name: str
-    round: int
-    text: str
-    u: float
-    p: float
-    q: float
-    accepted: bool
+        if nodes and chain and len(emitted) == row.accepted + 1:
+            yield Round(trace.stack, row.id, [d.token_id for d in nodes], emitted, row.accepted, trace.pieces)
 
 
 @cache
-def acceptance_tests() -> tuple[AcceptanceTest, ...]:
-    """Return every acceptance test of a sampled draft token in the recordings, at any level. Runs with block
-    verification are left out: its test is another one.
+def acceptance_tests() -> tuple[tuple[str, DraftRow], ...]:
+    """Return every acceptance test of a sampled draft token in the recordings, at any level, with the stack. Runs with
+    block verification are left out: its test is another one.
     """
     return tuple(
-        AcceptanceTest(trace.stack, d.round, d.text, d.u, d.p, d.q, d.verdict == "accepted")
+        (trace.stack, d)
         for trace in recordings()
         if set(dict(trace.meta.get("rules") or {}).values()) <= {"token"}
         for d in trace.draft_rows
-        if d.u is not None and d.p is not None and d.q is not None and d.verdict in ("accepted", "rejected")
+        if None not in (d.u, d.p, d.q) and d.verdict in ("accepted", "rejected")
     )
 
 
@@ -126,8 +106,3 @@ def texts() -> Iterator[tuple[Trace, list[int], int]]:
     for trace in recordings():
         prompt = list(trace.meta["prompt_ids"])
         yield trace, prompt + trace.token_ids, len(prompt)
-
-
-def laws(size: int = 3, parts: int = 4) -> list[list[Fraction]]:
-    """Return all distributions over ``size`` tokens with probabilities in multiples of 1 / ``parts``."""
-    return [[Fraction(n, parts) for n in row] for row in product(range(parts + 1), repeat=size) if sum(row) == parts]

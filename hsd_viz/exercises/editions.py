@@ -11,7 +11,8 @@ import contextlib
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -56,6 +57,35 @@ def student(source: str) -> str:
     return _SOLUTION.sub(lambda m: f"{m[1]}raise NotImplementedError  # replace this line\n", source).rstrip()
 
 
+def solved(source: str) -> str:
+    """Return a code cell with its solution, without the markers."""
+    return _SOLUTION.sub(lambda m: m[2], source).rstrip()
+
+
+class Program(NamedTuple):
+    """The function ``name`` in ``source``, which uses ``names`` and what the code ``before`` defines."""
+
+    name: str
+    source: str
+    before: str = ""
+    names: dict[str, Any] = {}  # noqa: RUF012
+
+
+@cache
+def solutions() -> dict[str, Program]:
+    """Return the solution of each exercise, after the imports of its notebook and the solutions before it."""
+    found = {}
+    for path in notebooks():
+        code: list[str] = [text for kind, text in cells_of(path.read_text(encoding="utf-8")) if kind == "code"]
+        cells = ["\n".join(re.findall(r"^(?:import|from) .*", code[0], re.M))]
+        for text in code:
+            if checked := _CHECK.match(text):
+                found[checked[1]] = Program(checked[2], cells[-1], "\n".join(cells[:-1]))
+            elif _SOLUTION.search(text):
+                cells.append(solved(text))
+    return found
+
+
 def notebook(master: str, edition: str, name: str) -> dict[str, Any]:
     """Return one edition of a master as a notebook of format 4.5."""
     cells: list[Cell] = []
@@ -71,7 +101,7 @@ def notebook(master: str, edition: str, name: str) -> dict[str, Any]:
 
 
 def _cell(kind: str, text: str, **metadata: Any) -> Cell:
-    code = {"execution_count": None, "outputs": []} if kind == "code" else {}
+    code: Cell = {"execution_count": None, "outputs": []} if kind == "code" else {}
     return {"cell_type": kind, "metadata": metadata, "source": text.splitlines(keepends=True), **code}
 
 
@@ -79,26 +109,24 @@ def _code(text: str, edition: str) -> list[Cell]:
     """Return a code cell of one edition. For the graders, solutions keep their markers and checks fail with their
     message.
     """
-    solved, checked = _SOLUTION.search(text), _CHECK.match(text)
-    if edition == "student":
-        return [_cell("code", student(text))]
-    if edition == "solution":
-        return [_cell("code", _SOLUTION.sub(lambda m: m[2], text).rstrip())]
-    name = re.search(r"def (\w+)", text)
+    if edition in ("student", "solution"):
+        return [_cell("code", student(text) if edition == "student" else solved(text))]
+    solution, checked = _SOLUTION.search(text), _CHECK.match(text)
+    name = re.findall(r"^def (\w+)", text, re.M)[-1:] or ["cell"]
     if checked:
         text = f"result = {checked[0]}\nassert result, result"
     if edition == "nbgrader":
         graded: dict[str, Any] = {}
-        if solved:
-            graded = {"solution": True, "grade_id": f"solution-{name[1] if name else 'cell'}"}
+        if solution:
+            graded = {"solution": True, "grade_id": f"solution-{name[0]}"}
         elif checked:
             graded = {"grade": True, "locked": True, "points": 1, "grade_id": f"check-{checked[1].replace('.', '-')}"}
         return [_cell("code", text, **({"nbgrader": _NBGRADER | graded} if graded else {}))]
     # A question of Otter-Grader begins at its solution and ends at its check.
     before, after = [], []
-    if solved:
+    if solution:
         text = text.replace("### BEGIN", "# BEGIN").replace("### END", "# END")
-        before = [f"# BEGIN QUESTION\nname: {name[1] if name else 'question'}\npoints: 1", "# BEGIN SOLUTION"]
+        before = [f"# BEGIN QUESTION\nname: {name[0]}\npoints: 1", "# BEGIN SOLUTION"]
         after = ["# END SOLUTION"]
     elif checked:
         before, after = ["# BEGIN TESTS"], ["# END TESTS", "# END QUESTION"]
@@ -117,11 +145,6 @@ def write(into: Path, edition: str, *, overwrite: bool = False) -> list[Path]:
         text = master.read_text(encoding="utf-8")
         write_whole(path, json.dumps(notebook(text, edition, path.stem), indent=1, ensure_ascii=False) + "\n")
     return list(files)
-
-
-def build(into: Path, editions: Sequence[str] = EDITIONS) -> list[Path]:
-    """Write editions of all lessons into folders of ``into`` named after them, and return the files."""
-    return [path for edition in editions for path in write(into / edition, edition, overwrite=True)]
 
 
 class Step(NamedTuple):

@@ -3,74 +3,30 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from html import escape
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from hsd_viz.words import did_you_mean
 
 FOLDER = Path(__file__).resolve().parent / "quizzes"
 
 
-def number_of(given: Any) -> float:
-    """Return a number, also of "1/2", "50 %" and "2 times". Raises: ValueError: if it is not one."""
-    parts = re.fullmatch(r"([^/]+?)(?:/(.+?))?\s*(%|times|x|×)?", str(given).strip())
-    try:
-        value = float(parts[1]) / float(parts[2] or 1) / (100 if parts[3] == "%" else 1) if parts else math.nan
-    except (ValueError, ZeroDivisionError):
-        value = math.nan
-    if not math.isfinite(value):
-        raise ValueError(f"{given!r} is not a number: write one, as in 1.5, 1/2 or 50 %")
-    return value
-
-
-class Feedback(NamedTuple):
-    """The response to an answer."""
-
-    correct: bool
-    text: str
-
-
 class Quiz:
-    """Questions in the format of jupyterquiz, which draws them in a notebook; :meth:`answer` answers them from code.
-    ``answers`` maps the number of a question, from 1, to the answer given so and its feedback. Question types:
-    ``multiple_choice`` (one correct answer) and ``numeric``.
-    """
+    """Questions in the format of jupyterquiz, which draws them in a notebook and answers there. Elsewhere, its text."""
 
     def __init__(self, questions: list[dict[str, Any]]) -> None:
-        for question in questions:
-            if question.get("type") not in ("multiple_choice", "numeric"):
-                raise ValueError(f"question type {question.get('type')!r}: use multiple_choice or numeric")
         self.questions = questions
-        self.answers: dict[int, tuple[Any, Feedback]] = {}
-
-    def answer(self, number: int, given: Any) -> Feedback:
-        """Answer a question: by the text or the number (from 1) of an option, or by a value. A later answer counts.
-        Raises: ValueError: if there is no such question, option or number.
-        """
-        if number not in range(1, len(self.questions) + 1):
-            raise ValueError(f"there are questions 1 to {len(self.questions)}, not {number!r}")
-        question = self.questions[int(number) - 1]
-        answer = _numeric(question, given) if question["type"] == "numeric" else _option(question, given)
-        feedback = Feedback(bool(answer.get("correct")), str(answer.get("feedback", "")))
-        self.answers[number] = (given, feedback)
-        return feedback
-
-    @property
-    def correct(self) -> int:
-        """The number of questions whose latest answer is correct."""
-        return sum(feedback.correct for _, feedback in self.answers.values())
 
     def __repr__(self) -> str:
-        lines = [f"{self.correct} of {len(self.questions)} correct"]
+        lines = []
         for n, question in enumerate(self.questions, 1):
-            lines.append(f"{n}. {question['question']}")
-            if question["type"] != "numeric":
-                lines += [f"   {k}) {a['answer']}" for k, a in enumerate(question["answers"], 1)]
+            options = question["answers"] if question["type"] != "numeric" else []
+            lines += [f"{n}. {question['question']}", *(f"   {k}) {a['answer']}" for k, a in enumerate(options, 1))]
         return "\n".join(lines)
 
     def _ipython_display_(self) -> None:
@@ -91,41 +47,25 @@ class Quiz:
         display(Javascript(f"(() => {{ let MathJax;\n{script['application/javascript']}\n}})()"))
 
 
-def _option(question: dict[str, Any], given: Any) -> dict[str, Any]:
-    options = question["answers"]
-    for k, option in enumerate(options, 1):
-        if given == option["answer"] or (given == k and not isinstance(given, bool)):
-            return option
-    raise ValueError(f"{given!r} is not an option: answer with its text or a number from 1 to {len(options)}")
-
-
-def _numeric(question: dict[str, Any], given: Any) -> dict[str, Any]:
-    value = number_of(given)
-    default: dict[str, Any] = {"correct": False, "feedback": "Not correct."}
-    for answer in question["answers"]:
-        if answer["type"] == "value" and abs(value - answer["value"]) <= 1e-9 * max(1.0, abs(value)):
-            return answer
-        if answer["type"] == "range" and answer["range"][0] <= value < answer["range"][1]:
-            return answer
-        if answer["type"] == "default":
-            default = {**answer, "correct": False}
-    return default
-
-
-def quiz(which: str | Path | list[dict[str, Any]]) -> Quiz:
-    """Return the quiz of a lesson (``"3"``), of a JSON file, or of questions given as a list. Raises: ValueError: if
-    the quiz is missing or invalid.
-    """
-    if isinstance(which, list):
-        return Quiz(which)
+def quiz(which: str | Path) -> Quiz:
+    """Return the quiz of a lesson (``"3"``) or of a JSON file. Raises: ValueError: if it is missing or invalid."""
     path = Path(which) if str(which).endswith(".json") else FOLDER / f"{which}.json"
     try:
         return Quiz(json.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
         known = ", ".join(sorted(p.stem for p in FOLDER.glob("*.json")))
         raise ValueError(f"unknown quiz '{which}': use one of {known}, or the path of a JSON file") from None
-    except (json.JSONDecodeError, AttributeError) as error:
+    except json.JSONDecodeError as error:
         raise ValueError(f"{path.name} is not a quiz in the format of jupyterquiz: {error}") from None
+
+
+def number_of(given: Any) -> float:
+    """Return a number, also of "1/2", "50 %" and "2 times". Raises: ValueError: if it is not one."""
+    number, unit = re.fullmatch(r"(.*?)\s*(%|times|x|×|)", str(given).strip()).groups()  # type: ignore[union-attr]
+    try:
+        return float(Fraction(number)) / (100 if unit == "%" else 1)
+    except (ValueError, ZeroDivisionError):
+        raise ValueError(f"{given!r} is not a number: write one, as in 1.5, 1/2 or 50 %") from None
 
 
 class Guess:
@@ -171,7 +111,7 @@ class Guess:
         """Return an entry, a button, and a place for the result beside the guess."""
         import ipywidgets as w
 
-        question, problem, shown = w.HTML(f"<b>{escape(self.question)}</b>"), w.HTML(), w.Output()
+        question, answer = w.HTML(f"<b>{escape(self.question)}</b>"), w.HTML()
         button = w.Button(description="Lock the guess")
         if self.options:
             entry = w.RadioButtons(options=list(self.options), value=None, layout={"width": "max-content"})
@@ -183,29 +123,16 @@ class Guess:
                 if self.guess is None:
                     self.lock(entry.value)
             except Exception as error:  # callbacks of widgets lose exceptions
-                problem.value = escape(str(error))
+                answer.value = escape(str(error))
                 return
             entry.disabled = button.disabled = True
-            problem.value = escape(f"Your guess: {self.guess}. The result:")
-            _show(shown, self.revealed)
+            result = f"<pre>{escape(str(self.revealed))}</pre>"
+            answer.value = f"{escape(f'Your guess: {self.guess}. The result:')}{result}"
 
         button.on_click(lock)
         if self.guess is not None:
             lock(None)
-        return w.VBox([question, entry, button, problem, shown])
-
-
-def _show(output: Any, value: Any) -> None:
-    """Show a value in an ``Output`` widget; a plotly figure through the extension that the views use."""
-    from IPython.display import display
-
-    if hasattr(value, "to_plotly_json"):
-        with output:
-            display({"application/vnd.plotly.v1+json": value.to_plotly_json(), "text/plain": "a figure"}, raw=True)
-    elif isinstance(value, (str, int, float)):
-        output.append_stdout(f"{value}\n")
-    else:
-        output.append_display_data(value)
+        return w.VBox([question, entry, button, answer])
 
 
 def predict_first(question: str, *, reveal: Callable[[], Any], options: Sequence[str] = (), guess: Any = None) -> Guess:

@@ -9,11 +9,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from html import escape
+from inspect import getsource
 from typing import Any, TypeVar
 
 from hsd_viz.audit import enumeration
-from hsd_viz.exercises.check import NAMES, Refused
+from hsd_viz.exercises.check import TEXTS, Refused, edited
+from hsd_viz.exercises.editions import Program
 
 T = TypeVar("T")
 Text = tuple[int, ...]
@@ -25,123 +26,56 @@ Decoder = Callable[[Model, Model, int, int, Choose], Text]
 MOST_SEQUENCES = 20_000
 
 
-def accept_ratio(p: Row, q: Row, token: int) -> Fraction:
-    """Return the probability of accepting a drafted token: min(1, p / q)."""
-    return min(Fraction(1), p[token] / q[token])
-
-
-def residual(p: Row, q: Row) -> Row:
-    """Return max(0, p - q), normalized; p where that is zero everywhere."""
-    rest = [max(Fraction(0), a - b) for a, b in zip(p, q, strict=True)]
-    return [r / sum(rest) for r in rest] if sum(rest) else p
-
-
-@dataclass(frozen=True)
-class _Rules:
-    """A decoder by its parts; every mutant replaces one of them.
-
-    ``tested`` maps the draft's row to the one in the acceptance test; ``bonus`` returns the row of the token after a
-    fully accepted draft (``None``: no such token); ``shift`` moves the place of the target's row. ``resume`` verifies
-    the tokens after a rejection as well, ``rest`` keeps them unverified. ``drop`` discards a correction with this
-    number; ``stop`` ends a round after an accepted token with this number.
-    """
-
-    ratio: Callable[[Row, Row, int], Fraction] = accept_ratio
-    correct: Callable[[Row, Row], Row] = residual
-    tested: Callable[[Row], Row] = lambda q: q
-    bonus: Callable[[Row, Row], Row] | None = lambda p, q: p
-    shift: int = 0
-    resume: bool = False
-    rest: bool = False
-    drop: int | None = None
-    stop: int | None = None
-
-    def __call__(self, target: Model, draft: Model, length: int, lookahead: int, choose: Choose) -> Text:
-        text: Text = ()
-        while len(text) < length:
-            text += self._round(target, draft, text, min(lookahead, length - len(text)), choose)
-        return text[:length]
-
-    def _round(self, target: Model, draft: Model, text: Text, lookahead: int, choose: Choose) -> Text:
+def decode(target: Model, draft: Model, length: int, lookahead: int, choose: Choose) -> Text:
+    """The right decoder; every other one is an edit of it, in ``exercises.toml``."""
+    text: Text = ()
+    while len(text) < length:
         drafted: Text = ()
         rows = []
-        for _ in range(lookahead):
+        for _ in range(min(lookahead, length - len(text))):
             rows.append(draft(text + drafted))
             drafted += (choose(rows[-1]),)
         kept: Text = ()
-        for token, row in zip(drafted, rows, strict=True):
-            place = text + kept
-            p, q = target(place[: len(place) - self.shift] if self.shift else place), self.tested(row)
-            chance = self.ratio(p, q, token) if q[token] else Fraction(1)
+        for token, q in zip(drafted, rows, strict=True):
+            p = target(text + kept)
+            chance = min(Fraction(1), p[token] / q[token])
             if choose([chance, 1 - chance]) == 0:
                 kept += (token,)
-                if token == self.stop:
-                    return kept
             else:
-                kept += (choose(self.correct(p, q)),)
-                if self.rest:
-                    return kept + drafted[len(kept) :]
-                if not self.resume:
-                    return kept[:-1] if kept[-1] == self.drop and len(kept) > 1 else kept
-        if self.bonus is not None and len(kept) == lookahead:
-            kept += (choose(self.bonus(target(text + kept), rows[-1])),)
-        return kept
-
-
-def _normal(row: Row) -> Row:
-    return [r / sum(row) for r in row] if sum(row) else row
+                rest = [max(a - b, Fraction(0)) for a, b in zip(p, q, strict=True)]
+                kept += (choose(rest),)
+                break
+        else:
+            kept += (choose(target(text + kept)),)
+        text += kept
+    return text[:length]
 
 
 def most_probable(row: Sequence[Fraction | int]) -> Row:
-    best = max(row)
-    return [Fraction(i == row.index(best)) for i in range(len(row))]
+    """Return the row that gives all probability to the most probable token."""
+    return [Fraction(i == row.index(max(row))) for i in range(len(row))]
 
 
-def apart(p: Row, q: Row) -> Row:
-    """Return \\|p - q\\|, normalized."""
-    return _normal([abs(a - b) for a, b in zip(p, q, strict=True)]) if p != q else p
+def _decoders(kind: str) -> dict[str, Decoder]:
+    return edited(Program("decode", getsource(decode), names=globals()), TEXTS["decoder"][kind])
 
 
 #: Decoders that are right: a test that rejects one of them raises a false alarm.
-RIGHT: dict[str, Decoder] = {
-    "the loop of this package": _Rules(),
-    "no bonus token": _Rules(bonus=None),
-    "a round may stop after an accepted token": _Rules(stop=0),
-    "tokens after a rejection are verified with the rows they were drawn from": _Rules(resume=True),
-}
+RIGHT: dict[str, Decoder] = {"draft, verify, correct or add a bonus token": decode} | _decoders("right")
 #: Decoders with one mistake each.
-WRONG: dict[str, Decoder] = {
-    NAMES[key]: wrong
-    for key, wrong in {
-        "fault 1": _Rules(correct=lambda p, q: p),
-        "difference": _Rules(correct=apart),
-        "draft's row": _Rules(correct=lambda p, q: q),
-        "most probable": _Rules(correct=lambda p, q: most_probable(residual(p, q))),
-        "inverse ratio": _Rules(ratio=lambda p, q, t: min(Fraction(1), q[t] / p[t]) if p[t] else Fraction(0)),
-        "with p": _Rules(ratio=lambda p, q, t: p[t]),
-        "only larger": _Rules(ratio=lambda p, q, t: Fraction(p[t] >= q[t])),
-        "any p": _Rules(ratio=lambda p, q, t: Fraction(p[t] > 0)),
-        "fault 5": _Rules(tested=lambda q: _normal([r * r for r in q])),
-        "rest": _Rules(rest=True),
-        "draft's bonus": _Rules(bonus=lambda p, q: q),
-        "greedy bonus": _Rules(bonus=lambda p, q: most_probable(p)),
-        "early row": _Rules(shift=1),
-        "fault 4": _Rules(drop=0),
-    }.items()
-}
+WRONG: dict[str, Decoder] = _decoders("wrong")
 
 
 def mutants(n: int | None = None) -> list[Decoder]:
     """Return the first ``n`` wrong decoders (default: all). Raises: ValueError: if there are fewer."""
-    found = list(WRONG.values())
-    if n is not None and not 1 <= n <= len(found):
-        raise ValueError(f"there are 1 to {len(found)} mutants, not {n}")
-    return found[:n]
+    if n is not None and not 1 <= n <= len(WRONG):
+        raise ValueError(f"there are 1 to {len(WRONG)} mutants, not {n}")
+    return list(WRONG.values())[:n]
 
 
 def right_decoder() -> Decoder:
     """Return the decoder without a mistake."""
-    return next(iter(RIGHT.values()))
+    return decode
 
 
 def law(decode: Decoder, target: Model, draft: Model, length: int, lookahead: int) -> dict[Text, Fraction]:
@@ -212,17 +146,12 @@ class Score:
         lines += [f"  false alarm: {name} ({why})" for name, why in self.false_alarms.items()]
         return "\n".join(lines)
 
-    def _repr_html_(self) -> str:
-        return f"<pre>{escape(repr(self))}</pre>"
-
 
 def score(test: Callable[[Decoder], Any]) -> Score:
     """Run a test on every decoder. A test rejects a decoder by raising an exception or returning ``False``."""
-    reasons = [_rejected(test, decode) for decode in WRONG.values()]
-    killed = {n: what for n, (what, why) in enumerate(zip(WRONG, reasons, strict=True), 1) if why}
-    survived = tuple(n for n in range(1, len(WRONG) + 1) if n not in killed)
-    alarms = {name: why for name, decode in RIGHT.items() if (why := _rejected(test, decode))}
-    return Score(killed, survived, alarms)
+    killed = {n: name for n, (name, wrong) in enumerate(WRONG.items(), 1) if _rejected(test, wrong)}
+    alarms = {name: why for name, right in RIGHT.items() if (why := _rejected(test, right))}
+    return Score(killed, tuple(n for n in range(1, len(WRONG) + 1) if n not in killed), alarms)
 
 
 def _rejected(test: Callable[[Decoder], Any], decode: Decoder) -> str:

@@ -1,0 +1,266 @@
+"""The inputs on which an answer must equal the solution: recordings, and all small cases of a kind."""
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from functools import cache, partial
+from itertools import accumulate, product
+from typing import Any
+
+import numpy as np
+
+from hsd_viz.exercises import data, hunt
+from hsd_viz.exercises.check import Answer, Case, Refused, call, exercise, inputs, show, solution
+from hsd_viz.intervals import resample
+
+ONE = Fraction(1)
+EIGHTHS = [Fraction(n, 8) for n in range(9)]
+ALPHAS = [Fraction(n, 5) for n in range(6)]
+#: All distributions over three tokens in quarters, and rows of them with ties and zeros.
+LAWS = [[Fraction(n, 4) for n in row] for row in product(range(5), repeat=3) if sum(row) == 4]
+THREE = [[Fraction(n, 4) for n in row] for row in ((2, 1, 1), (1, 3, 0), (0, 2, 2), (1, 1, 2))]
+PAIRS = list(product(LAWS, repeat=2))
+#: Ratios p / q of the tokens of drafts.
+RATIOS = [(list(map(Fraction, row)),) for n in range(4) for row in product(("1/4", "2/3", "1", "3"), repeat=n)]
+CURVES = [{k: 2.0 + slope * k for k in range(1, 17)} for slope in (0.0, 0.15, 2.0)]
+
+
+# Lesson 1: one pass, many tokens.
+
+
+@exercise("1.1")
+def _fit() -> Iterator[Case]:
+    for model, runtime in product(("nano", "small", "target"), ("native", "eager")):
+        curve = data.cost_curve(model, runtime)
+        yield Case(f"a, b of {model}, {runtime}", lambda answer, curve=curve: tuple(answer(dict(curve))))
+
+
+inputs("1.2", product((ONE, Fraction(5, 2)), (Fraction(0), Fraction(1, 8), Fraction(2)), range(1, 9)))
+
+# Lesson 2: draft, verify, accept.
+
+
+@exercise("2.1")
+def _greedy_verify() -> Iterator[Case]:
+    for r in data.greedy_rounds():
+        # After the first difference the target's tokens are unknown and must not matter: they agree with the draft.
+        own = (r.own + r.draft[len(r.own) :] + r.draft[-1:])[: len(r.draft) + 1]
+        asked = f"round {r.id} of '{r.name}', draft {r.words(r.draft)}, the target's own tokens {r.words(own)}"
+        want = (r.accepted, [*r.draft[: r.accepted], own[r.accepted]])
+        yield Case(asked, call(r.draft, own), lambda v, r=r: _accepted(v, r.words), want)
+    for n in range(4):
+        for draft, own in product(map(list, product((0, 1), repeat=n)), map(list, product((0, 1), repeat=n + 1))):
+            yield Case(f"greedy_verify({draft}, {own})", call(draft, own))
+
+
+def _accepted(value: Any, words: Callable[[Sequence[int]], str]) -> str:
+    try:
+        count, tokens = value
+        return f"{show(count)} accepted and {words(tokens)} emitted"
+    except (TypeError, ValueError, KeyError):
+        return show(value)
+
+
+@exercise("2.2")
+def _speculative() -> Iterator[Case]:
+    for seed, lookahead, length in product(range(6), (1, 2, 4), (1, 5, 12)):
+        asked = f"decode(target, drafter, prompt=[{seed}], length={length}, lookahead={lookahead})"
+        got = partial(_decoded, seed, length, lookahead, asked)
+        yield Case(asked, lambda answer, got=got: got(answer)[0])
+        yield Case(f"calls of target in {asked}", lambda answer, got=got: got(answer)[1])
+
+
+def _decoded(seed: int, length: int, lookahead: int, asked: str, answer: Answer) -> tuple[Any, int]:
+    """Return the text of an answer with a target and a drafter over seven tokens, and the passes of the target."""
+    after = lambda token: (3 * token + seed) % 7
+    passes = [0]
+
+    def target(text: Sequence[int], draft: Sequence[int]) -> list[int]:
+        if len(draft) > lookahead:
+            raise Refused(f"{asked}: the target was given a draft of {len(draft)} tokens")
+        passes[0] += 1
+        return [after(token) for token in [text[-1], *draft]]
+
+    def drafter(text: Sequence[int], n: int) -> list[int]:
+        guess = lambda token, _: (after(token) + (token % 3 == 0)) % 7
+        return list(accumulate(range(n), guess, initial=text[-1]))[1:]
+
+    return answer(target, drafter, [seed], length, lookahead), passes[0]
+
+
+# Lesson 3: why sampling stays exact.
+
+
+@exercise("3.1")
+def _accept() -> Iterator[Case]:
+    for name, d in data.acceptance_tests():
+        asked = f"{d.text!r} in round {d.round} of {name!r}, accept(u={d.u!r}, p={d.p!r}, q={d.q!r})"
+        yield Case(asked, call(d.u, d.p, d.q), expected=d.verdict == "accepted")
+    for u, p, q in product(EIGHTHS[:-1], EIGHTHS, EIGHTHS[1:]):
+        # On this grid u * q = p occurs: the test is strict.
+        yield Case(f"accept(u={u}, p={p}, q={q})", call(u, p, q), expected=u * q < p)
+
+
+@exercise("3.2")
+def _residual() -> Iterator[Case]:
+    for p, q in PAIRS:
+        kept, own, asked = list(map(min, p, q)), call(p, q), f"residual({show(p)}, {show(q)})"
+        output = lambda a, kept=kept, own=own: [k + (1 - sum(kept)) * r for k, r in zip(kept, [*own(a)], strict=True)]
+        yield Case(f"output law with {asked}", output, expected=p)
+        yield Case(f"sum of {asked}", lambda answer, own=own: sum(own(answer)), expected=1)
+        if p == q:
+            yield Case(asked, own)
+
+
+inputs("3.3", PAIRS)
+inputs("3.4", RATIOS)
+
+# Lesson 4: lossy-bug hunt.
+
+
+@exercise("4.1", seconds=60, success=f"{len(hunt.WRONG)} mutants killed, {len(hunt.RIGHT)} right decoders accepted")
+def _hunt() -> Iterator[Case]:
+    score = cache(hunt.score)
+
+    def false_alarms(answer: Answer) -> list[str]:
+        alarms = score(answer).false_alarms
+        if len(alarms) == len(hunt.RIGHT) and len(set(alarms.values())) == 1:
+            raise Refused(f"the test rejects every right decoder: {next(iter(alarms.values()))}")
+        return [f"{name} ({why})" for name, why in alarms.items()]
+
+    yield Case("right decoders that the test rejects", false_alarms, expected=[])
+    yield Case("mutants that survive the test", lambda answer: list(score(answer).survived), expected=[])
+
+
+inputs("4.2", product(([*row] for row in product((0, 3, 8), repeat=3) if any(row)), filter(all, LAWS)))
+
+# Lesson 5: databases.
+
+
+@exercise("5.1")
+def _lookup() -> Iterator[Case]:
+    for ids in ([*text] for size in range(1, 8) for text in product((1, 2), repeat=size)):
+        yield Case(f"lookup({ids}, longest=8)", call(ids, 8))
+    for trace, ids, prompt in data.texts():
+        for end in range(prompt, len(ids) + 1):
+            last = "".join(trace.pieces[i] for i in ids[max(0, end - 12) : end])
+            where = f"the first {end} tokens of '{trace.stack}', which end with {last!r}"
+            say = lambda v, ids=ids, end=end, pieces=trace.pieces: _match(v, ids[:end], pieces)
+            yield Case(f"lookup(ids, longest=8), ids: {where}", lambda a, ids=ids, end=end: a(ids[:end], 8), say)
+
+
+def _match(value: Any, ids: Sequence[int], pieces: dict[int, str]) -> str:
+    """Return the key that ends the text, and what follows the match."""
+    try:
+        length, place = value
+        key, then = ("".join(pieces[i] for i in part) for part in (ids[len(ids) - length :], ids[place : place + 4]))
+        return f"{show(value)}: the key {key!r}, and at {place} {then!r}"
+    except (TypeError, ValueError, KeyError):
+        return show(value)
+
+
+@exercise("5.2")
+def _replay() -> Iterator[Case]:
+    # The first draft is accepted, which it need not be in a recorded text.
+    recorded = [(trace.stack, ids, prompt) for trace, ids, prompt in data.texts()]
+    for (name, ids, prompt), n in product([("[1, 2] * 6", [1, 2] * 6, 3), *recorded], (0, 1, 4)):
+
+        def copied(text: Sequence[int], n: int = n) -> list[int]:
+            """Return the ``n`` tokens after the latest earlier occurrence of the last token."""
+            places = [i for i in range(len(text) - 1) if text[i] == text[-1]]
+            return list(text[places[-1] + 1 :][:n]) if places else []
+
+        got = lambda answer, given=(ids[:prompt], ids[prompt:], copied): answer(*given)
+        yield Case(f"rounds of '{name}' with {n} copied tokens", got)
+
+
+# Lesson 6: trees and budgets.
+
+
+def small_trees() -> Iterator[tuple[list[int], list[Fraction]]]:
+    """Yield draft trees as parents (-1: the text) and the probability of each node once its parent is accepted."""
+    # A child can be as probable as its parent.
+    yield [-1, 0, -1], [Fraction(1, 2), ONE, Fraction(1, 4)]
+    numbers = random.Random(0)
+    for size in (1, 2, 4, 6, 8) * 6:
+        parents = [numbers.randrange(-1, node) for node in range(size)]
+        weights = [numbers.randint(1, 6) for _ in parents]
+        # Siblings exclude each other: their probabilities sum to less than 1.
+        sums = {at: sum(w for w, p in zip(weights, parents, strict=True) if p == at) + 2 for at in parents}
+        yield parents, [Fraction(w, sums[p]) for w, p in zip(weights, parents, strict=True)]
+
+
+inputs("6.1", small_trees())
+
+
+@exercise("6.2")
+def _best_tree() -> Iterator[Case]:
+    for parents, chances in small_trees():
+        for budget in range(1, len(parents) + 1):
+            asked = f"best_tree({parents}, {show(chances)}, budget={budget})"
+
+            def got(answer: Answer, given: tuple = (parents, chances, budget), asked: str = asked) -> Fraction:
+                (parents, chances, budget), nodes = given, sorted(call(*given)(answer))
+                in_tree = all(n in range(len(parents)) and parents[n] in (-1, *nodes) for n in nodes)
+                if not in_tree or len(set(nodes)) != budget or len(nodes) != budget:
+                    expected = "as many different nodes as the budget, each with its parent"
+                    raise Refused(f"{asked} returned {nodes}: expected {expected}")
+                place = {-1: -1, **{node: k for k, node in enumerate(nodes)}}
+                return solution("6.1")([place[parents[n]] for n in nodes], [chances[n] for n in nodes])
+
+            yield Case(f"expected length of {asked}", got)
+
+
+# Lesson 7: the latency law. No two lookaheads are equally fast here, and the last one is limited by 32.
+
+inputs("7.1", product(ALPHAS, range(9)))
+inputs("7.2", product((0.0, 0.35, 0.7, 0.95), (1, 2, 4, 9), (0.0, 0.2, 3.0), (2.0,)))
+inputs("7.3", [*product((0.1, 0.3, 0.5, 0.7, 0.9), (0.02, 0.12, 0.25, 0.6)), (0.99, 0.001)])
+inputs("7.4", product((0.0, 0.4, 0.8), (1, 3, 8), (0.3,), CURVES))
+
+# Lesson 8: measure honestly.
+
+
+@exercise("8.1")
+def _repetition() -> Iterator[Case]:
+    outputs = ((trace, ids[at : at + n]) for trace, ids, at in data.texts() for n in (0, 7, 40, len(ids)))
+    for trace, output in outputs:
+        yield Case(f"repetition_share of {len(output)} tokens of '{trace.stack}'", call(output))
+    yield Case("repetition_share([1] * 16)", call([1] * 16))
+
+
+@exercise("8.2")
+def _speedup() -> Iterator[Case]:
+    for seed, units in product(range(3), (2, 6, 12)):
+        numbers = np.random.default_rng(seed)
+        baseline = numbers.uniform(1, 3, units)
+        seconds, weights = baseline / numbers.uniform(0.8, 2.5, units), resample(units, seed)
+        yield Case(f"speedup of {units} prompts, seed {seed}", call(baseline, seconds, weights))
+
+
+# Puzzles.
+
+inputs("P1", product(range(3), range(3)))
+inputs("P2", [(n, k) for n in range(6) for k in range(n + 1)])
+inputs("P3", product(range(1, 6), range(5)))
+inputs("P4", product(EIGHTHS, EIGHTHS[1:]))
+inputs("P5", PAIRS)
+inputs("P6", product(THREE, range(3)))
+inputs("P7", product(THREE, (1, 2, 3), range(3)))
+_ROUNDS = [row for n in range(1, 5) for row in product((1, 2, 4), repeat=n)]
+inputs("P8", ((rounds, least) for rounds, least in product(_ROUNDS, (1, 3, 5)) if sum(rounds) >= least))
+inputs("P9", product(ALPHAS, range(6)))
+inputs("P10", RATIOS[1:])
+inputs("P11", product(EIGHTHS, EIGHTHS))
+
+
+@exercise("P12")
+def _three_levels() -> Iterator[Case]:
+    # The small model may draw every token: then no wrong row makes an answer divide by 0.
+    for rows in product([row for row in THREE if all(row)], THREE, THREE):
+
+        def law(answer: Answer, rows: Sequence[hunt.Row] = rows) -> hunt.Row:
+            emitted = hunt.outcomes(lambda choose: answer(*map(list, rows), choose))
+            return [emitted.get(token, Fraction(0)) for token in range(3)]
+
+        yield Case(f"law of three_levels({', '.join(map(show, rows))}, choose)", law, expected=rows[-1])
