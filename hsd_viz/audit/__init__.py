@@ -2,7 +2,7 @@
 
 :func:`exact` enumerates the output law of a Python callable over toy models; :func:`statistical` compares two
 OpenAI-style endpoints of one model, with and without speculation. ``hsd_viz.audit.stacks`` has this project's own loop
-as a decoder, ``hsd_viz.audit.torch_numbers`` is for decoders that draw with torch.
+as a decoder.
 """
 
 from hsd_viz.audit.exact import ExactAudit, Task, exact

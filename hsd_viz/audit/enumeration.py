@@ -48,7 +48,7 @@ class Choices:
 
     def random(self, size: int | None = None) -> Any:
         """Return a number that is uniform in [0, 1), or a list of ``size`` independent ones."""
-        return Chance(_Interval(self)) if size is None else [Chance(_Interval(self)) for _ in range(size)]
+        return Chance(self) if size is None else [Chance(self) for _ in range(size)]
 
     uniform = random
 
@@ -58,7 +58,7 @@ class Choices:
         return options[self.branch([1.0] * len(options) if p is None else p)]
 
     def choices(self, values: Sequence[T], weights: Sequence[float]) -> list[T]:
-        """Return a list with one of ``values``."""
+        """Return a list with one of ``values``, as ``random.choices`` does."""
         return [values[self.branch(weights)]]
 
 
@@ -82,34 +82,20 @@ def outcomes(program: Callable[[Choices], T], max_runs: int = MAX_RUNS) -> Itera
     raise TooManyOutcomes(f"the program has more than {max_runs} outcomes: use fewer tokens, models or draft tokens")
 
 
-class _Interval:
-    """What is known of a random number: it is uniform in [low, high)."""
-
-    __slots__ = ("_choices", "high", "low")
-
-    def __init__(self, choices: Choices) -> None:
-        self._choices, self.low, self.high = choices, 0.0, 1.0
-
-    def below(self, border: float) -> bool:
-        """Decide whether the number is below ``border``."""
-        if border <= self.low or border >= self.high:
-            return border >= self.high
-        if self._choices.branch((border - self.low, self.high - border)) == 0:
-            self.high = border
-            return True
-        self.low = border
-        return False
-
-
 class Chance:
-    """A random number that is known only as far as it was compared: ``scale`` * u + ``shift`` with u in an interval."""
+    """A random number that is known only as far as it was compared: ``scale`` * u + ``shift``, with u uniform in the
+    ``interval`` [low, high), which all numbers made of u share.
+    """
 
-    __slots__ = ("_interval", "_scale", "_shift")
+    __slots__ = ("_choices", "_interval", "_scale", "_shift")
 
-    def __init__(self, interval: _Interval, scale: float = 1.0, shift: float = 0.0) -> None:
-        self._interval, self._scale, self._shift = interval, scale, shift
+    def __init__(
+        self, choices: Choices, interval: list[float] | None = None, scale: float = 1.0, shift: float = 0.0
+    ) -> None:
+        self._choices, self._scale, self._shift = choices, scale, shift
+        self._interval = [0.0, 1.0] if interval is None else interval
 
-    def _below(self, value: Any) -> bool:
+    def __lt__(self, value: Any) -> bool:
         scale, border = self._scale, -self._shift
         if isinstance(value, Chance) and value._interval is self._interval:  # as numpy's searches do
             scale, border = scale - value._scale, border + value._shift
@@ -117,40 +103,39 @@ class Chance:
             border += float(value)
         if scale == 0:
             return border > 0
-        found = self._interval.below(border / scale)
+        found = self._decide(border / scale)
         return found if scale > 0 else not found
 
-    def __lt__(self, value: Any) -> bool:
-        return self._below(value)
-
-    __le__ = __lt__
+    def _decide(self, border: float) -> bool:
+        """Decide whether u is below ``border``."""
+        low, high = self._interval
+        if border <= low or border >= high:
+            return border >= high
+        below = self._choices.branch((border - low, high - border)) == 0
+        self._interval[below] = border
+        return below
 
     def __gt__(self, value: Any) -> bool:
-        return not self._below(value)
+        return not self < value
 
-    __ge__ = __gt__
+    __le__, __ge__ = __lt__, __gt__
 
     def __mul__(self, by: Any) -> Chance:
-        return Chance(self._interval, self._scale * float(by), self._shift * float(by))
+        return Chance(self._choices, self._interval, self._scale * float(by), self._shift * float(by))
 
-    __rmul__ = __mul__
+    def __add__(self, value: Any) -> Chance:
+        return Chance(self._choices, self._interval, self._scale, self._shift + float(value))
+
+    __rmul__, __radd__ = __mul__, __add__
 
     def __truediv__(self, by: Any) -> Chance:
         return self * (1 / float(by))
-
-    def __add__(self, value: Any) -> Chance:
-        return Chance(self._interval, self._scale, self._shift + float(value))
-
-    __radd__ = __add__
-
-    def __neg__(self) -> Chance:
-        return self * -1.0
 
     def __sub__(self, value: Any) -> Chance:
         return self + -float(value)
 
     def __rsub__(self, value: Any) -> Chance:
-        return -self + value
+        return self * -1.0 + value
 
     def __float__(self) -> float:
         raise TypeError(

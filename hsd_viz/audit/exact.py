@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hsd_viz.audit.enumeration import MAX_RUNS, Choices, outcomes
-from hsd_viz.audit.faults import FAULTS, Place, Row, recognise
+from hsd_viz.audit.faults import FAULTS, Row, WrongConditional, recognise
 from hsd_viz.words import check_range
 
 TOLERANCE = 1e-9
@@ -56,22 +56,6 @@ class Task:
         """Return whether ``text`` (prompt included) is complete: an end token, or the limit of new tokens."""
         new = text[len(self.prompt) :]
         return len(new) >= self.new_tokens or (len(new) > 0 and new[-1] in self.eos)
-
-
-@dataclass(frozen=True, slots=True)
-class WrongConditional:
-    """The first conditional that differs: after ``prefix`` (new tokens), the law of the next token is ``found``, not
-    ``expected``.
-    """
-
-    instance: int
-    prefix: tuple[int, ...]
-    expected: tuple[float, ...]
-    found: tuple[float, ...]
-
-    @property
-    def error(self) -> float:
-        return max(abs(a - b) for a, b in zip(self.expected, self.found, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,31 +116,29 @@ def exact(
     instance has an end token. Probabilities that differ by less than ``tolerance`` are equal; a decoder that calculates
     in float32 needs 1e-5.
 
-    Raises:
-        ValueError: if a number is out of range, or if there are more than ``max_runs`` outcomes.
+    Raises: ValueError: if a number is out of range, or if there are more than ``max_runs`` outcomes.
     """
     check_range("the number of models", models, 1, 4)
     check_range("the vocabulary", vocabulary, 2, 6)
     check_range("the number of new tokens", new_tokens, 1, 8)
     check_range("the number of instances", instances, 1, 20)
     error, outputs, runs = 0.0, 0, 0
-    firsts: list[tuple[WrongConditional, Place]] = []
+    wrong: list[WrongConditional] = []
     for k in range(instances):
         toy = make_toy(models, vocabulary, new_tokens, temperature, seed + k, k % 2 == 1)
         law: dict[tuple[int, ...], float] = {}
         for text, weight in outcomes(lambda choices, toy=toy: tuple(decode(replace(toy, random=choices))), max_runs):
             law[text], runs = law.get(text, 0.0) + weight, runs + 1
+        outputs += len(law)
         malformed = next((why for text in law if (why := _malformed(toy, text))), None)
         if malformed is not None:
-            return ExactAudit(False, 1.0, k + 1, outputs + len(law), runs, malformed=malformed)
+            return ExactAudit(False, 1.0, k + 1, outputs, runs, malformed=malformed)
         # Outputs that never occur count, too.
         error = max(error, *(abs(law.get(text, 0.0) - weight) for text, weight in _true_law(toy, ())))
-        outputs += len(law)
-        firsts += _first_wrong(toy, law, k, tolerance)
-    if not firsts:
-        return ExactAudit(error < tolerance, error, instances, outputs, runs)
-    faults = recognise([place for _, place in firsts])
-    return ExactAudit(False, error, instances, outputs, runs, firsts[0][0], faults)
+        wrong += _first_wrong(toy, law, k, tolerance)
+    faults = recognise(wrong) if wrong else ()
+    lossless = not wrong and error < tolerance
+    return ExactAudit(lossless, error, instances, outputs, runs, wrong[0] if wrong else None, faults)
 
 
 def softmax(scores: np.ndarray) -> np.ndarray:
@@ -196,23 +178,17 @@ def _true_law(toy: Task, text: tuple[int, ...], weight: float = 1.0) -> Iterator
         yield from _true_law(toy, (*text, token), weight * float(p))
 
 
-def _first_wrong(
-    toy: Task, law: dict[tuple[int, ...], float], k: int, tolerance: float
-) -> list[tuple[WrongConditional, Place]]:
+def _first_wrong(toy: Task, law: dict[tuple[int, ...], float], k: int, tolerance: float) -> list[WrongConditional]:
     """Return the wrong conditionals after the shortest prefixes that have one."""
-    wrong: list[tuple[WrongConditional, Place]] = []
-    models = range(len(toy.logits))
     for length in range(toy.new_tokens):
-        for prefix in sorted({text[:length] for text in law if len(text) > length}):
-            counts = np.zeros(toy.vocabulary)
-            for text, weight in law.items():
-                if len(text) > length and text[:length] == prefix:
-                    counts[text[length]] += weight
-            seen, whole = counts / counts.sum(), (*toy.prompt, *prefix)
-            sampled, raw = (tuple(toy.row(m, whole, t) for m in models) for t in (None, 1.0))
-            if np.abs(seen - sampled[-1]).max() >= tolerance:
-                conditional = WrongConditional(k, prefix, tuple(sampled[-1].tolist()), tuple(seen.tolist()))
-                wrong.append((conditional, Place(sampled, raw, seen)))
-        if wrong:
-            break
-    return wrong
+        counts: dict[tuple[int, ...], np.ndarray] = {}
+        for text, weight in law.items():
+            if len(text) > length:
+                counts.setdefault(text[:length], np.zeros(toy.vocabulary))[text[length]] += weight
+        wrong = []
+        for prefix, seen in sorted(counts.items()):
+            rows = [tuple(toy.row(m, (*toy.prompt, *prefix), t) for m in range(len(toy.logits))) for t in (None, 1.0)]
+            wrong.append(WrongConditional(k, prefix, rows[0], rows[1], seen / seen.sum()))
+        if wrong := [one for one in wrong if one.error >= tolerance]:
+            return wrong
+    return []

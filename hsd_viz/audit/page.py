@@ -46,10 +46,6 @@ def _statistical(audit: StatisticalAudit) -> tuple:
     for share, rate in audit.power.items():
         name = f"Power if wrong in {share:.0%} of outputs" if share else "Simulated false alarms"
         facts.append((name, f"{rate:.0%}"))
-    if audit.difference is not None and audit.differs:
-        (_, before), token, a, b = audit.difference
-        text = f"{token!r} after {''.join(before)!r}: {a:.3f} with speculation, {b:.3f} without"
-        facts.append(("Largest difference", text))
     rows = [["prompt", "token", "without speculation", "with", "gap (nats)", "kind"]]
     for d in audit.divergences:
         gap = "-" if d.gap is None else f"{d.gap:.4f}"

@@ -8,9 +8,10 @@ are compared given the tokens before them; the evidence of a token is shrunk unt
 """
 
 import math
-from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import cycle, islice
 from random import Random
 from statistics import fmean
 
@@ -21,8 +22,6 @@ SLOPES = (-1.0, -0.3, -0.1, 0.1, 0.3, 1.0)
 ALPHA = 0.001
 
 Text = tuple[str, ...]
-#: A prompt and the tokens after it.
-Prefix = tuple[Hashable, Text]
 
 
 @dataclass(slots=True)
@@ -31,7 +30,8 @@ class PairTest:
 
     pairs: int = 0
     _log_wealth: list[float] = field(default_factory=lambda: [0.0] * (len(SHRINKAGE) + len(SLOPES)))
-    _seen: tuple[dict[Prefix, Counter[str]], dict[Prefix, Counter[str]]] = field(default_factory=lambda: ({}, {}))
+    #: For each decoder, the tokens that followed a prompt and the tokens after it.
+    _seen: tuple[defaultdict, defaultdict] = field(default_factory=lambda: (defaultdict(Counter), defaultdict(Counter)))
 
     @property
     def evidence(self) -> float:
@@ -45,30 +45,15 @@ class PairTest:
             self._log_wealth[k] += math.log(2) - _softplus(b - a)
         for seen, text in zip(self._seen, (first, second), strict=True):
             for place, token in enumerate(text):
-                seen.setdefault((prompt, text[:place]), Counter())[token] += 1
+                seen[prompt, text[:place]][token] += 1
         self.pairs += 1
         return self.evidence
-
-    def largest_difference(self) -> tuple[Prefix, str, float, float] | None:
-        """Return (prefix, token, its frequency for the first decoder, for the second) where the two differ most, in
-        standard errors.
-        """
-        best, found = 0.0, None
-        for prefix in self._seen[0].keys() & self._seen[1].keys():
-            first, second = (seen[prefix] for seen in self._seen)
-            m, n = first.total(), second.total()
-            for token in first.keys() | second.keys():
-                a, b, both = first[token] / m, second[token] / n, (first[token] + second[token]) / (m + n)
-                error = math.sqrt(both * (1 - both) * (1 / m + 1 / n))
-                if error and abs(a - b) / error > best:
-                    best, found = abs(a - b) / error, (prefix, token, a, b)
-        return found
 
     def _scores(self, prompt: Hashable, text: Text) -> list[float]:
         """Return the log likelihood ratio of ``text``, first decoder over second, by what each bet learned."""
         ratios, likely = [0.0] * len(SHRINKAGE), 0.0
         for place, token in enumerate(text):
-            first, second = (seen.get((prompt, text[:place])) or Counter() for seen in self._seen)
+            first, second = (seen[prompt, text[:place]] for seen in self._seen)
             m, n, a, b = first.total(), second.total(), first[token], second[token]
             # Half an observation more, so that a token that was never seen is unlikely and not impossible.
             likely += math.log((a + b + 0.5) / (m + n + 1))
@@ -84,31 +69,20 @@ def _softplus(x: float) -> float:
 
 
 def power(
-    texts: dict[Hashable, Sequence[Text]],
-    pairs: int,
-    *,
-    alpha: float = ALPHA,
-    shares: Sequence[float] = (0.0, 0.05, 0.1, 0.2, 0.4),
-    trials: int = 100,
-    seed: int = 0,
+    texts: Mapping[Hashable, Sequence[Text]], pairs: int, alpha: float, trials: int, seed: int
 ) -> dict[float, float]:
-    """Return, by share, how often the test finds a decoder that gives a wrong text in that share of its outputs. The
-    right decoder draws from the observed ``texts`` of each prompt; the wrong one gives the prompt's most frequent text
-    instead, in the given share. With share 0 this is the rate of false alarms, at most ``alpha`` in expectation.
+    """Return, by share, how often the test finds a decoder that gives a wrong text in that share of its outputs: the
+    prompt's most frequent one instead of one drawn from the observed ``texts``. Share 0 is the rate of false alarms.
     """
-    random, found = Random(seed), {}
-    prompts = list(texts)
+    random, prompts = Random(seed), list(texts)
     favourite = {prompt: Counter(some).most_common(1)[0][0] for prompt, some in texts.items()}
-    for share in shares:
-        alarms = 0
-        for _ in range(trials):
-            test = PairTest()
-            for k in range(pairs):
-                prompt = prompts[k % len(prompts)]
-                right, wrong = random.choice(texts[prompt]), random.choice(texts[prompt])
-                wrong = favourite[prompt] if random.random() < share else wrong
-                if test.add(prompt, wrong, right) >= 1 / alpha:
-                    alarms += 1
-                    break
-        found[share] = alarms / trials
-    return found
+
+    def found(share: float) -> bool:
+        test = PairTest()
+        for prompt in islice(cycle(prompts), pairs):
+            right, wrong = random.choice(texts[prompt]), random.choice(texts[prompt])
+            if test.add(prompt, favourite[prompt] if random.random() < share else wrong, right) >= 1 / alpha:
+                return True
+        return False
+
+    return {share: sum(found(share) for _ in range(trials)) / trials for share in (0.0, 0.05, 0.1, 0.2, 0.4)}

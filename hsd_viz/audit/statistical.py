@@ -5,7 +5,7 @@ which is a near-tie of two tokens (rounding decides, and batches round different
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -88,8 +88,7 @@ class StatisticalAudit:
     """The result of :func:`statistical`, as far as it got.
 
     ``evidence`` is the test's wealth: at 1 / ``alpha`` the distributions differ. ``power`` gives, by the share of
-    outputs in which a decoder is wrong, how often the test would have found that. ``difference`` is the largest one:
-    ((prompt, tokens), token, frequency with speculation, without).
+    outputs in which a decoder is wrong, how often the test would have found that.
     """
 
     alpha: float
@@ -99,7 +98,6 @@ class StatisticalAudit:
     pairs: int = 0
     evidence: float = 1.0
     power: dict[float, float] = field(default_factory=dict)
-    difference: tuple | None = None
     complete: bool = False
 
     @property
@@ -149,7 +147,7 @@ def statistical(
     if not prompts:
         raise ValueError("an audit needs at least one prompt")
     found, test = StatisticalAudit(alpha, len(prompts)), PairTest()
-    texts: dict[int, list[Text]] = {}
+    texts: dict[Hashable, list[Text]] = {}
     try:
         for k, prompt in enumerate(prompts):
             progress(k, len(prompts) + samples, "greedy")
@@ -171,10 +169,9 @@ def statistical(
             if found.differs:
                 break
         found.complete = True
-        found.difference = test.largest_difference()
         progress(len(prompts) + samples, len(prompts) + samples, "power")
         if found.pairs and not found.differs:
-            found.power = power(texts, found.pairs, alpha=alpha, trials=40, seed=seed)
+            found.power = power(texts, found.pairs, alpha, trials=40, seed=seed)
     except KeyboardInterrupt:
         pass
     return found

@@ -28,15 +28,6 @@ def test_our_own_loop_is_lossless(stack, rule):
     assert found.lossless and found.error < 1e-12 and found.wrong is None, str(found)
 
 
-@pytest.mark.parametrize("name", ["assisted", "prompt_lookup"])
-def test_transformers_assisted_generation_is_lossless(name):
-    """Its arithmetic is float32."""
-    import hf_decoders
-
-    found = exact(getattr(hf_decoders, name), new_tokens=2, instances=1, tolerance=1e-5)
-    assert found.lossless and found.runs > 10, str(found)
-
-
 #: (lookaheads, fault, what is recognised). In a middle level, faults 1 and 2 have one law.
 FAULTY = [
     ([1], 1, (1,)),
@@ -77,7 +68,7 @@ def test_the_first_wrong_conditional_is_named():
         return text[len(task.prompt) :]
 
     found = exact(stutters, instances=1)
-    assert found.wrong.prefix == (0,) and found.wrong.found == (1.0, 0.0, 0.0) and found.faults == ()
+    assert found.wrong.prefix == (0,) and [*found.wrong.found] == [1.0, 0.0, 0.0] and found.faults == ()
     assert "none of the six known faults" in str(found)
     text = page({"stutters <b>": found})
     assert "stutters &lt;b&gt;" in text and "after the tokens [0]" in text and "not lossless" in text
