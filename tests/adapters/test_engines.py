@@ -17,64 +17,23 @@ from hsd_viz.trace.export import aiperf_record
 RECORDS = Path(__file__).parent / "records"
 #: File -> engine, exact counts, mean acceptance length, derived and not observed counts.
 CASES = {
-    "vllm-0.32.0-detailed.jsonl": (
-        "vllm",
-        {"tokens": 18, "drafted": 23, "accepted": 9, "verifications": 8},
-        18 / 9,
-        [],
-        [],
-    ),
-    "vllm-0.32.0-summary.jsonl": ("vllm", {"tokens": 18, "drafted": 23, "accepted": 9}, 18 / 9, [], ["time", "rounds"]),
-    "vllm-0.32.0-metrics.txt": (
-        "vllm",
-        {"verifications": 43, "drafted": 129, "accepted": 10, "by_position": [4, 3, 3]},
-        None,
-        [],
-        ["tokens", "forwards", "time", "rounds"],
-    ),
-    "vllm-0.32.0.log": (
-        "vllm",
-        {"drafted": 518, "accepted": 323, "by_position": [65, 60, 52, 48, 40, 33, 25]},
-        None,
-        ["verifications", "by_position"],
-        ["tokens"],
-    ),
-    "sglang-0.5.9.jsonl": (
-        "sglang",
-        {"tokens": 54, "verifications": 43, "drafted": 129, "accepted": 10},
-        54 / 44,
-        [],
-        ["time", "rounds"],
-    ),
-    "llama.cpp-f5e85d4.jsonl": (
-        "llama.cpp",
-        {"tokens": 200, "drafted": 347, "accepted": 65},
-        200 / 135,
-        [],
-        ["verifications", "by_position", "rounds"],
-    ),
-    "llama.cpp-f5e85d4.log": (
-        "llama.cpp",
-        {"tokens": 256, "drafted": 259, "accepted": 167},
-        256 / 89,
-        ["verifications"],
-        ["rounds"],
-    ),
-    "tensorrt-llm-1.2.jsonl": (
-        "tensorrt-llm",
-        {"verifications": 3, "drafted": 12, "accepted": 6},
-        None,
-        [],
-        ["tokens", "forwards", "time"],
-    ),
-    "aiperf-0.13.0.jsonl": (
-        "aiperf",
-        {"tokens": 411, "verifications": 128, "drafted": 640, "accepted": 278},
-        411 / 133,
-        [],
-        ["rounds"],
-    ),
-}
+    "vllm-0.32.0-detailed.jsonl": ("vllm", {"tokens": 18, "drafted": 23, "accepted": 9, "verifications": 8}, 2, [], []),
+    "vllm-0.32.0-summary.jsonl": ("vllm", {"tokens": 18, "drafted": 23, "accepted": 9}, 2, [], ["time", "rounds"]),
+    "vllm-0.32.0-metrics.txt": ("vllm", {"verifications": 43, "drafted": 129, "accepted": 10, "by_position": [4, 3, 3]},
+        None, [], ["tokens", "forwards", "time", "rounds"]),
+    "vllm-0.32.0.log": ("vllm", {"drafted": 518, "accepted": 323, "by_position": [65, 60, 52, 48, 40, 33, 25]},
+        None, ["verifications", "by_position"], ["tokens"]),
+    "sglang-0.5.9.jsonl": ("sglang", {"tokens": 54, "verifications": 43, "drafted": 129, "accepted": 10},
+        54 / 44, [], ["time", "rounds"]),
+    "llama.cpp-f5e85d4.jsonl": ("llama.cpp", {"tokens": 200, "drafted": 347, "accepted": 65},
+        200 / 135, [], ["verifications", "by_position", "rounds"]),
+    "llama.cpp-f5e85d4.log": ("llama.cpp", {"tokens": 256, "drafted": 259, "accepted": 167},
+        256 / 89, ["verifications"], ["rounds"]),
+    "tensorrt-llm-1.2.jsonl": ("tensorrt-llm", {"verifications": 3, "drafted": 12, "accepted": 6},
+        None, [], ["tokens", "forwards", "time"]),
+    "aiperf-0.13.0.jsonl": ("aiperf", {"tokens": 411, "verifications": 128, "drafted": 640, "accepted": 278},
+        411 / 133, [], ["rounds"]),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -82,12 +82,6 @@ def test_law_is_what_the_loop_does():
     assert wrong <= 0.0042 and latency < 0.015 and forwards < 0.018
 
 
-@pytest.mark.slow
-def test_law_is_what_the_loop_does_on_many_stacks():
-    latency, forwards, wrong = compare(range(1000, 1120), 0.0018)
-    assert wrong <= 0.0021 and latency < 0.01 and forwards < 0.012
-
-
 def test_a_backlog_of_more_than_two_tokens_costs_little():
     """Three levels of high acceptance and costs that rise steeply: the law counts backlogs of 3 and 4 tokens as 2."""
     names = ("a", "b", "c", "target")

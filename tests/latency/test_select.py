@@ -73,45 +73,17 @@ def test_the_shortest_path_is_the_best_of_the_affine_form():
     assert {(False, 0), (False, 1), (False, 2), (True, 0), (True, 1)} <= set(kinds)
 
 
-def regrets(seeds, most: int):
-    found = []
-    for seed in seeds:
+def test_the_pick_is_the_best_by_the_exact_law():
+    kinds, regrets = Counter(), []
+    for seed in range(24):
         random = np.random.default_rng(seed)
         calibration = random_calibration(random, 2 + seed % 2, databases=seed % 4 == 0, ladder=seed % 5 > 0)
-        law = Law(calibration)
-        best = min(law.predict(text(*s)).ms_per_token for s in every_stack(calibration, most))
-        choice = select(calibration, most=most)
-        single = choice.best_single_draft
-        found.append(
-            (
-                choice.picked.ms_per_token / best - 1,
-                choice.shortest.ms_per_token / best - 1,
-                choice.picked.gain_over(single),
-                choice,
-            )
-        )
-    refined, seeded = np.array([f[0] for f in found]), np.array([f[1] for f in found])
-    kinds = Counter(f[3].kind for f in found)
-    gains = np.array([f[2] for f in found if f[3].kind == "hierarchy"])
-    print(
-        f"\n{len(found)} instances, lookaheads to {most}: regret of the pick max {refined.max():.4%} "
-        f"(0 in {np.sum(refined < 1e-9)})"
-    )
-    print(f"of the shortest path's pick max {seeded.max():.2%} mean {seeded.mean():.2%}; kinds {dict(kinds)}")
-    print(f"gain of picked hierarchies over the best single draft: mean {gains.mean():.1%}, max {gains.max():.1%}")
-    return refined, kinds
-
-
-def test_the_pick_is_the_best_by_the_exact_law():
-    refined, kinds = regrets(range(24), 6)
-    assert refined.min() > -1e-12 and refined.max() <= 1e-3
+        law, choice = Law(calibration), select(calibration, most=6)
+        best = min(law.predict(text(*stack)).ms_per_token for stack in every_stack(calibration, 6))
+        regrets.append(choice.picked.ms_per_token / best - 1)
+        kinds[choice.kind] += 1
+    assert min(regrets) > -1e-12 and max(regrets) <= 1e-3
     assert {"one draft", "hierarchy"} <= set(kinds)
-
-
-@pytest.mark.slow
-def test_the_pick_is_the_best_on_many_instances():
-    refined, _ = regrets(range(100, 160), 10)
-    assert refined.min() > -1e-12 and refined.max() <= 1e-3
 
 
 def test_every_answer_is_possible():
@@ -160,22 +132,13 @@ def test_sensitivities_name_the_figure_that_matters():
 
 
 def test_selection_is_quick():
-    print("\nmodels  databases  path ms  selected ms")
-    for models in range(3, 7):
-        for databases in (False, True):
-            times = []
-            for seed in range(3):
-                calibration = random_calibration(
-                    np.random.default_rng(seed), models - 1, databases=databases, ladder=True
-                )
-                zero = time.thread_time()
-                shortest_path(calibration)
-                one = time.thread_time()
-                select(calibration)
-                times.append((one - zero, time.thread_time() - one))
-            middle = np.median(times, axis=0) * 1e3
-            print(f"{models:6d}  {'yes' if databases else 'no':>9}  {middle[0]:9.2f}  {middle[1]:10.1f}")
-            assert models != 3 or min(t[1] for t in times) < 0.2
+    times = []
+    for seed in range(3):
+        calibration = random_calibration(np.random.default_rng(seed), 2, databases=True, ladder=True)
+        start = time.thread_time()
+        select(calibration)
+        times.append(time.thread_time() - start)
+    assert min(times) < 0.2
 
 
 def test_a_surface_is_the_law_at_every_point():

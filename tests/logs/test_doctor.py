@@ -59,9 +59,8 @@ def test_a_case_that_fails_in_a_known_way_gets_its_verdict(cause):
     assert found.verdict.startswith("speculation loses") and found.speedup.interval[1] < 1
     # What is advised is better than what was observed, by the same figures.
     assert found.advised != found.observed and found.advised.speedup > found.observed.speedup
-    assert found.advised == max(
-        (o for o in found.options if o.method in (found.advised.method,)), key=lambda o: o.speedup
-    )
+    same = [option for option in found.options if option.method == found.advised.method]
+    assert found.advised == max(same, key=lambda option: option.speedup)
 
 
 @pytest.mark.parametrize("name", WELL)
@@ -98,9 +97,8 @@ def test_the_shares_are_the_parts_of_the_loss():
 def test_an_unknown_cost_is_unknown(known):
     found = diagnose(Observation("case", rounds(0.9), **known))
     assert found.speedup.value is None and found.advised is None and not found.flags and not found.shares
-    assert found.at_most == pytest.approx(
-        found.length.value / (1 + (0.1 if known.get("step") and "draft" in known else 0))
-    )
+    drafting = 0.1 if known.get("step") and "draft" in known else 0
+    assert found.at_most == pytest.approx(found.length.value / (1 + drafting))
     assert found.verdict.startswith("undecided") and "at most" in found.verdict and found.to_dict()["not_observed"]
 
 
@@ -160,16 +158,7 @@ def test_acceptance_is_read_as_engines_print_it():
     for given, length in (([0.6], 4.0), ([4.0], 4.0), ([0.8, 0.6, 0.4, 0.2, 0.1], 3.1)):
         assert from_figures(given, 5).length == pytest.approx(length, abs=0.002)
     assert from_figures([0.8, 0.6]).survival()[1] == [0.8, 0.6]
-    for given, words in (
-        ([0.6], "--lookahead"),
-        (
-            [
-                7.0,
-            ],
-            "needs the number",
-        ),
-        ([0.5, 0.6], "must not rise"),
-    ):
+    for given, words in (([0.6], "--lookahead"), ([7.0], "needs the number"), ([0.5, 0.6], "must not rise")):
         with pytest.raises(ValueError, match=words):
             from_figures(given)
     with pytest.raises(ValueError, match="not possible with 3 draft tokens"):
@@ -233,9 +222,8 @@ def test_verdict_advice_table_and_settings_agree(ratio, batch):
     assert said in found.verdict and found.advised.speedup >= found.observed.speedup
     assert (found.advised.tokens == 0) == ("leave out" in found.flags["vllm 0.32.0"])
     assert low <= 1 <= high or {b: k for b, k, *_ in found.by_batch}[batch] == found.advised.tokens
-    assert (
-        not (low > 1 and found.advised.tokens == 0) and "keep" not in found.lines()[1]
-    ) or found.observed.speedup >= 1
+    assert found.observed.speedup >= 1 or "keep" not in found.lines()[1]
+    assert not (low > 1 and found.advised.tokens == 0)
 
 
 def test_a_trace_is_read_with_its_own_times():
@@ -348,10 +336,8 @@ def test_bad_input_is_one_line(tmp_path, monkeypatch, capsys, words, part):
 
 
 def test_a_damaged_or_mixed_record_is_one_line(tmp_path, capsys):
-    path, spec = (
-        tmp_path / "x.jsonl",
-        {"num_spec_steps": 8, "num_accepted_draft_tokens": float("nan"), "num_draft_tokens": 23},
-    )
+    path = tmp_path / "x.jsonl"
+    spec = {"num_spec_steps": 8, "num_accepted_draft_tokens": float("nan"), "num_draft_tokens": 23}
     path.write_text(json.dumps({"metrics": {"speculative_decoding": spec}}))
     assert main(["doctor", str(path)]) == 2
     err = capsys.readouterr().err
