@@ -375,7 +375,7 @@ def _curves(seen: Observation, weights: np.ndarray, shift: float = 0.0) -> tuple
     known = deepest > 1 and (seen.exact or seen.rates) and seen.method in EXTENDS
     most = max(deepest, min(MOST, 2 * deepest)) if known else deepest
     # Beyond the drafts that were seen: the pooled acceptance of the second position and later.
-    tail = np.clip(ratio(taken[:, 1:].sum(1), taken[:, :-1].sum(1)), 0, 1)[:, None] if most > deepest else 0.0
+    tail = np.clip(np.nan_to_num(ratio(taken[:, 1:].sum(1), taken[:, :-1].sum(1))), 0, 1)[:, None]
     further = np.arange(1, most - deepest + 1)
     taken = np.hstack([taken, taken[:, -1:] * tail**further])
     reached = np.hstack([reached, np.repeat(reached[:, -1:], len(further), 1)])
@@ -432,7 +432,7 @@ def _lengths(
     gains = over(_speeds(seen, weights, roofline))
     doubts: list[dict[str, float]] = [{"shift": by} for by in (-DOUBT, DOUBT)]
     doubts += [{name: 1 + by} for name in ("verify", "draft") for by in (-COST_DOUBT, COST_DOUBT)]
-    worst = [np.nanquantile(gains, 0.05, axis=0)]
+    worst = [np.quantile(gains, 0.05, axis=0)]
     worst += [over(_speeds(seen, weights[:1], roofline, **doubt))[0] for doubt in doubts]
     robust = (gains[0] >= 1 + LEAST_GAIN) & (np.min(worst, axis=0) > 1)
     for k in range(1, gains.shape[1]):

@@ -102,6 +102,11 @@ def test_an_unknown_cost_is_unknown(known):
     assert found.verdict.startswith("undecided") and "at most" in found.verdict and found.to_dict()["not_observed"]
 
 
+def test_nothing_accepted_has_no_undefined_figure():
+    found = diagnose(with_times(from_figures([0.0, 0.0]), step=10.0, verify=12.0, draft=0.0, overhead=0.0))
+    assert found.cause == "acceptance" and not found.advised.tokens and "NaN" not in json.dumps(found.to_dict())
+
+
 def test_a_bound_below_1_is_a_verdict():
     found = diagnose(Observation("case", rounds(0.1), step=10.0, verify=13.0))
     assert found.verdict.startswith("speculation loses: at most 0.8") and not found.flags
