@@ -30,10 +30,13 @@ def imported(
     Raises: ValueError: if a figure is not a number or negative.
     """
     exact = {name: value for name, value in known.items() if value is not None}
-    for name, value in [*exact.items(), ("prefill_ms", prefill_ms), ("decode_ms", decode_ms)]:
+    times = [("prefill_ms", prefill_ms), ("decode_ms", decode_ms)]
+    for name, value in [*exact.items(), *times, *(("a verification", [*step]) for step in steps)]:
         for number in value if isinstance(value, list) else [value]:
             if number is not None and not (isinstance(number, int | float) and isfinite(number) and number >= 0):
                 raise ValueError(f"the record of {engine} is damaged: {name} is {number!r}")
+    if any(accepted > drafted for drafted, accepted, _ in steps):
+        raise ValueError(f"the record of {engine} is damaged: a verification accepted more tokens than were drafted")
     counts = complete(exact)
     ns = [None if ms is None else round(ms * 1e6) for ms in (prefill_ms, decode_ms)]
     missing = [name for name in COUNTS if name not in counts]

@@ -76,7 +76,8 @@ def _acceptance(models: str, given: tuple[str, ...], profile: Path | None, recor
     if records is not None:
         from hsd_viz.logs.observe import observe, profile_of
 
-        return profile_of(observe(records)).edge()
+        with arguments.reading(records):
+            return profile_of(observe(records)).edge()
     from hsd_viz.logs.profile import read_profile
 
     return read_profile(profile).edge()

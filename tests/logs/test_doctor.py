@@ -354,6 +354,18 @@ def test_a_damaged_or_mixed_record_is_one_line(tmp_path, capsys):
     path.write_text("".join((RECORDS / name).read_text() for name in names))
     assert main(["doctor", str(path)]) == 2
     assert "mixes records of sglang, vllm: give those of one engine" in capsys.readouterr().err
+    spec = {"numDraftTokens": 2, "numAcceptedTokens": 3, "numRequestsWithDraftTokens": 1}
+    for changed, words in (
+        (spec, "accepted more tokens than were drafted"),
+        (spec | {"numDraftTokens": "x"}, "not valid"),
+    ):
+        path.write_text(json.dumps({"iter": 1, "specDecodingStats": changed}))
+        for command in (
+            ["doctor", str(path)],
+            ["predict", "--gpu", "H100", "--models", "llama-8b,mtp", "--records", str(path)],
+        ):
+            assert main(command) == 2
+            assert words in (err := capsys.readouterr().err) and err.count("\n") == 1
 
 
 def test_flags_name_the_number_of_tokens_and_the_verified_token_of_sglang():
