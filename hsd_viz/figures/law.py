@@ -183,7 +183,7 @@ def levels(trace: Given, basis: Any = None, dark: bool = False, *, source: str =
     frame = pd.DataFrame(rows, columns=["level", "predicted", "dot", "predicted / measured", "calls"])
     frame = frame.assign(low=np.nan, high=np.nan)
     text = (
-        "A level's time: its calls (forward passes, look-ups; shown alone in the Acceptance tab) plus sampling, "
+        "A level's time: its calls (forward passes, look-ups) plus sampling, "
         "verification and bookkeeping in its rounds."
     )
     note = (

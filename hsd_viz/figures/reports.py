@@ -29,6 +29,7 @@ ABLATION = "hsd_viz ablation"
 DRAFTERS = {"db": "db: longest matching suffix, one scored tree", "hd": "hd: Hierarchy Drafting (HD) as published"}
 #: Subsets in the order of the HD paper: all, pairs, single databases.
 SUBSETS = [names for n in (3, 2, 1) for names in combinations(DATABASES, n)]
+SYMBOLS = ["circle", "square", "diamond", "triangle-up", "x", "cross", "star", "triangle-down"]
 PER_PASS, SPEED = "tokens per target forward pass", "speed, plain decoding = 1"
 
 
@@ -329,8 +330,8 @@ def temperature_curves(
         f"{r.method} at temperature {r.temperature:g}: {getattr(r, metric):.2f}" for r in frame.itertuples()
     ]
     colours = {name: INK.accent if name in DRAFTERS else INK.muted for name in frame["method"]}
-    look = {"color": "method", "symbol": "method", "color_discrete_map": colours, "markers": True}
-    figure = px.line(frame, x="temperature", y=metric, custom_data=["said"], **look)
+    look = {"color": "method", "symbol": "method", "symbol_sequence": SYMBOLS, "color_discrete_map": colours}
+    figure = px.line(frame, x="temperature", y=metric, custom_data=["said"], markers=True, **look)
     for line in figure.data:
         line.update(customdata=[cell[0] for cell in line.customdata], hovertemplate=HOVER, marker_size=9)
     temperatures = sorted(frame["temperature"].unique().tolist())
