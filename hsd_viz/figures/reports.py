@@ -106,9 +106,13 @@ class Study(NamedTuple):
     sources: pd.DataFrame
     source: str
 
+    @property
+    def temperatures(self) -> tuple[float, ...]:
+        return tuple(sorted(self.rows["temperature"].unique().tolist()))
+
     def at(self, temperature: float | None) -> pd.DataFrame:
         """Return the rows of one temperature (``None``: the lowest). Raises: ValueError: if there are none."""
-        there = sorted(self.rows["temperature"].unique().tolist())
+        there = self.temperatures
         wanted = there[0] if temperature is None else float(temperature)
         if wanted not in there:
             raise ValueError(f"no results at temperature {wanted:g}: use {', '.join(f'{t:g}' for t in there)}")
@@ -320,7 +324,7 @@ def temperature_curves(
     if metric not in ("length", "speedup"):
         raise ValueError(f"unknown metric '{metric}': use 'length' or 'speedup'")
     study = study_of(data)
-    if study.rows["temperature"].nunique() < 2:
+    if len(study.temperatures) < 2:
         raise ValueError("only one temperature was measured: use an ablation, or reports of several temperatures")
     frame = methods(study, stacks).dropna(subset=[metric]).sort_values("temperature")
     frame = frame.groupby("method", sort=False).filter(lambda some: len(some) > 1)
@@ -334,9 +338,8 @@ def temperature_curves(
     figure = px.line(frame, x="temperature", y=metric, custom_data=["said"], markers=True, **look)
     for line in figure.data:
         line.update(customdata=[cell[0] for cell in line.customdata], hovertemplate=HOVER, marker_size=9)
-    temperatures = sorted(frame["temperature"].unique().tolist())
     figure.update_yaxes(title_text=PER_PASS if metric == "length" else SPEED)
-    figure.update_xaxes(title_text="temperature (0: greedy)", tickvals=temperatures, zeroline=False)
+    figure.update_xaxes(title_text="temperature (0: greedy)", tickvals=list(study.temperatures), zeroline=False)
     table = frame.pivot(index="method", columns="temperature", values=metric).map(lambda v: f"{v:.2f}")
     heads = ["method", *(f"T = {t:g}" for t in table.columns)]
     return finish(
