@@ -19,7 +19,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.harness import arguments, command, cpu_engine, interleave, prompts_of, say, write
-from hsd_viz.bench.output import draft_seconds
+from hsd_viz.bench.output import from_trace
 from hsd_viz.drafting import Memory
 from hsd_viz.machine import describe, load_average
 from hsd_viz.prompts.suites import Suite
@@ -86,7 +86,7 @@ def row_of(stack: str, temperature: float, traces: Sequence[tuple[str, Trace]]) 
         figures = trace.metrics()
         accepted.update(figures["accepted_by_source"])
         drafted.update(figures["drafted_by_source"])
-        rounds += draft_seconds(trace)
+        rounds += from_trace(trace).draft_seconds
         counts = {name: figures[name] for name in ("tokens", "target_forwards")}
         categories.setdefault(category, Counter()).update(counts)
         several = sum(n for n in Counter(t.round for t in trace.token_rows).values() if n > 1)

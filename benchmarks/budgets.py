@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.harness import arguments, command, cpu_engine, prompts_of, say, write
-from hsd_viz.bench.output import remembers
 from hsd_viz.bench.replay import Replayed, Text, can_replay, replay
 from hsd_viz.bench.report import LOW_REPETITION
 from hsd_viz.drafting import Memory
+from hsd_viz.drafting.make import remembers
 from hsd_viz.prompts.suites import Suite
 from hsd_viz.stack import parse
 from hsd_viz.trace.metrics import repetition_share
@@ -72,7 +72,7 @@ def run_budgets(
     rows = []
     for budget in budgets:
         for bottom in bottoms:
-            for state in ("cold", "warm") if remembers(parse(f"{bottom} > target")) else ("cold",):
+            for state in ("cold", "warm") if remembers(parse(f"{bottom} > target").bottom) else ("cold",):
                 progress(f"temperature {temperature:g}, {budget} draft tokens: {bottom} {state}")
                 found = _over_all(engine, texts, bottom, budget, state == "warm", temperature, tokens)
                 row = {"temperature": temperature, "drafter": bottom, "state": state, "budget": budget}

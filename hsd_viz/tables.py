@@ -5,17 +5,19 @@ All text of a page is escaped; it has no scripts and makes no network requests.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from math import floor, log10
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hsd_viz.intervals import UNKNOWN, Estimate
+from hsd_viz.words import counted
 
 if TYPE_CHECKING:
-    from jinja2 import Template
+    from jinja2 import Environment
 
 TEMPLATES = Path(__file__).with_name("templates")
 #: A column with a cell of more characters holds text: it is left-aligned and wraps.
@@ -41,7 +43,7 @@ class Cell(str):
 class Table:
     """``rows`` of values, the head first; none where there is only a ``note``. ``title`` is for a page. ``forms``: the
     format of a column's numbers and the factor before it, by its head. ``kinds``: a kind for each row but the head
-    (:data:`hsd_viz.bench.verdict.KINDS`); () where rows are not stacks.
+    (:data:`hsd_viz.bench.report.KINDS`); () where rows are not stacks.
     """
 
     title: str
@@ -162,31 +164,41 @@ def page(
     """Return a page: a title, a ``headline`` of (text, emphasized), ``warnings``, ``lines``, tables and bars, named
     groups of ``facts``, a command line, and definitions. ``kinds``: label and colours (light, dark) of rows and bars.
     """
-    return _template().render(
-        title=title,
-        css="\n".join(path.read_text(encoding="utf-8") for path in sorted(TEMPLATES.glob("*.css"))),
-        headline=headline,
-        warnings=list(warnings),
-        lines=list(lines),
-        parts=[part for part in parts if isinstance(part, Bars) or part.rows or part.note],
-        facts=facts or {},
-        kinds=kinds or {},
-        command=command,
-        definitions=definitions or {},
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(
+            title=title,
+            css="\n".join(path.read_text(encoding="utf-8") for path in sorted(TEMPLATES.glob("*.css"))),
+            headline=headline,
+            warnings=list(warnings),
+            lines=list(lines),
+            parts=[part for part in parts if isinstance(part, Bars) or part.rows or part.note],
+            facts=facts or {},
+            kinds=kinds or {},
+            command=command,
+            definitions=definitions or {},
+        )
     )
 
 
-@cache
-def _template() -> Template:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+def lines(template: str, /, **values: Any) -> list[str]:
+    """Return the lines of a text template; a backslash joins two lines, empty ones are left out."""
+    text = _environment().get_template(template).render(values).replace("\\\n", "")
+    return [line for line in text.splitlines() if line.strip()]
 
-    options: dict[str, Any] = {"autoescape": True, "undefined": StrictUndefined}
-    found = Environment(loader=FileSystemLoader(TEMPLATES), trim_blocks=True, lstrip_blocks=True, **options)
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+
+    options: dict[str, Any] = {"autoescape": select_autoescape(["html"]), "undefined": StrictUndefined}
+    made = Environment(loader=FileSystemLoader(TEMPLATES), trim_blocks=True, lstrip_blocks=True, **options)
     left: Any = lambda cells, k: k and any(len(row[k]) > TEXT or _word(row[k]) for row in cells[1:])
-    found.globals |= {"left": left}
-    found.filters["sentence"] = sentence
-    found.tests["bars"] = lambda part: isinstance(part, Bars)
-    return found.get_template("page.html")
+    made.globals |= {"left": left}
+    made.filters |= {"sentence": sentence, "counted": counted, "json": partial(json.dumps, default=str)}
+    made.tests["bars"] = lambda part: isinstance(part, Bars)
+    return made
 
 
 def _word(text: str) -> bool:

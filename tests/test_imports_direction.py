@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "hsd_viz"
 BASE = {"intervals", "serialize", "tables", "version", "words"}
 ALLOWED = {
     "serialize": {"intervals"},
-    "tables": {"intervals"},
+    "tables": {"intervals", "words"},
     "trace": {"disk"},
     "stack": set(),
     "disk": set(),

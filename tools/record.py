@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from hsd_viz.bench.verdict import impossible
+from hsd_viz.bench.report import impossible
 from hsd_viz.disk import write_whole
 from hsd_viz.engine.beside import note_plain
 from hsd_viz.engine.local import LocalEngine, load_engine

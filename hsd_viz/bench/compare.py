@@ -20,8 +20,8 @@ from hsd_viz.words import check_range
 #: The default share by which a stack may become slower.
 TOLERANCE = 0.05
 #: Settings that change tokens/s; those that a report does not hold are not compared.
-_SETTINGS = ("max_new_tokens", "temperature", "top_k", "top_p", "seed", "budget", "target", "databases")
-_ENGINE = ("device", "dtype", "threads")
+_SETTINGS = ("max_new_tokens", "temperature", "top_k", "top_p", "seed", "budget", "target", "databases",
+             "device", "dtype", "threads")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +58,20 @@ def compare(old: Report, new: Report, tolerance: float = TOLERANCE) -> Compariso
     before, after = ({s.stack: s for s in report.stacks} for report in (old, new))
     if not (shared := [name for name in before if name in after]):
         raise ValueError(f"the reports have no stack in common: {', '.join(before)} against {', '.join(after)}")
+    facts = [("suite", old.suite.name, new.suite.name), ("prompts", old.suite.prompts, new.suite.prompts)]
+    facts += [("processor", old.processor, new.processor)]
+    facts += [(n.replace("_", " "), getattr(old.settings, n), getattr(new.settings, n)) for n in _SETTINGS]
     return Comparison(
         tolerance,
         tuple(_change(before[name], after[name], tolerance) for name in shared),
         tuple(name for name in before if name not in after),
         tuple(name for name in after if name not in before),
-        tuple(_differences(old, new)),
+        tuple(f"{name}: {a} before, {b} now" for name, a, b in facts if a != b),
     )
 
 
 def _change(old: StackResult, new: StackResult, tolerance: float) -> Change:
-    paired = _paired(old, new)
+    paired = _paired(old.by_prompt or {}, new.by_prompt or {})
     change = paired or _independent(old.tokens_per_second, new.tokens_per_second)
     verdict, value, interval = "same", change.value, change.ends
     # The interval of unpaired reports is mostly that of the prompts: there the value decides alone.
@@ -78,17 +81,14 @@ def _change(old: StackResult, new: StackResult, tolerance: float) -> Change:
     return Change(old.stack, old.tokens_per_second, new.tokens_per_second, change, paired is not None, verdict)
 
 
-def _paired(old: StackResult, new: StackResult) -> Estimate | None:
+def _paired(before: dict[str, tuple[int, float]], after: dict[str, tuple[int, float]]) -> Estimate | None:
     """Return the change over the prompts of both reports; ``None`` if there are none or a report has no times."""
-    before, after = old.by_prompt or {}, new.by_prompt or {}
     if not (shared := [name for name in before if name in after]):
         return None
     weights = resample(len(shared))
-    speeds = []
-    for side in (before, after):
-        tokens, seconds = np.array([side[name] for name in shared], float).T
-        speeds.append(ratio(weights @ tokens, weights @ seconds))
-    return estimate(ratio(speeds[1], speeds[0]), len(shared))
+    sides = (np.array([side[name] for name in shared], float).T for side in (before, after))
+    old, new = (ratio(weights @ tokens, weights @ seconds) for tokens, seconds in sides)
+    return estimate(ratio(new, old), len(shared))
 
 
 def _independent(old: Estimate, new: Estimate) -> Estimate:
@@ -103,26 +103,16 @@ def _independent(old: Estimate, new: Estimate) -> Estimate:
     return Estimate(change, change * exp(-down), change * exp(up))
 
 
-def _differences(old: Report, new: Report) -> Iterator[str]:
-    """Yield what else than the program may explain a change."""
-    facts = [("suite", old.suite.name, new.suite.name), ("prompts", old.suite.prompts, new.suite.prompts)]
-    facts.append(("processor", old.processor, new.processor))
-    names = (*_SETTINGS, *_ENGINE)
-    facts += [(name.replace("_", " "), getattr(old.settings, name), getattr(new.settings, name)) for name in names]
-    yield from (f"{name}: {a} before, {b} now" for name, a, b in facts if a != b)
-
-
-def text_parts(found: Comparison) -> Iterator[str | Table]:
+def text_parts(comparison: Comparison) -> Iterator[str | Table]:
     """Yield the lines and the table of a comparison for :mod:`hsd_viz.terminal`."""
-    yield from (f"the reports differ in {line}" for line in found.differences)
-    head = ["stack", "tokens/s before", "tokens/s now", "now/before", "verdict"]
-    forms = dict.fromkeys(head[1:3], ("{:.1f}", 1.0)) | {head[3]: ("{:.3f}", 1.0)}
-    rows = [[c.stack, c.old, c.new, c.change, c.verdict] for c in found.changes]
-    yield Table("Comparison", [head, *rows], forms=forms)
-    for what, names in (("the old", found.only_old), ("the new", found.only_new)):
+    yield from (f"the reports differ in {line}" for line in comparison.differences)
+    forms = dict.fromkeys(("tokens/s before", "tokens/s now"), ("{:.1f}", 1.0)) | {"now/before": ("{:.3f}", 1.0)}
+    rows = [[c.stack, c.old, c.new, c.change, c.verdict] for c in comparison.changes]
+    yield Table("Comparison", [["stack", *forms, "verdict"], *rows], forms=forms)
+    for which, names in (("the old", comparison.only_old), ("the new", comparison.only_new)):
         if names:
-            yield f"only in {what} report: {', '.join(names)}"
-    if not all(c.paired for c in found.changes):
+            yield f"only in {which} report: {', '.join(names)}"
+    if not all(c.paired for c in comparison.changes):
         yield "a report without the times of its prompts: intervals cover other prompts too, so they are wider"
-    slower = ", ".join(found.slower) or "no stack"
-    yield f"slower by more than {found.tolerance:.0%}: {slower}"
+    slower = ", ".join(comparison.slower) or "no stack"
+    yield f"slower by more than {comparison.tolerance:.0%}: {slower}"

@@ -6,8 +6,7 @@ prefill and step in one, so its end is the end of prefill, and its tokens do not
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from copy import deepcopy
 from itertools import pairwise
 from time import perf_counter
@@ -34,9 +33,7 @@ class HFDecoder:
     """
 
     def __init__(self, engine: LocalEngine, stack: HFStack) -> None:
-        self._stack = stack
-        self._tokenizer = engine.tokenizer
-        self._target = engine.module("target")
+        self._name, self._tokenizer, self._target = stack.name, engine.tokenizer, engine.module("target")
         self._assistant = None
         if stack.assistant is not None:
             if stack.assistant == "target":
@@ -45,60 +42,47 @@ class HFDecoder:
             self._assistant = engine.module(stack.assistant)
 
     def __call__(self, prompt: str | Sequence[int], max_new_tokens: int, sampling: Sampling) -> Output:
-        device = self._target.device
+        target, assistant = self._target, self._assistant
         encoded = self._tokenizer.encode(prompt, verbose=False) if isinstance(prompt, str) else list(prompt)
-        ids = torch.tensor([encoded], device=device)
-        models = [m for m in (self._target, self._assistant) if m is not None]
+        ids = torch.tensor([encoded], device=target.device)
+        models = [m for m in (target, assistant) if m is not None]
         positions = min((p for m in models if (p := getattr(m.config, "max_position_embeddings", None))), default=None)
         if positions is not None and ids.shape[1] >= positions:
             raise PromptTooLong(ids.shape[1], positions)
-        watch = _Watch(ids.shape[1], device)
+        watch = _Watch(ids.shape[1], target.device)
         hooks = [
-            self._target.register_forward_pre_hook(watch.before, with_kwargs=True),
-            self._target.register_forward_hook(watch.after),
+            target.register_forward_pre_hook(watch.before, with_kwargs=True),
+            target.register_forward_hook(watch.after),
         ]
+        options: dict[str, Any] = {"generation_config": self._config(max_new_tokens, sampling)}
+        own = None if assistant is None else assistant.generation_config
+        if assistant is not None:
+            # transformers changes some of the assistant's settings.
+            assistant.generation_config, options["assistant_model"] = deepcopy(own), assistant
         # generate() draws from torch's global random state, which is restored afterwards. Its warnings about its own
         # inner calls cannot be avoided here.
         verbosity = logging.get_verbosity()
         logging.set_verbosity_error()
         try:
-            with torch.random.fork_rng(), torch.inference_mode(), self._assisting() as assistant:
+            with torch.random.fork_rng(), torch.inference_mode():
                 torch.manual_seed(sampling.seed)
+                options |= {"attention_mask": torch.ones_like(ids), "stopping_criteria": StoppingCriteriaList([watch])}
                 started = perf_counter()
-                found = self._target.generate(
-                    ids,
-                    attention_mask=torch.ones_like(ids),
-                    generation_config=self._config(max_new_tokens, sampling),
-                    stopping_criteria=StoppingCriteriaList([watch]),
-                    **assistant,
-                )
-                tokens = found[0, ids.shape[1] :].tolist()
-                ended = perf_counter()
+                tokens = target.generate(ids, **options)[0, ids.shape[1] :].tolist()
+                return watch.output(tokens, started, perf_counter())
         finally:
             logging.set_verbosity(verbosity)
+            if assistant is not None:
+                assistant.generation_config = own
             for hook in hooks:
                 hook.remove()
-        return watch.output(tokens, started, ended)
-
-    @contextmanager
-    def _assisting(self) -> Iterator[dict[str, Any]]:
-        """Yield the option for the assistant, with a copy of its settings: transformers changes some."""
-        if self._assistant is None:
-            yield {}
-            return
-        own = self._assistant.generation_config
-        self._assistant.generation_config = deepcopy(own)
-        try:
-            yield {"assistant_model": self._assistant}
-        finally:
-            self._assistant.generation_config = own
 
     def _config(self, max_new_tokens: int, sampling: Sampling) -> GenerationConfig:
-        own, options = self._target.generation_config, {}
-        eos = own.eos_token_id if own.eos_token_id is not None else self._tokenizer.eos_token_id
+        eos, options = self._target.generation_config.eos_token_id, {}
+        eos = eos if eos is not None else self._tokenizer.eos_token_id
         if not sampling.greedy:
             options |= {"temperature": sampling.temperature, "top_k": sampling.top_k, "top_p": sampling.top_p}
-        if self._stack.name == "hf-lookup":
+        if self._name == "hf-lookup":
             options |= {"prompt_lookup_num_tokens": LOOKUP_TOKENS}
         pad = eos[0] if isinstance(eos, list) else eos
         options |= {"eos_token_id": eos, "pad_token_id": pad, "do_sample": not sampling.greedy}
@@ -112,13 +96,10 @@ class _Watch(StoppingCriteria):
     """
 
     def __init__(self, prompt: int, device: torch.device) -> None:
-        self._prompt = prompt
-        self._device = device
+        self._prompt, self._device = prompt, device
         self._widths: list[int] = []
-        self._lengths: list[int] = []
-        self._times: list[float] = []
-        self._prefilled = 0.0
-        self._passed = False
+        self._seen: list[tuple[float, int]] = []
+        self._prefilled, self._passed = 0.0, False
 
     def before(self, module, args, kwargs) -> None:
         fed = kwargs["input_ids"] if kwargs.get("input_ids") is not None else args[0]
@@ -134,24 +115,23 @@ class _Watch(StoppingCriteria):
     def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor, **kwargs) -> torch.BoolTensor:
         if self._passed:
             self._passed = False
-            self._lengths.append(input_ids.shape[1])
-            self._times.append(perf_counter())
+            self._seen.append((perf_counter(), input_ids.shape[1]))
         return torch.zeros(input_ids.shape[0], dtype=torch.bool, device=input_ids.device)
 
     def output(self, tokens: list[int], started: float, ended: float) -> Output:
-        emitted = tuple(after - before for before, after in pairwise([self._prompt, *self._lengths]))
-        arrivals = [(at - started, n) for at, n in zip(self._times, emitted, strict=True) if n]
+        pairs = pairwise([(started, self._prompt), *self._seen])
+        arrivals = [(at - started, length - before) for (_, before), (at, length) in pairs]
+        passes = len(self._widths)
         return Output(
             token_ids=tuple(tokens),
             seconds=ended - self._prefilled,
-            timed_tokens=len(tokens) - emitted[0],
+            timed_tokens=len(tokens) - arrivals[0][1],
             prefill_seconds=self._prefilled - started,
-            target_forwards=len(self._widths),
+            target_forwards=passes,
             # The first pass feeds the whole prompt, each later one the last token, then the draft.
-            drafted=sum(self._widths) - self._prompt - (len(self._widths) - 1),
-            accepted=len(tokens) - len(self._widths),
+            drafted=sum(self._widths) - self._prompt - (passes - 1),
+            accepted=len(tokens) - passes,
             draft_seconds=None,
             runtime="transformers",
-            emitted=emitted,
-            **arrival_times(arrivals),
+            **arrival_times([one for one in arrivals if one[1]]),
         )

@@ -1,4 +1,4 @@
-"""A bench report as lines and tables for a terminal, and as a page."""
+"""A bench report as lines and tables for a terminal, and as a page; its sentences are templates."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from typing import Any
 
 from hsd_viz import tables as shared
 from hsd_viz.bench.output import DRAFTING, FORWARD, REST
-from hsd_viz.bench.report import Figures, Report, StackResult, kind
-from hsd_viz.bench.verdict import KINDS, answer, low_repetition, plausible, ranked, speed_words, warnings
-from hsd_viz.intervals import UNKNOWN
+from hsd_viz.bench.report import KINDS, Figures, Report, StackResult, kind
+from hsd_viz.intervals import LEAST, UNKNOWN
 from hsd_viz.prompts.templates import TEMPLATES
 from hsd_viz.serialize import to_dict
-from hsd_viz.tables import Bar, Bars, Table, Value
+from hsd_viz.tables import Bar, Bars, Table, Value, lines
 from hsd_viz.terminal import plain
 from hsd_viz.words import counted
 
@@ -31,10 +30,18 @@ COLUMNS = {
     "runtime": ("{}", 1.0),
 }
 HEAD = ("stack", *COLUMNS)
-LATENCY = dict.fromkeys(("first token ms", "between tokens ms", "between tokens p99 ms"), ("{:.2f}", 1e3))
+#: Column -> the figure that it shows.
+LATENCY = {
+    "first token ms": "first_token_seconds",
+    "between tokens ms": "inter_token_seconds_median",
+    "between tokens p99 ms": "inter_token_seconds_p99",
+}
 #: Columns that a note replaces where all stacks have the same value.
 ONCE = ("repetition", "same as plain", "runtime")
+#: Kinds that are marked in tables ordered by speed: plain decoding, and methods of others.
+OTHERS = ("plain", "baseline", "hf")
 SPEED_TITLE, BY_CATEGORY = "Speed-up over plain decoding", "Speed-up by category"
+FASTEST_OF_KIND = "the fastest stack of each kind"
 
 
 def text_table(report: Report) -> str:
@@ -50,76 +57,94 @@ def text_parts(report: Report) -> Iterator[str | Table]:
         yield from ["", *([f"{table.note}:"] if table.note else []), *([table] if table.rows else [])]
 
 
-def introduction(report: Report) -> Iterator[str]:
-    """Yield suite, settings and machine, and what a reader has to know before any figure."""
-    settings, suite, machine = report.settings, report.suite, report.machine
-    how = "greedy"
-    if settings.temperature:
-        how = f"temperature {settings.temperature:g}, {settings.rule} verification"
-    if settings.budget is not None:
-        how += f", at most {settings.budget} draft tokens of a database or baseline at a time, cost stopping off"
-    passes = f"median of {settings.repeats}" if settings.repeats > 1 else "one pass"
-    load = ""
-    if machine.load_average is not None and machine.cores is not None:
-        load = f", load average {machine.load_average:.1f} on {counted(machine.cores, 'core')}"
-    yield (
-        f"{suite.name}: {counted(suite.prompts, 'prompt')}, {counted(settings.max_new_tokens, 'new token')}, "
-        f"{how}, {passes}; {report.processor}, {counted(settings.threads, 'thread')}, {settings.dtype}{load}"
-    )
-    states = {s.state for s in report.stacks}
-    if "warm" in states:
+def introduction(report: Report) -> list[str]:
+    """Return suite, settings and machine, and what a reader has to know before any figure."""
+    states, automatic = {s.state for s in report.stacks}, any(s.stack.startswith("auto") for s in report.stacks)
+    template = TEMPLATES.get(report.settings.template or "")
+    return lines("bench.jinja", report=report, states=states, automatic=automatic, template=template)
+
+
+def fastest_of_kind(report: Report) -> list[str]:
+    """Return the fastest stack of each kind that drafts (:data:`FASTEST_OF_KIND`), the fastest first."""
+    found: dict[str, str] = {}
+    for s in report.ranked:
+        if (s.mean_acceptance_length.value or 0.0) > 1:
+            found.setdefault(kind(s.stack), s.stack)
+    return list(found.values())
+
+
+def answer(report: Report) -> list[tuple[str, bool]]:
+    """Return the answer as parts (text, whether it is emphasized); [] if only plain decoding was measured. Stacks with
+    an impossible speed-up are left out.
+    """
+    measured = [s for s in report.ranked if s.speedup_over_plain.value is not None and kind(s.stack) != "plain"]
+    best, *others = [s for s in measured if s.plausible] or [None]
+    within = []
+    if best is not None and (ends := best.speedup_over_plain.interval):
+        speeds = [(s.stack, s.speedup_over_plain.value or 0.0) for s in others if s is not None]
+        within = [f"{name} ({value:.2f}×)" for name, value in speeds if value >= ends[0]]
+        within += ["plain decoding"] if ends[0] <= 1 <= (best.speedup_over_plain.value or 0.0) else []
+    text = "".join(lines("answer.jinja", best=best, within=_and(within)))
+    return [(part, k % 2 == 1) for k, part in enumerate(text.split("**"))] if measured else []
+
+
+def warnings(report: Report) -> Iterator[str]:
+    """Yield reasons to doubt the timings: a busy machine, and speed-ups that are impossible."""
+    load, cores = report.machine.load_average, report.machine.cores
+    if load is not None and cores is not None and load > cores:
         yield (
-            "warm rows keep one memory through the suite, so the order of the prompts is part of what was measured; "
-            "each repeat starts with an empty one, so no prompt is decoded with a memory of its own output"
+            f"The machine had more to do than its {counted(cores, 'core')} (load average {load:.1f} at the end): "
+            "tokens/s may be too low, and speed-ups less certain than their intervals show"
         )
-    elif "cold" in states:
-        yield "drafters that learn from decode to decode started each one cold, with an empty memory"
-    if any(s.stack.startswith("auto") for s in report.stacks):
-        yield "auto is the fastest stack by the latency law for this machine, measured before its first decode"
-    if earlier := settings.decodes_from_earlier_runs:
-        yield f"{earlier} of the decodes are from an earlier run of the same command, which was interrupted"
-    if not report.complete:
-        yield "cut short: only the prompts that every stack had finished count"
-    if settings.template is not None:
-        yield f"template {settings.template}: {TEMPLATES[settings.template]}"
-    if left_out := settings.left_out:
-        yield f"left out, as a turn does not fit the context: {', '.join(left_out)} ({len(left_out)} in all)"
+    wrong = [
+        f"{s.stack} ({s.speedup_over_plain.value:.2f}× at {s.mean_acceptance_length.value:.2f})"
+        for s in report.ranked
+        if not s.plausible
+    ]
+    if wrong:
+        yield (
+            f"Not plausible: {_and(wrong)}. No draft makes decoding faster by more than its acceptance length, so the "
+            "plain runs were disturbed: measure again on an idle machine"
+        )
+
+
+def _and(names: Sequence[str]) -> str:
+    return " and ".join([*([", ".join(names[:-1])] if len(names) > 1 else []), *names[-1:]])
 
 
 def tables(report: Report) -> Iterator[Table]:
     """Yield the tables: all outputs, those with little repetition, speed-ups by category, and other measurements."""
-    suite, stacks = report.suite, ranked(report.stacks)
+    suite, stacks = report.suite, report.ranked
     if not suite.prompts:
         return
-    options: dict[str, Any] = {"kinds": tuple(kind(s.stack) for s in stacks), "forms": COLUMNS}
-    rows = [HEAD, *(_row(s, s, low_repetition(s)) for s in stacks)]
-    yield Table("All outputs", rows, **options).dense(ONCE)
+    options: dict[str, Any] = {"kinds": tuple(kind(s.stack) for s in stacks)}
+    yield Table("All outputs", [HEAD, *(_row(s, s) for s in stacks)], **options, forms=COLUMNS).dense(ONCE)
     title, share = "Outputs with little repetition", f"{report.settings.low_repetition_below:.0%}"
     low = stacks[0].low_repetition
     if low is None:
         yield Table(title, [], f"every plain output repeats itself in {share} of its tokens or more")
     elif low.outputs < suite.prompts:
-        rows = [HEAD, *(_row(s, s.low_repetition, None, whole=False) for s in stacks if s.low_repetition is not None)]
+        rows = [HEAD, *(_row(s, s.low_repetition) for s in stacks if s.low_repetition is not None)]
         note = f"the {counted(low.outputs, 'output')} with less than {share} repetition"
-        yield Table(title, rows, note, **options).dense(ONCE)
+        yield Table(title, rows, note, **options, forms=COLUMNS).dense(ONCE)
     if len(suite.categories) > 1:
-        found = [[s.stack, *(s.by_category[c].possible_speedup for c in suite.categories)] for s in stacks]
+        by_category = [[s.stack, *(s.by_category[c].possible_speedup for c in suite.categories)] for s in stacks]
         forms = dict.fromkeys(suite.categories, ("{:.2f}", 1.0))
-        yield Table(BY_CATEGORY, [["speed-up by category", *suite.categories], *found], **options | {"forms": forms})
-    if profiled := [s for s in stacks if s.profile]:
-        yield Table(
-            "Where the time of a target round goes", _profile(profiled), "where the time goes: median µs (share of all)"
-        )
-    names = ("first_token_seconds", "inter_token_seconds_median", "inter_token_seconds_p99")
-    found = [[s.stack, *(getattr(s, name) for name in names)] for s in stacks]
-    latency = Table("Latency", [["stack", *LATENCY], *found], **options | {"forms": LATENCY}).dense()
-    if len(latency.rows[0]) > 1:
+        yield Table(BY_CATEGORY, [["speed-up by category", *suite.categories], *by_category], **options, forms=forms)
+    if profiled := [_profile(s) for s in stacks if s.profile]:
+        head = ["stack", "round", "forward passes", DRAFTING, REST]
+        note = "where the time goes: median µs (share of all)"
+        yield Table("Where the time of a target round goes", [head, *profiled], note)
+    paces = [[s.stack, *(getattr(s, name) for name in LATENCY.values())] for s in stacks]
+    latency = Table("Latency", [["stack", *LATENCY], *paces], **options, forms=dict.fromkeys(LATENCY, ("{:.2f}", 1e3)))
+    if len((latency := latency.dense()).rows[0]) > 1:
         yield latency
 
 
-def _row(stack: StackResult, block: Figures, low: Figures | None, whole: bool = True) -> list[Value]:
-    """Return the values of :data:`HEAD`; ``whole``: of all outputs."""
-    same = stack.token_identical_to_plain if whole else None
+def _row(stack: StackResult, block: Figures) -> list[Value]:
+    """Return the values of :data:`HEAD`, over all outputs of the stack or over some."""
+    whole = block is stack
+    same, low = (stack.token_identical_to_plain, stack.partly_repetitive) if whole else (None, None)
     return [
         stack.stack,
         block.possible_speedup,
@@ -134,19 +159,16 @@ def _row(stack: StackResult, block: Figures, low: Figures | None, whole: bool = 
     ]
 
 
-def _profile(stacks: Sequence[StackResult]) -> list[list[Value]]:
-    rows: list[list[Value]] = [["stack", "round", "forward passes", DRAFTING, REST]]
-    for s in stacks:
-        assert s.profile is not None
-        sums = {part: [0.0, 0.0] for part in (FORWARD, DRAFTING, REST)}
-        for part, time in s.profile.parts.items():
-            # Older reports have other parts.
-            group = sums[FORWARD if part.startswith(FORWARD) else DRAFTING if part == DRAFTING else REST]
-            group[0] += time.median_us
-            group[1] += time.share
-        cells = [shared.Cell(f"{us:.0f}", f"({share:.0%})") for us, share in sums.values()]
-        rows.append([s.stack, f"{s.profile.round_us:.0f}", *cells])
-    return rows
+def _profile(s: StackResult) -> list[Value]:
+    assert s.profile is not None
+    sums = {part: [0.0, 0.0] for part in (FORWARD, DRAFTING, REST)}
+    for part, time in s.profile.parts.items():
+        # Older reports have other parts.
+        group = sums[FORWARD if part.startswith(FORWARD) else DRAFTING if part == DRAFTING else REST]
+        group[0] += time.median_us
+        group[1] += time.share
+    cells = [shared.Cell(f"{us:.0f}", f"({share:.0%})") for us, share in sums.values()]
+    return [s.stack, f"{s.profile.round_us:.0f}", *cells]
 
 
 def speed_bars(stacks: Sequence[StackResult], category: str | None = None) -> list[Bar]:
@@ -156,12 +178,17 @@ def speed_bars(stacks: Sequence[StackResult], category: str | None = None) -> li
     rows = []
     for s in stacks:
         block = s if category is None else s.by_category.get(category)
-        if block is None or block.possible_speedup.value is None:
-            continue
-        low = low_repetition(block) if category is None else None
-        second = low.speedup_over_plain if low is not None and plausible(low) else UNKNOWN
-        rows.append(Bar(s.stack, kind(s.stack), block.speedup_over_plain, second))
+        if block is not None and block.possible_speedup.value is not None:
+            low = s.partly_repetitive if category is None else None
+            rows.append(Bar(s.stack, kind(s.stack), block.speedup_over_plain, low.possible_speedup if low else UNKNOWN))
     return sorted(rows, key=lambda row: -(row.value.value or 0.0))
+
+
+def speed_words(thin: bool, sure: bool) -> str:
+    """Return how to read the figure of the speed-ups: with thin bars, with intervals."""
+    low = " The thin bar below: the prompts whose plain output repeats itself little." if thin else ""
+    few = f"No interval is shown for fewer than {LEAST} prompts. The"
+    return f"{'Bars with their 95 % intervals; the' if sure else few} dashed line is plain decoding.{low}"
 
 
 def page(report: Report) -> str:
@@ -169,16 +196,17 @@ def page(report: Report) -> str:
     parts: list[Table | Bars] = []
     if report.suite.prompts:
         rows = speed_bars(report.stacks)
-        thin = any(row.second.value is not None for row in rows)
-        parts.append(Bars(SPEED_TITLE, rows, speed_words(thin, any(row.value.interval for row in rows))))
-        found = {c: speed_bars(report.stacks, c) for c in report.suite.categories}
-        most = max((row.most() for some in found.values() for row in some), default=1.0)
+        thin, sure = any(r.second.value is not None for r in rows), any(r.value.interval for r in rows)
+        parts.append(Bars(SPEED_TITLE, rows, speed_words(thin, sure)))
+        panels = {c: speed_bars(report.stacks, c) for c in report.suite.categories}
+        most = max((row.most() for some in panels.values() for row in some), default=1.0)
         for table in tables(report):
             parts.append(table)
             if table.title == BY_CATEGORY:
-                parts += [Bars(c, found[c], report.suite.categories[c], most, panel=True) for c in found]
+                parts += [Bars(c, panels[c], report.suite.categories[c], most, panel=True) for c in panels]
     text = json.loads(Path(__file__).with_name("definitions.json").read_text(encoding="utf-8"))
     facts = {"Settings": to_dict(report.settings), "Machine": to_dict(report.machine)}
+    shown = {name: {k: v for k, v in group.items() if v is not None and k != "gpus"} for name, group in facts.items()}
     first_line, *more = introduction(report)
     used = {kind(s.stack) for s in report.stacks}
     return shared.page(
@@ -187,14 +215,7 @@ def page(report: Report) -> str:
         parts,
         headline=answer(report),
         warnings=warnings(report),
-        facts={
-            name: {
-                text["labels"].get(key, key): fact(value, key)
-                for key, value in group.items()
-                if value is not None and key != "gpus"
-            }
-            for name, group in facts.items()
-        },
+        facts={n: {text["labels"].get(k, k): fact(v, k) for k, v in group.items()} for n, group in shown.items()},
         kinds={name: about for name, about in KINDS.items() if name in used},
         command=report.command or "",
         definitions=text["definitions"],

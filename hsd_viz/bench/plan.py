@@ -1,11 +1,13 @@
-"""Find the fastest stack on this machine: calibrate, rank by the latency law, measure the best.
+"""Find the fastest stack on this machine: calibrate, rank by the latency law, measure the best, as JSON and text.
 
 Calibration and measurement use different prompts of a suite: every second one of each category.
 """
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from statistics import median
+from typing import Any
 
 import numpy as np
 
@@ -14,18 +16,26 @@ from hsd_viz.calibration.calibrate import TARGET, TOKENS, Workload, calibrated, 
 from hsd_viz.calibration.store import StoredCalibration
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.engine import Engine
-from hsd_viz.intervals import estimate, ratio, resample
+from hsd_viz.intervals import LEAST, estimate, ratio, resample
 from hsd_viz.ladder.load import names
 from hsd_viz.latency.law import Law, Prediction
 from hsd_viz.latency.select import Choice, Sensitivity, fill, select, sensitivities
 from hsd_viz.prompts.suites import Suite
 from hsd_viz.stack import Model, Stack, parse
-from hsd_viz.terminal import Progress
+from hsd_viz.tables import Cell, Table, Value, lines, page
+from hsd_viz.terminal import Progress, plain
 from hsd_viz.words import check_range
 
 DATABASES = ("db",)
 #: Prompts for the calibration, and as many for the measurement.
 PROMPTS = 24
+#: Predicted rows that are shown even if they were not measured.
+SHOWN = 12
+_ERRORS = {
+    "ms/token": "ms_per_token",
+    "ms/token without the machine's drift": "ms_per_token_without_drift",
+    "forwards/token": "forwards_per_token",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,3 +224,137 @@ def pooled(measurement: Measurement) -> dict[str, MeasuredStack]:
         value = float(ms.sum() / tokens.sum())
         found[stack] = MeasuredStack(value, interval.ends or (value, value), rates, 1 / rates[TARGET])
     return found
+
+
+def report(found: Plan, machine: dict[str, Any]) -> dict[str, Any]:
+    """Return the plan as JSON data, with its calibration."""
+    choice, stored = found.choice, found.stored
+    rows = [_row_data(prediction, measured) for prediction, measured in found.rows]
+    measured = [row for row in rows if row["measured_ms_per_token"] is not None]
+    best = min(measured, key=lambda row: row["measured_ms_per_token"], default=None)
+    picked = next((row for row in measured if row["stack"] == choice.picked.stack), None)
+    over = None if picked is None else picked["measured_ms_per_token"] / best["measured_ms_per_token"] - 1
+    return {
+        "machine": machine,
+        "models": list(found.models),
+        "hierarchies": rows,
+        "picked": choice.picked.stack,
+        "best_single_draft": None if choice.best_single_draft is None else choice.best_single_draft.stack,
+        "kind": choice.kind,
+        "shortest_path": {
+            "stack": choice.shortest.stack,
+            "predicted_ms_per_token": choice.shortest.ms_per_token,
+        },
+        "best_measured": None if best is None else best["stack"],
+        "picked_over_best_measured": over,
+        "measured_on": found.measured_on if measured else None,
+        "errors": _errors(rows),
+        "doubts": [asdict(s) for s in found.sensitivities],
+        "calibration": {
+            "kept": found.was_stored,
+            "age_seconds": stored.age(),
+            "seconds": stored.seconds,
+            "identity": dict(stored.identity),
+            "texts": dict(stored.texts),
+            "acceptance": [asdict(a) for a in stored.acceptance],
+            "looked_up": dict(stored.lookups),
+            "forwards": dict(stored.forwards),
+            **stored.calibration.to_dict(),
+        },
+        "complete": found.complete,
+    }
+
+
+def _row_data(prediction: Prediction, measured: MeasuredStack | None) -> dict[str, Any]:
+    bottom = parse(prediction.stack).bottom
+    levels = dict(zip(prediction.names, prediction.forwards_per_token, strict=True))
+    asked = {str(bottom): levels.pop(str(bottom))} if bottom is not None else {}
+    ms, length, calls, looked = None, None, {}, None
+    if measured is not None:
+        ms, length, calls = measured.ms_per_token, measured.acceptance_length, measured.calls_per_token
+        looked = calls.get(bottom.name, 0.0) if bottom is not None else 0.0
+    return {
+        "stack": prediction.stack,
+        "predicted_ms_per_token": prediction.ms_per_token,
+        "measured_ms_per_token": ms,
+        "measured_ms_per_token_ci": None if measured is None else list(measured.interval),
+        "error": None if ms is None else prediction.ms_per_token / ms - 1,
+        "forwards_per_token": {name: {"predicted": n, "measured": calls.get(name)} for name, n in levels.items()},
+        "lookups_per_token": {name: {"predicted": n, "measured": looked} for name, n in asked.items()},
+        "acceptance_length": {"predicted": prediction.acceptance_length, "measured": length},
+    }
+
+
+def _errors(rows: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    """Return relative errors of the predictions: raw, and without the machine's drift since the calibration. The drift
+    is that of plain decoding, whose prediction is only the cost of a forward pass.
+    """
+    done = [row for row in rows if row["measured_ms_per_token"] is not None]
+    if not done:
+        return None
+    base = next((row for row in done if row["stack"] == TARGET), None)
+    drift = None if base is None else base["measured_ms_per_token"] / base["predicted_ms_per_token"]
+    counts = [
+        n["predicted"] / n["measured"] - 1
+        for row in done
+        if row["stack"] != TARGET
+        for n in row["forwards_per_token"].values()
+        if n["measured"]
+    ]
+    spread = lambda values: {"median": median(map(abs, values)), "worst": max(map(abs, values))} if values else None
+    undrifted = [(1 + row["error"]) * drift - 1 for row in done if row is not base] if drift else []
+    return {
+        "drift": drift,
+        "ms_per_token": spread([row["error"] for row in done]),
+        "ms_per_token_without_drift": spread(undrifted),
+        "forwards_per_token": spread(counts),
+    }
+
+
+def plan_table(result: Plan, data: dict[str, Any]) -> str:
+    """Return a plan and its report ``data`` as text: calibration, table, pick and its sensitivity."""
+    before, table, after = _parts(result, data)
+    return plain([*before, "", table, "", table.note, "", *after])
+
+
+def plan_page(result: Plan, data: dict[str, Any]) -> str:
+    """Return the same as a page."""
+    before, table, after = _parts(result, data)
+    title = "The fastest hierarchy on this machine"
+    return page(title, [*map(str.strip, after), *before], [table], command=data.get("command", ""))
+
+
+def _parts(result: Plan, data: dict[str, Any]) -> tuple[list[str], Table, list[str]]:
+    """Return the lines about the calibration, the table of stacks, and the lines about the pick."""
+    shown = [row for k, row in enumerate(data["hierarchies"]) if k < SHOWN or row["measured_ms_per_token"] is not None]
+    sure = int(result.measured_on.split(" ")[0]) >= LEAST
+    head = ["stack", "ms/token", "error", "acceptance length", *(f"{name} forwards/token" for name in result.models)]
+    rows = [head, *(_cells(row, result.models, sure) for row in shown)]
+    note = f"predicted / measured on {data['measured_on']}" if data["measured_on"] else "predicted"
+    before = lines("calibration.jinja", about=data["calibration"], ago=_ago(result.stored.age()), least=LEAST)
+    errors = {what: (data["errors"] or {}).get(key) for what, key in _ERRORS.items()}
+    after = lines("plan.jinja", data=data, choice=result.choice, errors=errors)
+    return before, Table("Stacks", rows, note, forms={"error": ("{:+.1%}", 1.0)}), after
+
+
+def _ago(seconds: float) -> str:
+    for unit, size in (("days", 86_400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit} ago"
+    return f"{seconds:.0f} s ago"
+
+
+def _cells(row: dict[str, Any], models: Sequence[str], sure: bool) -> list[Value]:
+    def pair(of: dict[str, Any] | None, form: str) -> str:
+        shown = [] if of is None else [form.format(x) for x in (of["predicted"], of["measured"]) if x is not None]
+        return " / ".join(shown)
+
+    ends = row["measured_ms_per_token_ci"] if sure else None
+    ms = pair({key: row[f"{key}_ms_per_token"] for key in ("predicted", "measured")}, "{:.3f}")
+    return [
+        row["stack"],
+        Cell(ms, f"[{ends[0]:.3f}, {ends[1]:.3f}]" if ends else ""),
+        "" if row["error"] is None else row["error"],
+        pair(row["acceptance_length"], "{:.2f}"),
+        *(pair(row["forwards_per_token"].get(name), "{:.3f}") for name in models),
+    ]

@@ -7,29 +7,21 @@ acceptance is off by its uncertainty; step times of the same machine cancel in a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import combinations
+from itertools import combinations, product
 from math import log2
 from typing import TYPE_CHECKING, Any
 
 from hsd_viz.adapters import settings as engine_settings
-from hsd_viz.latency.hardware import (
-    CACHES,
-    PUBLISHED,
-    ROUND_SOURCE,
-    WEIGHTS,
-    Kind,
-    Machine,
-    Shape,
-    fitted,
-    gpu_of,
-    shape_of,
-)  # fmt: skip
+from hsd_viz.intervals import Estimate
+from hsd_viz.latency import hardware
+from hsd_viz.latency.hardware import Kind, Machine, Shape
 from hsd_viz.latency.inputs import Calibration, Edge, LookupCost, Tier
 from hsd_viz.latency.law import Law, Prediction
 from hsd_viz.latency.select import Choice, select
 from hsd_viz.stack import parse
+from hsd_viz.tables import Table, lines
 from hsd_viz.words import check_range
 
 if TYPE_CHECKING:
@@ -98,23 +90,10 @@ class HardwarePlan:
         """Return plain JSON data."""
         return asdict(self)
 
-    def second_draft(self) -> list[str]:
-        """Return where two draft models beat one, as lines."""
-        first, gains = self.rows[0], self.second_draft_gain
-        where = "at batch {batch}, context {context:,}"
-        lines = [
-            f"{{stack}} is {{gain:+.1%}} over {{over}} {where}".format(**gain) for gain in gains if gain["gain"] > 0
-        ]
-        if gains and not lines:
-            nearest = max(gains, key=lambda gain: gain["gain"])
-            lines.append(f"two drafts never beat one here; nearest: {nearest['gain']:+.1%} at batch {nearest['batch']}")
-        if self.second_draft_below is not None:
-            smallest, accepted = next(iter(self.break_even_batch)), f"{self.second_draft_below:.2f}"
-            lines.append(
-                f"two drafts would beat one if {self.models[0]} accepted less than {accepted} of {smallest}'s tokens, "
-                f"all else equal (batch {first.batch}, context {first.context:,})"
-            )
-        return lines
+    def answers(self, singles: bool = True) -> list[str]:
+        """Return where drafting pays as lines: single draft models (``singles``), and two of them over one."""
+        alone = self.break_even_batch if singles else {}
+        return lines("predict.jinja", plan=self, singles=alone, largest=BATCHES[-1])
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -156,11 +135,11 @@ def predict(
     Raises: ValueError: for an unknown GPU or model, or an impossible combination.
     """
     shapes = _shapes(models)
-    machine = Machine(gpu_of(gpu, bandwidth=bandwidth, flops=flops, memory=memory), tp)
+    machine = Machine(hardware.gpu_of(gpu, bandwidth=bandwidth, flops=flops, memory=memory), tp)
     _check(shapes[0], tp, weights, cache, batch, context, temperature)
     formats = {"weights": weights, "cache": cache}
     if calibrate is not None:
-        machine = fitted(machine, shapes[0], *calibrate, batch=batch[0], context=context[0], **formats)
+        machine = hardware.fitted(machine, shapes[0], *calibrate, batch=batch[0], context=context[0], **formats)
     by_name, target = {shape.name: shape for shape in shapes}, shapes[0].name
     order = (*sorted(list(by_name)[1:], key=lambda name: by_name[name].active), target)
     edges, pair_assumptions = _acceptance(by_name, order, acceptance, temperature)
@@ -174,18 +153,20 @@ def predict(
 
     def fits(names: Sequence[str], b: int, c: int, tp: int = tp, gb: str = weights) -> bool:
         held = tuple(by_name[name] for name in names if name in by_name)
-        need = Machine(machine.gpu, tp).memory_share(held, batch=b, context=c, weights=gb, cache=cache)
-        return need <= 1
+        return Machine(machine.gpu, tp).memory_share(held, batch=b, context=c, weights=gb, cache=cache) <= 1
 
     rows, best, gains, lookaheads = [], [], [], []
-    for b in batch:
-        for c in context:
-            choice, laws = select(calibration(b, c)), [Law(calibration(b, c, shift)) for shift in (-1.0, 1.0)]
-            here = [_row(p, choice.plain, laws, b, c, fits(p.names, b, c)) for p in choice.ranked]
-            rows += here
-            best.append(next((row for row in here if row.fits), here[0]))
-            gains.append(_second_draft(choice, b, c))
-            lookaheads.append(_lookahead(choice, b, c))
+    for b, c in product(batch, context):
+        choice, laws = select(calibration(b, c)), [Law(calibration(b, c, shift)) for shift in (-1.0, 1.0)]
+        here = [_row(p, choice.plain, laws, b, c, fits(p.names, b, c)) for p in choice.ranked]
+        rows += here
+        best.append(next((row for row in here if row.fits), here[0]))
+        gains += [{"batch": b, "context": c, **gain}] if (gain := _second_draft(choice)) else []
+        # Serving engines run one draft model; lookahead 0: no draft.
+        single = choice.best_single_draft
+        pick = choice.plain if single is None or single.gain_over(choice.plain) <= 0 else single
+        tokens = next((draft.lookahead for draft in parse(pick.stack).drafts), 0)
+        lookaheads.append({"batch": b, "context": c, "stack": pick.stack, "lookahead": tokens})
     singles = {name: _break_even(calibration, name, batch, context) for name in order[:-1]}
     smallest = "" if any(row.fits for row in rows) else _smallest(fits, shapes[0], order, min(batch), min(context))
     return HardwarePlan(
@@ -194,9 +175,9 @@ def predict(
         models=tuple(by_name),
         rows=tuple(rows),
         best=tuple(best),
-        break_even_batch={name: found[0] for name, found in singles.items()},
-        break_even_context={name: found[1] for name, found in singles.items()},
-        second_draft_gain=tuple(gain for gain in gains if gain),
+        break_even_batch={name: ends[0] for name, ends in singles.items()},
+        break_even_context={name: ends[1] for name, ends in singles.items()},
+        second_draft_gain=tuple(gains),
         second_draft_below=_second_draft_below(calibration(batch[0], context[0])),
         lookaheads=tuple(lookaheads),
         settings=settings(next((str(c["stack"]) for c in lookaheads if c["lookahead"]), target), lookaheads),
@@ -210,8 +191,7 @@ def settings(stack: str, lookaheads: Sequence[Mapping[str, Any]] = ()) -> dict[s
     ``lookaheads``: cells of batch, context and best draft length; those at the first context give a schedule.
     """
     by_batch = [(c["batch"], c["lookahead"]) for c in lookaheads if c["context"] == lookaheads[0]["context"]]
-    drafts = parse(stack).drafts
-    if not drafts:
+    if not (drafts := parse(stack).drafts):
         return engine_settings("plain", 0, by_batch=by_batch)
     name, tokens = drafts[-1].name, drafts[-1].lookahead
     method, model = (name, "HEAD") if name in HEADS else ("draft", name)
@@ -221,8 +201,8 @@ def settings(stack: str, lookaheads: Sequence[Mapping[str, Any]] = ()) -> dict[s
 def _shapes(models: Sequence[str]) -> tuple[Shape, ...]:
     if not models:
         raise ValueError("no models: name the target first, then its draft models, as in llama-70b,llama-8b,llama-1b")
-    target = shape_of(models[0])
-    drafts = [target.head(name) if name in HEADS else shape_of(name) for name in models[1:]]
+    target = hardware.shape_of(models[0])
+    drafts = [target.head(name) if name in HEADS else hardware.shape_of(name) for name in models[1:]]
     names = [shape.name for shape in (target, *drafts)]
     if len(set(names)) < len(names):
         raise ValueError(f"a model is named twice in {', '.join(names)}")
@@ -238,7 +218,7 @@ def _check(
     check_range("the number of GPUs", tp, 1, 64)
     if target.heads % tp:
         raise ValueError(f"{tp} GPUs do not divide the {target.heads} attention heads of {target.name}")
-    for value, known, what in ((weights, WEIGHTS, "weights"), (cache, CACHES, "KV cache")):
+    for value, known, what in ((weights, hardware.WEIGHTS, "weights"), (cache, hardware.CACHES, "KV cache")):
         if value not in known:
             raise ValueError(f"the format '{value}' of the {what} is unknown: use {', '.join(known)}")
     for b in batch:
@@ -259,20 +239,23 @@ def _acceptance(
             continue
         key = f"{draft} > {verifier}"
         value = given.get(key) if isinstance(given, Mapping) else given
+        kind, band, digits, source = (
+            "measured",
+            GIVEN_BAND,
+            4,
+            "as given: of a draft token if those before it were accepted",
+        )
         if value is None:
             larger = log2(shapes[verifier].active / shapes[draft].active)
-            rate = min(0.95, max(0.2, 0.9 - 0.035 * larger)) - 0.05 * temperature
-            rate = 0.7 - 0.1 * temperature if draft in HEADS else rate
-            edges[draft, verifier] = Edge(tail=rate), ASSUMED_BAND
+            value = min(0.95, max(0.2, 0.9 - 0.035 * larger)) - 0.05 * temperature
+            value = 0.7 - 0.1 * temperature if draft in HEADS else value
+            kind, band, digits = "assumed", ASSUMED_BAND, 3
             source = f"± {ASSUMED_BAND:g}; measure your own pair: --acceptance '{key}=…'"
-            assumptions.append(Assumption(f"acceptance {key}", round(rate, 3), "assumed", source))
-            continue
-        if not isinstance(value, Edge) and not 0 <= value < 1:
+        elif not isinstance(value, Edge) and not 0 <= value < 1:
             raise ValueError(f"the acceptance {value:g} of '{key}' is not usable: use a number from 0 to below 1")
         edge = value if isinstance(value, Edge) else Edge(tail=float(value))
-        edges[draft, verifier] = edge, GIVEN_BAND
-        source = "as given: of a draft token if those before it were accepted"
-        assumptions.append(Assumption(f"acceptance {key}", round(edge.curve(1)[1], 4), "measured", source))
+        edges[draft, verifier] = edge, band
+        assumptions.append(Assumption(f"acceptance {key}", round(edge.curve(1)[1], digits), kind, source))
     unknown = [key for key in given if tuple(key.split(" > ")) not in edges] if isinstance(given, Mapping) else []
     if unknown:
         known = ", ".join(f"'{d} > {v}'" for d, v in edges)
@@ -284,15 +267,14 @@ def _assumptions(machine: Machine, databases: bool, batch: int) -> list[Assumpti
     used, gpu = machine.efficiency, machine.gpu
     sheet = f"{gpu.bandwidth / 1e9:g} GB/s, {gpu.flops / 1e12:g} TFLOP/s, {gpu.memory / 1e9:g} GB"
     fixed = f"{used.layer_us:g} + {used.reduce_us:g} µs per layer, {used.step_us:.0f} µs per step"
-    compute: tuple[Kind, str] = (used.kind, used.source)
-    if used.compute == PUBLISHED.compute:
-        compute = "assumed", "not fitted"
+    unfitted = used.compute == hardware.PUBLISHED.compute
+    compute: tuple[Kind, str] = ("assumed", "not fitted") if unfitted else (used.kind, used.source)
     assumptions = [
         Assumption(gpu.name, sheet, "published", "data sheet"),
         Assumption("share of the bandwidth", round(used.bandwidth["bf16"], 3), used.kind, used.source),
         Assumption("share of the FLOP/s", round(used.compute, 3), *compute),
         Assumption("fixed time", fixed, used.kind, used.source),
-        Assumption("further time of a round", f"{used.round_us:.0f} µs", "published", ROUND_SOURCE),
+        Assumption("further time of a round", f"{used.round_us:.0f} µs", "published", hardware.ROUND_SOURCE),
     ]
     if databases:
         text = f"drafts {LENGTH} tokens in {HIT:.0%} of the rounds, each accepted with {DATABASE_ACCEPTANCE:g}"
@@ -326,15 +308,14 @@ def _row(here: Prediction, plain: Prediction, laws: Sequence[Law], batch: int, c
     )
 
 
-def _second_draft(choice: Choice, batch: int, context: int) -> dict[str, Any] | None:
+def _second_draft(choice: Choice) -> dict[str, Any] | None:
     """Return the gain of the best hierarchy of two draft models over the best single draft; ``None`` without one."""
     stacks = [(p, parse(p.stack)) for p in choice.ranked]
-    two = [p for p, stack in stacks if len(stack.drafts) > 1 and stack.bottom is None]
-    if not two or choice.best_single_draft is None:
+    two = next((p for p, stack in stacks if len(stack.drafts) > 1 and stack.bottom is None), None)
+    if two is None or choice.best_single_draft is None:
         return None
     best = min([choice.best_single_draft, choice.plain], key=lambda p: p.ms_per_token)
-    gain = two[0].gain_over(best)
-    return {"batch": batch, "context": context, "stack": two[0].stack, "over": best.stack, "gain": gain}
+    return {"stack": two.stack, "over": best.stack, "gain": two.gain_over(best)}
 
 
 def _second_draft_below(known: Calibration) -> float | None:
@@ -345,7 +326,7 @@ def _second_draft_below(known: Calibration) -> float | None:
 
     def pays(rate: float) -> bool:
         changed = replace(known, edges={**known.edges, pair: Edge(tail=rate)}).restricted(None, [])
-        gain = _second_draft(select(changed), 0, 0)
+        gain = _second_draft(select(changed))
         return gain is not None and gain["gain"] > 0
 
     low, high = 0.0, 1.0
@@ -357,16 +338,8 @@ def _second_draft_below(known: Calibration) -> float | None:
     return low
 
 
-def _lookahead(choice: Choice, batch: int, context: int) -> dict[str, Any]:
-    """Return the best stack that serving engines run, which have one draft model, and its lookahead; 0: no draft."""
-    single = choice.best_single_draft
-    best = choice.plain if single is None or single.gain_over(choice.plain) <= 0 else single
-    lookahead = next((draft.lookahead for draft in parse(best.stack).drafts), 0)
-    return {"batch": batch, "context": context, "stack": best.stack, "lookahead": lookahead}
-
-
 def _break_even(
-    calibration: Any, name: str, batch: Sequence[int], context: Sequence[int]
+    calibration: Callable[[int, int], Calibration], name: str, batch: Sequence[int], context: Sequence[int]
 ) -> tuple[int | None, int | None]:
     """Return the smallest batch (at the first context) at which a single draft no longer pays, and the smallest context
     (at the largest batch) at which it does; ``None``: none of those that were tried.
@@ -380,56 +353,41 @@ def _break_even(
     return stops, next((c for c in CONTEXTS if pays(max(batch), c)), None)
 
 
-def _smallest(fits: Any, target: Shape, names: Sequence[str], batch: int, context: int) -> str:
+def _smallest(fits: Callable[..., bool], target: Shape, names: Sequence[str], batch: int, context: int) -> str:
     """Return the fewest cards that hold all models, by weight format."""
-    found = []
+    options = []
     for weights in ("bf16", "fp8", "int4"):
         cards = (2**k for k in range(7) if target.heads % 2**k == 0)
         if tp := next((tp for tp in cards if fits(names, batch, context, tp, weights)), None):
-            found.append(f"--tp {tp} --weights {weights}")
-    return f"they fit with {' or '.join(found)}" if found else "64 cards do not hold them"
+            options.append(f"--tp {tp} --weights {weights}")
+    return f"they fit with {' or '.join(options)}" if options else "64 cards do not hold them"
 
 
-def report_lines(plan: HardwarePlan, rows: int = 6) -> list[Any]:
+def report_parts(plan: HardwarePlan, rows: int = 6) -> list[str | Table]:
     """Return the plan as lines and tables for a terminal; ``rows`` stacks of each batch and context."""
     cards = f"{plan.tp} × {plan.gpu}" if plan.tp > 1 else plan.gpu
-    parts: list[Any] = [f"{plan.models[0]} on {cards}, drafts: {', '.join(plan.models[1:]) or 'none'}"]
+    parts: list[str | Table] = [f"{plan.models[0]} on {cards}, drafts: {', '.join(plan.models[1:]) or 'none'}"]
     if plan.smallest:
         parts.append(f"the models do not fit into the memory of {cards}: {plan.smallest}")
-    head = ["stack", "tokens/s", "speed-up", "tokens per round", "ms per round", "memory"]
+    forms = {"tokens/s": ("{:,.0f}", 1.0)} | dict.fromkeys(
+        ("speed-up", "tokens per round", "ms per round"), ("{:.2f}", 1.0)
+    )
     for best in plan.best:
         here = [r for r in plan.rows if (r.batch, r.context) == (best.batch, best.context)]
-        shown = [*here[:rows], *(r for r in here[rows:] if r.stack == plan.models[0])]
-        parts += ["", f"batch {best.batch}, context {best.context:,}", [head, *map(_cells, shown)]]
+        table = [["stack", *forms, "memory"]]
+        for r in [*here[:rows], *(r for r in here[rows:] if r.stack == plan.models[0])]:
+            speeds = (r.tokens_per_second, *r.tokens_per_second_ci), (r.speedup_over_plain, *r.speedup_over_plain_ci)
+            fits = "fits" if r.fits else "does not fit"
+            table.append([r.stack, *(Estimate(*one) for one in speeds), r.acceptance_length, r.ms_per_step, fits])
+        parts += ["", f"batch {best.batch}, context {best.context:,}", Table("", table, forms=forms)]
     contexts = list(dict.fromkeys(cell["context"] for cell in plan.lookaheads))
-    singles: dict[int, list[str]] = {}
+    singles: dict[int, list[Any]] = {}
     for cell in plan.lookaheads:
-        singles.setdefault(cell["batch"], []).append(cell["stack"].rpartition(" > ")[0] or "off")
-    table = [["batch", *(f"context {c:,}" for c in contexts)], *([str(b), *cells] for b, cells in singles.items())]
+        singles.setdefault(cell["batch"], [cell["batch"]]).append(cell["stack"].rpartition(" > ")[0] or "off")
+    drafts = Table("", [["batch", *(f"context {c:,}" for c in contexts)], *singles.values()])
     first = plan.lookaheads[0]
-    parts += ["", *_answers(plan), "", "best single draft:", table, ""]
+    parts += ["", *plan.answers(), "", "best single draft:", drafts, ""]
     parts.append(f"settings of serving engines at batch {first['batch']}, context {first['context']:,}:")
     parts += [f"  {engine}: {text}" for engine, text in plan.settings.items()]
-    rows_of_assumptions = [[a.name, str(a.value), a.kind, a.source] for a in plan.assumptions]
-    return [*parts, "", [["assumption", "value", "kind", "source"], *rows_of_assumptions]]
-
-
-def _cells(row: Row) -> list[str]:
-    low, high = row.tokens_per_second_ci
-    slow, fast = row.speedup_over_plain_ci
-    return [
-        row.stack,
-        f"{row.tokens_per_second:,.0f} [{low:,.0f}, {high:,.0f}]",
-        f"{row.speedup_over_plain:.2f} [{slow:.2f}, {fast:.2f}]",
-        f"{row.acceptance_length:.2f}",
-        f"{row.ms_per_step:.2f}",
-        "fits" if row.fits else "does not fit",
-    ]
-
-
-def _answers(plan: HardwarePlan) -> list[str]:
-    lines = []
-    for name, batch in plan.break_even_batch.items():
-        end = f"up to batch {BATCHES[-1]}" if batch is None else f"below batch {batch}" if batch > 1 else "at no batch"
-        lines.append(f"{name} alone pays {end} at the first context")
-    return lines + plan.second_draft()
+    assumed = [[a.name, a.value, a.kind, a.source] for a in plan.assumptions]
+    return [*parts, "", Table("", [["assumption", "value", "kind", "source"], *assumed])]

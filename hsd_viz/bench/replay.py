@@ -8,13 +8,10 @@ from the text alone, and thousands of drafts can be evaluated per second. Drafte
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from hsd_viz.decoding.text import byte_alphabet
 from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
 from hsd_viz.drafting.make import FIVEGRAMS, STORED
 from hsd_viz.drafting.tree import Drafter, DraftTree, LogitsObserver, Observer
@@ -55,12 +52,8 @@ class Replayed:
 
     def add(self, other: Replayed) -> None:
         """Add another text's counts."""
-        self.tokens += other.tokens
-        self.rounds += other.rounds
-        self.drafted += other.drafted
-        self.examined.update(other.examined)
-        self.accepted.update(other.accepted)
-        self.shapes.update(other.shapes)
+        for name in self.__slots__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
 def can_replay(drafter: Drafter) -> bool:
@@ -144,50 +137,32 @@ def alone(trace: Trace, databases: SharedDatabases, budget: int) -> list[Alone]:
     limit = max(len(output), int(trace.meta.get("max_new_tokens") or 0)) if whole else None
     temperature = float((trace.meta.get("sampling") or {}).get("temperature") or 0.0)
     found = ["context", *(s for s in STORED if s in databases.found)]
-    results = []
-    for name in DRAFTERS:
-        # The available databases are named, so that `db` does not take one that needs the target's rows instead.
-        written = f"db[{','.join(found)}]" if name == "db" else name
+    # The available databases are named, so that `db` does not take one that needs the target's rows instead.
+    sources = {name: f"db[{','.join(found)}]" if name == "db" else name for name in DRAFTERS}
+    options = {"databases": databases, "eos": eos, "costs": None, "temperature": temperature}
+
+    def one(name: str) -> Alone:
         try:
-            bottom = parse(f"{written} > target").bottom
-            drafter = make_drafter(
-                bottom, databases=databases, memory=Memory(), eos=eos, costs=None, temperature=temperature
-            )
-            results.append(Alone(name, replay(drafter, text, budget, eos, limit)))
+            drafter = make_drafter(parse(f"{sources[name]} > target").bottom, memory=Memory(), **options)
+            return Alone(name, replay(drafter, text, budget, eos, limit))
         except ValueError as error:
-            results.append(Alone(name, None, str(error)))
-    return results
+            return Alone(name, None, str(error))
+
+    return [one(name) for name in DRAFTERS]
 
 
 def available_databases(trace: Trace) -> SharedDatabases:
     """Return the shipped databases if they have the tokenizer of the run; else none, with the reason."""
+    from tokenizers import Tokenizer
+
     folder = weights_dir()
-    try:
-        vocabulary = _vocabulary(folder / "target" / "tokenizer.json")
-    except (OSError, ValueError, KeyError, TypeError):
-        return _none("no shipped databases are installed here")
-    texts = {number: _text(token) for token, number in vocabulary.items()}
-    # A token of incomplete characters has no text to compare.
-    if any(texts.get(number, "") not in (None, piece) for number, piece in trace.pieces.items()):
-        return _none("the shipped databases have another tokenizer than this run")
-    return SharedDatabases.open(folder / "databases", vocabulary)
-
-
-def _none(why: str) -> SharedDatabases:
+    file = folder / "target" / "tokenizer.json"
+    why = "no shipped databases are installed here"
+    if file.exists():
+        tokenizer = Tokenizer.from_file(str(file))
+        texts = {number: tokenizer.decode([number], skip_special_tokens=False) for number in trace.pieces}
+        # A token of incomplete characters has no text to compare.
+        if all("\ufffd" in text or text == trace.pieces[number] for number, text in texts.items()):
+            return SharedDatabases.open(folder / "databases", tokenizer.get_vocab(with_added_tokens=True))
+        why = "the shipped databases have another tokenizer than this run"
     return SharedDatabases({}, dict.fromkeys((*STORED, FIVEGRAMS), why))
-
-
-def _vocabulary(path: Path) -> dict[str, int]:
-    """Read token -> id from a ``tokenizer.json``, without the tokenizers library."""
-    data = json.loads(path.read_text(encoding="utf-8"))
-    return {**data["model"]["vocab"], **{added["content"]: added["id"] for added in data["added_tokens"]}}
-
-
-def _text(token: str) -> str | None:
-    """Return the text of a byte-level token, ``None`` for incomplete characters; other tokens are text."""
-    try:
-        return bytes(byte_alphabet()[c] for c in token).decode("utf-8")
-    except KeyError:
-        return token
-    except UnicodeDecodeError:
-        return None

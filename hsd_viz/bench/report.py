@@ -1,4 +1,5 @@
-"""The report of a bench: figures per stack as ratios of sums over prompts, each with a bootstrap interval.
+"""The report of a bench: figures per stack as ratios of sums over prompts, each with a bootstrap interval, and facts
+about the suite, the settings and the machine.
 
 On disk an :class:`Estimate` is two keys, the figure and ``..._ci: [low, high]``; see :mod:`hsd_viz.serialize`.
 """
@@ -18,7 +19,7 @@ from hsd_viz.bench.output import FORWARD, PLAIN, Output
 from hsd_viz.bench.runner import Measurement
 from hsd_viz.intervals import RESAMPLES, UNKNOWN, Estimate, estimate, ratio, resample
 from hsd_viz.machine import Machine
-from hsd_viz.serialize import from_dict, to_dict
+from hsd_viz.serialize import Record, from_dict
 from hsd_viz.stack import HFStack, parse_bench
 from hsd_viz.tables import Table
 from hsd_viz.trace.metrics import repetition_share
@@ -31,8 +32,16 @@ if TYPE_CHECKING:
 LOW_REPETITION = 0.2
 #: Timings of an idle machine differ by a few percent between repeats.
 NOISE = 0.05
-
-
+#: Of each kind of stacks: its label, and its colour on a light and on a dark page (contrast of at least 3).
+KINDS = {
+    "plain": ("plain decoding", "#6e7781", "#9aa4af"),
+    "database": ("databases", "#0a58ad", "#7fb9ff"),
+    "models": ("draft models", "#a81a62", "#ff93c2"),
+    "both": ("databases below draft models", "#6f3bb0", "#c9a5ff"),
+    "auto": ("picked for this machine", "#00655a", "#52d1c0"),
+    "baseline": ("baseline look-ups", "#9a6a00", "#e3b34d"),
+    "hf": ("transformers' own loops", "#8a939d", "#7d8792"),
+}
 #: Figures that older reports do not hold.
 _OPTIONAL = {"omit": True}
 
@@ -62,10 +71,14 @@ class Figures:
             object.__setattr__(self, name, replace(getattr(self, name), units=self.outputs))
 
     @property
+    def plausible(self) -> bool:
+        """Whether the speed-up is not :func:`impossible`."""
+        return not impossible(self.speedup_over_plain.value, self.mean_acceptance_length.value)
+
+    @property
     def possible_speedup(self) -> Estimate:
-        """``speedup_over_plain`` where it is not :func:`impossible`."""
-        exceeds = impossible(self.speedup_over_plain.value, self.mean_acceptance_length.value)
-        return UNKNOWN if exceeds else self.speedup_over_plain
+        """``speedup_over_plain`` where it is plausible."""
+        return self.speedup_over_plain if self.plausible else UNKNOWN
 
 
 def impossible(speedup: float | None, length: float | None) -> bool:
@@ -76,7 +89,7 @@ def impossible(speedup: float | None, length: float | None) -> bool:
 
 
 def kind(stack: str) -> str:
-    """Return the kind of a row of a report (:data:`hsd_viz.figures.palette.KINDS`) from its name."""
+    """Return the kind of a row of a report (:data:`KINDS`) from its name."""
     try:
         parsed = parse_bench(re.sub(r" \((?:warm|best)\)\Z", "", stack))
     except ValueError:
@@ -102,7 +115,7 @@ class GroupFigures(Figures):
 
 @dataclass(frozen=True, slots=True)
 class PartTime:
-    """The time of one part of a round: median and mean microseconds per round, and its share of all time."""
+    """The median and mean microseconds per round of one of its parts, and the part's share of all time."""
 
     median_us: float
     mean_us: float
@@ -111,8 +124,8 @@ class PartTime:
 
 @dataclass(frozen=True, slots=True)
 class RoundProfile:
-    """The parts of ``rounds`` target rounds (:func:`~hsd_viz.bench.output.round_parts`), forward passes first;
-    ``round_us`` is the median of their microseconds.
+    """The parts of target rounds (:func:`~hsd_viz.bench.output.round_parts`), forward passes first, and the median
+    microseconds of a round.
     """
 
     rounds: int
@@ -135,6 +148,12 @@ class StackResult(GroupFigures):
     state: str | None = None
     runtime: str | None = None
     profile: RoundProfile | None = None
+
+    @property
+    def partly_repetitive(self) -> Figures | None:
+        """The figures over the prompts with little repetition, unless these are all prompts or none."""
+        low = self.low_repetition
+        return low if low is not None and low.outputs < self.outputs else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,12 +187,12 @@ class ReportSettings:
     interleaved: bool = True
     bootstrap_resamples: int | None = None
     low_repetition_below: float = LOW_REPETITION
-    template: str | None = field(default=None, metadata={"omit": True})
-    left_out: dict[str, str] | None = field(default=None, metadata={"omit": True})
+    template: str | None = field(default=None, metadata=_OPTIONAL)
+    left_out: dict[str, str] | None = field(default=None, metadata=_OPTIONAL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class Report(Record):
     """A bench: ``command`` is its command line, ``complete`` is False if it was interrupted."""
 
     machine: Machine
@@ -183,9 +202,15 @@ class Report:
     complete: bool = True
     stacks: tuple[StackResult, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the report as the JSON data that ``hsd-viz bench --json`` writes."""
-        return to_dict(self)
+    @property
+    def ranked(self) -> list[StackResult]:
+        """The stacks by speed-up, the largest first; those without one last."""
+        return sorted(self.stacks, key=lambda s: -(s.speedup_over_plain.value or 0.0))
+
+    @property
+    def processor(self) -> str | None:
+        """The device that ran the models, by name."""
+        return self.machine.gpu if self.settings.device.startswith("cuda") else self.machine.cpu
 
     def frame(self) -> pd.DataFrame:
         """Return the figures as a tidy frame, one per row: ``stack, kind, category`` ("" for all prompts), ``looping``
@@ -199,70 +224,52 @@ class Report:
         for s in self.stacks:
             for category, block in {"": s, **s.by_category}.items():
                 for looping, part in ((True, block), (False, block.low_repetition)):
-                    if part is None:
-                        continue
-                    possible = not impossible(part.speedup_over_plain.value, part.mean_acceptance_length.value)
-                    about = (s.stack, kind(s.stack), category, looping, part.outputs, possible)
-                    for metric in FIGURES:
-                        estimate = getattr(part, metric)
-                        rows.append((*about, metric, estimate.value, *(estimate.interval or (None, None))))
+                    about = (s.stack, kind(s.stack), category, looping)
+                    for metric in FIGURES if part is not None else ():
+                        figure = getattr(part, metric)
+                        ends = figure.interval or (None, None)
+                        rows.append((*about, part.outputs, part.plausible, metric, figure.value, *ends))
         names = ["stack", "kind", "category", "looping", "outputs", "possible", "metric", "value", "low", "high"]
         return pd.DataFrame(rows, columns=names).astype({"value": float, "low": float, "high": float})
 
     def _repr_html_(self) -> str:
         """Return the stacks with their speed-ups for a notebook, the fastest first."""
         forms = {"speed-up over plain": "{:.2f}×", "tokens/s": "{:.0f}", "tokens per forward pass": "{:.2f}"}
-        order = sorted(self.stacks, key=lambda s: -(s.speedup_over_plain.value or 0.0))
-        rows = [[s.stack, s.possible_speedup, s.tokens_per_second, s.mean_acceptance_length] for s in order]
+        rows = [[s.stack, s.possible_speedup, s.tokens_per_second, s.mean_acceptance_length] for s in self.ranked]
         columns = {name: (form, 1.0) for name, form in forms.items()}
         head, *cells = Table(self.suite.name, [["stack", *forms], *rows], forms=columns).cells()
         about = f"{self.suite.prompts} prompts, {self.processor or 'unknown machine'}"
         return card("Bench report", self.suite.name, line(about), table(head, cells))
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Report:
-        """Read a report. Raises: KeyError, TypeError, ValueError: if the data are not those of a report."""
-        return from_dict(cls, data)
-
-    @property
-    def processor(self) -> str | None:
-        """The device that ran the models, by name."""
-        return self.machine.gpu if self.settings.device.startswith("cuda") else self.machine.cpu
 
 
 def read_report(text: str, name: str) -> Report:
     """Read a report from JSON text. Raises: ValueError: if the file ``name`` does not hold a report."""
     try:
         return Report.from_dict(json.loads(text))
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, RecursionError):
         raise ValueError(f"{name} is not a report of hsd-viz bench --json") from None
 
 
 def build_report(
-    measurement: Measurement,
-    machine: Mapping[str, Any],
-    engine: Mapping[str, Any],
-    command: str | None = None,
+    measurement: Measurement, machine: Mapping[str, Any], engine: Mapping[str, Any], command: str | None = None
 ) -> Report:
     """Return the report of a measurement. ``machine``: :func:`hsd_viz.machine.describe`; ``engine``: the fields of
     :class:`ReportSettings` that describe the engine; ``command``: the command line.
     """
-    settings, plain = measurement.settings, measurement.outputs[PLAIN]
+    settings, suite, plain = measurement.settings, measurement.suite, measurement.outputs[PLAIN]
     low = {k for k, o in enumerate(plain) if repetition_share(o.token_ids) < LOW_REPETITION}
     used = [p.category for p in measurement.prompts]
-    groups = {c: [k for k, own in enumerate(used) if own == c] for c in measurement.suite.categories if c in used}
-    stacks = tuple(_stack_result(measurement, name, groups, low) for name in measurement.outputs)
+    groups = {c: [k for k, own in enumerate(used) if own == c] for c in suite.categories if c in used}
     shared = {name: getattr(settings, name) for name in ("max_new_tokens", "repeats", "state", "budget")}
-    categories = {c: measurement.suite.categories[c] for c in groups}
     if measurement.template is not None:
         shared |= {"template": measurement.template, "left_out": measurement.left_out}
     return Report(
         machine=from_dict(Machine, machine),
-        suite=SuiteInfo(name=measurement.suite.name, prompts=len(used), categories=categories),
+        suite=SuiteInfo(name=suite.name, prompts=len(used), categories={c: suite.categories[c] for c in groups}),
         settings=ReportSettings(**shared, **asdict(settings.sampling), **engine, bootstrap_resamples=RESAMPLES),
         command=command,
         complete=measurement.complete,
-        stacks=stacks,
+        stacks=tuple(_stack_result(measurement, name, groups, low) for name in measurement.outputs),
     )
 
 
@@ -271,10 +278,17 @@ def _stack_result(
 ) -> StackResult:
     outputs, plain = measurement.outputs[name], measurement.outputs[PLAIN]
     same = sum(o.token_ids == p.token_ids for o, p in zip(outputs, plain, strict=True))
+
+    def group(chosen: Sequence[int]) -> dict[str, Any]:
+        """Return the fields of :class:`GroupFigures` over the chosen prompts."""
+        few = [k for k in chosen if k in low]
+        whole, part = (figures([outputs[k] for k in ks], [plain[k] for k in ks]) for ks in (chosen, few))
+        return {f.name: getattr(whole, f.name) for f in fields(whole)} | {"low_repetition": part if few else None}
+
     return StackResult(
         stack=name,
-        **_group(outputs, plain, range(len(plain)), low),
-        by_category={c: GroupFigures(**_group(outputs, plain, ks, low)) for c, ks in groups.items()},
+        **group(range(len(plain))),
+        by_category={c: GroupFigures(**group(ks)) for c, ks in groups.items()},
         token_identical_to_plain=(same, len(plain)) if measurement.settings.sampling.greedy else None,
         by_prompt={p.id: (o.timed_tokens, o.seconds) for p, o in zip(measurement.prompts, outputs, strict=True)},
         state=measurement.rows[name].state if name in measurement.rows else None,
@@ -294,13 +308,6 @@ def _profile(rounds: Sequence[Mapping[str, int]]) -> RoundProfile | None:
     return RoundProfile(len(rounds), median(sum(r.values()) / 1e3 for r in rounds), parts)
 
 
-def _group(outputs: Sequence[Output], plain: Sequence[Output], chosen: Sequence[int], low: set[int]) -> dict[str, Any]:
-    """Return the fields of :class:`GroupFigures` over the chosen prompts."""
-    few = [k for k in chosen if k in low]
-    whole, part = (figures([outputs[k] for k in ks], [plain[k] for k in ks]) for ks in (chosen, few))
-    return {f.name: getattr(whole, f.name) for f in fields(whole)} | {"low_repetition": part if few else None}
-
-
 def figures(outputs: Sequence[Output], plain: Sequence[Output], seed: int = 0) -> Figures:
     """Return every figure with its interval; ``plain[k]`` is the plain output of the prompt of ``outputs[k]``. Sums
     over prompts come before ratios, so that long outputs weigh more. A resample draws prompts; for the speed-up it
@@ -312,18 +319,15 @@ def figures(outputs: Sequence[Output], plain: Sequence[Output], seed: int = 0) -
     def total(values: Iterable[float]) -> np.ndarray:
         return weights @ np.fromiter(values, float, n)
 
-    tokens, timed, seconds = (
-        total(len(o.token_ids) for o in outputs),
-        total(o.timed_tokens for o in outputs),
-        total(o.seconds for o in outputs),
-    )
-    speed = ratio(timed, seconds)
-    plain_speed = ratio(total(o.timed_tokens for o in plain), total(o.seconds for o in plain))
+    tokens, timed, seconds, plain_timed, plain_seconds = map(total, (
+        (len(o.token_ids) for o in outputs), (o.timed_tokens for o in outputs), (o.seconds for o in outputs),
+        (o.timed_tokens for o in plain), (o.seconds for o in plain),
+    ))  # fmt: skip
     samples = {
-        "tokens_per_second": speed,
+        "tokens_per_second": ratio(timed, seconds),
         "tokens_per_second_with_prefill": ratio(tokens, seconds + total(o.prefill_seconds for o in outputs)),
         "mean_acceptance_length": ratio(tokens, total(o.target_forwards for o in outputs)),
-        "speedup_over_plain": ratio(speed, plain_speed),
+        "speedup_over_plain": ratio(ratio(timed, seconds), ratio(plain_timed, plain_seconds)),
         "acceptance_rate": ratio(total(o.accepted for o in outputs), total(o.drafted for o in outputs)),
         "repetition_share": ratio(total(repetition_share(o.token_ids) * len(o.token_ids) for o in outputs), tokens),
     }

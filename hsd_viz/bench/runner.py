@@ -6,16 +6,23 @@ absolute times do not.
 """
 
 import gc
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
-from hsd_viz.bench.checkpoint import Checkpoint
 from hsd_viz.bench.output import PLAIN, STATES, Decoder, LoopDecoder, Output, Row, ask, median_of, rows_of
 from hsd_viz.decoding.sampling import PromptTooLong, Sampling
+from hsd_viz.disk import Journal, regular_target
 from hsd_viz.engine import Engine
+from hsd_viz.ladder.load import names, weights_dir
+from hsd_viz.machine import describe
 from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.prompts.templates import Template, choose_template, opening
+from hsd_viz.serialize import from_dict, to_dict
 from hsd_viz.stack import HFStack, Stack, parse_bench
 from hsd_viz.terminal import Progress
 from hsd_viz.words import check_budget, check_range
@@ -65,6 +72,64 @@ class Measurement:
     rows: dict[str, Row] = field(default_factory=dict)
 
 
+class Checkpoint:
+    """The finished decodes of a bench, in a journal, so that the same command resumes where it stopped. ``done`` maps
+    (row, prompt) to the outputs of its repeats in order, ``left_out`` questions that do not fit the context to reasons.
+    Raises: ValueError: as :class:`~hsd_viz.disk.Journal`.
+    """
+
+    def __init__(self, path: Path | None = None, about: Mapping[str, Any] | None = None, restart: bool = False) -> None:
+        self.journal = Journal(path, about, restart)
+        self.done: dict[tuple[str, str], list[Output]] = {}
+        self.left_out: dict[str, str] = {}
+        try:
+            for entry in self.journal.entries:
+                if "left_out" in entry:
+                    self.left_out[entry["left_out"]] = entry["why"]
+                else:
+                    key = entry["row"], entry["prompt"]
+                    self.done.setdefault(key, []).append(from_dict(Output, entry["output"]))
+        except (KeyError, TypeError):
+            raise ValueError(f"{path} is damaged and cannot be resumed: start again with --restart") from None
+
+    def __len__(self) -> int:
+        """The number of stored decodes."""
+        return sum(map(len, self.done.values()))
+
+    def add(self, row: str, prompt: str, output: Output) -> None:
+        """Store a decode."""
+        self.done.setdefault((row, prompt), []).append(output)
+        self.journal.add({"row": row, "prompt": prompt, "output": to_dict(output)})
+
+    def leave_out(self, prompt: str, why: str) -> None:
+        """Store that a question does not fit the context."""
+        self.left_out[prompt] = why
+        self.journal.add({"left_out": prompt, "why": why})
+
+
+def fingerprint(suite: Suite) -> dict[str, Any]:
+    """Return a short identity of a suite and its texts."""
+    texts = json.dumps([[p.id, p.category, p.text, p.turns] for p in suite.prompts])
+    return {"name": suite.name, "prompts": len(suite.prompts), "sha256": hashlib.sha256(texts.encode()).hexdigest()}
+
+
+def checkpoint_beside(json: Path | None, engine: Any, work: Mapping[str, Any], restart: bool = False) -> Checkpoint:
+    """Return the decodes that an earlier run of the same ``work`` has stored beside its report ``json``; none are
+    stored if that is not a regular file.
+    """
+    if json is None or regular_target(json) is None:
+        return Checkpoint()
+    files = sorted(Path(engine.databases or weights_dir() / "databases").glob("*"))
+    identity = {
+        "target": engine.target,
+        "weights": {name: engine.models.hash(name) for name in sorted({*names(), engine.target})},
+        "databases": {file.name: [file.stat().st_size, file.stat().st_mtime_ns] for file in files},
+        "device": [engine.device, engine.dtype],
+        "machine": {name: value for name, value in describe().items() if name != "load_average"},
+    }
+    return Checkpoint(json.with_name(f"{json.name}.partial"), {**work, **identity}, restart)
+
+
 def read_stacks(texts: Sequence[str]) -> dict[str, Stack | HFStack]:
     """Parse stacks, by their canonical text; the plain ``target`` is put first where it is missing. Raises: ValueError:
     if a text is not a stack, a stack is given twice, or a stack does not end in ``target``.
@@ -100,23 +165,32 @@ def run_bench(
     cancelled or interrupted bench returns what all stacks have finished, with ``complete`` False. Raises: ValueError:
     if a stack, a prompt or a setting is not valid.
     """
+    settings, parsed = settings or Settings(), read_stacks(stacks)
+    store = Checkpoint() if checkpoint is None else checkpoint
     questions = any(p.turns for p in suite.prompts)
     writer = choose_template(engine.tokenizer, engine.target, template) if questions else None
-    store = Checkpoint() if checkpoint is None else checkpoint
-    bench = _Bench(engine, read_stacks(stacks), suite, settings or Settings(), writer, store, progress, cancelled)
-    complete = False
+    rows, complete = rows_of(parsed, settings.state), False
+    decoders = {name: _decoder(engine, row, parsed[row.stack], settings) for name, row in rows.items()}
+    bench = _Bench(engine, decoders, suite, settings, writer, store, progress, cancelled)
     try:
-        complete = bench.run()
-    except KeyboardInterrupt:
-        pass
+        with suppress(KeyboardInterrupt):
+            bench.warm_up()
+            complete = bench.measure()
     finally:
         gc.unfreeze()
-    rows = bench.rows
     finished = (p for p in suite.prompts if all((name, p.id) in store.done for name in rows))
     done = tuple(p for p in finished if p.id not in store.left_out)
     outputs = {name: tuple(median_of(store.done[name, p.id]) for p in done) for name in rows}
     used = writer.name if writer else None
-    return Measurement(suite, bench.settings, done, outputs, complete, used, store.left_out, rows)
+    return Measurement(suite, settings, done, outputs, complete, used, store.left_out, rows)
+
+
+def _decoder(engine: Any, row: Row, stack: Stack | HFStack, settings: Settings) -> Decoder:
+    if isinstance(stack, HFStack):
+        from hsd_viz.bench.hf import HFDecoder
+
+        return HFDecoder(engine, stack)
+    return LoopDecoder(engine, row, settings.budget, settings.profile)
 
 
 @dataclass(slots=True)
@@ -124,77 +198,49 @@ class _Bench:
     """One run of a bench. ``template`` is ``None`` where the suite has no questions."""
 
     engine: Engine
-    stacks: dict[str, Stack | HFStack]
+    decoders: dict[str, Decoder]
     suite: Suite
     settings: Settings
     template: Template | None
     checkpoint: Checkpoint
     progress: Callable[[Progress], None]
     cancelled: Callable[[], bool]
-    rows: dict[str, Row] = field(init=False)
-    decoders: dict[str, Decoder] = field(init=False)
 
-    def __post_init__(self) -> None:
-        self.rows = rows_of(self.stacks, self.settings.state)
-        self.decoders = {name: self._decoder(row) for name, row in self.rows.items()}
-
-    def run(self) -> bool:
-        """Warm up and measure; return whether nothing is missing."""
-        self._wait_ready()
-        gpu = self.engine.device.startswith("cuda")
+    def warm_up(self) -> None:
+        """Wait for compilations, and decode what does not count."""
+        wait = lambda: self.engine.wait_ready(lambda text: self._report(0, note=text))
+        wait()
+        # A GPU captures a graph when a shape is used for the second time: decode a full output twice.
+        most, gpu = self.settings.max_new_tokens, self.engine.device.startswith("cuda")
         for name, decode in self.decoders.items():
             self._report(0, name)
-            # A GPU captures a graph when a shape is used for the second time: decode a full output twice.
-            for tokens in [self.settings.max_new_tokens] * 2 if gpu else [WARM_UP_TOKENS]:
-                self._warm_up(decode, tokens)
+            for tokens in [most] * 2 if gpu else [min(WARM_UP_TOKENS, most)]:
+                # The first prompt, without questions that do not fit the context.
+                any(self._fits(prompt, decode, tokens) for prompt in self.suite.prompts)
         # The warm-up may have started a compilation.
-        self._wait_ready()
+        wait()
         # Garbage collection of everything allocated so far would pause one stack for the time of a hundred rounds.
         gc.collect()
         gc.freeze()
-        return self._measure()
 
-    def prompts(self) -> Iterator[Prompt]:
-        """The prompts of the suite, without questions that do not fit the context."""
-        return (p for p in self.suite.prompts if p.id not in self.checkpoint.left_out)
+    def _fits(self, prompt: Prompt, decode: Decoder, tokens: int) -> bool:
+        with _naming(prompt):
+            try:
+                decode(opening(prompt, self.template), tokens, self.settings.sampling)
+            except PromptTooLong:
+                if not prompt.turns:
+                    raise
+                return False
+        return True
 
-    def _total(self) -> int:
-        return self.settings.repeats * len(self.suite.prompts) * len(self.decoders)
-
-    def _report(self, done: int, name: str = "", prompt: str = "", note: str = "") -> None:
-        self.progress(Progress(done, self._total(), name, prompt, note))
-
-    def _wait_ready(self) -> None:
-        self.engine.wait_ready(lambda text: self._report(0, note=text))
-
-    def _decoder(self, row: Row) -> Decoder:
-        stack = self.stacks[row.stack]
-        if isinstance(stack, HFStack):
-            from hsd_viz.bench.hf import HFDecoder
-
-            return HFDecoder(self.engine, stack)
-        return LoopDecoder(self.engine, row, self.settings.budget, self.settings.profile)
-
-    def _warm_up(self, decode: Decoder, tokens: int) -> None:
-        """Decode up to ``tokens`` tokens after the first prompt, without questions that do not fit the context."""
-        for prompt in self.suite.prompts:
-            with _naming(prompt):
-                try:
-                    most = min(tokens, self.settings.max_new_tokens)
-                    decode(opening(prompt, self.template), most, self.settings.sampling)
-                    return
-                except PromptTooLong:
-                    if not prompt.turns:
-                        raise
-
-    def _measure(self) -> bool:
-        settings, stored = self.settings, self.checkpoint
-        count = -1
+    def measure(self) -> bool:
+        """Decode what is not stored; return whether nothing is missing."""
+        settings, stored, count = self.settings, self.checkpoint, -1
         for repeat in range(settings.repeats):
             for decode in self.decoders.values():
                 if isinstance(decode, LoopDecoder):
                     decode.begin()
-            for prompt, name in ((prompt, name) for prompt in self.suite.prompts for name in self.decoders):
+            for prompt, (name, decode) in ((p, pair) for p in self.suite.prompts for pair in self.decoders.items()):
                 count += 1
                 if self.cancelled():
                     return False
@@ -204,8 +250,7 @@ class _Bench:
                 self._report(count, name, prompt.id)
                 with _naming(prompt):
                     try:
-                        decode, most = self.decoders[name], settings.max_new_tokens
-                        output = ask(decode, prompt, most, settings.sampling, self.template)
+                        output = ask(decode, prompt, settings.max_new_tokens, settings.sampling, self.template)
                         if not known:
                             stored.add(name, prompt.id, output)
                     except PromptTooLong as error:
@@ -214,14 +259,18 @@ class _Bench:
                         stored.leave_out(prompt.id, str(error))
         return True
 
+    def _report(self, done: int, name: str = "", prompt: str = "", note: str = "") -> None:
+        total = self.settings.repeats * len(self.suite.prompts) * len(self.decoders)
+        self.progress(Progress(done, total, name, prompt, note))
+
     def _known(self, name: str, prompt: Prompt, repeat: int) -> bool:
         return len(self.checkpoint.done.get((name, prompt.id), ())) > repeat
 
     def _rebuilds_memory(self, name: str, repeat: int) -> bool:
         """Return whether measured prompts are decoded again: later prompts of a warm row need their memory."""
         decode = self.decoders[name]
-        unfinished = any(not self._known(name, p, repeat) for p in self.prompts())
-        return isinstance(decode, LoopDecoder) and decode.warm and unfinished
+        left = (p for p in self.suite.prompts if p.id not in self.checkpoint.left_out)
+        return isinstance(decode, LoopDecoder) and decode.warm and any(not self._known(name, p, repeat) for p in left)
 
 
 @contextmanager

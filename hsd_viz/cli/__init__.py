@@ -9,7 +9,6 @@ import shlex
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from hsd_viz.cli import audit, bench, databases, decode, ladder, logs, predict, serve, traces
 from hsd_viz.cli.arguments import drop_stdout, say
@@ -59,11 +58,9 @@ def build_parser(given: Sequence[str] | None = None) -> Parser:
     """Return the parser of ``hsd-viz``; parsed arguments carry the command as ``run(args)``. With ``given`` arguments, only the
     command among them gets its options, which is enough to parse them.
     """
-    description = "See, measure and learn speculative decoding."
-    parser = Parser(prog="hsd-viz", description=description, epilog=notes("hsd-viz"))
-    parser.add_argument(
-        "--version", action="version", version=f"hsd-viz {__version__}", help="print the version and exit"
-    )
+    parser = Parser("hsd-viz", description="See, measure and learn speculative decoding.", epilog=notes("hsd-viz"))
+    version = {"version": f"hsd-viz {__version__}", "help": "print the version and exit"}
+    parser.add_argument("--version", action="version", **version)  # type: ignore[arg-type]
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
     for name, command in COMMANDS.items():
         complete = given is None or name in given
@@ -93,7 +90,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         args = build_parser(given).parse_args(given or ["--help"])
         args.command_line = shlex.join(["hsd-viz", *given])
         with warnings.catch_warnings():
-            _say_warnings()
+            other = warnings.showwarning
+            # This package's warnings are one line.
+            warnings.showwarning = lambda message, category, *where, **options: (
+                say(str(message))
+                if issubclass(category, LargerDraftWarning)
+                else other(message, category, *where, **options)
+            )
             return args.run(args) or 0
     except SystemExit as stop:  # argparse: --help, --version, bad usage
         return stop.code if isinstance(stop.code, int) else BAD_INPUT
@@ -103,32 +106,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         drop_stdout()
         return INTERRUPTED
-    except (ModuleNotFoundError, OSError, ValueError) as error:
-        say(_explain(error))
-        return BAD_INPUT
-
-
-def _say_warnings() -> None:
-    """Print this package's warnings as one line; others as Python does."""
-    other = warnings.showwarning
-
-    def show(message: Warning | str, category: type[Warning], *where: Any, **options: Any) -> None:
-        if issubclass(category, LargerDraftWarning):
-            say(str(message))
-        else:
-            other(message, category, *where, **options)
-
-    warnings.showwarning = show
-
-
-def _explain(error: ModuleNotFoundError | OSError | ValueError) -> str:
-    """Return the one-line message for an error. Raises it again if a module is missing that no extra provides."""
-    if isinstance(error, ModuleNotFoundError):
+    except ModuleNotFoundError as error:
         module = (error.name or "").partition(".")[0]
         if module not in _EXTRAS:
-            raise error
-        return f"this command needs {module}, which is not installed: pip install 'hsd-viz[{_EXTRAS[module]}]'"
-    if isinstance(error, OSError):
+            raise
+        say(f"this command needs {module}, which is not installed: pip install 'hsd-viz[{_EXTRAS[module]}]'")
+    except OSError as error:
         where = f" {error.filename}" if error.filename else ""
-        return f"cannot read or write{where}: {error.strerror or error}"
-    return str(error)
+        say(f"cannot read or write{where}: {error.strerror or error}")
+    except ValueError as error:
+        say(str(error))
+    return BAD_INPUT

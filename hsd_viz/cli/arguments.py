@@ -5,32 +5,25 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from typing import Annotated as A
 
-from hsd_viz.cli.options import Choices, Range
+from hsd_viz.cli.options import Range
 from hsd_viz.disk import check_writable, write_whole, writing
 
 if TYPE_CHECKING:
     from hsd_viz.decoding.sampling import Sampling
 
+T = TypeVar("T")
 ROOT = Path(__file__).resolve().parents[2]
 DType = Literal["int8", "float32", "bfloat16", "float64"]
-
-
-def _rules() -> tuple[str, ...]:
-    from hsd_viz.trace.tables import RULES
-
-    return RULES
-
-
 #: Options of several commands.
-Rule = A[str, Choices(_rules), "verification of drafts that a model sampled; all are lossless"]
+Rule = A[Literal["token", "block", "branch"], "verification of drafts that a model sampled; all are lossless"]
 Json = A[Path | None, "OUT", "write the report as JSON"]
 Html = A[Path | None, "OUT", "write the report as a page that opens offline"]
 
@@ -87,6 +80,25 @@ class OneThread(MachineOptions):
 def names(text: str) -> list[str]:
     """Split names at commas."""
     return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def numbers(text: str | None, option: str, kind: Callable[[str], T], form: str, count: int = 0) -> tuple[T, ...]:
+    """Read numbers separated by commas, ``count`` of them if it is given. Raises: ValueError: if they are not
+    readable.
+    """
+    try:
+        found = tuple(kind(part) for part in text.split(",")) if text is not None else ()
+        if count and found and len(found) != count:
+            raise ValueError
+        return found
+    except ValueError:
+        raise ValueError(f"{option} {text!r} is not readable: {form}") from None
+
+
+def whole_numbers(text: str, option: str, count: int = 0) -> tuple[int, ...]:
+    """Read whole numbers, with k for 1024, as :func:`numbers`."""
+    kind = lambda part: int(part[:-1]) * 1024 if part.lower().endswith("k") else int(part)
+    return numbers(text, option, kind, "use whole numbers, as in 1,8,32 or 2k,32k", count)
 
 
 def check_outputs(*paths: Path | None) -> None:

@@ -55,53 +55,35 @@ def audit(
     if bool(speculative) != bool(plain):
         raise ValueError("a statistical audit compares two endpoints: give both --speculative and --plain")
     arguments.check_outputs(html)
-    from hsd_viz.audit import Endpoint, page
+    from hsd_viz import audit as audits
+    from hsd_viz.audit.stacks import loop_decoder, models_in
     from hsd_viz.prompts.suites import load_suite
 
-    audits: dict[str, Any] = {}
-    for name, decode, models in _decoders(options):
-        arguments.status(f"enumerating {name}")
-        audits[name] = _exact(options, decode, models)
+    done: dict[str, Any] = {}
+
+    def add(name: str, result: Any) -> None:
+        done[name] = result
         arguments.status()
-        print(f"{name}: {audits[name]}")
+        print(f"{name}: {result}")
+
+    decoders = [(one, loop_decoder(one, options.rule), models_in(one)) for one in options.stack]
+    decoders += [] if options.exact is None else [(options.exact, _function(options.exact), options.models)]
+    sizes = {"vocabulary": options.vocabulary, "new_tokens": options.tokens, "tolerance": options.tolerance}
+    for name, decode, models in decoders:
+        arguments.status(f"enumerating {name}")
+        add(name, audits.exact(decode, models=models, **sizes))
     if speculative and plain:
         key = None if api_key_env is None else os.environ.get(api_key_env)
         prompts = [prompt.text for prompt in load_suite(suite).limited(limit).prompts]
-        ends = Endpoint(speculative, model, key), Endpoint(plain, model, key)
-        audits[speculative] = _statistical(*ends, prompts, statistical)
-        arguments.status()
-        print(f"{speculative}: {audits[speculative]}")
+        ends = audits.Endpoint(speculative, model, key), audits.Endpoint(plain, model, key)
+        given = asdict(statistical)
+        given["tokens"] = given.pop("sample_tokens")
+        progress = lambda done, total, task: arguments.status(f"{done}/{total}  {task}")
+        add(speculative, audits.statistical(*ends, prompts, progress=progress, **given))
     if html is not None:
-        arguments.write_text(html, page(audits))
-    verdicts = [getattr(one, "verdict", None) for one in audits.values()]
-    if "not lossless" in verdicts or any(getattr(one, "lossless", True) is False for one in audits.values()):
-        return 1
-    return 130 if "unfinished" in verdicts else 0
-
-
-def _decoders(options: Exact) -> list[tuple[str, Any, int]]:
-    decoders = [] if options.exact is None else [(options.exact, _function(options.exact), options.models)]
-    if options.stack:
-        from hsd_viz.audit.stacks import loop_decoder, models_in
-
-        decoders = [(one, loop_decoder(one, options.rule), models_in(one)) for one in options.stack] + decoders
-    return decoders
-
-
-def _exact(options: Exact, decode: Any, models: int) -> Any:
-    from hsd_viz.audit import exact
-
-    sizes = {"models": models, "vocabulary": options.vocabulary, "new_tokens": options.tokens}
-    return exact(decode, **sizes, tolerance=options.tolerance)
-
-
-def _statistical(speculative: Any, plain: Any, prompts: list[str], options: Statistical) -> Any:
-    from hsd_viz.audit import statistical
-
-    given = asdict(options)
-    given["tokens"] = given.pop("sample_tokens")
-    progress = lambda done, total, task: arguments.status(f"{done}/{total}  {task}")
-    return statistical(speculative, plain, prompts, progress=progress, **given)
+        arguments.write_text(html, audits.page(done))
+    verdicts = {result.verdict for result in done.values()}
+    return 1 if "not lossless" in verdicts else 130 if "unfinished" in verdicts else 0
 
 
 def _function(text: str) -> Any:
@@ -109,10 +91,10 @@ def _function(text: str) -> Any:
     where, _, name = text.rpartition(":")
     if not where or not name.isidentifier():
         raise ValueError(f"'{text}' does not name a function: write MODULE:FUNCTION or FILE.py:FUNCTION")
-    path = Path(where)
-    sys.path.insert(0, str(path.parent.resolve() if where.endswith(".py") else Path.cwd()))
+    path, is_file = Path(where), where.endswith(".py")
+    sys.path.insert(0, str(path.parent.resolve() if is_file else Path.cwd()))
     try:
-        module = importlib.import_module(path.stem if where.endswith(".py") else where)
+        module = importlib.import_module(path.stem if is_file else where)
     except ImportError as error:
         raise ValueError(f"cannot import {where}: {error}") from None
     finally:

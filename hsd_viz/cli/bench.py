@@ -8,18 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from typing import Annotated as A
 
+from hsd_viz import terminal
 from hsd_viz.cli import arguments
 from hsd_viz.cli.arguments import Html, Json, OneThread, SamplingOptions
 from hsd_viz.cli.options import Bare, CommandLine, Range
-from hsd_viz.terminal import progress_bar
+from hsd_viz.terminal import Progress, progress_bar
 from hsd_viz.words import counted
 
 if TYPE_CHECKING:
-    from hsd_viz.bench import Progress, Report
-    from hsd_viz.bench.checkpoint import Checkpoint
-
-#: The exit code of --compare if a stack became slower.
-SLOWER = 1
+    from hsd_viz.bench import Report
 
 
 def bench(
@@ -65,7 +62,7 @@ def bench(
             _show(_read(from_), None, html)
         return 0
     from hsd_viz.bench import Settings, build_report, load_suite, read_stacks, run_bench
-    from hsd_viz.bench.checkpoint import fingerprint
+    from hsd_viz.bench.runner import checkpoint_beside, fingerprint
     from hsd_viz.machine import describe
 
     if not stack:
@@ -74,54 +71,36 @@ def bench(
     settings = Settings(sampling.max_new_tokens, sampling.sampling(), repeats, profile, state, budget)
     prompts = load_suite(suite).limited(limit)
     engine = machine.engine()
-    identity = {"suite": fingerprint(prompts), "settings": asdict(settings), "template": template}
-    identity |= {"runtime": machine.runtime, "bridge": machine.bridge}
-    checkpoint = _checkpoint(json_, restart, engine, rows, identity, machine.databases)
-    earlier = len(checkpoint)
+    work = {"stacks": rows, "suite": fingerprint(prompts), "settings": asdict(settings), "template": template}
+    work |= {"runtime": machine.runtime, "bridge": machine.bridge}
+    checkpoint = checkpoint_beside(json_, engine, work, restart)
+    if earlier := len(checkpoint):
+        arguments.say(f"resuming after {counted(earlier, 'finished decode')}, stored in {checkpoint.journal.path}")
     with progress_bar() as bar:
-
-        def show(p: Progress) -> None:
-            doing = (p.stack, p.prompt, p.note) if p.note else (p.stack, p.prompt or "warming up")
-            bar(p.done, p.total, "  ".join(filter(None, doing)))
-
-        shared: dict[str, Any] = {"template": template, "checkpoint": checkpoint, "progress": show}
-        measurement = run_bench(engine, stack, prompts, settings, **shared)
-    computer = describe()
-    facts = {
-        "target": engine.target,
-        "databases": machine.as_json()["databases"],
-        "device": engine.device,
-        "dtype": engine.dtype,
-        "threads": computer["threads"],
-        "decodes_from_earlier_runs": earlier,
-    }
+        show = lambda p: bar(p.done, p.total, "  ".join(filter(None, (p.stack, p.prompt or p.note or "warming up"))))
+        options: dict[str, Any] = {"template": template, "checkpoint": checkpoint, "progress": show}
+        measurement = run_bench(engine, stack, prompts, settings, **options)
+    computer, facts = describe(), {name: getattr(engine, name) for name in ("target", "databases", "device", "dtype")}
+    facts |= {"threads": computer["threads"], "decodes_from_earlier_runs": earlier}
     _show(build_report(measurement, computer, facts, command_line), json_, html)
     if measurement.complete:
-        checkpoint.remove()
-        return 0
-    arguments.say(
-        f"interrupted; the partial report is in {json_}, and the same command resumes from there"
-        if json_
-        else "interrupted"
-    )
-    return 130
+        checkpoint.journal.remove()
+    return _ended(measurement.complete, "report", json_, ", and the same command resumes from there")
 
 
 def _compare(old: Path, new: Path, tolerance: float | None, json: Path | None) -> int:
     """Compare two saved reports; return 1 if a stack became slower by more than the tolerance."""
-    from hsd_viz import terminal
     from hsd_viz.bench import compare
     from hsd_viz.serialize import to_dict
 
     comparison = compare.compare(_read(old), _read(new), compare.TOLERANCE if tolerance is None else tolerance)
     arguments.write_json(json, to_dict(comparison))
     terminal.show(compare.text_parts(comparison))
-    return SLOWER if comparison.slower else 0
+    return 1 if comparison.slower else 0
 
 
 def _show(report: Report, json: Path | None, html: Path | None) -> None:
     """Write the report to the given files and print it."""
-    from hsd_viz import terminal
     from hsd_viz.bench.page import page, text_parts
 
     arguments.write_json(json, report.to_dict())
@@ -136,35 +115,6 @@ def _read(path: Path) -> Report:
     from hsd_viz.prompts.suites import read_text
 
     return read_report(read_text(path, "report"), str(path))
-
-
-def _checkpoint(
-    json: Path | None, restart: bool, engine: Any, stacks: list[str], identity: dict[str, Any], databases: Path | None
-) -> Checkpoint:
-    """Return the decodes that an earlier run of the same bench has stored beside the report, and print their number."""
-    from hsd_viz.bench.checkpoint import Checkpoint
-    from hsd_viz.disk import regular_target
-    from hsd_viz.ladder.load import names, weights_dir
-    from hsd_viz.machine import describe
-
-    if json is None or regular_target(json) is None:
-        return Checkpoint()
-    path = json.with_name(f"{json.name}.partial")
-    if restart:
-        path.unlink(missing_ok=True)
-    files = sorted(Path(databases or weights_dir() / "databases").glob("*"))
-    identity |= {
-        "stacks": stacks,
-        "target": engine.target,
-        "weights": {name: engine.models.hash(name) for name in sorted({*names(), engine.target})},
-        "databases": {file.name: [file.stat().st_size, file.stat().st_mtime_ns] for file in files},
-        "device": [engine.device, engine.dtype],
-        "machine": {name: value for name, value in describe().items() if name != "load_average"},
-    }
-    checkpoint = Checkpoint(path, identity)
-    if len(checkpoint):
-        arguments.say(f"resuming after {counted(len(checkpoint), 'finished decode')}, stored in {path}")
-    return checkpoint
 
 
 def plan(
@@ -187,11 +137,10 @@ def plan(
 ) -> int:
     """Calibrate this machine, rank hierarchies by the latency law, and measure the best."""
     from hsd_viz.bench import load_suite
-    from hsd_viz.bench.plan import PlanRequest
-    from hsd_viz.bench.plan import plan as ranked
-    from hsd_viz.bench.plan_report import plan_page, plan_table, report
+    from hsd_viz.bench import plan as planning
+    from hsd_viz.machine import describe
 
-    request = PlanRequest(
+    request = planning.PlanRequest(
         models=None if models is None else tuple(name.strip() for name in models.split(",")),
         stacks=stack,
         max_levels=max_levels,
@@ -216,18 +165,19 @@ def plan(
         doing = p.note or f"{p.stack}  {p.prompt or 'warming up'}"
         arguments.status(f"{p.done}/{p.total}  {doing}" if p.total else doing)
 
-    hierarchies = ranked(engine, prompts, request, progress=show, note=arguments.say)
+    result = planning.plan(engine, prompts, request, progress=show, note=arguments.say)
     arguments.status()
-    if hierarchies is None:
+    if result is None:
         raise KeyboardInterrupt
-    from hsd_viz.machine import describe
-
-    data = report(hierarchies, describe()) | {"command": command_line}
+    data = planning.report(result, describe()) | {"command": command_line}
     arguments.write_json(json_, data)
     if html is not None:
-        arguments.write_text(html, plan_page(hierarchies, data))
-    print(plan_table(hierarchies, data))
-    if hierarchies.complete:
-        return 0
-    arguments.say(f"interrupted; the partial plan is in {json_}" if json_ else "interrupted")
-    return 130
+        arguments.write_text(html, planning.plan_page(result, data))
+    print(planning.plan_table(result, data))
+    return _ended(result.complete, "plan", json_)
+
+
+def _ended(complete: bool, what: str, json: Path | None, resumes: str = "") -> int:
+    if not complete:
+        arguments.say(f"interrupted; the partial {what} is in {json}{resumes}" if json else "interrupted")
+    return 0 if complete else 130

@@ -6,7 +6,7 @@ from typing import Annotated as A
 from typing import Any, Literal
 
 from hsd_viz.cli import arguments
-from hsd_viz.cli.options import MANY, Also, Range
+from hsd_viz.cli.options import MANY, Range
 
 #: Kind -> the options that only it takes.
 _ONLY = {"model": ("prompts", "max_new_tokens", "stack"), "statistics": ("text", "tokenizer")}
@@ -17,96 +17,49 @@ def inspect(
     *,
     text: A[Path | None, "FILE", "a UTF-8 text to measure hit rates on"] = None,
     tokenizer: A[
-        str | None, Also("--model"), "T", "its tokenizer: a model, a folder or a tokenizer.json (default: the ladder's)"
+        str | None, "T", "its tokenizer: a model, a folder or a tokenizer.json (default: the ladder's)"
     ] = None,
     top: A[int, Range(0, 1000), "N", "show the N most used entries"] = 10,
     verify: A[bool, "read every byte of the file and check it"] = False,
     json_: A[bool, "print JSON: one object for a file, else a list of them"] = False,
 ) -> None:
     """Show what a database file contains."""
-    from hsd_viz.drafting.index.build import describe
+    from hsd_viz.drafting.index.build import describe, hit_rates
+    from hsd_viz.drafting.index.format import open_index
+    from hsd_viz.drafting.make import vocabulary_hash
+    from hsd_viz.engine.databases import find_tokenizer
     from hsd_viz.ladder.load import weights_dir
     from hsd_viz.prompts import read_text
+    from hsd_viz.tables import lines
 
-    is_folder = path is not None and path.is_dir()
-    paths = sorted(path.glob("*.hsdb")) if path is not None and is_folder else [path] if path is not None else []
-    if is_folder and not paths:
-        raise ValueError(f"'{path}' contains no databases (.hsdb files)")
-    paths = paths or sorted((weights_dir() / "databases").glob("*.hsdb"))
+    single = path is not None and not path.is_dir()
+    paths = [path] if path is not None and single else sorted((path or weights_dir() / "databases").glob("*.hsdb"))
     if not paths:
-        raise ValueError("this installation contains no databases: build them with `hsd-viz databases build`")
+        none = "this installation contains no databases: build them with `hsd-viz databases build`"
+        raise ValueError(none if path is None else f"'{path}' contains no databases (.hsdb files)")
     sample = read_text(text, "text") if text is not None else None
     databases = [describe(one, top, verify=verify) for one in paths]
-    required = sample is not None or tokenizer is not None
-    encoder, vocabulary = _tokenizer(tokenizer, required)
+    encoder = vocabulary = None
+    try:
+        encoder = find_tokenizer(tokenizer or "target")
+        vocabulary = vocabulary_hash(encoder.get_vocab())
+    except (ValueError, OSError, ModuleNotFoundError):
+        if sample is not None or tokenizer is not None:
+            raise
     for facts in databases:
-        if facts["vocabulary_hash"] == vocabulary:
+        if facts["vocabulary_hash"] == vocabulary and encoder is not None:
             for entry in facts["most_used"]:
                 entry["text"] = [encoder.decode(entry["key"]), encoder.decode(entry["tokens"])]
-        elif required:
+        elif sample is not None or tokenizer is not None:
             other = f"'{tokenizer}'" if tokenizer else "the ladder's: use --tokenizer"
             raise ValueError(f"'{Path(facts['path']).name}' was built with another tokenizer than {other}")
-        if sample is not None and (facts["kind"] != "fivegrams" or (path is not None and not is_folder)):
-            facts["hit_rates"] = _hit_rates(facts["path"], encoder, sample)
+        if sample is not None and encoder is not None and (facts["kind"] != "fivegrams" or single):
+            ids = encoder.encode(sample, add_special_tokens=False)
+            facts["hit_rates"] = hit_rates(open_index(facts["path"]), ids)
     if json_:
-        print(json.dumps(databases if is_folder or path is None else databases[0], default=str))
+        print(json.dumps(databases[0] if single else databases, default=str))
     else:
-        print("\n\n".join(map(_description, databases)))
-
-
-def _tokenizer(name: str | None, required: bool) -> tuple[Any, str | None]:
-    """Return a tokenizer and the hash of its vocabulary; without a name the shipped one, (None, None) if missing."""
-    from hsd_viz.drafting.make import vocabulary_hash
-    from hsd_viz.ladder.load import weights_dir
-
-    if name is not None:
-        from hsd_viz.engine.databases import find_tokenizer
-
-        tokenizer = find_tokenizer(name)
-        return tokenizer, vocabulary_hash(tokenizer.get_vocab())
-    try:
-        from tokenizers import Tokenizer  # transformers would take seconds to import
-    except ModuleNotFoundError:
-        if required:
-            raise
-        return None, None
-    path = weights_dir() / "target" / "tokenizer.json"
-    if not path.exists():
-        return None, None
-    tokenizer = Tokenizer.from_file(str(path))
-    return tokenizer, vocabulary_hash(tokenizer.get_vocab(with_added_tokens=True))
-
-
-def _hit_rates(path: str, tokenizer: Any, text: str) -> dict[str, Any]:
-    from hsd_viz.drafting.index.build import hit_rates
-    from hsd_viz.drafting.index.format import open_index
-
-    encoded = tokenizer.encode(text, add_special_tokens=False)
-    return hit_rates(open_index(path), getattr(encoded, "ids", encoded))
-
-
-def _description(facts: dict[str, Any]) -> str:
-    lengths = ", ".join(f"{keys} of {n}" for n, keys in sorted(facts["keys_by_length"].items()))
-    lines = [
-        f"{facts['path']}: {facts['kind']} database, {facts['bytes'] / 1e6:.1f} MB",
-        f"  {facts['keys']} keys ({lengths} tokens), {facts['continuations']} continuations, "
-        f"{facts['vocabulary_size']} token ids",
-        "  checksum verified" if facts["verified"] else "  checksum not verified (use --verify)",
-        *(f"  {name}: {json.dumps(value, default=str)}" for name, value in facts["meta"].items()),
-    ]
-    if rates := facts.get("hit_rates"):
-        lines.append(f"  at {rates['places']} positions of the text: {_rates(rates)}")
-        lines += [f"    keys of {n}: {_rates(row)}" for n, row in rates["by_key_length"].items()]
-    if facts["most_used"]:
-        lines.append("  most used:")
-    for entry in facts["most_used"]:
-        key, tokens = map(repr, entry["text"]) if "text" in entry else (entry["key"], entry["tokens"])
-        lines.append(f"    {key} then {tokens}: {entry['count']} of {entry['total']} times")
-    return "\n".join(lines)
-
-
-def _rates(row: dict[str, float]) -> str:
-    return f"an answer at {row['found']:.1%}, the first right at {row['first']:.1%}, any right at {row['any']:.1%}"
+        print("\n\n".join("\n".join(lines("database.jinja", facts=facts)) for facts in databases))
 
 
 def build(
@@ -139,36 +92,30 @@ def build(
     from dataclasses import replace
 
     from hsd_viz.engine import databases
+    from hsd_viz.engine.local import load_engine
 
-    def show(task: str, share: float) -> None:
-        arguments.status(f"{task} {share:.0%}")
-
-    limits = {"least": min_count, "max_bytes": max_mb and round(1e6 * max_mb)}
-    pruning = replace(databases.PRUNING, **{name: limit for name, limit in limits.items() if limit is not None})  # type: ignore[arg-type]
-    counting: dict[str, Any] = {"pruning": pruning, "progress": show, "longest": max_key_length}
-    counting = {name: value for name, value in counting.items() if value is not None}
+    limits = _given(least=min_count, max_bytes=max_mb and round(1e6 * max_mb))
+    counting: dict[str, Any] = {"pruning": replace(databases.PRUNING, **limits), **_given(longest=max_key_length)}
+    counting["progress"] = lambda task, share: arguments.status(f"{task} {share:.0%}")
     try:
         if text:
-            encoder = databases.find_tokenizer(tokenizer or model or "target")
-            paths = databases.build_text(text, encoder, out, **counting)
+            paths = databases.build_text(
+                text, databases.find_tokenizer(tokenizer or model or "target"), out, **counting
+            )
         else:
-            decoding = {"max_new_tokens": max_new_tokens, "stack": stack}
-            decoding = {name: value for name, value in decoding.items() if value is not None}
-            paths = _decoded(prompts or (), model or "target", out, **decoding, **counting)
+            texts = databases.read_prompts(prompts or ())
+            decoding = _given(max_new_tokens=max_new_tokens, stack=stack)
+            paths = databases.build_model(load_engine(model or "target"), texts, out, **decoding, **counting)
+    except KeyboardInterrupt:
+        if (outputs := out / databases.OUTPUTS).exists():
+            arguments.say(f"the outputs so far are in {outputs}: the same command resumes from them")
+        raise
     finally:
         arguments.status()
     for path in paths:
         print(path)
 
 
-def _decoded(prompts: tuple[str, ...], model: str, out: Path, **options: Any) -> list[Path]:
-    from hsd_viz.engine.databases import OUTPUTS, build_model, read_prompts
-    from hsd_viz.engine.local import load_engine
-
-    texts = read_prompts(prompts)
-    try:
-        return build_model(load_engine(model), texts, out, **options)
-    except KeyboardInterrupt:
-        if (out / OUTPUTS).exists():
-            arguments.say(f"the outputs so far are in {out / OUTPUTS}: the same command resumes from them")
-        raise
+def _given(**options: Any) -> dict[str, Any]:
+    """Return the options that are not ``None``."""
+    return {name: value for name, value in options.items() if value is not None}

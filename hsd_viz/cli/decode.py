@@ -17,12 +17,10 @@ from hsd_viz.cli.arguments import MachineOptions, SamplingOptions
 from hsd_viz.cli.options import EITHER
 from hsd_viz.prompts import read_text
 from hsd_viz.stack import HFStack, parse_bench
-from hsd_viz.words import counted, number
+from hsd_viz.words import counted
 
 if TYPE_CHECKING:
     from hsd_viz.trace import Event, Trace
-
-_CLOSED = "standard output was closed"
 
 
 def decode(
@@ -63,7 +61,9 @@ def decode(
     if json_:
         print(json.dumps(summary(trace)))
     else:
-        print(_figures(trace), file=sys.stderr)
+        from hsd_viz.tables import lines
+
+        print("\n".join(lines("decode.jinja", meta=trace.meta, figures=trace.metrics())), file=sys.stderr)
     if stopped is None:
         return 0
     tokens = counted(len(trace), "token")
@@ -94,37 +94,33 @@ def _follow(events: Generator[Event, None, None], show: bool) -> tuple[Trace | N
     from hsd_viz.trace import Finished, Stage, Started, Step, Trace
 
     trace: Trace | None = None
+    stopped: str | None = None
     # A character may span several tokens; it is shown with its last byte.
     decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-    stopped: str | None = None
     try:
-        with closing(events):
-            for event in events:
-                if isinstance(event, Stage):
-                    arguments.status(event.text)
-                elif isinstance(event, Started):
-                    arguments.status()
-                    trace = Trace(event.meta)
-                    trace.pieces.update(event.pieces)
-                elif isinstance(event, Step) and trace is not None:
-                    trace.append(event)
-                    if show:
-                        sys.stdout.write(decoder.decode(event.text_bytes))
-                        sys.stdout.flush()
-                elif isinstance(event, Finished):
-                    trace = event.trace
-    except KeyboardInterrupt:
-        stopped = "interrupted"
+        try:
+            with closing(events):
+                for event in events:
+                    if isinstance(event, Stage):
+                        arguments.status(event.text)
+                    elif isinstance(event, Started):
+                        arguments.status()
+                        trace = Trace(event.meta)
+                        trace.pieces.update(event.pieces)
+                    elif isinstance(event, Step) and trace is not None:
+                        trace.append(event)
+                        if show:
+                            print(decoder.decode(event.text_bytes), end="", flush=True)
+                    elif isinstance(event, Finished):
+                        trace = event.trace
+        except KeyboardInterrupt:
+            stopped = "interrupted"
+        arguments.status()
+        if show and trace is not None:
+            print(decoder.decode(b"", final=True), flush=True)
     except BrokenPipeError:
         arguments.drop_stdout()
-        stopped = _CLOSED
-    arguments.status()
-    if show and trace is not None:
-        try:
-            print(decoder.decode(b"", final=True), flush=True)
-        except BrokenPipeError:
-            arguments.drop_stdout()
-            stopped = _CLOSED
+        stopped = "standard output was closed"
     return trace, stopped
 
 
@@ -140,16 +136,3 @@ def summary(trace: Trace) -> dict[str, Any]:
         "metrics": figures,
         "calls_by_level": calls,
     }
-
-
-def _figures(trace: Trace) -> str:
-    m, stop = trace.metrics(), "" if trace.meta["cancelled"] else f", stopped by {trace.meta['stop_reason']}"
-    speed, length = number(m["tokens_per_second"], ".1f", "-"), number(m["mean_acceptance_length"], ".2f", "-")
-    rate = number(m["acceptance_rate"], ".0%", "-")
-    sources = sorted(m["emitted_by_source"].items(), key=lambda item: -item[1])
-    return (
-        f"{trace.meta['stack_resolved']}: {m['tokens']} tokens in {m['seconds']:.2f} s ({speed} tokens/s){stop}\n"
-        f"  {m['target_forwards']} target forward passes, {length} tokens per pass; "
-        f"drafted {m['drafted']}, accepted {m['accepted']} ({rate})\n"
-        f"  by source: {', '.join(f'{name} {count}' for name, count in sources) or 'none'}"
-    )

@@ -11,7 +11,6 @@ from typing import Any, Literal
 from hsd_viz.cli import arguments
 from hsd_viz.cli.arguments import Html, Json
 from hsd_viz.cli.options import Range
-from hsd_viz.cli.predict import whole_numbers
 from hsd_viz.terminal import progress_bar, show
 from hsd_viz.words import check_range
 
@@ -119,9 +118,7 @@ def doctor(
         raise ValueError("give one of FILE, --measure STACK and --acceptance A")
     if (gpu is None) != (models is None):
         raise ValueError("--gpu and --models belong together: name the GPU and the models on it")
-    cached, *more = whole_numbers(context, "--context")
-    if more:
-        raise ValueError(f"--context {context!r} is not readable: use one number, as in 8k")
+    (cached,) = arguments.whole_numbers(context, "--context", 1)
     check_range("--context", cached, 1, 10_000_000)
     arguments.check_outputs(json_, html)
     roofline = None
@@ -130,7 +127,10 @@ def doctor(
     if measure is not None:
         run = observe.measure(target, measure)
     elif acceptance is not None:
-        run = observe.from_figures(_rates(acceptance), lookahead)
+        run = observe.from_figures(
+            list(arguments.numbers(acceptance, "--acceptance", float, "use a number, or rates as in 0.8,0.6,0.5")),
+            lookahead,
+        )
     else:
         with arguments.reading(str(record)):
             run = observe.observe(record, stack)
@@ -141,8 +141,7 @@ def doctor(
             observe.profile_of(run).save(profile)
     parts: list[Any] = diagnosis.lines()
     for table in diagnosis.tables():
-        parts += ["", f"{table.title}: {table.note}" if table.note else table.title]
-        parts += [table.rows] if table.rows else []
+        parts += ["", f"{table.title}: {table.note}" if table.note else table.title, *([table] if table.rows else [])]
     # On lines of their own, to be pasted.
     settings = [f"  {engine}: {text}" for engine, text in diagnosis.flags.items()]
     show([*parts, *(["", f"{diagnosis.settings().title}:", *settings] if settings else [])])
@@ -150,19 +149,11 @@ def doctor(
     _write(json_, html, diagnosis.to_dict(), f"Diagnosis of {run.source}", diagnosis.lines(), tables)
 
 
-def _rates(text: str) -> list[float]:
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError:
-        raise ValueError(f"--acceptance {text!r} is not readable: use a number, or rates as in 0.8,0.6,0.5") from None
-
-
 def _write(
-    json: Path | None, html: Path | None, data: Any, title: str, lines: Iterable[str], tables: Iterable[Any]
+    json: Path | None, html: Path | None, data: Any, title: str, lines: list[str], tables: Iterable[Any]
 ) -> None:
     """Write the files of --json and --html."""
-    arguments.write_json(json, data)
-    if html is not None:
-        from hsd_viz.tables import page
+    from hsd_viz.tables import page
 
-        arguments.write_text(html, page(title, lines, tables))
+    arguments.write_json(json, data)
+    arguments.write_text(html, page(title, lines, tables) if html else "")

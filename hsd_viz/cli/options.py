@@ -21,6 +21,8 @@ from hsd_viz.words import check_range, did_you_mean
 BAD_INPUT = 2
 #: The command as it was given; a parameter of this type is not an option.
 CommandLine = NewType("CommandLine", str)
+#: One of the parameters with this mark is required; an option with this mark has one or more values.
+EITHER, MANY = object(), object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,26 +48,6 @@ class Bare:
     """The value of an option that is given without one."""
 
     value: Any
-
-
-@dataclass(frozen=True, slots=True)
-class Choices:
-    """Choices whose import takes time: they are read when the command is asked for."""
-
-    read: Callable[[], tuple[str, ...]]
-
-
-@dataclass(frozen=True, slots=True)
-class Also:
-    """Another name of an option."""
-
-    name: str
-
-
-#: One of the parameters with this mark is required.
-EITHER = object()
-#: An option with one or more values.
-MANY = object()
 
 
 class Parser(argparse.ArgumentParser):
@@ -121,24 +103,22 @@ def notes(command: str) -> str:
 
 
 def call(function: Callable[..., Any], args: argparse.Namespace) -> Any:
-    """Call a function with its parsed arguments and return its result."""
-    given, hints = vars(args), get_type_hints(function)
-
-    def value(parameter: Parameter, hints: dict[str, Any]) -> Any:
-        hint = hints.get(parameter.name)
+    """Call a function, or make a dataclass, with its parsed arguments and return its result."""
+    hints, positional, options = get_type_hints(function), [], {}
+    for one in signature(function).parameters.values():
+        if one.kind is Parameter.VAR_POSITIONAL:
+            return function(*args.rest)
+        hint = hints.get(one.name)
         if is_dataclass(hint):
-            own, fields = get_type_hints(hint), signature(hint).parameters.values()  # type: ignore[arg-type]
-            return hint(**{field.name: value(field, own) for field in fields})  # type: ignore[operator]
-        stated = given[parameter.name]
-        if stated is None:
-            return None if parameter.default is Parameter.empty else parameter.default
-        return tuple(stated) if isinstance(stated, list) else stated
-
-    parameters = list(signature(function).parameters.values())
-    if parameters and parameters[0].kind is Parameter.VAR_POSITIONAL:
-        return function(*args.rest)
-    positional = [value(one, hints) for one in parameters if one.kind is not Parameter.KEYWORD_ONLY]
-    options = {one.name: value(one, hints) for one in parameters if one.kind is Parameter.KEYWORD_ONLY}
+            value = call(hint, args)  # type: ignore[arg-type]
+        elif (value := getattr(args, one.name)) is None:
+            value = None if one.default is Parameter.empty else one.default
+        elif isinstance(value, list):
+            value = tuple(value)
+        if one.kind is Parameter.KEYWORD_ONLY:
+            options[one.name] = value
+        else:
+            positional.append(value)
     return function(*positional, **options)
 
 
@@ -150,27 +130,23 @@ def add_options(where: Any, owner: Any) -> None:
         if is_dataclass(hint):
             add_options(where.add_argument_group((getdoc(hint) or "").rstrip(".").lower()), hint)
         elif hint is not CommandLine:
-            marks = get_args(hint)[1:]
-            if EITHER in marks and either is None:
+            if EITHER in get_args(hint) and either is None:
                 either = where.add_mutually_exclusive_group(required=True)
-            is_option = is_dataclass(owner) or parameter.kind is Parameter.KEYWORD_ONLY
-            _add(either if EITHER in marks else where, parameter, hint, is_option)
+            _add(either if EITHER in get_args(hint) else where, parameter, *get_args(hint))
 
 
-def _add(where: Any, parameter: Parameter, hint: Any, is_option: bool) -> None:
-    kind, *marks = get_args(hint)
-    kinds = [part for part in get_args(kind) if part is not type(None)] if _is_union(kind) else [kind]
-    many = get_origin(kinds[0]) is tuple
+def _add(where: Any, parameter: Parameter, kind: Any, *marks: Any) -> None:
+    union = get_origin(kind) in (Union, types.UnionType)
+    kinds = [part for part in get_args(kind) if part is not type(None)] if union else [kind]
+    many, is_option = get_origin(kinds[0]) is tuple, parameter.kind is Parameter.KEYWORD_ONLY
     base, *others = get_args(kinds[0]) if many else kinds
     *metavar, text = [mark for mark in marks if isinstance(mark, str)]
-    default, names, facts = parameter.default, [parameter.name], []
+    default, facts = parameter.default, []
     options: dict[str, Any] = {"metavar": metavar[0]} if metavar else {}
     for mark in marks:
         if isinstance(mark, Range):
             options["type"] = partial(mark.parse, base)
             facts.append(f"{mark.low:g}-{mark.high:g}")
-        elif isinstance(mark, Choices):
-            options["choices"] = mark.read()
         elif isinstance(mark, Bare):
             options |= {"nargs": "?", "const": mark.value}
     if base is bool:
@@ -185,18 +161,14 @@ def _add(where: Any, parameter: Parameter, hint: Any, is_option: bool) -> None:
         options |= {"action": "append"} if is_option and MANY not in marks else {"nargs": "+"}
     if default is not False and default not in (Parameter.empty, None, "", ()):
         facts.append(f"default {default:g}" if isinstance(default, float) else f"default {default}")
+    name = parameter.name
     if is_option:
-        names = ["--" + parameter.name.rstrip("_").replace("_", "-")]
-        names += [mark.name for mark in marks if isinstance(mark, Also)]
+        name = "--" + name.rstrip("_").replace("_", "-")
         options |= {"dest": parameter.name, "required": default is Parameter.empty}
     elif default is not Parameter.empty:
         options["nargs"] = "*" if many else "?"
     text += f" ({', '.join(facts)})" if facts else ""
-    where.add_argument(*names, help=text.replace("%", "%%"), **options)
-
-
-def _is_union(kind: Any) -> bool:
-    return get_origin(kind) in (Union, types.UnionType)
+    where.add_argument(name, help=text.replace("%", "%%"), **options)
 
 
 def _path(text: str) -> Path:

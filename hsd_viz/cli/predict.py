@@ -39,13 +39,14 @@ def predict(
     from hsd_viz.bench import predict as bench
     from hsd_viz.terminal import show
 
+    times = arguments.numbers(calibrate, "--calibrate", float, "use two times in ms, as in 18.2,19.5", 2)
     prediction = bench.predict(
         gpu,
         arguments.names(models),
-        batch=whole_numbers(batch, "--batch"),
-        context=whole_numbers(context, "--context"),
+        batch=arguments.whole_numbers(batch, "--batch"),
+        context=arguments.whole_numbers(context, "--context"),
         acceptance=_acceptance(models, acceptance, profile, records),
-        calibrate=None if calibrate is None else _times(calibrate),
+        calibrate=times or None,  # type: ignore[arg-type]
         memory=gpu_memory,
         **asdict(hardware),
     )
@@ -55,7 +56,7 @@ def predict(
         from hsd_viz import figures
 
         arguments.write_text(html, figures.prediction(prediction).to_html(include_plotlyjs=True))
-    show(bench.report_lines(prediction))
+    show(bench.report_parts(prediction))
 
 
 def _acceptance(models: str, given: tuple[str, ...], profile: Path | None, records: Path | None) -> Any:
@@ -73,28 +74,8 @@ def _acceptance(models: str, given: tuple[str, ...], profile: Path | None, recor
         raise ValueError("--profile, --records and --acceptance exclude each other")
     if len(models.split(",")) != 2:
         raise ValueError("a profile is of one draft model: name the target and that model in --models")
-    if records is not None:
-        from hsd_viz.logs.observe import observe, profile_of
-
-        with arguments.reading(records):
-            return profile_of(observe(records)).edge()
+    from hsd_viz.logs.observe import observe, profile_of
     from hsd_viz.logs.profile import read_profile
 
-    return read_profile(profile).edge()
-
-
-def whole_numbers(text: str, name: str) -> list[int]:
-    """Read whole numbers, with k for 1024, separated by commas."""
-    try:
-        return [int(part[:-1]) * 1024 if part.lower().endswith("k") else int(part) for part in text.split(",")]
-    except ValueError:
-        raise ValueError(f"{name} {text!r} is not readable: use whole numbers, as in 1,8,32 or 2k,32k") from None
-
-
-def _times(text: str) -> tuple[float, float]:
-    """Read two step times."""
-    try:
-        one, many = (float(part) for part in text.split(","))
-    except ValueError:
-        raise ValueError(f"--calibrate {text!r} is not readable: use two times in ms, as in 18.2,19.5") from None
-    return one, many
+    with arguments.reading(str(records or profile)):
+        return (read_profile(profile) if records is None else profile_of(observe(records))).edge()

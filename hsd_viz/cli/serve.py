@@ -38,11 +38,9 @@ def dashboard(
     from hsd_viz.engine.remote import connect
     from hsd_viz.views.app import server
 
-    remote = None
-    if engine is not None:
-        engine_token = engine_token or os.environ.get("HSD_VIZ_TOKEN")
-        connect(engine, engine_token)
-        remote = (engine, engine_token)
+    remote = None if engine is None else (engine, engine_token or os.environ.get("HSD_VIZ_TOKEN"))
+    if remote is not None:
+        connect(*remote)
     options: dict[str, Any] = {"engine": remote, "pages": pages, "allow_models": allow_models}
     return server.serve(host, port, token=token, open_browser=open_browser, preheat=not no_preheat, **options) or 0
 

@@ -1,6 +1,7 @@
 """``hsd-viz export``, ``traces``, ``site`` and ``course``: recorded runs and lessons as files and pages."""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated as A
 from typing import Literal
@@ -31,30 +32,29 @@ def export(
             raise ValueError(f"{path} was imported from {source['engine']}: nothing to show; use --csv or --aiperf")
     from hsd_viz.trace.export import aiperf_record, chrome_trace, write_csv
 
-    written = [path for path in (html, perfetto) if path]
     with arguments.reading(traces[0]):
         if html:
-            arguments.write_text(html, _page(runs))
+            from hsd_viz.views.export import MOST_RUNS, runs_page
+
+            if len({run.prompt for run in runs}) > 1 and len(runs) <= MOST_RUNS:
+                raise ValueError("these runs have different prompts: compare runs of the same prompt")
+            arguments.write_text(html, runs_page(runs))
         if perfetto:
             arguments.write_text(perfetto, json.dumps(chrome_trace(runs[0]), separators=(",", ":")) + "\n")
+        tables: list[Path] = []
         if csv:
             with arguments.writing(csv):
-                written += write_csv(runs[0], csv)
+                tables = write_csv(runs[0], csv)
         if aiperf:
             lines = [json.dumps(aiperf_record(run, number)) + "\n" for number, run in enumerate(runs)]
             arguments.write_text(aiperf, "".join(lines))
-            written.append(aiperf)
-    for path in written:
+    _print([*filter(None, (html, perfetto)), *tables, *filter(None, [aiperf])])
+
+
+def _print(paths: Iterable[Path]) -> None:
+    arguments.status()
+    for path in paths:
         print(path)
-
-
-def _page(runs: list) -> str:
-    """Return the page of one trace, or of two or three side by side."""
-    from hsd_viz.views.export import MOST_RUNS, runs_page
-
-    if len({run.prompt for run in runs}) > 1 and len(runs) <= MOST_RUNS:
-        raise ValueError("these runs have different prompts: compare runs of the same prompt")
-    return runs_page(runs)
 
 
 def build_site(out: A[Path, "OUT", "a new or empty folder, or an earlier site"]) -> None:
@@ -90,10 +90,7 @@ def record(
 ) -> None:
     """Record the bundled traces again with the shipped models."""
     tool = arguments.checkout("tools.record")
-    paths = (tool.record_side_by_side if side_by_side else tool.record_traces)(out, progress=arguments.status)
-    arguments.status()
-    for path in paths:
-        print(path)
+    _print((tool.record_side_by_side if side_by_side else tool.record_traces)(out, progress=arguments.status))
 
 
 def copy_course(
@@ -104,8 +101,7 @@ def copy_course(
     """Copy the notebooks into a folder."""
     from hsd_viz.exercises import editions
 
-    for path in editions.write(folder, "solution" if solutions else "student"):
-        print(path)
+    _print(editions.write(folder, "solution" if solutions else "student"))
 
 
 def build_course(
@@ -127,8 +123,7 @@ def build_course(
 
             arguments.status(f"running {path.stem}")
             add_figures(path, master)
-            arguments.status()
-        print(path)
+        _print([path])
 
 
 def slides(
@@ -144,5 +139,4 @@ def slides(
     masters = [path for path in editions.masters() if not lesson or int(path.stem[0]) in lesson]
     arguments.status("running the lessons")
     arguments.write_text(file, deck(masters))
-    arguments.status()
-    print(file)
+    _print([file])

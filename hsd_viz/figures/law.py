@@ -38,6 +38,7 @@ from hsd_viz.figures.theme import Given, trace_of
 from hsd_viz.latency.law import MOST, Law
 from hsd_viz.latency.select import select, shortest_path, split, surface
 from hsd_viz.stack import Model, Stack, StackError, parse
+from hsd_viz.tables import sentence
 from hsd_viz.words import counted
 
 TAGS = {
@@ -332,7 +333,7 @@ def prediction(plan: Any, dark: bool = False) -> Figure:
         figure,
         f"Predicted: {', '.join(plan.models)} on {cards}",
         text="Speed-up over plain decoding by batch, of the best stack of each kind, one panel per context.",
-        note=" ".join(f"{line[0].upper()}{line[1:]}." for line in [*plan.second_draft(), SOURCES_OF_PREDICTION]),
+        note=" ".join(map(sentence, [*plan.answers(singles=False), SOURCES_OF_PREDICTION])),
         table=[heads, *rows],
         dark=dark,
         height=360,

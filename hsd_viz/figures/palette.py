@@ -7,7 +7,7 @@ by shape, never by colour only.
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass
 
-from hsd_viz.bench.verdict import KINDS as REPORT_KINDS
+from hsd_viz.bench.report import KINDS as REPORT_KINDS
 from hsd_viz.drafting import drafters
 from hsd_viz.stack import DATABASES
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pandas as pd
 import plotly.express as px
 
+from hsd_viz.bench.page import speed_words, warnings
 from hsd_viz.bench.report import Report, kind, read_report
-from hsd_viz.bench.verdict import speed_words, warnings
 from hsd_viz.calibration.basis import machine_words, read_json, temperature_words
 from hsd_viz.disk import read_limited
 from hsd_viz.figures.charts import HOVER, INK, Figure, bars, between, finish, nothing
@@ -135,7 +135,7 @@ def study_of(given: Any) -> Study:
     if isinstance(given, Mapping):
         try:
             return _of_ablation(given) if given.get("format") == ABLATION else _of_report(Report.from_dict(given))
-        except (KeyError, TypeError, AttributeError):
+        except (KeyError, TypeError, AttributeError, ValueError):
             raise ValueError("not an ablation or a bench report") from None
     parts = list(given) if isinstance(given, Iterable) else []
     if not parts:

@@ -75,8 +75,8 @@ def title_of(report: Report) -> str:
 
 def report_spec(report: Report) -> dict[str, Any]:
     """Return a bench report for the browser: its summary with warnings, and the tables of the terminal output."""
-    from hsd_viz.bench.page import introduction, tables
-    from hsd_viz.bench.verdict import KINDS, answer, warnings
+    from hsd_viz.bench.page import answer, introduction, tables, warnings
+    from hsd_viz.bench.report import KINDS
 
     first, *others = introduction(report)
     return {
@@ -90,8 +90,8 @@ def report_spec(report: Report) -> dict[str, Any]:
 
 def table_spec(table: Table) -> dict[str, Any]:
     """Return a table for the browser: cells are (value, note below), rows of stacks have their kind and mark."""
-    from hsd_viz.bench.page import HEAD
-    from hsd_viz.bench.verdict import KINDS, OTHERS
+    from hsd_viz.bench.page import HEAD, OTHERS
+    from hsd_viz.bench.report import KINDS
 
     cells = table.cells()
     return {

@@ -3,7 +3,7 @@ import itertools
 import pytest
 
 from hsd_viz.bench import Prompt, Settings, Suite, load_suite, read_stacks, run_bench
-from hsd_viz.bench.output import Output, draft_seconds, from_trace, median_of, rows_of
+from hsd_viz.bench.output import Output, from_trace, median_of, rows_of
 from hsd_viz.drafting import Memory, make_drafter
 from hsd_viz.drafting.make import remembers
 from hsd_viz.drafting.tree import DraftTree
@@ -144,14 +144,14 @@ def test_drafting_time_of_nested_rounds_counts_for_their_target_round():
             CallRow(2, 0, "db", "lookup", 1, 0, 0, 0, 3_000),
         ]
     )
-    assert draft_seconds(trace) == pytest.approx((6e-6, 3e-6))
+    assert from_trace(trace).draft_seconds == pytest.approx((6e-6, 3e-6))
 
 
 def test_a_trace_becomes_an_output():
     output = from_trace(trace_of(5, 2.0))
     assert output.waits == tuple((pytest.approx(0.4), 1) for _ in range(4))
-    times = {"first_token_seconds": 1.4, "waits": output.waits, "calls": {"target": 5}}
-    assert output == Output((0, 1, 2, 3, 4), 2.0, 5, 1.0, 5, 0, 0, (0.0,) * 5, emitted=(1,) * 5, **times)
+    times = {"first_token_seconds": 1.4, "waits": output.waits, "calls": {"target": 5}, "parts": output.parts}
+    assert output == Output((0, 1, 2, 3, 4), 2.0, 5, 1.0, 5, 0, 0, (0.0,) * 5, **times)
 
 
 def test_repeats_give_median_times_and_pooled_rounds():

@@ -4,8 +4,8 @@ import pytest
 from test_bench_runner import SUITE, FakeEngine
 
 from hsd_viz.bench import Prompt, Settings, Suite, run_bench
-from hsd_viz.bench.checkpoint import Checkpoint, fingerprint
 from hsd_viz.bench.output import Output, joined
+from hsd_viz.bench.runner import Checkpoint, fingerprint
 
 ABOUT = {"stacks": ["target"], "settings": {"repeats": 2}, "threads": (1, 2)}
 STACKS = ["target", "suffix > target"]
@@ -13,7 +13,7 @@ SETTINGS = Settings(4, repeats=2, state="warm")
 
 
 def turn(k: int) -> Output:
-    return Output((k, 2), 0.1 + k, 2, 0.2, 1, 3, 1, (1e-6,), "native", (1, 1))
+    return Output((k, 2), 0.1 + k, 2, 0.2, 1, 3, 1, (1e-6,), "native")
 
 
 def test_what_was_kept_comes_back_as_it_was(tmp_path):
@@ -30,7 +30,7 @@ def test_what_was_kept_comes_back_as_it_was(tmp_path):
     # What comes later joins what was there.
     again.add("target", "three", plain)
     assert len(Checkpoint(path, ABOUT)) == 3
-    again.remove()
+    again.journal.remove()
     assert not path.exists() and len(Checkpoint(path, ABOUT)) == 0
 
 

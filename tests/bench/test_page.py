@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from hsd_viz.bench.page import page
-from hsd_viz.bench.report import Report, kind, read_report
-from hsd_viz.bench.verdict import KINDS
+from hsd_viz.bench.report import KINDS, Report, kind, read_report
 from hsd_viz.intervals import Estimate
 from hsd_viz.tables import Bar, Bars, ticks
 from hsd_viz.tables import page as shared_page

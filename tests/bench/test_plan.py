@@ -13,8 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from fake_engine import WORLD, FakeEngine
 
 from hsd_viz.bench import Prompt, Suite, load_suite
-from hsd_viz.bench.plan import PlanRequest, plan, split
-from hsd_viz.bench.plan_report import plan_page, plan_table, report
+from hsd_viz.bench.plan import PlanRequest, plan, plan_page, plan_table, report, split
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.stack import parse
 

@@ -70,26 +70,6 @@ def test_the_command_answers_in_text_json_and_a_figure(tmp_path, capsys):
     assert "plotly" in paths["html"].read_text()[:5_000_000]
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (["--models", "llama-8b,llama-70b"], "not smaller than the target"),
-        (["--models", "llama-8b", "--tp", "3"], "do not divide the 32"),
-        (["--models", "llama-8b", "--weights", "fp3"], "'fp3' of the weights is unknown"),
-        (["--models", "llama-8b,llama-1b", "--acceptance", "1.5"], "from 0 to below 1"),
-        (["--models", "llama-8b,llama-1b", "--acceptance", "x > y=0.5"], "not a pair of these models"),
-        (["--models", "llama-8b", "--batch", "1,b"], "not readable"),
-        (["--models", "llama-8b", "--calibrate", "7"], "two times in ms"),
-        (["--models", "llama-8b", "--calibrate", "9,inf"], "are not usable"),
-        (["--models", "llama-8b", "--bandwidth", "-5", "--flops", "100", "--gpu-memory", "20"], "from 0.001"),
-        (["--models", ""], "no models"),
-    ],
-)
-def test_bad_input_is_one_line(options, words, capsys):
-    assert cli.main(["predict", "--gpu", "H100", *options]) == 2
-    assert words in (said := capsys.readouterr().err) and said.count("\n") == 1
-
-
 def test_settings_read_as_the_engines_read_them():
     given = json.loads(settings("llama-1b:5 > llama-8b")["vllm 0.32.0"].split("'")[1])
     assert given == {"method": "draft_model", "model": "llama-1b", "num_speculative_tokens": 5}

@@ -67,4 +67,4 @@ def test_only_the_text_after_a_forward_pass_of_the_target_is_recorded():
         watch.after(None, (), None)
         watch(ids(accepted), None)
     found = watch.output([1, 2, 3], 0.0, 1.0)
-    assert found.emitted == (1, 2) and found.target_forwards == 2
+    assert found.waits[0][1] == 2 and found.timed_tokens == 2 and found.target_forwards == 2

@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from hsd_viz.bench.page import page
+from hsd_viz.bench.page import answer, page
 from hsd_viz.bench.report import read_report
-from hsd_viz.bench.verdict import answer, ranked
 
 pytestmark = pytest.mark.browser
 
@@ -87,5 +86,5 @@ def test_the_tab_answers_first_and_fits_every_window(open_page, voila):
         head.text_content() for head in report.locator("thead").first.locator("th").all() if head.is_visible()
     ] == seen[1400]
     page.set_viewport_size({"width": 1400, "height": 1000})
-    expect(chart.locator(".ytick text")).to_have_text([s.stack for s in ranked(measured.stacks)])
+    expect(chart.locator(".ytick text")).to_have_text([s.stack for s in measured.ranked])
     shown.check()

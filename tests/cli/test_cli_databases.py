@@ -43,18 +43,11 @@ def write_prompts(path, prompts):
 def build_model(out, *prompts):
     return main(
         [
-            "databases",
-            "build",
-            "--kind",
-            "model",
-            "--model",
-            "nano",
-            "--prompts",
+            *"databases build --kind model --model nano --prompts".split(),
             *prompts,
             "--out",
             str(out),
-            "--max-new-tokens",
-            "12",
+            *"--max-new-tokens 12".split(),
         ]
     )
 
@@ -132,18 +125,13 @@ def test_any_tokenizer_and_what_a_database_holds(tmp_path, words, capsys):
     text.write_text("w69999 w3 w66000 w5 \n" * 40)
     out = tmp_path / "mine"
     build = [
-        "databases",
-        "build",
-        "--kind",
-        "statistics",
-        "--text",
+        *"databases build --kind statistics --text".split(),
         str(text),
         "--tokenizer",
         words,
         "--out",
         str(out),
-        "--max-key-length",
-        "3",
+        *"--max-key-length 3".split(),
     ]
     assert main(build) == 0
     path = str(out / "statistics.hsdb")
@@ -192,30 +180,6 @@ def test_a_large_file_is_opened_unread_and_verified_on_demand(tmp_path, words, c
     assert "its contents do not match its checksum" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--kind", "model"], "--kind model needs --prompts"),
-        (["--kind", "statistics"], "--kind statistics needs --text"),
-        (["--kind", "statistics", "--text", "nowhere.txt"], "there is no file or folder 'nowhere.txt'"),
-        (["--kind", "model", "--prompts", "nowhere.txt"], "unknown suite 'nowhere.txt'"),
-        (["--kind", "model", "--prompts", "x", "--text", "y"], "--text is allowed only with --kind statistics"),
-        (["--prompts", "x"], "--kind"),
-        (
-            ["--kind", "statistics", "--text", "x", "--max-key-length", "0"],
-            "--max-key-length: the value 0 is out of range",
-        ),
-        (["--kind", "statistics", "--text", "x", "--max-mb", "nan"], "--max-mb: the value nan is out of range"),
-        (["--kind", "statistics", "--text", __file__, "--tokenizer", __file__], "cannot be loaded"),
-        (["--kind", "model", "--prompts", "heldout", "--model", "tiny"], "unknown model 'tiny'"),
-    ],
-)
-def test_bad_input_is_one_line(tmp_path, capsys, words, message):
-    assert main(["databases", "build", "--out", str(tmp_path / "out"), *words]) == 2
-    out, err = capsys.readouterr()
-    assert out == "" and err.count("\n") == 1 and message in err
-
-
 def test_ctrl_c_while_text_is_counted_leaves_nothing(tmp_path, monkeypatch, capsys):
     import hsd_viz.drafting.index.build
 
@@ -235,11 +199,7 @@ def test_processes_read_one_large_file_at_once(tmp_path, words):
     assert (
         main(
             [
-                "databases",
-                "build",
-                "--kind",
-                "statistics",
-                "--text",
+                *"databases build --kind statistics --text".split(),
                 str(text),
                 "--tokenizer",
                 words,

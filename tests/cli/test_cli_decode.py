@@ -43,19 +43,9 @@ def test_json_is_one_object_with_the_promised_fields(run):
     assert code == 0 and err == ""
     found = json.loads(out)
     assert {"text", "token_ids", "stop_reason", "stack", "metrics", "calls_by_level"} <= set(found)
-    assert {
-        "rounds",
-        "drafted",
-        "accepted",
-        "acceptance_rate",
-        "mean_acceptance_length",
-        "tokens_per_second",
-        "seconds",
-        "draft_seconds_per_round",
-        "target_forwards",
-        "accepted_by_source",
-        "emitted_by_source",
-    } <= set(found["metrics"])
+    assert set(
+        "rounds drafted accepted acceptance_rate mean_acceptance_length tokens_per_second seconds draft_seconds_per_round target_forwards accepted_by_source emitted_by_source".split()
+    ) <= set(found["metrics"])
     assert found["stop_reason"] == "length" and len(found["token_ids"]) == 12
     assert sum(found["metrics"]["emitted_by_source"].values()) == 12
     assert {c["name"] for c in found["calls_by_level"]} >= {"nano", "target"}
@@ -101,20 +91,6 @@ def test_tables_have_a_row_for_each_row_of_the_trace(run, tmp_path, capsys):
     assert all(len(rows) == len(trace.rows(name)) for name, rows in tables.items())
     assert [int(row["token_id"]) for row in tables["tokens"]] == trace.token_ids
     assert [json.loads(row["path"]) for row in tables["tokens"]] == [list(t.path) for t in trace.token_rows]
-
-
-@pytest.mark.parametrize(
-    ("stack", "part"),
-    [
-        ("gpt2x > target", "unknown model 'gpt2x'"),
-        ("./folder > target", "a folder with a config.json"),
-        ("hf-generate", "hf-generate"),
-    ],
-)
-def test_unknown_models_give_one_line(stack, part, capsys):
-    assert main(["decode", "--stack", stack, "--prompt", "x", *FEW]) == 2
-    out, err = capsys.readouterr()
-    assert out == "" and err.count("\n") == 1 and part in err
 
 
 def test_a_model_with_another_tokenizer_gives_one_line(tmp_path, capsys):
@@ -181,15 +157,9 @@ def test_an_interrupt_before_the_first_token_saves_nothing(tmp_path, monkeypatch
 def start(*argv: str) -> subprocess.Popen:
     command = [
         sys.executable,
-        "-m",
-        "hsd_viz",
-        "decode",
-        "--stack",
-        "target",
-        "--prompt",
+        *"-m hsd_viz decode --stack target --prompt".split(),
         PROMPT,
-        "--threads",
-        "1",
+        *"--threads 1".split(),
         *argv,
     ]
     return subprocess.Popen(

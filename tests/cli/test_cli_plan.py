@@ -83,23 +83,3 @@ def test_interrupted_it_says_what_is_known(suite, tmp_path, monkeypatch, capsys)
         and "pick by the law" in printed.out
     )
     assert json.loads(out.read_text())["complete"] is False
-
-
-@pytest.mark.parametrize(
-    ("words", "part"),
-    [
-        (["--models", "gpt2x"], "gpt2x"),
-        (["--models", "nano,,small"], "not readable"),
-        (["--max-levels", "0"], "the number of levels 0"),
-        (["--stack", "nano:99 > target"], "the lookahead 99"),
-        (["--suite", "nowhere"], "unknown suite 'nowhere'"),
-        (["--json", "/nowhere/plan.json"], "cannot write"),
-        (["--temperature", "-1"], "temperature"),
-        (["--measure", "x"], "--measure"),
-        (["--clock", "processor", "--threads", "2"], "the processor's clock"),
-    ],
-)
-def test_bad_input_is_one_line(suite, capsys, words, part):
-    assert plan(suite, *words) == 2
-    out, err = capsys.readouterr()
-    assert out == "" and err.count("\n") == 1 and part in err

@@ -46,22 +46,3 @@ def test_an_interrupted_replay_writes_the_requests_so_far(log, tmp_path, capsys,
     assert "interrupted" in capsys.readouterr().err
     data = json.loads((tmp_path / "out.json").read_text())
     assert data["log"]["requests"] == 3 and not data["complete"]
-
-
-@pytest.mark.parametrize(
-    ("words", "part"),
-    [
-        (["none.jsonl"], "cannot read the log none.jsonl"),
-        (["log.jsonl"], "give the tokenizer of its model"),
-        (["log.jsonl", "--tokenizer", "log.jsonl"], "the tokenizer 'log.jsonl' cannot be loaded"),
-        (["log.jsonl", "--tokenizer", "target", "--verify-cost", "cheap"], "'cheap' is not a verification cost"),
-        (["log.jsonl", "--tokenizer", "target", "--drafter", "dbb"], "'dbb' cannot be replayed"),
-        (["log.jsonl", "--tokenizer", "target", "--databases", "a"], "there are no databases in 'a'"),
-        (["log.jsonl", "--json", "none/x"], "cannot write none/x"),
-        (["log.jsonl", "--budget", "0"], "argument --budget"),
-    ],
-)
-def test_bad_input_is_one_line(log, words, part, capsys):
-    assert main(["replay", *words]) == 2
-    out, err = capsys.readouterr()
-    assert out == "" and err.count("\n") == 1 and part in err

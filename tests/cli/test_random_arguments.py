@@ -38,8 +38,8 @@ ENDLESS = {"dashboard", "serve", "classroom", "rebuild", "train", "fetch"}
 
 #: Work of seconds or minutes that valid options start.
 HEAVY = (
-    "hsd_viz.cli.audit._exact",
-    "hsd_viz.cli.audit._statistical",
+    "hsd_viz.audit.exact",
+    "hsd_viz.audit.statistical",
     "hsd_viz.views.site.build",
     "hsd_viz.views.lessons.add_figures",
     "hsd_viz.views.lessons.deck",

@@ -11,7 +11,7 @@ import pytest
 import hsd_viz as hsd
 from benchmarks.ablation import ablation_stacks, build, row_of
 from hsd_viz import figures
-from hsd_viz.bench.output import draft_seconds
+from hsd_viz.bench.output import from_trace
 from hsd_viz.figures.reports import SUBSETS, method, methods, study_of
 from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.stack import DATABASES, parse
@@ -157,7 +157,7 @@ def test_a_file_of_sums_reads_as_the_traces_do():
     assert by_source[0] == pytest.approx(by_source[1])
     one = file.rows.query("category == 'one'").iloc[0]
     assert one["length"] == pytest.approx(traces[0].metrics()["mean_acceptance_length"])
-    assert whole["draft"] == median(second for trace in traces for second in draft_seconds(trace))
+    assert whole["draft"] == median(second for trace in traces for second in from_trace(trace).draft_seconds)
     assert (
         "A processor, 1 thread; drafting latency is the median over rounds, with a load average of 1.2 to 2.5"
         in file.source

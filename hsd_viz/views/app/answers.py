@@ -170,8 +170,7 @@ class Answers:
         return {"parts": [{"kind": "widget", "model": widget.model_id}]}
 
     def _report(self, options: dict[str, Any], files: list) -> Answer:
-        from hsd_viz.bench.page import page
-        from hsd_viz.bench.verdict import FASTEST_OF_KIND, fastest_of_kind
+        from hsd_viz.bench.page import FASTEST_OF_KIND, fastest_of_kind, page
 
         saved = {s.path.name: s for s in saved_reports()}
         menu, purpose = [(s.title, name) for name, s in saved.items()], ""
@@ -453,7 +452,7 @@ def same_models(who: dict[str, Any], trace: Trace) -> bool:
 
 def prediction(options: dict[str, Any]) -> Answer:
     """Return a prediction for hardware that is not at hand."""
-    from hsd_viz.bench.predict import predict, report_lines
+    from hsd_viz.bench.predict import predict, report_parts
     from hsd_viz.latency.hardware import GPUS, WEIGHTS
 
     gpu, models = str(options.get("gpu") or "H100"), str(options.get("models") or next(iter(FAMILIES.values())))
@@ -461,7 +460,7 @@ def prediction(options: dict[str, Any]) -> Answer:
     if models not in FAMILIES.values():
         raise ValueError(f"unknown models {models!r}")
     found = predict(gpu, models.split(","), tp=tp, weights=weights, batch=(1, 4, 16, 64), context=(2048, 32768))
-    lines = [line.strip() for line in report_lines(found) if isinstance(line, str) and line.strip()]
+    lines = [line.strip() for line in report_parts(found) if isinstance(line, str) and line.strip()]
     best = [
         [f"{row.batch}, {row.context:,}", row.stack, f"{row.speedup_over_plain:.2f}", f"{row.tokens_per_second:,.0f}"]
         for row in found.best
