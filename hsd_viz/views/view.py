@@ -151,7 +151,6 @@ class Chart(View):
     """A figure of :mod:`hsd_viz.figures`, or another plotly figure.
 
     ``Chart(figures.ranking(plan))``: in the theme of the page, if the figure is one of ours made for a light page.
-    ``chosen`` is the point (x, y) selected by click or Enter in figures for which this means something.
     """
 
     view = traitlets.Unicode("plot").tag(sync=True)
@@ -161,7 +160,6 @@ class Chart(View):
     # The view itself follows the width of its place.
     config = traitlets.Dict({**CONFIG, "responsive": False}).tag(sync=True)
     library = traitlets.Unicode().tag(sync=True)
-    chosen = traitlets.List().tag(sync=True)
 
     def __init__(self, figure: go.Figure | None = None) -> None:
         super().__init__()

@@ -34,7 +34,7 @@ function partOf(host: Host, part: Part, state: Record<string, unknown>, ask: (qu
   if (part.kind === "heading") return { el: make("h3", "", part.text), close() {} };
   if (part.kind === "figure") {
     const config = { displaylogo: false, responsive: false, displayModeBar: false };
-    return mount("plot", { ...part.figure, config, library: "cartesian", chosen: [] });
+    return mount("plot", { ...part.figure, config, library: "cartesian" });
   }
   if (part.kind === "widget") {
     const el = make("div");

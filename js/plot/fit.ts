@@ -13,7 +13,7 @@ export interface Layout {
   margin?: { t?: number; r?: number; b?: number; l?: number };
   paper_bgcolor?: string;
   dragmode?: unknown;
-  meta?: { head?: number; picks?: boolean };
+  meta?: { head?: number };
   [name: string]: unknown;
 }
 interface Figure {
@@ -90,6 +90,6 @@ export function fitted<F extends Figure>(figure: F, width: number): F {
   }
   layout.paper_bgcolor = "rgba(0,0,0,0)";
   // A finger scrolls the page.
-  if (layout.meta?.picks || matchMedia("(pointer: coarse)").matches) layout.dragmode = false;
+  if (matchMedia("(pointer: coarse)").matches) layout.dragmode = false;
   return figure;
 }

@@ -4,7 +4,7 @@ import { focusable, followTheme, make } from "../lib/dom";
 import { failInto, guarded } from "../lib/notice";
 import type { Drawing, Model } from "../lib/widget";
 import { fitted, type Layout } from "./fit";
-import { libraryOf, type Plotly, type Point } from "./library";
+import { libraryOf, type Plotly } from "./library";
 import { type Stop, stepped, stopsOf, type Trace } from "./stops";
 
 interface Meta {
@@ -13,8 +13,6 @@ interface Meta {
   words?: string;
   note?: string;
   table?: string[][];
-  verdict?: { figure: string; text: string };
-  picks?: boolean;
 }
 interface Figure {
   data: Trace[];
@@ -25,9 +23,8 @@ interface Traits {
   dark: Partial<Figure>;
   config: object;
   library: string;
-  chosen: unknown[];
 }
-type Chart = HTMLElement & { on?(event: string, heard: (event: { points?: Point[] }) => void): void };
+type Chart = HTMLElement & { on?: unknown };
 
 /** The values of a chart as a table that can be opened. */
 function tableOf([head, ...rows]: string[][], title: string, open: boolean) {
@@ -74,20 +71,14 @@ function createView(model: Model<Traits>, el: HTMLElement) {
   const meta = (): Meta => figure().layout?.meta ?? {};
 
   function write() {
-    const { title, text, words = "", note, table, verdict, picks } = meta();
+    const { title, text, words = "", note, table } = meta();
     const name = title ?? figure().layout?.title?.text ?? "Figure";
     root.setAttribute("aria-label", name);
     frame.setAttribute(
       "aria-label",
-      `${name}. Arrow keys move between points${picks ? ", Enter selects" : ""}${table ? "; the table has all values" : `. ${words}`}`,
+      `${name}. Arrow keys move between points${table ? "; the table has all values" : `. ${words}`}`,
     );
     const parts: HTMLElement[] = title ? [make("h3", "", title)] : [];
-    if (verdict) {
-      const answer = make("div", "hsd-verdict");
-      answer.setAttribute("aria-live", "polite");
-      answer.append(make("strong", "", verdict.figure), make("p", "", verdict.text));
-      parts.push(answer);
-    }
     if (text) parts.push(make("p", "hsd-note", text));
     const open = foot.querySelector("details")?.open ?? false;
     head.replaceChildren(...parts);
@@ -112,12 +103,10 @@ function createView(model: Model<Traits>, el: HTMLElement) {
     // A lower figure would be placed with the margins of the one before, which may leave it no height.
     if ((layout.height ?? 0) < drawnHeight) plotly.purge(plot);
     drawnHeight = layout.height ?? 0;
-    const first = !plot.on;
     await plotly.react(plot, data, layout, model.get("config"));
     if (gone) return;
     // The words are in HTML.
     for (const svg of plot.querySelectorAll(".main-svg")) svg.setAttribute("aria-hidden", "true");
-    if (first) plot.on?.("plotly_click", ({ points }) => choose(points?.[0]));
   }
   let drawnHeight = 0;
   // One at a time: plotly finishes a drawing later, and would meet the next one's layout.
@@ -134,11 +123,6 @@ function createView(model: Model<Traits>, el: HTMLElement) {
     drawing = false;
   }
 
-  function choose(point: Point | undefined) {
-    if (!point || !meta().picks) return;
-    model.set("chosen", [point.x, point.y]);
-    model.save_changes();
-  }
   function point(stop: Stop | undefined) {
     said.textContent = stop?.words ?? "";
     if (stop) plotly?.Fx.hover(plot, [stop]);
@@ -150,7 +134,6 @@ function createView(model: Model<Traits>, el: HTMLElement) {
     const to = stops.length ? stepped(e.key, at, columns, down, stops.length) : null;
     if (to !== null) at = to;
     else if (e.key === "Escape") at = -1;
-    else if (e.key === "Enter") choose(stops[at]);
     else return;
     point(stops[at]);
     e.preventDefault();
