@@ -16,11 +16,10 @@ import pytest
 from make_trace import META, STEPS, make_trace
 
 import hsd_viz as hsd
-from hsd_viz.engine.replay import ReplayEngine, bundled, load_bundled
+from hsd_viz.engine.replay import bundled, load_bundled
 from hsd_viz.trace import Finished, Stage, Started, Trace
 from hsd_viz.views import run_data
 from hsd_viz.views import view as view_module
-from hsd_viz.views.app import dashboard as module
 from hsd_viz.views.app.dashboard import App
 from tests.changes import change_row
 
@@ -111,13 +110,6 @@ def test_the_page_knows_its_recordings_and_opens_without_models(page):
     assert given.about["recordings"][0]["name"] == "given" and given.trace.token_ids == make_trace().token_ids
     with pytest.raises(TypeError, match="not int"):
         hsd.dashboard(3)
-
-
-@pytest.mark.parametrize("name", RUNS)
-def test_a_recording_is_sent_as_columns(page, name):
-    message, _ = page.ask("recording", name=name)
-    assert message["run"] == json.loads(json.dumps(run_data.snapshot(load_bundled(name), name)))
-    assert page.ask("knows", run=name)[0]["known"] is True
 
 
 @pytest.mark.parametrize("name", ["../idioms", "greedy/../../x", "/etc/passwd", "nope", "greedy/none", ""])
@@ -222,6 +214,8 @@ def test_questions_about_a_run_are_answered(page):
     views = {p["view"]: p for p in law if p["kind"] == "view"}
     assert set(views) == {"hierarchy", "one_draft"} and views["hierarchy"]["asks"]["about"] == "law.pick"
     assert [p["name"] for p in views["one_draft"]["state"]["presets"]] == ["nano", "small"]
+    (said,) = [p for p in parts(page, "law", "both", options={"temperature": "0.3"}) if p["kind"] == "text"]
+    assert said["caution"] and "hsd-viz plan --temperature 0.3" in said["text"]
     (picked,) = parts(page, "law.pick", "both", options={"out": ["nano", "small", "db"], "source": "recorded"})
     assert picked["state"]["picked"]["stack"] == "target"
     page.ask("recording", name="plain")
@@ -230,12 +224,6 @@ def test_questions_about_a_run_are_answered(page):
         message, _ = page.ask("ask", about=about, run="both", options=options)
         assert message["kind"] == "failed" and not message["details"]
     assert "no run to ask about" in page.ask("ask", about="doctor", run="gone")[0]["message"]
-
-
-def test_a_temperature_that_was_not_calibrated_is_said(page):
-    page.ask("recording", name="both")
-    (said,) = [p for p in parts(page, "law", "both", options={"temperature": "0.3"}) if p["kind"] == "text"]
-    assert said["caution"] and "hsd-viz plan --temperature 0.3" in said["text"]
 
 
 def test_reports_are_shown_opened_and_saved(page):
@@ -287,9 +275,10 @@ def test_a_lesson_is_a_page_and_plotly_is_packed(page):
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_a_saved_trace_is_the_trace_and_opens_again(page, name):
+def test_a_recording_is_sent_as_columns_saved_and_opened_again(page, name):
     trace = load_bundled(name)
-    page.ask("recording", name=name)
+    sent, _ = page.ask("recording", name=name)
+    assert sent["run"] == json.loads(json.dumps(run_data.snapshot(trace, name)))
     message, (content,) = page.ask("file", about="trace", run=name)
     assert re.fullmatch(r"hsd_viz_[\w-]+\.json\.gz", message["name"])
     assert run_data.read_trace(content, message["name"]).to_dict() == trace.to_dict()
@@ -365,13 +354,6 @@ def test_a_file_that_is_too_large_is_refused(page, monkeypatch):
     monkeypatch.setattr(run_data, "MOST_TOKENS", 2)
     with pytest.raises(ValueError, match=r"has \d+ tokens, prompt included; the maximum is 2"):
         run_data.read_trace(make_trace().to_bytes(), "long.json.gz")
-
-
-def test_names_are_plain_whatever_the_stack(page):
-    trace = make_trace(stack='nano:4 > "../../etc/passwd" > target', stack_resolved=None)
-    message, _ = page.ask("open", [("theirs.json.gz", trace.to_bytes())])
-    saved, _ = page.ask("file", about="page", run=message["run"]["run"])
-    assert saved["name"] == "hsd_viz_nano-4-etc-passwd-target_20260102030405.html"
 
 
 def test_a_comparison_is_saved_as_a_page(page):
@@ -475,18 +457,11 @@ def test_a_real_run_with_its_plain_runs_beside_it(monkeypatch):
     assert len(page.app.trace) == 8 and page.app.trace.meta["stack_resolved"] == "db > nano:4 > target"
 
 
-def test_a_replay_engine_is_an_engine(monkeypatch):
-    trace = load_bundled("sampled")
-    own = trace.meta["sampling"]
-    request = {"prompt": trace.prompt, "stack": trace.meta["stack"], "max_new_tokens": 128}
-    request |= {name: own[name] for name in ("temperature", "top_k", "top_p", "seed")}
-    page = Page(monkeypatch, ReplayEngine(pace=0))
-    assert page.ask("decode", request=request)[0]["kind"] == "done" and page.app.trace.token_ids == trace.token_ids
-
-
-def test_hostile_text_travels_as_data(page):
-    trace = make_trace(prompt="</script><!--", device_name="<b>")
+def test_hostile_text_travels_as_data_and_names_are_plain(page):
+    stack = 'nano:4 > "../../etc/passwd" > target'
+    trace = make_trace(prompt="</script><!--", device_name="<b>", stack=stack, stack_resolved=None)
     change_row(trace, "tokens", 0, text="</script>")
     message, _ = page.ask("open", [("x.json.gz", trace.to_bytes())])
     assert message["run"]["tokens"]["text"][0] == "</script>" and message["run"]["meta"]["device_name"] == "<b>"
-    assert module.MOST_RUNS >= 4
+    saved, _ = page.ask("file", about="page", run=message["run"]["run"])
+    assert saved["name"] == "hsd_viz_nano-4-etc-passwd-target_20260102030405.html"

@@ -7,7 +7,6 @@ import gzip
 from make_trace import make_trace
 
 from hsd_viz import figures as charts
-from hsd_viz.figures import pictures as library
 from hsd_viz.views.view import PLOTLY_MIME, Chart, show
 
 
@@ -32,22 +31,17 @@ def flat(data):
         yield data
 
 
-def test_a_page_gets_the_library_when_it_asks():
+def test_a_figure_of_others_is_shown_as_it_is_with_the_library_that_draws_it():
+    import plotly.graph_objects as go
+
     sent = []
-    chart = Chart(charts.by_source(make_trace()))
+    chart = Chart(go.Figure(go.Scatter3d(x=[1], y=[1], z=[1], marker_color="#ffffff")))
+    assert chart.library == "whole" and chart.dark == {}
     chart.send = lambda content, buffers: sent.append((content, buffers))
     for content in ({"kind": "other"}, {"kind": "library"}):
         chart._on_message(chart, content, [])
     ((content, (packed,)),) = sent
-    assert content == {"kind": "library"} and b"export" in gzip.decompress(packed)[-200:]
-
-
-def test_a_figure_of_others_is_shown_as_it_is_with_the_library_that_draws_it():
-    import plotly.graph_objects as go
-
-    chart = Chart(go.Figure(go.Scatter3d(x=[1], y=[1], z=[1], marker_color="#ffffff")))
-    assert chart.library == "whole" and chart.dark == {}
-    assert b"export default" in gzip.decompress(library.packed("whole"))[-60:]
+    assert content == {"kind": "library"} and b"export default" in gzip.decompress(packed)[-60:]
     assert Chart(go.Figure(go.Violin(y=[1, 2]))).library == "cartesian"
 
 

@@ -58,11 +58,6 @@ def test_the_deck_is_one_file_that_loads_nothing(deck):
     assert len(deck) < 1_500_000
 
 
-def test_a_prediction_has_what_was_printed_for_it(deck):
-    [slide] = [s for s in deck.split("<section") if s.startswith(' data-lesson="2"') and "does the target accept" in s]
-    assert "draft:" in slide and slide.index("draft:") < slide.index("Show the result")
-
-
 def test_each_slide_names_its_lesson_and_asks_one_question(deck):
     slides = [s for s in deck.split("<section") if s.startswith(" data-lesson=")]
     for slide in slides:
@@ -114,7 +109,9 @@ def test_the_line_of_lesson_7_is_where_drafting_costs_what_it_adds():
         assert sum(alpha**k for k in range(1, int(gamma) + 1)) == pytest.approx(0.1 * gamma)
 
 
-def test_the_rule_of_lesson_3_has_a_slide_after_its_prediction(deck):
+def test_a_prediction_has_what_was_printed_for_it_and_the_rule_follows_it(deck):
+    [slide] = [s for s in deck.split("<section") if s.startswith(' data-lesson="2"') and "does the target accept" in s]
+    assert "draft:" in slide and slide.index("draft:") < slide.index("Show the result")
     slides = [s for s in deck.split("<section") if s.startswith(' data-lesson="3"')]
     [asked] = [n for n, s in enumerate(slides) if "must it be accepted" in s]
     assert "</small>The rule</h2>" in slides[asked + 1] and not any("The rule" in s for s in slides[:asked])

@@ -62,11 +62,10 @@ def test_every_view_has_a_page_and_a_static_form(basis):
 
 
 def test_charts_by_name_take_the_arguments_of_their_functions(basis):
-    report, ablation = FOLDERS[1] / "heldout-greedy-cpu.json", FOLDERS[1] / "ablation.json"
-    given = {"LatencySurface": (basis, "nano > small > target"), "Levels": (load_bundled("both"),)}
-    given |= {"Ranking": (basis,), "CategoryBars": (report,)}
+    given = {"LatencySurface": (basis, "nano > small > target"), "Levels": (load_bundled("both"),), "Ranking": (basis,)}
+    given["CategoryBars"] = (FOLDERS[1] / "heldout-greedy-cpu.json",)
     for name, function in views._CHARTS.items():
-        arguments = given.get(name, (ablation,))
+        arguments = given.get(name, (FOLDERS[1] / "ablation.json",))
         chart = getattr(views, name)(*arguments)
         assert chart.figure.to_json() == getattr(figures, function)(*arguments).to_json(), name
 
