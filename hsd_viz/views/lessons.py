@@ -25,14 +25,16 @@ from hsd_viz.words import escape
 
 
 class Writer:
-    """Makes HTML of steps; ``parts`` are the views that it places."""
+    """Makes HTML of steps; ``parts`` are the views that it places. ``tried``: questions are answered on the page."""
 
-    def __init__(self) -> None:
+    def __init__(self, tried: bool = False) -> None:
         from markdown_it import MarkdownIt
 
         # The masters are part of the package; they contain HTML of their own.
         self._markdown = MarkdownIt("commonmark", {"html": True}).enable("table")
         self.parts: list[Any] = []
+        self._tried = tried
+        self._questions = 0
 
     def markdown(self, text: str) -> str:
         """Return Markdown as HTML."""
@@ -74,6 +76,10 @@ class Writer:
         if choices:
             shown = f"{chr(ord('A') + choices.index(right['answer']))}: {right['answer']}"
         said = _html("answered", shown, right["feedback"])
+        if self._tried:
+            self._questions += 1
+            pattern = _pattern(right["value"]) if "value" in right else None
+            return _html("tried", question["question"], self._questions, answers if choices else [], pattern, said)
         return _html("folded", question["question"], choices, "Show the answer", said)
 
 
@@ -136,7 +142,7 @@ def page(path: Path, others: Sequence[Path] = (), slides: str = "") -> str:
     ``others`` are all lessons, linked as pages of the same folder; ``slides`` is the file of the deck there. With
     ``others``, links to a dashboard on the reader's own machine are left out.
     """
-    writer = Writer()
+    writer = Writer(tried=True)
     body = "\n".join(part for step in steps_of(path) for part in _cells(writer, step, tour=not others))
     linked = [(f"{p.stem}.html", title_of(p)) for p in others]
     at = list(others).index(path) if path in others else -1

@@ -91,6 +91,11 @@ def test_an_answer_has_the_letter_of_its_option():
         ],
     }
     assert "<b>B: that</b>" in lessons.Writer().question(question)
+    tried = lessons.Writer(tried=True).question(question)
+    assert re.findall('name="question-1">(.*?)</label>\n<p class="said">(.) (.*?)</p>', tried) == [
+        ("this", "✗", ""),
+        ("that", "✓", "Yes."),
+    ]
 
 
 def test_titles_state_the_repetition_of_the_recorded_run():
