@@ -17,6 +17,7 @@ from typing import Any
 from hsd_viz.disk import write_whole
 from hsd_viz.engine import tab
 from hsd_viz.engine.replay import SIDE_BY_SIDE, TRACES, Recording, bundled, load_bundled, side_by_side
+from hsd_viz.exercises.data import measured
 from hsd_viz.figures.palette import HUES
 from hsd_viz.latency.hardware import Machine, gpu_of, shape_of
 from hsd_viz.trace import Trace
@@ -137,11 +138,12 @@ def _data() -> dict[str, Any]:
         ]
         for name, model in _MODELS.items()
     }
-    prompts = {load_bundled(recording.name).meta["prompt"]: recording.title for recording in bundled()}
+    prompts = dict.fromkeys(str(load_bundled(recording.name).meta["prompt"]) for recording in bundled())
     return {
         "hues": {name: {"label": hue.label, "light": hue.light, "dark": hue.dark} for name, hue in HUES.items()},
-        "prompts": [{"title": title, "prompt": prompt} for prompt, title in prompts.items()],
+        "prompts": [{"title": prompt.strip().partition("\n")[0][:50], "prompt": prompt} for prompt in prompts],
         "gpu": {"words": f"one {_GPU} with {_WEIGHTS} weights", "models": _MODELS, "milliseconds": costs},
+        "native": {name: measured(f"curves-{name}-cpu")["milliseconds"]["native"] for name in _MODELS},
     }
 
 

@@ -10,6 +10,8 @@ export interface SiteData {
   prompts: { title: string; prompt: string }[];
   /** A machine where verification is nearly free: predicted milliseconds of a pass over 1, 2, 3, ... tokens, by ladder name. */
   gpu: { words: string; models: Record<string, string>; milliseconds: Record<string, number[]> };
+  /** Measured milliseconds of a pass of the native runtime by the number of tokens, by ladder name. */
+  native: Record<string, Record<string, number>>;
 }
 /** What all scenes decode. */
 export interface Shared {
@@ -127,6 +129,30 @@ export async function decode(
   return { ...finished, store };
 }
 
+/** Turns of runs that are compared; other work of the machine slows single ones. */
+export const TURNS = 3;
+/** Decode with stacks in turns, and keep the fastest run of each. `seen` is called with those so far. */
+export async function inTurns(
+  scene: Scene,
+  stacks: string[],
+  tokens: number,
+  signal: AbortSignal,
+  say: (text: string) => void,
+  seen: (runs: Map<string, Run>) => void = () => {},
+): Promise<Map<string, Run>> {
+  const fastest = new Map<string, Run>();
+  const speed = (run?: Run) => run?.result.metrics.tokens_per_second ?? 0;
+  for (let turn = 1; turn <= TURNS; turn++) {
+    for (const stack of stacks) {
+      const run = await decode(scene, stack, tokens, signal, (text) => say(`${text}, turn ${turn} of ${TURNS}`));
+      if (signal.aborted) throw new DOMException("Cancelled.", "AbortError");
+      if (speed(run) > speed(fastest.get(stack))) fastest.set(stack, run);
+      seen(fastest);
+    }
+  }
+  return fastest;
+}
+
 /** Text with visible line breaks and spaces at its ends. */
 export const visible = (text: string) => text.replace(/\n/g, "⏎\n").replace(/^ | $/g, "·");
 
@@ -156,7 +182,7 @@ export function legend(data: SiteData, sources: Iterable<string>): HTMLElement {
 export interface Stairs {
   label: string;
   /** Of each target round: end in ms, and its tokens by source. */
-  rounds: { from: number; to: number; sources: string[] }[];
+  rounds: { to: number; sources: string[] }[];
 }
 /** The staircase of a run: a tread is what a round took, a riser what it brought. */
 export function stairs(label: string, { order, rounds, tokens }: Store): Stairs {
@@ -166,7 +192,7 @@ export function stairs(label: string, { order, rounds, tokens }: Store): Stairs 
   for (const token of tokens) of.get(token.round)?.push(token.source);
   const steps = ids.map((id) => {
     const { start_ns, duration_ns } = rounds.get(id) as { start_ns: number; duration_ns: number };
-    return { from: (start_ns - zero) / 1e6, to: (start_ns + duration_ns - zero) / 1e6, sources: of.get(id) ?? [] };
+    return { to: (start_ns + duration_ns - zero) / 1e6, sources: of.get(id) ?? [] };
   });
   return { label, rounds: steps };
 }
@@ -182,17 +208,19 @@ export function drawStairs(el: HTMLElement, runs: Stairs[]) {
   const y = (tokens: number) => height - bottom - ((height - top - bottom) * tokens) / most;
   const svg = draw("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", class: "stairs" });
   svg.append(draw("title", {}, `Tokens over time: ${runs.map((run) => run.label).join(", ")}`));
-  const axis = (ms: number) => draw("text", { x: x(ms), y: height - 16, class: "mark" }, `${Math.round(ms)}`);
+  const axis = (ms: number) => draw("text", { x: x(ms), y: height - 20, class: "mark" }, `${Math.round(ms)}`);
   svg.append(axis(0), axis(end / 2), axis(end));
   svg.append(
-    draw("text", { x: x(end / 2), y: height - 2, class: "mark" }, "milliseconds after the prompt, in this tab"),
+    draw("text", { x: x(end / 2), y: height - 6, class: "mark" }, "milliseconds after the prompt, in this tab"),
   );
   svg.append(draw("text", { x: 2, y: y(most) + 4, class: "number" }, String(most)));
   svg.append(draw("text", { x: 2, y: y(0), class: "number" }, "0"));
   runs.forEach((run, k) => {
     let tokens = 0;
-    for (const { from, to, sources } of run.rounds) {
+    let from = 0;
+    for (const { to, sources } of run.rounds) {
       svg.append(draw("path", { d: `M${x(from)} ${y(tokens)}H${x(to)}`, class: k ? "tread pale" : "tread" }));
+      from = to;
       for (const source of sources) {
         const riser = draw("path", { d: `M${x(to)} ${y(tokens)}V${y(tokens + 1)}`, class: k ? "riser pale" : "riser" });
         riser.dataset.source = source;

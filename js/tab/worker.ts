@@ -173,7 +173,14 @@ async function decode(id: number, request: Request) {
     const prefilled = run.ended;
     const levels = [...(stack.databases ? ["db"] : []), ...stack.models.map(({ name }) => name)];
     const { rule: _, seed, ...rest } = sampling;
-    const meta = { stack: stack.resolved, sampling: { ...rest, seed: Number(seed) } };
+    const machine = {
+      device: "cpu",
+      device_name: "this browser tab",
+      dtype: "int8",
+      threads: 1,
+      runtime: "WebAssembly",
+    };
+    const meta = { ...machine, stack: stack.resolved, sampling: { ...rest, seed: Number(seed) } };
     const head = (wall: number | null): Omit<Snapshot, keyof Tables | "pieces"> => ({
       ...{ run: `tab-${id}`, seq: steps.length, prompt: request.prompt, prompt_ids: prompt, levels },
       meta: { ...meta, prefill_ns: prefilled, wall_ns: wall },

@@ -259,7 +259,19 @@ def test_a_lost_worker_is_one_card_and_another_can_start(tab):
     assert tab.evaluate(asked) == ""
 
 
-@pytest.mark.parametrize("damage", ["missing", "truncated", "changed", "no SIMD"])
+#: Browsers that lack something, as a worker sees them.
+SPOILT = {
+    "no SIMD": "WebAssembly.validate = () => false;\n",
+    "no memory": """const real = WebAssembly.instantiate;
+WebAssembly.instantiate = async (...given) => {
+  const { instance } = await real(...given);
+  return { instance: { exports: { ...instance.exports, malloc: () => 0 } } };
+};
+""",
+}
+
+
+@pytest.mark.parametrize("damage", ["missing", "truncated", "changed", "no SIMD", "no memory"])
 def test_what_cannot_be_loaded_is_one_card(chromium, built_site, tmp_path, damage):
     shutil.copytree(built_site, tmp_path / "site")
     weights = tmp_path / "site" / "runtime" / "small.safetensors"
@@ -272,8 +284,9 @@ def test_what_cannot_be_loaded_is_one_card(chromium, built_site, tmp_path, damag
         weights.write_bytes(content[:90_000] + bytes([content[90_000] ^ 1]) + content[90_001:])
     else:
         worker = tmp_path / "site" / "tab-worker.js"
-        worker.write_text("WebAssembly.validate = () => false;\n" + worker.read_text())
-    words = {"missing": "404", "truncated": "incomplete", "changed": "damaged", "no SIMD": "SIMD"}[damage]
+        worker.write_text(SPOILT[damage] + worker.read_text())
+    words = {"missing": "404", "truncated": "incomplete", "changed": "damaged", "no memory": "too little memory"}
+    words = words.get(damage, "SIMD")
     with serving(tmp_path / "site") as address:
         page = chromium.new_page()
         page.goto(address)
