@@ -28,33 +28,19 @@ NONE = replace(GOOD, length=1.03, rates=(0.03, 0.0, 0.0, 0.0))
 FIRST = replace(GOOD, length=1.63, rates=(0.6, 0.02, 0.01, 0.0))
 HOST = replace(GOOD, speedup=0.4, overhead=6.0)
 VERIFY = replace(GOOD, speedup=0.8, verification=1.5)
+NGRAM = replace(NONE, method="lookup")
 #: Rule -> a record that fires, and near misses.
 CASES = {
-    "nothing accepted": (
-        NONE,
-        [
-            replace(NONE, rounds=20),
-            replace(NONE, method="lookup"),
-            replace(NONE, length=1.2, rates=(0.2, 0.0, 0.0, 0.0)),
-        ],
-    ),
+    "nothing accepted": (NONE, [replace(NONE, rounds=20), NGRAM, replace(NONE, length=1.2, rates=(0.2, 0, 0, 0))]),
     "only the first": (
         FIRST,
-        [
-            replace(FIRST, rounds=40),
-            replace(FIRST, rates=(0.6, 0.12, 0.05, 0.0)),
-            replace(FIRST, rates=(0.6,), tokens=1),
-        ],
+        [replace(FIRST, rounds=40), replace(FIRST, rates=(0.6, 0.12, 0.05, 0)), replace(FIRST, rates=(0.6,), tokens=1)],
     ),
     "falls with context": (context(), [context(1.9), context(number=5), context(far=1900)]),
     "falls with cached prefixes": (cached(), [cached(2.0), cached(number=6), cached(part=100)]),
     "host overhead": (
         HOST,
-        [
-            replace(HOST, speedup=1.1),
-            replace(HOST, overhead=0.3),
-            replace(HOST, length=2.0, rates=(0.6, 0.3, 0.1, 0.0)),
-        ],
+        [replace(HOST, speedup=1.1), replace(HOST, overhead=0.3), replace(HOST, length=2, rates=(0.6, 0.3, 0.1, 0))],
     ),
     "verification not memory-bound": (
         VERIFY,

@@ -24,53 +24,31 @@ def write(path, *entries):
     return path
 
 
-CHUNKS = [
-    {"perf_ns": 1, "packets": [{"name": "data", "value": json.dumps({"choices": [{"delta": {"content": "He"}}]})}]},
-    {"perf_ns": 2, "packets": [{"name": "data", "value": json.dumps({"choices": [{"delta": {"content": "llo"}}]})}]},
-    {"perf_ns": 3, "packets": [{"name": "data", "value": json.dumps({"choices": [{"delta": {}}]})}]},
-    {"perf_ns": 4, "packets": [{"name": "data", "value": "[DONE]"}]},
-]
-USER = {"role": "user", "content": "Hi"}
+completion = lambda **choice: json.dumps({"choices": [choice]})
+STREAM = [completion(delta={"content": "He"}), completion(delta={"content": "llo"}), completion(delta={}), "[DONE]"]
+CHUNKS = [{"perf_ns": k, "packets": [{"name": "data", "value": text}]} for k, text in enumerate(STREAM)]
+USER, ANSWER = {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}
+PARTS = {"role": "user", "content": [{"type": "text", "text": "Hi"}]}
+#: An entry with a text as its prompt, or (the second ones) a message.
 FORMS = {
-    "text": ({"prompt": "Hi", "output": "Hello"}, ("Hi", "Hello")),
-    "completion": ({"prompt": "Hi", "completion": "Hello", "category": "c"}, ("Hi", "Hello")),
-    "chat": (
-        {"request": {"messages": [USER]}, "response": {"choices": [{"message": {"content": "Hello"}}]}},
-        ((("user", "Hi"),), "Hello"),
-    ),
-    "batch": ({"request": {"prompt": "Hi"}, "response": {"body": {"choices": [{"text": "Hello"}]}}}, ("Hi", "Hello")),
-    "parts": (
-        {
-            "messages": [
-                {"role": "user", "content": [{"type": "text", "text": "Hi"}]},
-                {"role": "assistant", "content": "Hello"},
-            ]
-        },
-        ((("user", "Hi"),), "Hello"),
-    ),
-    "aiperf stream": (
-        {"metadata": {}, "payload": {"messages": [USER]}, "responses": CHUNKS},
-        ((("user", "Hi"),), "Hello"),
-    ),
-    "aiperf text": (
-        {
-            "payload": {"prompt": "Hi"},
-            "responses": [{"perf_ns": 1, "text": json.dumps({"choices": [{"text": "Hello"}]})}],
-        },
-        ("Hi", "Hello"),
-    ),
-    "sharegpt": (
-        {"conversations": [{"from": "human", "value": "Hi"}, {"from": "gpt", "value": "Hello"}]},
-        ((("user", "Hi"),), "Hello"),
-    ),
+    "text": {"prompt": "Hi", "output": "Hello"},
+    "completion": {"prompt": "Hi", "completion": "Hello", "category": "c"},
+    "batch": {"request": {"prompt": "Hi"}, "response": {"body": {"choices": [{"text": "Hello"}]}}},
+    "aiperf text": {"payload": {"prompt": "Hi"}, "responses": [{"perf_ns": 1, "text": completion(text="Hello")}]},
+}
+MESSAGES = {
+    "chat": {"request": {"messages": [USER]}, "response": {"choices": [{"message": {"content": "Hello"}}]}},
+    "parts": {"messages": [PARTS, ANSWER]},
+    "aiperf stream": {"metadata": {}, "payload": {"messages": [USER]}, "responses": CHUNKS},
+    "sharegpt": {"conversations": [{"from": "human", "value": "Hi"}, {"from": "gpt", "value": "Hello"}]},
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", [*FORMS, *MESSAGES])
 def test_every_form_is_read(tmp_path, form):
-    entry, (prompt, output) = FORMS[form]
+    entry = (FORMS | MESSAGES)[form]
     (found,) = read(write(tmp_path / "log.jsonl", entry))
-    assert (found.prompt, found.output) == (prompt, output)
+    assert (found.prompt, found.output) == ("Hi" if form in FORMS else (("user", "Hi"),), "Hello")
     assert found.category == entry.get("category", "")
 
 
