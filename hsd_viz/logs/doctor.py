@@ -99,7 +99,7 @@ def roofline_of(
     gpu: str, models: Sequence[str], tp: int = 1, *, context: int = 2048, weights: str = "bf16"
 ) -> Roofline:
     """Return the roofline of a GPU for a target and, after it, its draft model (a name, a ``config.json``, or a draft
-    head such as ``eagle3``). Raises: ValueError: for unknown names.
+    head such as ``eagle3``). Raises: ValueError: for unknown names, and for models that do not fit.
     """
     names = [name.strip() for name in models]
     if not names or names[0] in ("", *METHODS):
@@ -107,12 +107,14 @@ def roofline_of(
     check_range("the context", context, 1, 10_000_000)
     check_range("the number of GPUs", tp, 1, 64)
     target, *drafts = [shape_of(name) for name in names if name not in METHODS]
-    return Roofline(
-        Machine(gpu_of(gpu), tp),
-        target,
-        drafts[0] if drafts else target.head(),
-        {"context": context, "weights": weights},
-    )
+    if target.heads % tp:
+        raise ValueError(f"{tp} GPUs do not divide the {target.heads} attention heads of {target.name}")
+    machine, head = Machine(gpu_of(gpu), tp), drafts[0] if drafts else target.head()
+    if machine.memory_share((target, head), batch=1, context=1, weights=weights) > 1:
+        raise ValueError(
+            f"{target.name} does not fit into the memory of {tp} x {machine.gpu.name}: see --tp and --weights"
+        )
+    return Roofline(machine, target, head, {"context": context, "weights": weights})
 
 
 @dataclass(frozen=True, slots=True)

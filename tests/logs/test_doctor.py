@@ -327,6 +327,11 @@ def test_a_quick_measurement_of_a_pair(capsys, monkeypatch):
         (["--acceptance", "0.6", "--lookahead", "3", "--gpu", "H100"], "belong together"),
         (["--acceptance", "0.6", "--lookahead", "3", "--gpu", "H1OO", "--models", "llama-8b"], "H100"),
         (["--acceptance", "0.6", "--lookahead", "3", "--gpu", "H100", "--models", "eagle3"], "have no target"),
+        (["--acceptance", "2", "--lookahead", "3", "--gpu", "L4", "--models", "llama-70b"], "does not fit"),
+        (
+            ["--acceptance", "2", "--lookahead", "3", "--gpu", "L4", "--models", "llama-8b", "--tp", "3"],
+            "do not divide",
+        ),
         (
             ["--acceptance", "0.6", "--lookahead", "3", "--speed", "10", "--verify-ms", "500", "--draft-ms", "1"],
             "exceed",
