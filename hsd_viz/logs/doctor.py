@@ -260,7 +260,10 @@ def diagnose(seen: Observation, roofline: Roofline | None = None) -> Diagnosis:
     if advised.method not in ("plain", seen.method) or not _single(advised.stack, seen):
         served = max((one for one in options if _single(one.stack, seen)), key=lambda option: option.speedup)
     by_batch = () if roofline is None or not decided else tuple(_by_batch(seen, roofline, served, observed))
-    flags = settings(served.method, served.tokens, seen.draft_model, [row[:2] for row in by_batch])
+    tokens = served.tokens
+    if served.method in NGRAMS:  # the longest draft that is usual: of one round in 20
+        tokens = min(tokens, max(1, sum(reached >= 0.05 for reached in seen.survival()[0])))
+    flags = settings(served.method, tokens, seen.draft_model, [row[:2] for row in by_batch])
     return replace(
         found,
         findings=findings(None if measured is None or seen.busy else high),

@@ -373,6 +373,12 @@ def test_a_damaged_or_mixed_record_is_one_line(tmp_path, capsys):
             assert words in (err := capsys.readouterr().err) and err.count("\n") == 1
 
 
+def test_a_rare_long_draft_does_not_set_the_length_of_an_n_gram_drafter():
+    seen = replace(HEALTHY, rounds={(0, 0): 500, (5, 4): 480, (24, 24): 20}, method="lookup", draft=0.1)
+    found = diagnose(seen)
+    assert found.advised.tokens == 24 and '"num_speculative_tokens": 5' in found.flags["vllm 0.32.0"]
+
+
 def test_flags_name_the_number_of_tokens_and_the_verified_token_of_sglang():
     for method in METHODS:
         assert all("5" in text or "6" in text for text in settings(method, 5).values())
