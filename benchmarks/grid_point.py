@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.harness import interleave
 from hsd_viz.bench.output import Output, from_trace, median_of
 from hsd_viz.bench.report import figures
+from hsd_viz.calibration.basis import rate
 from hsd_viz.calibration.calibrate import TARGET, WARM_UP_TOKENS, Workload, at, calibrate
 from hsd_viz.calibration.store import StoredCalibration
 from hsd_viz.decoding.sampling import Sampling
@@ -220,11 +221,8 @@ def overlap(engine: LocalEngine, drafts: Sequence[str], suite: Suite) -> dict[st
 
 
 def _acceptance(stored: StoredCalibration) -> dict[str, Any]:
-    rows = {f"{a.draft} > {a.verifier}": a for a in stored.acceptance}
-    return {
-        pair: {"rate": a.accepted / a.examined, "interval": [a.low, a.high], "examined": a.examined}
-        for pair, a in rows.items()
-    }
+    edges = {f"{draft} > {verifier}": edge for (draft, verifier), edge in stored.calibration.edges.items()}
+    return {pair: {"rate": rate(edge), "rounds": stored.rounds[pair]} for pair, edge in edges.items()}
 
 
 def _costs(stored: StoredCalibration, drafts: Sequence[str]) -> dict[str, Any]:

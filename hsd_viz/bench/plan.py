@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from hsd_viz.bench.runner import Measurement, Settings, run_bench
+from hsd_viz.calibration.basis import rate
 from hsd_viz.calibration.calibrate import TARGET, TOKENS, Workload, calibrated, decode
 from hsd_viz.calibration.store import StoredCalibration
 from hsd_viz.decoding.sampling import Sampling
@@ -256,9 +257,15 @@ def report(found: Plan, machine: dict[str, Any]) -> dict[str, Any]:
             "seconds": stored.seconds,
             "identity": dict(stored.identity),
             "texts": dict(stored.texts),
-            "acceptance": [asdict(a) for a in stored.acceptance],
-            "looked_up": dict(stored.lookups),
-            "forwards": dict(stored.forwards),
+            "acceptance": [
+                {
+                    "draft": draft,
+                    "verifier": verifier,
+                    "rate": rate(edge),
+                    "rounds": stored.rounds[f"{draft} > {verifier}"],
+                }
+                for (draft, verifier), edge in stored.calibration.edges.items()
+            ],
             **stored.calibration.to_dict(),
         },
         "complete": found.complete,

@@ -155,10 +155,7 @@ def calibration_steps(
         created=created,
         seconds=time.time() - created,
         calibration=replace(estimates.calibration(), costs=costs),
-        acceptance=tuple(estimates.counts.values()),
-        lookups={f"{database} > {verifier}": n for (database, verifier), n in estimates.lookups.items()},
-        forwards=dict(estimates.timing.forwards),
-        isolated=shapes,
+        rounds={f"{draft} > {verifier}": n for (draft, verifier), n in estimates.rounds.items()},
         complete=complete,
     )
 

@@ -8,10 +8,9 @@ the end of the text counts for the tokens it accepted and for none after them. C
 monotone.
 """
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
@@ -23,60 +22,34 @@ from hsd_viz.trace import CallRow, RoundRow, Trace
 
 #: A place in the draft has its own figure when this many tokens were examined there; later places share one figure.
 ENOUGH = 40
-_Z, _MS = 1.959964, 1e-6
+_MS = 1e-6
 Pair = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class AcceptanceCounts:
-    """Acceptance of ``draft``'s tokens by ``verifier`` under a verification ``rule``, over ``rounds`` rounds.
-    ``histogram[k]`` counts rounds that accepted k. ``low`` and ``high`` bound the conditional acceptance accepted /
-    examined (Wilson 1927, 95 %).
-    """
-
-    draft: str
-    verifier: str
-    rounds: int
-    drafted: int
-    examined: int
-    accepted: int
-    histogram: tuple[int, ...]
-    low: float
-    high: float
-    rule: str = "token"
-
-    @property
-    def acceptance(self) -> float:
-        """Conditional acceptance, accepted / examined."""
-        return self.accepted / self.examined
-
-
-@dataclass(frozen=True, slots=True)
 class Timing:
-    """Costs of models and databases by name; ``forwards`` counts the timed forward passes (or launches) of each model,
-    ``medians`` has the times of a model's verifications by number of tokens fed: (ms, count).
+    """Costs of models and databases by name; ``medians`` has the times of a model's verifications by number of tokens
+    fed: (ms, count).
     """
 
     models: Mapping[str, LevelCost]
     lookups: Mapping[str, LookupCost]
-    forwards: Mapping[str, int]
     medians: Mapping[str, Mapping[int, tuple[float, int]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Estimates:
-    """The estimates of a set of traces, by (draft model, verifier) or (database, verifier). ``counts`` and ``edges``
-    are the counts and the survival curves of draft models, ``lookups`` and ``tiers`` the number of look-ups and the
-    acceptance of databases, ``over`` that of models over a database.
+    """The estimates of a set of traces, by (draft model or database, verifier). ``edges`` are the survival curves of
+    draft models, ``tiers`` the acceptance of databases, ``over`` that of models over a database, ``rounds`` the number
+    of rounds behind an edge or tier.
     """
 
     models: tuple[str, ...]
-    counts: dict[Pair, AcceptanceCounts]
     edges: dict[Pair, Edge]
-    lookups: dict[Pair, int]
     tiers: dict[Pair, Tier]
     timing: Timing
-    over: dict[Pair, OverDatabase] = field(default_factory=dict)
+    over: dict[Pair, OverDatabase]
+    rounds: dict[Pair, int]
 
     def calibration(self) -> Calibration:
         """Return the inputs of the law. Raises: ValueError: if no forward pass of a model was timed."""
@@ -94,12 +67,11 @@ def estimate(traces: Iterable[Trace], models: Iterable[str] | None = None) -> Es
     examined = {pair: rows for pair, rows in rounds.items() if any(r.examined for r in rows)}
     return Estimates(
         models=tuple(models) if models is not None else _by_size(traces),
-        counts={pair: count_acceptance(rows, *pair) for pair, rows in examined.items()},
         edges={pair: estimate_edge(rows) for pair, rows in examined.items()},
-        lookups={pair: counts.total() for pair, counts in looked_up.items()},
         tiers={pair: Tier.counted((m, a, n) for (m, a), n in c.items()) for pair, c in looked_up.items()},
         timing=timings(traces),
         over=over_databases(traces),
+        rounds={pair: len(rows) for pair, rows in examined.items()} | {p: c.total() for p, c in looked_up.items()},
     )
 
 
@@ -145,15 +117,6 @@ def rounds_of(traces: Iterable[Trace]) -> tuple[dict[Pair, list[RoundRow]], dict
     return rounds, looked_up
 
 
-def count_acceptance(rows: Sequence[RoundRow], draft: str, verifier: str) -> AcceptanceCounts:
-    """Return the counts of one edge from its rounds (chains that were not empty)."""
-    by_accepted = Counter(r.accepted for r in rows)
-    drafted, examined, accepted = (sum(getattr(r, name) for r in rows) for name in ("drafted", "examined", "accepted"))
-    histogram = tuple(by_accepted[k] for k in range(max(by_accepted) + 1))
-    interval = wilson(accepted, examined)
-    return AcceptanceCounts(draft, verifier, len(rows), drafted, examined, accepted, histogram, *interval, rows[0].rule)
-
-
 def estimate_edge(rows: Sequence[RoundRow]) -> Edge:
     """Return the survival curve of one edge from its rounds (chains that were not empty)."""
     places = range(1, max(r.examined for r in rows) + 1)
@@ -192,16 +155,6 @@ def over_databases(traces: Iterable[Trace]) -> dict[Pair, OverDatabase]:
         for pair, n in counts.items()
         if n[False, "examined"] >= ENOUGH and n[True, "examined"] >= ENOUGH
     }
-
-
-def wilson(hits: int, trials: int) -> tuple[float, float]:
-    """Return the 95 % interval of a rate (Wilson 1927); (0, 1) without trials."""
-    if not trials:
-        return 0.0, 1.0
-    rate, z2 = hits / trials, _Z * _Z
-    middle = (rate + z2 / (2 * trials)) / (1 + z2 / trials)
-    half = _Z * math.sqrt(rate * (1 - rate) / trials + z2 / (4 * trials * trials)) / (1 + z2 / trials)
-    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def _by_size(traces: list[Trace]) -> tuple[str, ...]:
@@ -261,7 +214,6 @@ def timings(traces: Iterable[Trace]) -> Timing:
     return Timing(
         models=models,
         lookups=lookups,
-        forwards={m: sum(map(len, verifying[m].values())) + len(drafts[m]) for m in models},
         medians={m: {n: (median(ms), len(ms)) for n, ms in sorted(verifying[m].items())} for m in models},
     )
 

@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from hsd_viz import serialize
-from hsd_viz.calibration.estimate import AcceptanceCounts
 from hsd_viz.disk import cache_folder, cache_name, write_whole
 from hsd_viz.latency.inputs import Calibration
 
 #: The schema changes with the form of the file and with the method of measuring.
-FORMAT, SCHEMA = "hsd_viz calibration", 3
+FORMAT, SCHEMA = "hsd_viz calibration", 4
 #: Days after which a calibration expires: drivers, clocks and background load change.
 MAX_AGE_DAYS = 14.0
 _DAY = 86_400.0
@@ -31,8 +30,7 @@ class StoredCalibration:
 
     ``identity`` is the engine's (:func:`identity`), ``texts`` describes what was decoded: the suite's name, a hash of
     the prompts, their number, tokens each. ``created`` is in seconds since 1970, ``seconds`` the duration of the
-    measurement. ``forwards`` counts the timed forward passes by model, ``isolated`` has the isolated ones, ms by tokens
-    fed.
+    measurement. ``rounds`` are those behind the acceptance of each "draft > verifier".
     """
 
     identity: Mapping[str, Any]
@@ -40,10 +38,7 @@ class StoredCalibration:
     created: float
     seconds: float
     calibration: Calibration
-    acceptance: tuple[AcceptanceCounts, ...]
-    lookups: Mapping[str, int]
-    forwards: Mapping[str, int]
-    isolated: Mapping[str, Mapping[int, float]]
+    rounds: Mapping[str, int]
     complete: bool = True
 
     def age(self) -> float:

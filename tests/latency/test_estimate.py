@@ -9,7 +9,7 @@ import pytest
 from random_stacks import chain_tier
 
 import hsd_viz
-from hsd_viz.calibration.estimate import ENOUGH, count_acceptance, estimate, estimate_edge, monotone, rounds_of, wilson
+from hsd_viz.calibration.estimate import ENOUGH, estimate, estimate_edge, monotone, rounds_of
 from hsd_viz.latency.inputs import Edge, LevelCost, LookupCost
 from hsd_viz.latency.law import predict
 from hsd_viz.trace import CallRow, RoundRow, Trace
@@ -37,11 +37,9 @@ def test_the_curve_is_found_again_through_drafts_of_any_length():
         end = int(random.geometric(0.1))
         if end <= accepted:
             rows[-1] = row(drafted, end, "stopped")
-    edge, found = estimate_edge(rows), count_acceptance(rows, "d", "target")
+    edge = estimate_edge(rows)
     assert np.abs(np.subtract(edge.curve(8), truth.curve(8))).max() < 0.015
     assert edge.curve(20)[20] == pytest.approx(truth.curve(20)[20], abs=0.04)
-    assert sum(found.histogram) == found.rounds == len(rows)
-    assert found.low < found.acceptance < found.high and found.acceptance == found.accepted / found.examined
 
 
 def test_curves_are_of_one_rule():
@@ -53,19 +51,9 @@ def test_curves_are_of_one_rule():
         trace.round_rows = [row(2, accepted, id=k)._replace(rule=rule) for k in range(n)]
         trace.call_rows = [CallRow(0, k, m["name"], "verify", 1, 1, 0, 0, 1) for k, m in enumerate(names)]
         traces.append(trace)
-    counts = estimate(traces).counts["nano", "target"]
-    assert (counts.rule, counts.rounds, counts.accepted) == ("block", 30, 60)
-    assert estimate(traces[:1]).counts["nano", "target"].rule == "token"
-
-
-def test_wilson_interval():
-    """The textbook's example, 0 of n, and coverage: 95 of 100 intervals hold the truth."""
-    assert wilson(81, 263) == pytest.approx((0.2553, 0.3662), abs=5e-5)
-    assert wilson(0, 10) == pytest.approx((0.0, 0.2775), abs=5e-5)
-    assert wilson(0, 0) == (0.0, 1.0)
-    hits = np.random.default_rng(0).binomial(60, 0.8, 2000)
-    held = np.mean([low <= 0.8 <= high for low, high in (wilson(int(h), 60) for h in hits)])
-    assert 0.93 < held < 0.97
+    (rows,) = rounds_of(traces)[0].values()
+    assert {one.rule for one in rows} == {"block"} and estimate(traces).rounds == {("nano", "target"): 30}
+    assert {one.rule for one in rounds_of(traces[:1])[0]["nano", "target"]} == {"token"}
 
 
 def test_monotone_curve_is_the_closest_one():
@@ -107,7 +95,7 @@ def timed_trace(lookahead: int, launches: bool) -> Trace:
 def test_costs_come_from_calls():
     found = estimate([timed_trace(2, True), timed_trace(6, True), timed_trace(4, True)])
     draft, target = found.timing.models["d"], found.timing.models["target"]
-    assert found.models == ("d", "target") and found.counts["d", "target"].rounds == 180
+    assert found.models == ("d", "target") and found.rounds["d", "target"] == 180
     # A launch's steps are not a single forward.
     assert draft.drafting(1) == pytest.approx(0.2) and draft.draft_overhead == pytest.approx(0.5)
     assert target.overhead == pytest.approx(0.7)
@@ -133,7 +121,7 @@ def test_a_database_is_counted_by_length_and_luck():
     found = estimate([trace])
     tier = found.tiers["db[context]", "target"]
     # The look-up near the limit says nothing of the database.
-    assert found.lookups["db[context]", "target"] == 4 and tier.outcomes == ((0, 0, 0.25), (2, 2, 0.25), (3, 1, 0.5))
+    assert found.rounds["db[context]", "target"] == 4 and tier.outcomes == ((0, 0, 0.25), (2, 2, 0.25), (3, 1, 0.5))
     assert tier.drafted()[0] == 0.25 and tier.tokens == 2.0
     assert found.timing.lookups == {"db[context]": LookupCost(0.02, 0.01)} and not found.edges
     assert predict("db[context] > target", found.calibration()).forwards_per_token == (0.5, 0.5)

@@ -17,7 +17,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "lossless"))
 from toys import Guesser, loop_of
 
-from hsd_viz.calibration.estimate import estimate
+from hsd_viz.calibration.estimate import estimate, rounds_of
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
 from hsd_viz.latency.law import predict
@@ -98,7 +98,9 @@ def errors(trace: Trace) -> tuple[float, float]:
     """The same with acceptance estimated from the run: independent, and as measured curves."""
     found = estimate([trace])
     known = found.calibration()
-    even = {pair: Edge(tail=e.acceptance) for pair, e in found.counts.items()}
+    sums = lambda rows, name: sum(getattr(row, name) for row in rows)
+    rounds, _ = rounds_of([trace])
+    even = {pair: Edge(tail=sums(rows, "accepted") / sums(rows, "examined")) for pair, rows in rounds.items()}
     independent, curves = (error(trace, edges, known.tiers) for edges in (even, known.edges))
     print(
         f"\n{trace.meta['stack']}, {trace.meta['tokens']} tokens: independent {independent:+.2%}, curves {curves:+.2%}"

@@ -319,7 +319,7 @@ def test_a_quick_measurement_of_a_pair(capsys, monkeypatch):
         (["x.json", "--batch", "0"], "argument --batch"),
         (["x.json", "--context", "long"], "--context 'long' is not readable"),
         (["x.json", "--context", "0"], "--context"),
-        (["x.json", "--context", "2k,8k"], "use one number, as in 8k"),
+        (["x.json", "--context", "2k,8k"], "--context '2k,8k' is not readable"),
         (["--measure", "target"], "there is nothing to explain"),
         (["--acceptance", "0.6"], "--lookahead"),
         (["--acceptance", "high", "--lookahead", "3"], "not readable"),
