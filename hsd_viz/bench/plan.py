@@ -338,7 +338,7 @@ def _parts(result: Plan, data: dict[str, Any]) -> tuple[list[str], Table, list[s
     head = ["stack", "ms/token", "error", "acceptance length", *(f"{name} forwards/token" for name in result.models)]
     rows = [head, *(_cells(row, result.models, sure) for row in shown)]
     note = f"predicted / measured on {data['measured_on']}" if data["measured_on"] else "predicted"
-    before = lines("calibration.jinja", about=data["calibration"], ago=_ago(result.stored.age()), least=LEAST)
+    before = lines("calibration.jinja", about=data["calibration"], ago=_ago(result.stored.age()))
     errors = {what: (data["errors"] or {}).get(key) for what, key in _ERRORS.items()}
     after = lines("plan.jinja", data=data, choice=result.choice, errors=errors)
     return before, Table("Stacks", rows, note, forms={"error": ("{:+.1%}", 1.0)}), after
