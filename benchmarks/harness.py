@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from hsd_viz.disk import write_whole
+from hsd_viz.disk import check_writable, write_whole
 from hsd_viz.machine import describe
 from hsd_viz.prompts.suites import Suite, load_suite
 
@@ -78,7 +78,8 @@ def command(
     """Parse ``argv``, run ``work`` and return the exit code: 0, 2 for bad input, 130 when interrupted."""
     try:
         options = parser.parse_args(argv)
-        check_writable(getattr(options, "json", None))
+        if (path := getattr(options, "json", None)) is not None:
+            check_writable(path)
         return work(options) or 0
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 2
@@ -87,12 +88,6 @@ def command(
     except (ValueError, OSError) as error:
         say(f"{parser.prog.removeprefix('python -m ')}: {error}")
         return 2
-
-
-def check_writable(path: Path | None) -> None:
-    """Raise ValueError if ``path`` is a folder or its folder does not exist."""
-    if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
-        raise ValueError(f"cannot write {path}: there is no folder {path.absolute().parent}, or it is a folder itself")
 
 
 def prompts_of(name: str, limit: int | None = None) -> Suite:

@@ -24,7 +24,7 @@ from hsd_viz.adapters import llama_cpp, sglang, tensorrt_llm, vllm
 from hsd_viz.adapters.entries import BrokenEntry, EntryReader
 from hsd_viz.adapters.record import COUNTS, imported
 from hsd_viz.trace import Trace
-from hsd_viz.words import counted
+from hsd_viz.words import counted, did_you_mean
 
 KNOWN = ("vllm", "aiperf", "sglang", "llama.cpp", "tensorrt-llm")
 #: Counts of several requests that add up.
@@ -37,8 +37,11 @@ _MOST_TEXT = 64 * 2**20
 
 def import_records(path: str | Path, engine: str | None = None) -> list[Trace]:
     """Return the traces of a file: one per request, or one of all requests where the source reports only sums.
-    ``engine`` requires one engine. Raises: ValueError: if the file has no record of a known form, or a damaged one.
+    ``engine`` requires one engine. Raises: ValueError: if the engine is unknown, or the file has no record of a known
+    form, or a damaged one.
     """
+    if engine is not None and engine not in KNOWN:
+        raise ValueError(f"unknown engine '{engine}': use {', '.join(KNOWN)}{did_you_mean(engine, KNOWN)}")
     path = Path(path)
     found = [*_responses(path)]
     if not found:

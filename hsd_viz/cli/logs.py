@@ -55,9 +55,7 @@ def replay(
 def import_(
     record: A[Path, "RECORD", "responses, a log or a copy of /metrics"],
     *,
-    engine: A[
-        Literal["vllm", "sglang", "llama.cpp", "tensorrt-llm", "aiperf"] | None, "the engine (default: any)"
-    ] = None,
+    engine: A[str | None, "ENGINE", "the engine, as in vllm (default: any)"] = None,
     save: A[Path | None, "FILE", "write one trace; several requests are added up"] = None,
 ) -> None:
     """Convert records of vLLM, SGLang, llama.cpp, TensorRT-LLM or AIPerf to traces."""

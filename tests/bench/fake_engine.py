@@ -39,14 +39,8 @@ class World:
 
 
 WORLD = World(
-    acceptance={
-        ("tiny", "mid"): 0.7,
-        ("tiny", "target"): 0.6,
-        ("mid", "target"): 0.85,
-        ("db", "tiny"): 0.5,
-        ("db", "mid"): 0.45,
-        ("db", "target"): 0.4,
-    },
+    acceptance={("tiny", "mid"): 0.7, ("tiny", "target"): 0.6, ("mid", "target"): 0.85}
+    | {("db", "tiny"): 0.5, ("db", "mid"): 0.45, ("db", "target"): 0.4},
     first={"tiny": 0.08, "mid": 0.4, "target": 1.8},
     step={"tiny": 0.02, "mid": 0.05, "target": 0.2},
     each={"tiny": 0.1, "mid": 0.45, "target": 2.0},
@@ -88,29 +82,18 @@ class _Run:
         self.cached = [0] * len(self.names)
         self.text = self.now = self.round = 0
         self.open: list[int] = []
-        self.trace = Trace(
-            {
-                "stack": stack,
-                "bottom": "db" if self.stack.bottom else None,
-                "models": [
-                    {
-                        "name": m.name,
-                        "model": m.name,
-                        "parameters": SIZES[m.name],
-                        "weights": engine.weights + m.name,
-                        "runtime": "coins",
-                    }
-                    for m in self.stack.models
-                ],
-                "device": "cpu",
-                "device_name": "a box",
-                "dtype": "float32",
-                "threads": 1,
-                "sampling": {"temperature": options["temperature"], "top_k": 0, "top_p": 1.0, "seed": options["seed"]},
-                "versions": {"hsd_viz": "1"},
-                "prefill_ns": 0,
-            }
-        )
+        about = lambda name: {"name": name, "model": name, "parameters": SIZES[name], "weights": engine.weights + name}
+        models = [about(m.name) | {"runtime": "coins"} for m in self.stack.models]
+        meta = {"stack": stack, "bottom": "db" if self.stack.bottom else None, "models": models, "prefill_ns": 0}
+        meta |= {
+            "device": "cpu",
+            "device_name": "a box",
+            "dtype": "float32",
+            "threads": 1,
+            "versions": {"hsd_viz": "1"},
+        }
+        sampling = {"temperature": options["temperature"], "top_k": 0, "top_p": 1.0, "seed": options["seed"]}
+        self.trace = Trace(meta | {"sampling": sampling})
         top, limit = len(self.names) - 1, options["max_new_tokens"]
         while self.text < limit:
             base, kept = self.text, self.verify(top, limit - self.text)

@@ -7,7 +7,7 @@ import pytest
 
 from hsd_viz.bench import Measurement, Prompt, Settings, Suite, build_report, text_table
 from hsd_viz.bench.output import Output, arrival_times
-from hsd_viz.bench.page import page
+from hsd_viz.bench.page import page, warnings
 from hsd_viz.bench.report import FIGURES, Report, figures, read_report
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.intervals import UNKNOWN
@@ -88,18 +88,15 @@ def test_times_of_tokens():
     assert old.first_token_seconds == old.inter_token_seconds_p99 == UNKNOWN
 
 
-def test_a_single_prompt_has_no_interval():
+def test_what_does_not_exist_is_none():
     found = figures(FAST[:1], PLAIN[:1])
     assert found.tokens_per_second.value == pytest.approx(5.0)
-    assert all(getattr(found, name).interval is None for name in FIGURES)
-
-
-def test_what_does_not_exist_is_none():
+    assert all(getattr(found, name).interval is None for name in FIGURES), "a single prompt has no interval"
     found = figures([Output((1,), 1.0, 1, 0.1, 1, 0, 0, None)], PLAIN[:1])
-    for name in ("acceptance_rate", "draft_seconds_per_round", "draft_seconds_p99"):
-        assert getattr(found, name) == UNKNOWN
-    nothing = figures([], [])
-    assert all(getattr(nothing, name) == UNKNOWN for name in FIGURES)
+    assert {getattr(found, name) for name in ("acceptance_rate", "draft_seconds_per_round", "draft_seconds_p99")} == {
+        UNKNOWN
+    }
+    assert all(getattr(figures([], []), name) == UNKNOWN for name in FIGURES)
 
 
 def measurement(greedy: bool = True, complete: bool = True) -> Measurement:
@@ -136,9 +133,6 @@ def test_repetitive_outputs_are_left_out_of_the_second_view():
     assert fast.low_repetition.outputs == 1
     assert fast.low_repetition.speedup_over_plain.value == pytest.approx(5.0)
     assert fast.by_category["prose"].low_repetition is None
-
-
-def test_outputs_are_compared_only_when_greedy():
     assert build_report(measurement(greedy=False), MACHINE, ENGINE).stacks[1].token_identical_to_plain is None
 
 
@@ -151,9 +145,6 @@ def test_the_table_shows_speed_length_and_categories():
     assert "less than 20% repetition" in text and "speed-up by category" in text and "cut short" not in text
     assert "cut short" in text_table(build_report(measurement(complete=False), MACHINE, ENGINE))
     assert "some processor, 1 thread, float32" in text
-    assert "some processor, 2 threads, float32" in text_table(
-        build_report(measurement(), MACHINE, {**ENGINE, "threads": 2})
-    )
 
 
 def test_a_bench_that_measured_nothing_still_has_a_report():
@@ -177,6 +168,7 @@ def test_saved_reports_open_and_are_written_as_they_were(path):
     text = path.read_text(encoding="utf-8")
     report, data = read_report(text, path.name), json.loads(text)
     assert Report.from_dict(report.to_dict()) == report and text_table(report) and "<html" in page(report)
+    assert path.parent != SAVED or not any("plausible" in line for line in warnings(report))
     again = json.loads(json.dumps(report.to_dict()))
     # Fields of earlier versions are read and not written.
     gone = {"memory", "baseline_settings", "rival_settings", "profile", "drafters", "padding"}
@@ -185,7 +177,3 @@ def test_saved_reports_open_and_are_written_as_they_were(path):
         assert block == {**block, **still(was)} and (block["profile"] is None) == (was.get("profile") is None)
     for part in ("machine", "suite", "settings"):
         assert again[part] == {**again[part], **still(data[part])}
-
-
-def test_there_are_saved_reports():
-    assert len(saved_reports()) > 5

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 
 from benchmarks.budgets import run_budgets, write_texts
@@ -26,27 +28,14 @@ def suite():
 @pytest.mark.parametrize("temperature", [0.0, 0.8])
 def test_a_replay_counts_what_the_decode_counted(engine, suite, temperature):
     texts = write_texts(engine, suite, temperature, 40)
-    for bottom in BOTTOMS:
-        for budget in (9,):
-            for text in texts:
-                drafter, eos = engine.drafter(f"{bottom} > target", temperature=temperature)
-                counted = replay(drafter, text, budget, eos, 40)
-                trace = engine.run(
-                    list(text.prompt),
-                    f"{bottom} > target",
-                    max_new_tokens=40,
-                    temperature=temperature,
-                    record=False,
-                    budget=budget,
-                )
-                figures = trace.metrics()
-                assert (counted.tokens, counted.rounds, counted.drafted) == (
-                    figures["tokens"],
-                    figures["target_forwards"],
-                    figures["drafted"],
-                ), bottom
-                assert sum(counted.accepted.values()) == figures["accepted"]
-                assert all(counted.accepted[key] <= counted.examined[key] for key in counted.accepted)
+    options = {"max_new_tokens": 40, "temperature": temperature, "record": False, "budget": 9}
+    for stack, text in product((f"{bottom} > target" for bottom in BOTTOMS), texts):
+        drafter, eos = engine.drafter(stack, temperature=temperature)
+        counted = replay(drafter, text, 9, eos, 40)
+        figures = engine.run(list(text.prompt), stack, **options).metrics()
+        counts = counted.tokens, counted.rounds, counted.drafted, sum(counted.accepted.values())
+        assert counts == tuple(figures[k] for k in ("tokens", "target_forwards", "drafted", "accepted")), stack
+        assert all(counted.accepted[key] <= counted.examined[key] for key in counted.accepted)
 
 
 class Fixed:
@@ -98,17 +87,11 @@ def test_what_looks_at_the_targets_rows_is_not_replayed(engine):
 def test_rows_have_states_and_add_up(engine, suite):
     texts = write_texts(engine, suite, 0.0, 24)
     rows = run_budgets(engine, texts, ("db", "recycling", "db[context,logits]"), (4,), temperature=0.0, tokens=24)
-    assert [(r["drafter"], r["state"]) for r in rows] == [
-        ("db", "cold"),
-        ("recycling", "cold"),
-        ("recycling", "warm"),
-        ("db[context,logits]", "cold"),
-        ("db[context,logits]", "warm"),
-    ]
+    both = [(name, state) for name in ("recycling", "db[context,logits]") for state in ("cold", "warm")]
+    assert [(r["drafter"], r["state"]) for r in rows] == [("db", "cold"), *both]
+    tokens = sum(len(t.output) for t in texts)
     for row in rows:
-        assert (
-            row["tokens"] == sum(len(t.output) for t in texts) == sum(c["tokens"] for c in row["by_category"].values())
-        )
+        assert row["tokens"] == tokens == sum(c["tokens"] for c in row["by_category"].values())
         assert row["mean_acceptance_length"] == row["tokens"] / row["target_forwards"]
     assert rows[0]["by_source"] and all(r["accepted"] <= r["examined"] for r in rows[0]["by_source"])
 
@@ -124,17 +107,5 @@ def test_counts_add_up():
 def test_an_accepted_end_token_ends_its_round():
     """No token of the target follows it: where a log goes on, that is another round."""
 
-    class Ends:
-        name = "ends"
-
-        def start(self, prompt):
-            pass
-
-        def extend(self, tokens):
-            pass
-
-        def draft(self, text, budget):
-            return DraftTree.chain([9], "db")
-
-    done = replay(Ends(), Text("", (1,), (9, 5, 6)), 4, frozenset({9}), 3)
+    done = replay(Fixed(DraftTree.chain([9], "db")), Text("", (1,), (9, 5, 6)), 4, frozenset({9}), 3)
     assert (done.rounds, done.tokens) == (3, 3) and done.accepted.total() == 1

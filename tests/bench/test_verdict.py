@@ -23,7 +23,6 @@ from hsd_viz.bench.report import Report, impossible, kind, read_report
 from hsd_viz.tables import Table
 from hsd_viz.views.reports import report_spec
 
-SAVED = Path(__file__).resolve().parents[2] / "docs" / "bench"
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures" / "reports"
 
 
@@ -42,10 +41,8 @@ def test_the_answer_names_the_fastest_and_who_may_be_as_fast(report):
     assert third.speedup_over_plain.value < best.speedup_over_plain.low < second.speedup_over_plain.value
     said = words(report)
     assert said.startswith(f"Fastest: {best.stack}, {best.speedup_over_plain.value:.2f}×")
-    assert (
-        f"on the {best.low_repetition.outputs} prompts" in said
-        and f"{best.low_repetition.speedup_over_plain.value:.2f}×" in said
-    )
+    low = best.low_repetition
+    assert f"on the {low.outputs} prompts" in said and f"{low.speedup_over_plain.value:.2f}×" in said
     assert second.stack in said and third.stack not in said
     assert [text for text, strong in answer(report) if strong] == [best.stack]
 
@@ -77,20 +74,7 @@ def test_a_busy_machine_and_impossible_speed_ups_are_warned_of_everywhere(report
 
 def test_no_draft_is_faster_than_its_acceptance_length():
     assert impossible(2.07, 1.80) and impossible(5.75, 3.43)
-    assert (
-        not impossible(1.02, 1.00)
-        and not impossible(1.0, 1.0)
-        and not impossible(None, 2.0)
-        and not impossible(2.0, None)
-    )
-
-
-@pytest.mark.parametrize(
-    "path", sorted(SAVED.glob("heldout-*.json")) + sorted(SAVED.glob("python-*.json")), ids=lambda p: p.stem
-)
-def test_the_saved_reports_hold_no_impossible_speed_up(path):
-    found = read_report(path.read_text(encoding="utf-8"), path.name)
-    assert not any("plausible" in line for line in warnings(found))
+    assert not any(impossible(*pair) for pair in ((1.02, 1.00), (1.0, 1.0), (None, 2.0), (2.0, None)))
 
 
 def test_rows_stand_by_speed_up_and_columns_by_importance(report):

@@ -27,25 +27,8 @@ SCRIPT = "</script><img src=x onerror=alert(1)><script>alert(2)</script>"
 RECORDS = Path(__file__).parents[1] / "adapters" / "records"
 NESTED = b'{"a":' * 100_000
 #: Values put in the place of others.
-WRONG = (
-    10**30,
-    -(2**63),
-    2**63,
-    -1,
-    0,
-    1e999,
-    float("nan"),
-    "",
-    SCRIPT,
-    "\ud800",
-    "\0",
-    None,
-    True,
-    [],
-    {},
-    [[[]]],
-    "9" * 5000,
-)
+WRONG = [10**30, -(2**63), 2**63, -1, 0, 1e999, float("nan"), "", SCRIPT, "\ud800", "\0", "9" * 5000]
+WRONG += [None, True, [], {}, [[[]]]]
 
 
 def leaves(data, path=()):
@@ -100,20 +83,6 @@ def one_line(capsys):
 @pytest.fixture(scope="module")
 def trace() -> Trace:
     return load_bundled(bundled()[0].name)
-
-
-def test_changed_traces_export_or_are_refused(one_line, trace, tmp_path):
-    path, codes = tmp_path / "run.json", []
-    for number, content in enumerate(mutants(trace.to_dict(), 40)):
-        path.write_bytes(content)
-        forms = ("--csv", "--html", "--perfetto", "--aiperf")
-        codes.append(one_line("export", path, forms[number % 4], tmp_path / f"out{number % 4}"))
-        codes.append(one_line("doctor", path))
-        try:
-            read_trace(content, "run.json")
-        except ValueError as refused:
-            assert "\n" not in str(refused)
-    assert {0, 2} == set(codes)
 
 
 def test_changed_reports_are_shown_or_refused(one_line, tmp_path):
@@ -222,8 +191,8 @@ def damaged(trace: Trace, count: int) -> list[bytes]:
     return found
 
 
-@pytest.mark.slow
-def test_two_hundred_damaged_traces_are_opened_or_refused(trace, tmp_path, capsys):
+@pytest.mark.parametrize("count", [20, pytest.param(200, marks=pytest.mark.slow)])
+def test_damaged_traces_are_opened_or_refused(count, trace, tmp_path, capsys):
     """Every door opens a file whole or refuses it in one line, and leaves nothing of a refused one."""
     page, path, out = App(), tmp_path / "run.json", tmp_path / "out"
     counts: dict[str, Counter[str]] = {}
@@ -251,24 +220,21 @@ def test_two_hundred_damaged_traces_are_opened_or_refused(trace, tmp_path, capsy
         assert page.trace.to_dict() == opened.to_dict()
         return "opened"
 
-    for content in damaged(trace, 200):
+    for content in damaged(trace, count):
         path.write_bytes(content)
         doors = {
             "export --html": lambda: command("export", "--html", str(out / "run.html")),
             "export --csv": lambda: command("export", "--csv", str(out / "tables")),
             "export --perfetto": lambda: command("export", "--perfetto", str(out / "run.perfetto")),
+            "export --aiperf": lambda: command("export", "--aiperf", str(out / "run.aiperf")),
             "doctor": lambda: command("doctor", "--html", str(out / "doctor.html")),
             "replay": lambda: command("replay", "--drafter", "lookup", "--html", str(out / "replay.html")),
             "page": lambda content=content: shown(content),
         }
         for door, tried in doors.items():
             counts.setdefault(door, Counter())[tried()] += 1
-    with capsys.disabled():
-        print(f"\n{'door':18} tried refused opened crashed")
-        for door, found in counts.items():
-            print(f"{door:18} {found.total():5} {found['refused']:7} {found['opened']:6} {0:7}")
-    assert all(found.total() == 200 for found in counts.values())
-    assert all(0 < found["opened"] < 200 for door, found in counts.items() if door != "replay")
+    assert all(found.total() == count for found in counts.values())
+    assert all(0 < found["opened"] < count for door, found in counts.items() if door != "replay")
 
 
 def with_script_everywhere(trace: Trace) -> Trace:

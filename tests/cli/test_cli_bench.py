@@ -63,9 +63,8 @@ def test_an_interrupted_bench_reports_what_was_measured(suite, tmp_path, monkeyp
     assert main(argv) == 0 and len(asked) == 3 + 1 + 3
     assert capsys.readouterr().err == f"hsd-viz: resuming after 1 finished decode, stored in {partial}\n"
     report = json.loads(out.read_text())
-    assert (
-        report["complete"] and report["suite"]["prompts"] == 2 and report["settings"]["decodes_from_earlier_runs"] == 1
-    )
+    assert report["complete"] and report["suite"]["prompts"] == 2
+    assert report["settings"]["decodes_from_earlier_runs"] == 1
     assert not partial.exists()
 
 
@@ -86,16 +85,11 @@ def test_states_budget_and_page(suite, tmp_path, capsys):
     table = capsys.readouterr().out
     report = json.loads(out.read_text())
     rows = {s["stack"]: s["state"] for s in report["stacks"]}
-    assert rows == {
-        "target": None,
-        "recycling > target": "cold",
-        "recycling > target (warm)": "warm",
-        "db > target": None,
-    }
+    warm = {"recycling > target": "cold", "recycling > target (warm)": "warm"}
+    assert rows == {"target": None, **warm, "db > target": None}
     assert all(s["token_identical_to_plain"][1] == 2 for s in report["stacks"])
-    assert (
-        report["settings"]["budget"] == 3 and "at most 3 draft tokens" in table and "warm rows keep one memory" in table
-    )
+    assert report["settings"]["budget"] == 3
+    assert "at most 3 draft tokens" in table and "warm rows keep one memory" in table
     assert report["command"].startswith("hsd-viz bench --stack 'recycling > target' --stack 'db > target' --suite ")
     assert "recycling &gt; target (warm)" in html.read_text(encoding="utf-8")
     # A saved report gives the same table and page.

@@ -40,24 +40,18 @@ def write_prompts(path, prompts):
     return str(path)
 
 
+def build(out, kind, *words):
+    return main(["databases", "build", "--kind", kind, "--out", str(out), *map(str, words)])
+
+
 def build_model(out, *prompts):
-    return main(
-        [
-            *"databases build --kind model --model nano --prompts".split(),
-            *prompts,
-            "--out",
-            str(out),
-            *"--max-new-tokens 12".split(),
-        ]
-    )
+    return build(out, "model", "--model", "nano", "--max-new-tokens", "12", "--prompts", *prompts)
 
 
 def test_an_interrupted_model_database_resumes(tmp_path, decoded, capsys):
     first, more = write_prompts(tmp_path / "a.txt", PROMPTS[:3]), write_prompts(tmp_path / "b.txt", PROMPTS)
     assert build_model(tmp_path / "whole", first) == 0
-    assert capsys.readouterr().out.split() == [
-        str(tmp_path / "whole" / name) for name in ("model.hsdb", "fivegrams.hsdb")
-    ]
+    assert capsys.readouterr().out.split() == [str(tmp_path / "whole" / f"{n}.hsdb") for n in ("model", "fivegrams")]
     decoded.clear()
     decoded.most = 2
     assert build_model(tmp_path / "mine", first) == 130
@@ -85,7 +79,7 @@ def test_what_was_built_is_drafted_from(tmp_path, capsys):
     # A text that says what the target says.
     (tmp_path / "source").mkdir()
     (tmp_path / "source" / "all.py").write_text((PROMPT + plain["text"] + "\n") * 6)
-    assert main(["databases", "build", "--kind", "statistics", "--text", str(tmp_path / "source"), "--out", out]) == 0
+    assert build(out, "statistics", "--text", tmp_path / "source") == 0
     decode += ["db[statistics] > target"]
     capsys.readouterr()
     assert main(decode) == 0
@@ -94,10 +88,8 @@ def test_what_was_built_is_drafted_from(tmp_path, capsys):
     assert main([*decode, out]) == 0
     mine = json.loads(capsys.readouterr().out)
     assert mine["token_ids"] == shipped["token_ids"] == plain["token_ids"]
-    assert (
-        mine["metrics"]["accepted_by_source"]["statistics"] > 12
-        and mine["metrics"]["rounds"] < shipped["metrics"]["rounds"]
-    )
+    assert mine["metrics"]["accepted_by_source"]["statistics"] > 12
+    assert mine["metrics"]["rounds"] < shipped["metrics"]["rounds"]
     # The model database is missing: the error names the folder.
     assert main(["decode", "--stack", "db[model] > target", "--prompt", "x", "--databases", out]) == 2
     assert "mine" in capsys.readouterr().err
@@ -124,27 +116,15 @@ def test_any_tokenizer_and_what_a_database_holds(tmp_path, words, capsys):
     text = tmp_path / "text.txt"
     text.write_text("w69999 w3 w66000 w5 \n" * 40)
     out = tmp_path / "mine"
-    build = [
-        *"databases build --kind statistics --text".split(),
-        str(text),
-        "--tokenizer",
-        words,
-        "--out",
-        str(out),
-        *"--max-key-length 3".split(),
-    ]
-    assert main(build) == 0
+    assert build(out, "statistics", "--text", text, "--tokenizer", words, "--max-key-length", "3") == 0
     path = str(out / "statistics.hsdb")
     capsys.readouterr()
     assert main(["databases", "inspect", path, "--text", str(text), "--tokenizer", words, "--json", "--top", "3"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["vocabulary_size"] == 70_000 and facts["meta"]["tokens"] == 160 and facts["meta"]["files"] == 1
     assert facts["hit_rates"]["places"] == 159 and facts["hit_rates"]["first"] == 1.0
-    assert {tuple(entry["text"]) for entry in facts["most_used"]} == {
-        ("w69999", "w3"),
-        ("w3", "w66000"),
-        ("w66000", "w5"),
-    }
+    pairs = {("w69999", "w3"), ("w3", "w66000"), ("w66000", "w5")}
+    assert {tuple(entry["text"]) for entry in facts["most_used"]} == pairs
     assert main(["databases", "inspect", str(out), "--text", str(text), "--tokenizer", words]) == 0
     shown = capsys.readouterr().out
     assert "an answer at 100.0%, the first right at 100.0%" in shown and "'w3' then 'w66000': 40 of 40 times" in shown
@@ -161,12 +141,7 @@ def test_a_large_file_is_opened_unread_and_verified_on_demand(tmp_path, words, c
     text = tmp_path / "text.txt"
     text.write_text(" ".join(f"w{i % 50 + 1}" for i in range(4000)))
     out = tmp_path / "mine"
-    assert (
-        main(
-            ["databases", "build", "--kind", "statistics", "--text", str(text), "--tokenizer", words, "--out", str(out)]
-        )
-        == 0
-    )
+    assert build(out, "statistics", "--text", text, "--tokenizer", words) == 0
     monkeypatch.setitem(open_index.__kwdefaults__, "read_whole", 0)
     path = out / "statistics.hsdb"
     assert main(["databases", "inspect", str(path), "--verify"]) == 0
@@ -187,28 +162,14 @@ def test_ctrl_c_while_text_is_counted_leaves_nothing(tmp_path, monkeypatch, caps
         raise KeyboardInterrupt
 
     monkeypatch.setattr(hsd_viz.drafting.index.build, "select_keys", interrupted)
-    assert (
-        main(["databases", "build", "--kind", "statistics", "--text", __file__, "--out", str(tmp_path / "out")]) == 130
-    )
+    assert build(tmp_path / "out", "statistics", "--text", __file__) == 130
     assert os.listdir(tmp_path / "out") == []
 
 
 def test_processes_read_one_large_file_at_once(tmp_path, words):
     text = tmp_path / "text.txt"
     text.write_text(" ".join(f"w{i * i % 97 + 1}" for i in range(4000)))
-    assert (
-        main(
-            [
-                *"databases build --kind statistics --text".split(),
-                str(text),
-                "--tokenizer",
-                words,
-                "--out",
-                str(tmp_path),
-            ]
-        )
-        == 0
-    )
+    assert build(tmp_path, "statistics", "--text", text, "--tokenizer", words) == 0
     path = tmp_path / "statistics.hsdb"
     program = (
         "import sys; from hsd_viz.drafting.index.format import open_index; i = open_index(sys.argv[1], read_whole=0); "

@@ -32,9 +32,8 @@ def run(tmp_path_factory):
     path = tmp_path_factory.mktemp("decode") / "run.json.gz"
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
-        code = main(
-            ["decode", "--stack", "db > nano:3 > target", "--prompt", PROMPT, "--json", "--save", str(path), *FEW]
-        )
+        words = ["--prompt", PROMPT, "--json", "--save", str(path), *FEW]
+        code = main(["decode", "--stack", "db > nano:3 > target", *words])
     return code, out.getvalue(), err.getvalue(), path
 
 
@@ -64,16 +63,12 @@ def test_text_streams_and_figures_go_to_stderr(run, capsys):
     assert err.startswith("db > nano:3 > target: 12 tokens in ") and "target forward passes" in err
 
 
-def test_a_prompt_file_is_read_as_it_is(run, tmp_path, capsys):
-    path = tmp_path / "prompt.py"
-    path.write_text(PROMPT)
-    assert main(["decode", "--stack", "db > nano:3 > target", "--prompt-file", str(path), "--json", *FEW]) == 0
-    assert json.loads(capsys.readouterr().out)["token_ids"] == json.loads(run[1])["token_ids"]
-
-
-def test_a_prompt_can_come_from_standard_input(run, monkeypatch, capsys):
+@pytest.mark.parametrize("source", ["prompt.py", "-"])
+def test_a_prompt_file_is_read_as_it_is(run, source, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(PROMPT.encode())))
-    assert main(["decode", "--stack", "db > nano:3 > target", "--prompt-file", "-", "--json", *FEW]) == 0
+    (tmp_path / "prompt.py").write_text(PROMPT)
+    assert main(["decode", "--stack", "db > nano:3 > target", "--prompt-file", source, "--json", *FEW]) == 0
     assert json.loads(capsys.readouterr().out)["token_ids"] == json.loads(run[1])["token_ids"]
 
 
@@ -84,10 +79,7 @@ def test_tables_have_a_row_for_each_row_of_the_trace(run, tmp_path, capsys):
     assert capsys.readouterr().out.splitlines() == [str(folder / f"{name}.csv") for name in names]
     assert sorted(p.name for p in folder.iterdir()) == sorted(f"{name}.csv" for name in names)
     trace = Trace.load(run[3])
-    tables = {
-        name: list(csv.DictReader(io.StringIO((folder / f"{name}.csv").read_text())))
-        for name in ("tokens", "rounds", "calls")
-    }
+    tables = {name: list(csv.DictReader(io.StringIO((folder / f"{name}.csv").read_text()))) for name in names}
     assert all(len(rows) == len(trace.rows(name)) for name, rows in tables.items())
     assert [int(row["token_id"]) for row in tables["tokens"]] == trace.token_ids
     assert [json.loads(row["path"]) for row in tables["tokens"]] == [list(t.path) for t in trace.token_rows]
@@ -157,19 +149,20 @@ def test_an_interrupt_before_the_first_token_saves_nothing(tmp_path, monkeypatch
 def start(*argv: str) -> subprocess.Popen:
     command = [
         sys.executable,
-        *"-m hsd_viz decode --stack target --prompt".split(),
+        "-m",
+        "hsd_viz",
+        "decode",
+        "--stack",
+        "target",
+        "--prompt",
         PROMPT,
-        *"--threads 1".split(),
+        "--threads",
+        "1",
         *argv,
     ]
-    return subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
-        # A shell's background jobs ignore Ctrl-C, and children inherit that.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
+    # A shell's background jobs ignore Ctrl-C, and children inherit that.
+    options = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL), "stderr": subprocess.PIPE}
+    return subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ, "PYTHONUNBUFFERED": "1"}, **options)
 
 
 def test_ctrl_c_ends_a_running_decode(tmp_path):

@@ -85,6 +85,10 @@ bench --stack target --budget 0 | the budget 0 is out of range
 bench --stack target --html nowhere/x.html | there is no folder
 bench --stack target --json missing/report.json | cannot write
 bench --stack hf-assistant[gpt2x] --suite latin.py | gpt2x
+bench --compare x.json x.json --tolerance 2 | from 0.0 to 1.0
+bench --tolerance 0.1 --stack target | --tolerance belongs to --compare
+bench --compare x.json x.json --stack target | --stack cannot be combined
+bench --compare x.json x.json | x.json
 bench --from nowhere.json | cannot read the report file nowhere.json
 plan --models gpt2x | gpt2x
 plan --models nano,,small | not readable
@@ -113,6 +117,7 @@ replay log.jsonl --tokenizer target --drafter dbb | 'dbb' cannot be replayed
 replay log.jsonl --tokenizer target --databases a | there are no databases in 'a'
 replay log.jsonl --json none/x | cannot write none/x
 replay log.jsonl --budget 0 | argument --budget
+import log.jsonl --engine vlm | unknown engine 'vlm': use vllm, aiperf, sglang, llama.cpp, tensorrt-llm; did you mean
 databases inspect nowhere.hsdb | nowhere.hsdb
 databases build --out o --kind model | --kind model needs --prompts
 databases build --out o --kind statistics | --kind statistics needs --text

@@ -10,29 +10,13 @@ import pytest
 
 from hsd_viz.cli import build_parser, main
 
-VALUES = (
+VALUES = [
     "",
-    "-1",
-    "0",
-    "1",
-    "2",
-    "1e999",
-    "nan",
+    *"-1 0 1 2 1e999 nan x a/b . auto ? -- - 1,2,, [ é \udcff".split(" "),
     "9" * 30,
-    "x",
     "db > target",
     "nano:4 > target",
-    "a/b",
-    ".",
-    "\udcff",
-    "auto",
-    "?",
-    "--",
-    "-",
-    "1,2,,",
-    "[",
-    "é",
-)
+]
 #: Commands that serve or work until they are stopped when their options are valid; their parsing is tried, not they.
 ENDLESS = {"dashboard", "serve", "classroom", "rebuild", "train", "fetch"}
 
