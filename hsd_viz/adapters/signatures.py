@@ -75,10 +75,6 @@ class Finding:
     thread: str
     check: str
 
-    def __str__(self) -> str:
-        start = f"Possible misconfiguration ({self.confidence} confidence): {self.evidence}"
-        return f"{start}. Check {self.check}. See {self.thread}"
-
 
 #: (evidence, confidence) of a rule that fires.
 Evidence = tuple[str, str] | None

@@ -35,7 +35,7 @@ from hsd_viz.logs.observe import PARALLEL, TIMES, Observation, from_figures, fro
 from hsd_viz.logs.profile import cells_of
 from hsd_viz.serialize import to_dict
 from hsd_viz.stack import parse
-from hsd_viz.tables import Table, show
+from hsd_viz.tables import Table, lines, show
 from hsd_viz.trace import Trace
 from hsd_viz.words import check_range, counted
 
@@ -168,27 +168,7 @@ class Diagnosis:
 
     def lines(self) -> list[str]:
         """Return the verdict and what follows from it, as lines."""
-        lines = [f"Verdict: {self.verdict}.", f"What to do: {self._what_to_do()}."]
-        if self.more:
-            lines.append(f"To decide, {self.more}.")
-        if self.predicted:
-            lines.append(f"Predicted by the hardware model, not measured: {', '.join(self.predicted)}.")
-        if self.observation.busy:
-            lines.append(f"The machine was busy: {self.observation.busy}.")
-        return lines + [str(finding) for finding in self.findings]
-
-    def _what_to_do(self) -> str:
-        advised, observed = self.advised, self.observed
-        if advised is None or observed is None:
-            return self.advice
-        if advised == observed and (self.observation.busy or (self.more and observed.speedup < 1)):
-            return f"change nothing yet; {self.advice}"
-        if advised == observed:
-            return f"keep {observed.stack}, {observed.speedup:.2f} times plain decoding; for more, {self.advice}"
-        if not advised.tokens:
-            return f"turn speculation off; or {self.advice}"
-        present = f"{advised.speedup:.2f} times plain decoding expected, {observed.speedup:.2f} now"
-        return f"use {advised.stack} instead of {observed.stack}: {present}"
+        return lines("doctor.jinja", it=self)
 
     def tables(self) -> list[Table]:
         """Return shares, acceptance by position, options and the table by batch size."""

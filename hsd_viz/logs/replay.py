@@ -30,9 +30,9 @@ from hsd_viz.native.build import default_build
 from hsd_viz.native.drafter import native_drafter
 from hsd_viz.serialize import to_dict
 from hsd_viz.stack import DraftSource, parse
-from hsd_viz.tables import Table, show
+from hsd_viz.tables import Table, lines, show
 from hsd_viz.terminal import plain
-from hsd_viz.words import MAX_BUDGET, check_budget, check_range, counted, did_you_mean, guided
+from hsd_viz.words import MAX_BUDGET, check_budget, check_range, did_you_mean, guided
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -123,7 +123,7 @@ class ReplayReport:
         return rows.drop(columns=["by_category", "by_request", "drafted_by_position", "accepted_by_position"])
 
     def __str__(self) -> str:
-        parts: list[Any] = [*self.introduction()]
+        parts: list[Any] = self.introduction()
         for table in self.tables():
             parts += ["", *([table.note] if table.note else []), table.rows]
         if flags := self.flags():
@@ -154,30 +154,13 @@ class ReplayReport:
         yield f"{best.speedup.value:.2f}\u00d7", True
         yield f" at verification cost '{self.settings['verify_cost']}', drafting not counted.", False
 
-    def introduction(self) -> Iterator[str]:
-        """Yield what was read and what a reader has to know."""
-        log, tokenizer = self.log, self.settings["tokenizer"] or "not given"
-        tokens = f"{log['prompt_tokens']:,} prompt and {log['output_tokens']:,} output tokens"
-        yield f"{log['name']}: {counted(log['requests'], 'request')}, {tokens}; tokenizer {tokenizer}"
-        yield from self.notes()
+    def introduction(self) -> list[str]:
+        """Return what was read, and the notes."""
+        return lines("replay.jinja", it=self)
 
-    def notes(self) -> Iterator[str]:
-        """Yield what was wrong with the log, and what is missing."""
-        log = self.log
-        if log["broken"]:
-            number, why = log["examples"][0]
-            yield f"{counted(log['broken'], 'broken record')} skipped; the first is record {number}: {why}"
-        if log["disagreeing"]:
-            yield (
-                f"Ids and text disagree in {log['disagreeing']} of {log['compared']} outputs (ids were used): "
-                "is this the tokenizer of the log?"
-            )
-        if log["cut"]:
-            yield f"{counted(log['cut'], 'request')} longer than the limit were cut"
-        if not self.complete:
-            yield "Interrupted: only the requests so far are counted"
-        for name, why in self.refused.items():
-            yield f"Not replayed: {name}: {why}"
+    def notes(self) -> list[str]:
+        """Return what was wrong with the log, and what is missing."""
+        return self.introduction()[1:]
 
     def tables(self) -> Iterator[Table]:
         """Yield the tables of the report."""

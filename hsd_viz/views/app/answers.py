@@ -225,7 +225,7 @@ class Answers:
         spec = {
             "answer": [list(part) for part in report.answer()],
             "warnings": [sentence(line) for line in report.notes()],
-            "intro": [f"Log {next(report.introduction())}."],
+            "intro": [f"Log {report.introduction()[0]}."],
             "tables": [{**table, "folds": not k} for k, table in enumerate(tables)],
         }
         cut = [] if report.complete else [text("cancelled: the result has the requests replayed so far", caution=True)]
