@@ -169,7 +169,7 @@ class LocalEngine(Engine):
         alone = asked.stack.bottom is None and len(asked.names) > 1 and not asked.choosing
         loaded, note, bridge = yield from models.load(asked.names, ids, asked.sampling, alone)
         if asked.selects:
-            from hsd_viz.calibration.pick import decide
+            from hsd_viz.calibration.calibrate import decide
 
             by_name = dict(zip(asked.names, loaded, strict=True))
             choice = decide(self, asked.stack, asked.choosing, meta_of(models, asked, loaded, bridge), self._measured)

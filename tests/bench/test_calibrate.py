@@ -14,9 +14,8 @@ from fake_engine import WORLD, FakeEngine
 
 from hsd_viz.bench import Prompt, Suite
 from hsd_viz.calibration import store
-from hsd_viz.calibration.calibrate import TOKENS, Workload, at, calibrate, calibrated
+from hsd_viz.calibration.calibrate import TOKENS, Workload, at, calibrate, calibrated, calibrated_lookaheads
 from hsd_viz.calibration.forwards import fit_curve
-from hsd_viz.calibration.pick import calibrated_lookaheads
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.latency.law import Law
 from hsd_viz.latency.select import fill

@@ -7,7 +7,7 @@ from itertools import combinations
 import pytest
 from ladders import bundled_prompts, ladder_engine, needs_native
 
-from hsd_viz.calibration import pick, store
+from hsd_viz.calibration import calibrate, store
 from hsd_viz.calibration.estimate import rounds_of
 from hsd_viz.engine import load_engine
 from hsd_viz.engine.resolve import candidates
@@ -39,7 +39,7 @@ def planted(nano: float = 0.9, small: float = 0.9, hit: float = 0.0) -> Calibrat
     ],
 )
 def test_the_fastest_of_the_named_levels(calibration, written, kind):
-    stack = pick.fastest(candidates(parse(written), "target"), calibration)
+    stack = calibrate.fastest(candidates(parse(written), "target"), calibration)
     names = ([] if stack.bottom is None else [str(stack.bottom)]) + [m.name for m in stack.drafts]
     assert " > ".join(names) == kind and stack.target.name == "target"
     assert all(m.lookahead for m in stack.drafts)
@@ -48,16 +48,16 @@ def test_the_fastest_of_the_named_levels(calibration, written, kind):
 def test_small_predicted_gains_are_not_used():
     """A gain within the error of the prediction: plain decoding."""
     levels = candidates(parse("auto[nano] > target"), "target")
-    assert not pick.fastest(levels, planted(nano=0.025)).drafts
-    assert pick.fastest(levels, planted(nano=0.1)).drafts
+    assert not calibrate.fastest(levels, planted(nano=0.025)).drafts
+    assert calibrate.fastest(levels, planted(nano=0.1)).drafts
 
 
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
     """An empty folder of calibrations, and a short measurement."""
     monkeypatch.setattr("hsd_viz.calibration.store.cache_folder", lambda kind: tmp_path / kind)
-    monkeypatch.setattr(pick, "PROMPTS", 2)
-    monkeypatch.setattr(pick, "TOKENS", 12)
+    monkeypatch.setattr(calibrate, "PROMPTS", 2)
+    monkeypatch.setattr(calibrate, "NEW_TOKENS", 12)
     return tmp_path / "calibration"
 
 
