@@ -9,13 +9,14 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from hsd_viz.disk import write_whole
 from hsd_viz.exercises import Exercise, Result, editions
-from hsd_viz.exercises.editions import Step, steps_of
+from hsd_viz.exercises.editions import Step, solutions, steps_of
 from hsd_viz.exercises.forms import Guess, Quiz
 from hsd_viz.figures import save
 from hsd_viz.views.export import content_of, document, parts_of
@@ -43,7 +44,7 @@ class Writer:
     def value(self, value: Any) -> str:
         """Return the value of a cell; "" for one that has nothing to show on a page."""
         if isinstance(value, Result):
-            return tries(value.exercise) if value.exercise.number[0] == "P" else ""
+            return tries(value.exercise)
         if value is None:
             return ""
         if isinstance(value, Guess):
@@ -88,12 +89,18 @@ def _html(macro: str, *given: Any) -> str:
 
 
 def tries(exercise: Exercise, most: int = 4) -> str:
-    """Return some cases of a puzzle as fields that say whether their value is right, without a script, and its hints.
-    A puzzle whose cases are laws of a program has none.
+    """Return some cases of an exercise as fields that say whether their value is right, without a script, and its
+    hints. Only exact values of the function itself have fields: no measured number, and no law of a program.
     """
-    cases = [case for case in exercise.cases() if not case.asked.startswith("law of")]
+    cases = list(islice(exercise.cases(), 300))
     cases = cases[len(cases) // 8 :: max(1, len(cases) // most)][:most]
-    return _html("tries", [(case.asked, _pattern(case.expected)) for case in cases], exercise.hints)
+    name = solutions()[exercise.number].name
+    exact = all(case.asked.startswith(f"{name}(") and _exact(case.expected) for case in cases)
+    return _html("tries", [(case.asked, _pattern(case.expected)) for case in cases if exact], exercise.hints)
+
+
+def _exact(value: Any) -> bool:
+    return isinstance(value, (int, Fraction)) or (isinstance(value, list) and all(map(_exact, value)))
 
 
 def _pattern(value: Any) -> str:

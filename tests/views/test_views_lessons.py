@@ -150,6 +150,7 @@ def test_a_page_has_every_cell_its_results_and_links_to_all_lessons(path):
     assert "raise NotImplementedError" in page and "BEGIN SOLUTION" not in page
     assert {f"{p.stem}.html" for p in MASTERS} - {path.stem + ".html"} <= set(re.findall(r'href="([^"]+)"', page))
     assert page.count("<figure>") == 1 and "✗ not yet" not in page
+    assert page.count('<div class="tries">') == len(re.findall(r"Exercise \d\.\d", page))
     assert Outline(page).sources == []
 
 
