@@ -12,6 +12,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from hsd_viz.version import __version__
+from hsd_viz.words import VIEWERS
 
 # ruff: noqa: F401 (the names below are for type checkers; they load on first use)
 if TYPE_CHECKING:
@@ -49,6 +50,15 @@ _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 # Public names that are modules themselves.
 _SELF = {"audit": "audit", "figures": "figures", "metrics": "adapters.vocabulary", "views": "views"}
 __all__ = sorted({"__version__", *_HOMES, *_SELF})
+
+
+def _views() -> Any:
+    from hsd_viz import views
+
+    return views
+
+
+VIEWERS.update(show=lambda trace: _views().overview(trace), to_html=lambda trace: _views().run_page(trace))
 
 
 def __getattr__(name: str) -> Any:

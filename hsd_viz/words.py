@@ -13,6 +13,8 @@ P, T = ParamSpec("P"), TypeVar("T")
 
 #: Most draft tokens a database or baseline may propose in one draft.
 MAX_BUDGET = 256
+#: What shows a trace as a view (``show``) and as a page (``to_html``), registered by the top package.
+VIEWERS: dict[str, Callable[[Any], Any]] = {}
 
 
 def counted(n: int, noun: str) -> str:

@@ -15,17 +15,19 @@ described there: a level verifies and accepts until it has at least its lookahea
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import repeat
 
 import numpy as np
 
-from hsd_viz.decoding.record import Decoding, Level, Verification
+from hsd_viz.decoding.record import Decoding, Level
 from hsd_viz.decoding.sampling import Draws
-from hsd_viz.decoding.verify import Draft, Numbers, Record
+from hsd_viz.decoding.verify import Correction, Detail, Draft, Numbers, Record, Verdict
 from hsd_viz.drafting.tree import MIN_TEMPERATURE, TOP, DraftTree, LogitsObserver, Observer
-from hsd_viz.trace.tables import Columns
+from hsd_viz.trace.tables import TABLES, Columns
 
-__all__ = ["Level", "Loop", "joined", "until_eos"]
+__all__ = ["Level", "Log", "Loop", "Verification", "joined", "until_eos"]
 
 #: The most tokens of the prompt that are fed at a time.
 PREFILL_CHUNK = 512
@@ -34,27 +36,138 @@ PREFILL_CHUNK = 512
 Drafting = Sequence[tuple[int, int | None]]
 
 
+@dataclass(slots=True)
+class Verification:
+    """One verification by a level, and the ``tokens`` it emits: the ``accepted`` nodes', which are the verdict's up to
+    an end token, then its own, unless the ``outcome`` is ``stopped``.
+    """
+
+    level: int
+    name: str
+    draft: Draft
+    verdict: Verdict
+    accepted: list[int]
+    outcome: str
+    tokens: list[int]
+
+    @property
+    def details(self) -> list[Detail] | None:
+        """The details of the emitted tokens, where they were recorded."""
+        return None if self.verdict.details is None else self.verdict.details[: len(self.tokens)]
+
+    @property
+    def correction(self) -> Correction | None:
+        """What the last token was drawn from, where it is a correction that was sampled and details were recorded."""
+        return self.verdict.correction if self.outcome == "correction" else None
+
+    @property
+    def proposal(self) -> Draft:
+        """The tokens as a draft for the next level: a chain, with the level's full rows."""
+        tree = self.draft.tree.path(self.accepted)
+        paths = [(*self.draft.paths[node], self.level) for node in self.accepted]
+        if self.outcome != "stopped":
+            tree.add(self.tokens[-1], len(paths) - 1, self.name)
+            paths.append((self.level,))
+        rows = self.verdict.rows
+        return Draft(tree, paths, None if rows is None else rows[: len(self.tokens)])
+
+
+class Log:
+    """What the loop did, as rows of the tables without the texts of tokens, until taken. ``now`` gives the time
+    of the decode; own times of calls never overlap.
+    """
+
+    def __init__(self, now: Callable[[], int]) -> None:
+        self.now = now
+        self._rows: dict[str, list[tuple]] = {name: [] for name in TABLES}
+        # Of each open round its id, its level and its start, the innermost last.
+        self._open: list[tuple[int, int, int]] = []
+        self._rounds = self._tokens = 0
+
+    def open_round(self, level: int) -> None:
+        self._open.append((self._rounds, level, self.now()))
+        self._rounds += 1
+
+    def close_round(self, verified: Verification) -> None:
+        """End the innermost open round; that of the target emits its tokens."""
+        this, level, start = self._open.pop()
+        spent, parent = self.now() - start, self._open[-1][0] if self._open else None
+        tree, verdict, accepted, outcome = verified.draft.tree, verified.verdict, verified.accepted, verified.outcome
+        n, count, depths = len(tree), len(accepted), tree.depths()
+        fates = ["unreached" if p is None else "rejected" for p in verdict.p]
+        for fate, nodes in (("cut", verdict.accepted), ("accepted", accepted)):
+            for node in nodes:
+                fates[node] = fate
+        null: Iterator[None] = repeat(None)
+        places = repeat(this), repeat(level), tree.sources, range(n), tree.parents, depths, tree.tokens, null
+        judged = verdict.p, verdict.q, verdict.u, fates
+        found = tree.key_lengths, tree.counts, tree.scores, tree.positions, verdict.h or null, tree.recut or null
+        self._rows["drafts"] += zip(*places, *judged, *found, strict=False)
+        examined = count if outcome == "stopped" else verdict.examined
+        counts = n, examined, count, outcome, None if n else tree.why_empty or "no match"
+        self._rows["rounds"].append((this, parent, level, *counts, start, spent, verdict.rule))
+        if parent is None:
+            self._emit(this, verified)
+
+    def _emit(self, this: int, verified: Verification) -> None:
+        draft, level, accepted, residual = verified.draft, verified.level, verified.accepted, verified.correction
+        depths, sources = draft.tree.depths(), draft.tree.sources
+        for k, (token, detail) in enumerate(zip(verified.tokens, verified.details or repeat(None), strict=False)):
+            drawn: tuple = (None, None, None)
+            if k < len(accepted):
+                node = accepted[k]
+                origin: tuple = "accepted", sources[node], (*draft.paths[node], level), depths[node]
+            else:
+                origin = verified.outcome, "target", (level,), 0
+                drawn = drawn if residual is None else residual
+            row = self._tokens, token, None, None, this, *origin, *(detail or (None, None, None)), *drawn
+            self._rows["tokens"].append(row)
+            self._tokens += 1
+
+    def call(self, level: int, name: str, kind: str, start: int, fed: int, cached: int = 0, steps: int = 1) -> None:
+        """Record a call that began at ``start`` and ends now. It belongs to the innermost open round, -1 before the
+        first.
+        """
+        this = self._open[-1][0] if self._open else -1
+        self._rows["calls"].append((this, level, name, kind, steps, fed, cached, start, self.now() - start))
+
+    def take(self) -> dict[str, Columns]:
+        """Return and clear the four tables of what was reported so far."""
+        taken = {name: table.columns_of(self._rows[name]) for name, table in TABLES.items()}
+        for rows in self._rows.values():
+            rows.clear()
+        return taken
+
+
 class Loop(Decoding):
     """The loop in Python, for any sessions and drafter."""
 
-    def __init__(self, *given: Any, **limits: Any) -> None:
-        super().__init__(*given, **limits)
-        self.drafting: Drafting = [(i, level.lookahead if level else None) for i, level in enumerate(self.levels[:-1])]
-        self.greedy, self.draws = self.sampling.greedy, Draws(self.sampling.seed)
-        self._learns_order = isinstance(self.drafter, Observer)
-        self._learns = self._learns_order or isinstance(self.drafter, LogitsObserver)
+    @cached_property
+    def log(self) -> Log:
+        """What it reports; taken with :meth:`take`."""
+        return Log(self.now)
+
+    @cached_property
+    def draws(self) -> Draws:
+        """The random numbers of the decode."""
+        return Draws(self.sampling.seed)
+
+    @cached_property
+    def drafting(self) -> Drafting:
+        """The levels below the target."""
+        return [(i, level.lookahead if level else None) for i, level in enumerate(self.levels[:-1])]
 
     def prefill(self) -> Iterator[tuple[str, int, int]]:
         prompt = self.text[:-1]
         for i, level in enumerate(self.levels):
             if level is None:
-                start = self.log.now()
+                start = self.now()
                 self.drafter.start(self.text)
                 self.log.call(i, self.drafter.name, "prefill", start, len(self.text))
                 continue
             for begin in range(0, len(prompt), PREFILL_CHUNK):
                 chunk = prompt[begin : begin + PREFILL_CHUNK]
-                start = self.log.now()
+                start = self.now()
                 level.session.feed(chunk)
                 self.log.call(i, level.name, "prefill", start, len(chunk), begin)
                 yield level.name, begin + len(chunk), len(prompt)
@@ -68,8 +181,7 @@ class Loop(Decoding):
             done = self.text[-1] in self.eos
             yield verified
 
-    def tables(self, verified: Verification) -> Callable[[], dict[str, Columns]]:
-        """Return a function that gives what was recorded of the round ``verified``, which has just ended."""
+    def take(self) -> Callable[[], dict[str, Columns]]:
         taken = self.log.take()
         return lambda: taken
 
@@ -108,7 +220,7 @@ class Loop(Decoding):
         pending = self.text[cached:]
         draft.rule = level.rule or self.sampling.rule
 
-        start = self.log.now()
+        start = self.now()
         verdict = session.verify(pending, draft, self.sampling, self._numbers(i, draft), self._record(i))
         accepted, stopped = until_eos(verdict.accepted, tree.tokens, self.eos)
         session.keep(base, accepted)
@@ -132,7 +244,7 @@ class Loop(Decoding):
         """The uniform numbers of a verification. Those of level i's own tokens are the target's by position in the
         text; all others never repeat.
         """
-        if self.greedy:
+        if self.sampling.greedy:
             return None
         chain = draft.rows is not None
         u = self.draws.fresh(len(draft)) if chain else []
@@ -144,16 +256,19 @@ class Loop(Decoding):
     def _record(self, i: int) -> Record:
         """What a verification by level i reports: rows below the target, details and observations at the target."""
         if i < self.top:
-            return Record(rows=not self.greedy)
-        warm = None if self._learns_order else max(self.sampling.temperature, MIN_TEMPERATURE)
-        return Record(self.details, observe=TOP if self._learns else 0, temperature=warm)
+            return Record(rows=not self.sampling.greedy)
+        if isinstance(self.drafter, Observer):
+            return Record(self.details, observe=TOP)
+        learns = isinstance(self.drafter, LogitsObserver)
+        warm = max(self.sampling.temperature, MIN_TEMPERATURE) if learns else None
+        return Record(self.details, observe=TOP if learns else 0, temperature=warm)
 
     def _sample(self, i: int, n: int) -> Draft:
         """Level i, the lowest, decodes ``n`` tokens by itself, fewer at EOS (one in the prompt ends nothing)."""
         level, cached = self.levels[i], self.levels[i].session.length
         pending = self.text[cached:]
-        numbers = None if self.greedy else Numbers(self.draws.fresh(n))
-        start = self.log.now()
+        numbers = None if self.sampling.greedy else Numbers(self.draws.fresh(n))
+        start = self.now()
         chain = level.session.sample(pending, n, self.sampling, numbers, self.eos)
         self.log.call(i, level.name, "draft", start, len(pending) + chain.forwards - 1, cached, chain.forwards)
         tree = DraftTree.chain(chain.tokens, level.name)
@@ -162,20 +277,20 @@ class Loop(Decoding):
 
     def _look_up(self, room: int) -> Draft:
         """Ask the drafter; nodes beyond the limit are left out (by position, independent of the token)."""
-        start = self.log.now()
+        start = self.now()
         tree = self.drafter.draft(self.text, self.budget).within(room)
         self.log.call(0, self.drafter.name, "lookup", start, len(tree))
         return Draft(tree, [(0,)] * len(tree))
 
     def _update_drafter(self, verified: Verification) -> None:
         """Pass the round's tokens to the drafter and, if it learns from them, the target's likeliest tokens."""
-        start, drafter, tree = self.log.now(), self.drafter, verified.draft.tree
-        if self._learns:
+        start, drafter, tree = self.now(), self.drafter, verified.draft.tree
+        if verified.verdict.observed is not None:
             tokens, probabilities = verified.verdict.observed
-            if self._learns_order:
-                drafter.observe(self.text, tree, tokens)  # type: ignore[attr-defined]
-            else:
-                drafter.observe_probabilities(self.text, tree, tokens, probabilities)  # type: ignore[attr-defined]
+            if isinstance(drafter, Observer):
+                drafter.observe(self.text, tree, tokens)
+            elif isinstance(drafter, LogitsObserver):
+                drafter.observe_probabilities(self.text, tree, tokens, probabilities)
         drafter.extend(verified.tokens)
         self.log.call(0, drafter.name, "update", start, len(verified.tokens))
 

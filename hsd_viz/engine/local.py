@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from hsd_viz.calibration.forwards import SHIPPED, Costs
 from hsd_viz.decoding.engine import Engine, Options, with_defaults
 from hsd_viz.decoding.loop import Level, Loop
-from hsd_viz.decoding.record import TOP, Decoding, Log, decode
+from hsd_viz.decoding.record import TOP, Decoding, decode
 from hsd_viz.decoding.session import Model
 from hsd_viz.decoding.text import Tokenizer
 from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
@@ -232,16 +232,25 @@ def loop_of(
     """
     positions = min((m.positions for m in models if m.positions is not None), default=None)
     end = len(ids) + asked.max_new_tokens
-    limits: dict[str, Any] = {"max_new_tokens": asked.max_new_tokens, "positions": positions, "eos": eos}
-    limits |= {"budget": asked.budget, "details": TOP if asked.record else 0}
     levels = [
         Level(name, model.session(min(end, positions or end)), part.lookahead, asked.rules.get(name))
         for name, model, part in zip(asked.levels, models, asked.stack.models, strict=True)
     ]
-    rules = {level.rule or asked.sampling.rule for level in levels}
-    if clock is time.perf_counter_ns and can_compile(models, drafter) and rules <= {*OWN_RULES}:
-        return NativeDecode(levels, drafter, asked.sampling, ids, threads=threads_now(), **limits)
-    return Loop(levels, drafter, asked.sampling, ids, log=Log(clock), **limits)
+    own = {level.rule or asked.sampling.rule for level in levels} <= {*OWN_RULES}
+    compiled = clock is time.perf_counter_ns and own and can_compile(models, drafter)
+    return (NativeDecode if compiled else Loop)(
+        levels,
+        drafter,
+        asked.sampling,
+        ids,
+        max_new_tokens=asked.max_new_tokens,
+        positions=positions,
+        eos=eos,
+        budget=asked.budget,
+        details=TOP if asked.record else 0,
+        clock=clock,
+        threads=threads_now(),
+    )
 
 
 def meta_of(models: Models, asked: Resolved, loaded: Sequence[Model], bridge: dict | None) -> dict[str, Any]:

@@ -104,7 +104,8 @@ def steps(trace: Trace) -> list[Step]:
     """Return the steps of a trace as recorded: one per target round, including the rounds of lower levels."""
     owner = target_round_of(trace.round_rows)
     found = {
-        number: {name: table.empty() for name, table in TABLES.items()} for number in dict.fromkeys(owner.values())
+        number: {name: table.columns_of(()) for name, table in TABLES.items()}
+        for number in dict.fromkeys(owner.values())
     }
     first = next(iter(found), None)  # prefill has no round: it precedes the first
     for name, columns in trace.columns.items():

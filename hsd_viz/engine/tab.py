@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from hsd_viz.calibration.forwards import Costs
+from hsd_viz.decoding.record import TOP
 from hsd_viz.drafting.context import ContextDatabase
 from hsd_viz.drafting.db import MAX_SHARE, MIN_SCORE, DatabaseDrafter
 from hsd_viz.drafting.estimates import DISCOUNTS, GREEDY, LONGEST_BUCKET, MOST_RATE, PRIOR_WEIGHT, SAMPLED, cost_curve
@@ -63,7 +64,7 @@ def manifest() -> dict[str, Any]:
         "structures": {kind.__name__: _fields(kind) for kind in _STRUCTURES},
         "slots": library.SLOTS,
         "tables": {name: [_column(column) for column in table.columns.values()] for name, table in TABLES.items()},
-        "top": decode.TOP,
+        "top": TOP,
         "rules": RULES,
         "stacks": {
             "sources": dict(DRAFT_SOURCES),

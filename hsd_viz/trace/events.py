@@ -10,9 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from hsd_viz.trace.rows import Step
 from hsd_viz.trace.tables import TABLES, Column
-from hsd_viz.trace.trace import Trace
+from hsd_viz.trace.trace import Step, Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +39,6 @@ class Finished:
 
 
 Event = Stage | Started | Step | Finished
-
-#: Why a record cannot be read: the server has another version.
-_DAMAGED = "the server sent an invalid event: client and server need the same version of hsd_viz"
 
 
 class ServerError(ValueError):
@@ -78,13 +74,15 @@ class EventReader:
         reports an error or is not valid.
         """
         try:
-            return self._read(record)
+            if (event := self._read(record)) is not None:
+                return event
         except ServerError:
             raise
         except (KeyError, TypeError, ValueError, AttributeError):
-            raise ServerError(_DAMAGED) from None
+            pass
+        raise ServerError("the server sent an invalid event: client and server need the same version of hsd_viz")
 
-    def _read(self, record: Any) -> Event:
+    def _read(self, record: Any) -> Event | None:
         match record["event"]:
             case "queued":
                 return Stage(f"waiting in the queue: position {int(record['position'])}")
@@ -106,7 +104,7 @@ class EventReader:
                 return Finished(self.trace)  # type: ignore[arg-type]
             case "error":
                 raise ServerError(str(record["message"]), bool(record.get("retry")))
-        raise ServerError(_DAMAGED)
+        return None
 
 
 def _by_id(pieces: dict[str, str]) -> dict[int, str]:

@@ -12,15 +12,25 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
-from hsd_viz.trace.rows import Run
 from hsd_viz.trace.tables import Columns, RoundRow
 
 NGRAM = 8
 #: More accepted tokens in a round are those of a damaged record.
 MOST_ACCEPTED = 1024
 _CALL = ("level", "name", "kind", "steps", "fed", "duration_ns")
+
+
+class Run(Protocol):
+    """What is read of a :class:`~hsd_viz.trace.Trace`."""
+
+    meta: dict[str, Any]
+
+    @property
+    def columns(self) -> dict[str, Columns]: ...
+
+    def rows(self, table: str) -> tuple: ...
 
 
 def repetition_share(token_ids: Sequence[int]) -> float:
@@ -53,11 +63,11 @@ def metrics(trace: Run) -> dict[str, Any]:
     accepted = Counter(s for s, kind in zip(tokens["source"], tokens["kind"], strict=True) if kind == "accepted")
     proposed = zip(drafts["source"], drafts["round"], strict=True)
     return {
-        "tokens": len(trace),
+        "tokens": len(tokens["token_id"]),
         "rounds": len(target_rounds),
         **{key: counts[key] for key in ("drafted", "accepted", "acceptance_rate", "conditional_acceptance")},
-        "mean_acceptance_length": _ratio(len(trace), forwards),
-        "tokens_per_second": _ratio(len(trace), seconds),
+        "mean_acceptance_length": _ratio(len(tokens["token_id"]), forwards),
+        "tokens_per_second": _ratio(len(tokens["token_id"]), seconds),
         "seconds": seconds,
         "prefill_seconds": meta.get("prefill_ns", 0) / 1e9,
         "draft_seconds_per_round": _ratio(finding, len(target_rounds)),
@@ -146,46 +156,39 @@ def target_round_of(rounds: Sequence[RoundRow]) -> dict[int, int]:
 
 def check(trace: Run) -> None:
     """Check the identities of a complete trace. Raises: ValueError: if one is violated; the message names the first."""
-    rounds = {r.id: r for r in trace.round_rows}
-    target = max((r.level for r in trace.round_rows), default=0)
-    top = [r for r in trace.round_rows if r.level == target]
+    tokens, drafts, calls = (trace.rows(name) for name in ("tokens", "drafts", "calls"))
+    rounds = {r.id: r for r in trace.rows("rounds")}
+    target = max((r.level for r in rounds.values()), default=0)
+    top = [r for r in rounds.values() if r.level == target]
     emitted = sum(r.accepted + (r.outcome != "stopped") for r in top)
-    _same("tokens = sum over target rounds of accepted + own token", emitted, len(trace.token_rows))
-    _same("token indices run from 0", [t.index for t in trace.token_rows], list(range(len(trace.token_rows))))
+    _same("tokens = sum over target rounds of accepted + own token", emitted, len(tokens))
+    _same("token indices run from 0", [t.index for t in tokens], list(range(len(tokens))))
     verdicts: dict[int, Counter] = {r: Counter() for r in rounds}
-    for d in trace.draft_rows:
-        if d.round not in rounds:
-            raise _violation(f"draft of unknown round {d.round}")
+    for d in drafts:
+        _same(f"draft of round {d.round}: there is such a round", d.round in rounds, True)
         verdicts[d.round][d.verdict] += 1
-    for r in trace.round_rows:
+    for r in rounds.values():
         found = verdicts[r.id]
         _same(f"round {r.id}: drafted = accepted + rejected + unreached + cut", r.drafted, found.total())
         _same(f"round {r.id}: accepted", r.accepted, found["accepted"])
-        if (r.parent is None) != (r.level == target) or (r.parent is not None and rounds[r.parent].level <= r.level):
-            raise _violation(f"round {r.id} has the parent {r.parent}")
-    rows = Counter((d.round, d.depth, d.token_id, d.source) for d in trace.draft_rows if d.verdict == "accepted")
+        above = r.level == target if r.parent is None else r.level < target and rounds[r.parent].level > r.level
+        _same(f"round {r.id}: its parent {r.parent} is of a level above", above, True)
+    rows = Counter((d.round, d.depth, d.token_id, d.source) for d in drafts if d.verdict == "accepted")
     kinds: dict[int, Counter] = {r.id: Counter() for r in top}
-    for t in trace.token_rows:
-        if t.round not in kinds:
-            raise _violation(f"token {t.index} belongs to no round of the target")
+    for t in tokens:
+        _same(f"token {t.index}: it belongs to a round of the target", t.round in kinds, True)
         kinds[t.round][t.kind] += 1
+        if t.kind == "accepted":
+            _same(f"token {t.index}: one accepted draft row", rows[t.round, t.depth, t.token_id, t.source], 1)
     for r in top:
         own = Counter() if r.outcome == "stopped" else Counter([r.outcome])
         _same(f"round {r.id}: kinds of its tokens", kinds[r.id], Counter(accepted=r.accepted) + own)
-    for t in trace.token_rows:
-        if t.kind == "accepted":
-            _same(f"token {t.index}: one accepted draft row", rows[t.round, t.depth, t.token_id, t.source], 1)
     for level in metrics(trace)["levels"]:
         _same(f"level {level['level']}: histogram", sum(level["accepted_histogram"]), level["rounds"])
-    spent = sum(c.duration_ns for c in trace.call_rows)
-    if spent > trace.meta["wall_ns"]:
-        raise _violation(f"calls took {spent} ns of {trace.meta['wall_ns']} ns")
-
-
-def _violation(what: str) -> ValueError:
-    return ValueError(f"the trace violates an identity: {what}")
+    spent, wall = sum(c.duration_ns for c in calls), trace.meta["wall_ns"]
+    _same(f"calls took {spent} ns of {wall} ns: at most all", spent <= wall, True)
 
 
 def _same(what: str, left: Any, right: Any) -> None:
     if left != right:
-        raise _violation(f"{what}: {left} is not {right}")
+        raise ValueError(f"the trace violates an identity: {what}: {left} is not {right}")

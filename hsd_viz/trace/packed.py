@@ -24,26 +24,21 @@ _INT, _FLOAT = TABLES["calls"].columns["round"], TABLES["drafts"].columns["p"]
 def packed_tables(columns: dict[str, Columns]) -> dict[str, Any]:
     """Return tables as they are saved."""
     return {
-        name: {column.name: pack(column, columns[name][column.name]) for column in table.columns.values()}
+        name: {column.name: _pack(column, columns[name][column.name]) for column in table.columns.values()}
         for name, table in TABLES.items()
     }
 
 
-def pack(column: Column, values: list) -> Any:
-    """Return a column as it is saved."""
-    if column.kind in ("int", "float"):
-        return _packed(column, values)
+def _pack(column: Column, values: list) -> Any:
     if column.kind == "top":
         pairs = [pair for value in values if value for pair in value]
         lengths = [-1 if value is None else len(value) for value in values]
-        ids, shares = (_packed(of, [pair[k] for pair in pairs]) for k, of in enumerate((_INT, _FLOAT)))
-        return {"n": _packed(_INT, lengths), "ids": ids, "shares": shares}
-    keys = [tuple(value) if isinstance(value, list) else value for value in values]
-    places = {key: place for place, key in enumerate(dict.fromkeys(keys))}
-    return {"of": list(places), "at": _packed(_INT, [places[key] for key in keys])}
-
-
-def _packed(column: Column, values: list) -> Any:
+        ids, shares = (_pack(of, [pair[k] for pair in pairs]) for k, of in enumerate((_INT, _FLOAT)))
+        return {"n": _pack(_INT, lengths), "ids": ids, "shares": shares}
+    if column.kind not in ("int", "float"):
+        keys = [tuple(value) if isinstance(value, list) else value for value in values]
+        places = {key: place for place, key in enumerate(dict.fromkeys(keys))}
+        return {"of": list(places), "at": _pack(_INT, [places[key] for key in keys])}
     known = [value for value in values if value is not None]
     if column.kind == "int" and all(_NULL < value < -_NULL for value in known):
         numbers = np.array([_NULL if value is None else value for value in values], "<i4")
@@ -59,36 +54,26 @@ def unpack(column: Column, packed: Any) -> list:
     if isinstance(packed, list):
         return column.checked(packed)
     if "of" in packed:
-        of, at = column.checked(packed["of"]), _numbers(_INT, packed["at"])
-        if len(at) and at.min() < 0:
+        of, at = column.checked(packed["of"]), unpack(_INT, packed["at"])
+        if min(at, default=0) < 0:
             raise IndexError("a place is negative")
-        return [of[place] for place in at.tolist()]
-    if column.kind != "top":
-        numbers = _numbers(column, packed)
-        values: list = (numbers.astype(float) if column.kind == "float" else numbers).tolist()
-        for place in np.flatnonzero(_missing(numbers)).tolist():
-            values[place] = None
-        return values
-    lengths = _numbers(_INT, packed["n"])
-    ends = np.maximum(lengths, 0).cumsum()
-    pairs = list(map(list, zip(unpack(_INT, packed["ids"]), unpack(_FLOAT, packed["shares"]), strict=True)))
-    if (ends[-1] if len(ends) else 0) != len(pairs):
-        raise ValueError("its lists have other lengths")
-    places = zip(lengths.tolist(), ends.tolist(), strict=True)
-    return [None if n < 0 else pairs[end - n : end] for n, end in places]
-
-
-def _numbers(column: Column, packed: dict[str, str]) -> np.ndarray:
-    """Return packed numbers, integers or doubles."""
+        return list(map(of.__getitem__, at))
+    if column.kind == "top":
+        lengths = np.array(unpack(_INT, packed["n"]), int)
+        ends = np.maximum(lengths, 0).cumsum()
+        pairs = list(map(list, zip(unpack(_INT, packed["ids"]), unpack(_FLOAT, packed["shares"]), strict=True)))
+        if (ends[-1] if len(ends) else 0) != len(pairs):
+            raise ValueError("its lists have other lengths")
+        places = zip(lengths.tolist(), ends.tolist(), strict=True)
+        return [None if n < 0 else pairs[end - n : end] for n, end in places]
     ((kind, text),) = packed.items()
     if kind not in ("i4", "f8") or column.kind not in ("int", "float"):
         raise ValueError(f"{kind!r} is not a kind of numbers of this column")
     numbers = np.frombuffer(a2b_base64(text, strict_mode=True), f"<{kind}")
-    missing = _missing(numbers)
+    missing = np.isnan(numbers) if kind == "f8" else numbers == _NULL
     if missing.any() and not column.null:
         raise ValueError("a value is missing")
-    return np.where(missing, _NULL, numbers).astype(np.int64) if column.kind == "int" and kind == "f8" else numbers
-
-
-def _missing(numbers: np.ndarray) -> np.ndarray:
-    return np.isnan(numbers) if numbers.dtype.kind == "f" else numbers == _NULL
+    values: list = np.where(missing, 0, numbers).astype(int if column.kind == "int" else float).tolist()
+    for place in np.flatnonzero(missing).tolist():
+        values[place] = None
+    return values

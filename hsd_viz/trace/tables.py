@@ -153,6 +153,12 @@ class CallRow(NamedTuple):
 #: A table as JSON: a list of values for each column, all of one length.
 Columns = dict[str, list[Any]]
 
+#: The kinds of columns, and what their values, or those of their lists, may be.
+_KINDS: dict[Any, str] = {
+    **{int: "int", float: "float", str: "str", tuple[int, ...]: "ints", tuple[str, ...]: "texts", Top: "top"}
+}
+_TYPES: dict[str, set[type]] = {"int": {int}, "float": {int, float}, "str": {str}, "ints": {int}, "texts": {str}}
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -167,37 +173,30 @@ class Column:
     @property
     def nested(self) -> bool:
         """Whether its values are lists."""
-        return self.kind in _NESTED
+        return self.kind in ("ints", "texts", "top")
 
     def checked(self, values: Any) -> list:
         """Return ``values``. Raises: ValueError: if they are not a column of this type."""
-        if not isinstance(values, list) or not self._holds(values):
-            raise ValueError("its values have a wrong type")
+        _require(type(values) is list)
+        parts = [value for value in values if value is not None] if self.null else values
+        if self.nested:
+            _require(set(map(type, parts)) <= {list})
+            parts = [part for value in parts for part in value]
+        if self.kind == "top":
+            _require(set(map(type, parts)) <= {list} and set(map(len, parts)) <= {2})
+            tokens, shares = zip(*parts, strict=True) if parts else ((), ())
+            _require(set(map(type, tokens)) <= {int} and set(map(type, shares)) <= {int, float})
+            return values
+        found = set(map(type, parts))
+        _require(found <= _TYPES[self.kind] and (not self.about.names or {*parts} <= {*self.about.names}))
+        whole = parts if found == {int} else [value for value in parts if type(value) is int] if int in found else [0]
+        _require(max(map(abs, whole)) < 2**63)
         return values
 
-    def _holds(self, values: list) -> bool:
-        found = set(map(type, values)) - ({NoneType} if self.null else set())
-        if not self.nested:
-            if not found <= _TYPES[self.kind]:
-                return False
-            if self.about.names:
-                return set(values) <= {*self.about.names, None}
-            whole = values if found == {int} and not self.null else [v for v in values if type(v) is int]
-            return int not in found or (min(whole) > -(2**63) and max(whole) < 2**63)
-        parts = [part for value in values if value for part in value] if found <= {list} else [None]
-        if self.kind != "top":
-            return set(map(type, parts)) <= _TYPES[_NESTED[self.kind]]
-        if not (set(map(type, parts)) <= {list} and set(map(len, parts)) <= {2}):
-            return False
-        tokens, shares = zip(*parts, strict=True) if parts else ((), ())
-        return set(map(type, tokens)) <= {int} and set(map(type, shares)) <= _TYPES["float"]
 
-
-_TYPES: dict[str, set[type]] = {"int": {int}, "float": {int, float}, "str": {str}}
-_NESTED = {"ints": "int", "texts": "str", "top": ""}
-_KINDS: dict[Any, str] = {
-    **{int: "int", float: "float", str: "str", tuple[int, ...]: "ints", tuple[str, ...]: "texts", Top: "top"}
-}
+def _require(true: bool) -> None:
+    if not true:
+        raise ValueError
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,20 +207,17 @@ class Table:
     row: Any
     columns: dict[str, Column]
 
-    def empty(self) -> Columns:
-        """Return its columns without rows."""
-        return {name: [] for name in self.columns}
-
     def columns_of(self, rows: Iterable[tuple]) -> Columns:
         """Return rows as columns."""
-        columns = dict(zip(self.columns, map(list, zip(*rows, strict=True)), strict=False)) or self.empty()
-        return {
-            name: _each(values, _lists) if self.columns[name].nested else values for name, values in columns.items()
-        }
+        columns = dict(zip(self.columns, map(list, zip(*rows, strict=True)), strict=False))
+        for name, values in columns.items():
+            if self.columns[name].nested:
+                columns[name] = _each(values, list)
+        return columns or {name: [] for name in self.columns}
 
     def cells(self, columns: Mapping[str, list], name: str) -> list:
         """Return a column with tuples in place of lists."""
-        return _each(columns[name], _tuples) if self.columns[name].nested else columns[name]
+        return _each(columns[name], tuple) if self.columns[name].nested else columns[name]
 
     def rows_of(self, columns: Mapping[str, list]) -> tuple:
         """Return columns as rows."""
@@ -234,18 +230,23 @@ class Table:
         if not isinstance(data, dict):
             raise ValueError(f"its table '{self.name}' is not an object of columns")
         columns: Columns = {}
-        rows = None
         for name, column in self.columns.items():
             if name not in data and not column.about.later:
                 raise ValueError(f"column '{name}' of its table '{self.name}' is missing")
+            rows = len(next(iter(columns.values()), ()))
             try:
-                columns[name] = values = read(column, data[name]) if name in data else [column.default] * (rows or 0)
+                columns[name] = read(column, data[name]) if name in data else [column.default] * rows
             except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError):
                 raise ValueError(f"column '{name}' of its table '{self.name}' has values of a wrong type") from None
-            rows = len(values) if rows is None else rows
-            if len(values) != rows:
-                raise ValueError(f"the columns of its table '{self.name}' are not lists of one length")
+        if len({len(values) for values in columns.values()}) > 1:
+            raise ValueError(f"the columns of its table '{self.name}' are not lists of one length")
         return columns
+
+
+def _each(values: list, kind: type) -> list:
+    """Return nested values with lists or tuples as ``kind``."""
+    change = lambda part: kind(part) if isinstance(part, list | tuple) else part
+    return [value if value is None else kind(map(change, value)) for value in values]
 
 
 def _declared(name: str, row: Any) -> Table:
@@ -256,18 +257,6 @@ def _declared(name: str, row: Any) -> Table:
         kind = next(part for part in get_args(kind) if part is not NoneType) if null else kind
         columns[field] = Column(field, _KINDS[kind], null, about, row._field_defaults.get(field))
     return Table(name, row, columns)
-
-
-def _each(values: list, change: Any) -> list:
-    return [value if value is None else change(value) for value in values]
-
-
-def _lists(value: Any) -> list:
-    return [list(part) if isinstance(part, tuple) else part for part in value]
-
-
-def _tuples(value: Any) -> tuple:
-    return tuple([tuple(part) if isinstance(part, list) else part for part in value])
 
 
 TABLES: dict[str, Table] = {

@@ -1,4 +1,4 @@
-"""A recorded decode: rows, tables, and one versioned file."""
+"""A recorded decode: its tables as columns and rows, and one versioned file."""
 
 from __future__ import annotations
 
@@ -7,17 +7,15 @@ import gzip
 import json
 import os
 import zlib
-from collections.abc import Callable
-from importlib import import_module
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from hsd_viz.disk import most_unpacked, regular_target, write_whole
 from hsd_viz.trace import metrics
-from hsd_viz.trace.rows import Run, Step
-from hsd_viz.trace.tables import TABLES
-from hsd_viz.words import card, counted, guess, line, table
+from hsd_viz.trace.tables import TABLES, CallRow, Columns, DraftRow, RoundRow, TokenRow
+from hsd_viz.words import VIEWERS, card, counted, guess, line, table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,12 +25,16 @@ SCHEMA_VERSION = 2
 #: The largest file that is read, in bytes of JSON: about 500 000 tokens.
 MOST_BYTES = 2_000_000_000
 _FORMAT = "hsd_viz trace"
-#: Found by name when a trace is shown, as pandas finds its plotting backend: this package stays pure.
-_VIEWS = "hsd_viz.views"
 #: The required keys of a trace's meta; the rest depends on the engine.
 _META = ("stack", "prompt", "prompt_ids", "prefill_ns", "wall_ns")
+#: What other files of this project are, by a key of theirs.
+_OTHERS = {
+    "stacks": "it is a report of hsd-viz bench, which the dashboard opens in its tab Benchmark",
+    "hierarchies": "it is the output of hsd-viz plan: hierarchies by their predicted speed",
+    "traceEvents": "it was exported for the viewer Perfetto; only files written by Save as a trace can be opened",
+}
 #: Steps may arrive in one thread and be read in another.
-_APPENDING = RLock()
+_MAKING = RLock()
 
 #: Characters of the prompt and of the text in the form for notebooks.
 _SHOWN = 240
@@ -47,37 +49,144 @@ _FIGURES: tuple[tuple[str, str, Callable[[Any], str]], ...] = (
     ("repetition_share", "repetition", "{:.0%}".format),
 )
 
+Row = TypeVar("Row", bound=tuple)
+Tables = tuple[dict[str, Columns], dict[int, str]]
+
 
 class TraceError(ValueError):
     """A trace file that cannot be read; the message is one line for the user."""
 
 
-class Trace(Run):
-    """One decode: its tables (:class:`~hsd_viz.trace.rows.Record`) with metrics and files. ``meta`` describes the
-    run; ``tokens``, ``drafts``, ``rounds`` and ``calls`` are the tables as pandas DataFrames.
+class _Rows(Generic[Row]):
+    """A table as rows: a tuple made when it is first read. Assigned rows replace the table."""
+
+    def __init__(self, table: str) -> None:
+        self._table = TABLES[table]
+
+    def __get__(self, record: Record, owner: type) -> tuple[Row, ...]:
+        columns = record.columns[self._table.name]
+        rows = record._rows.get(self._table.name, ())
+        if len(rows) != len(next(iter(columns.values()))):
+            rows += self._table.rows_of({name: values[len(rows) :] for name, values in columns.items()})
+            record._rows[self._table.name] = rows
+        return rows
+
+    def __set__(self, record: Record, rows: Iterable[Row]) -> None:
+        record.columns[self._table.name] = self._table.columns_of(rows)
+        record._rows.pop(self._table.name, None)
+
+
+class Record:
+    """Four tables of a decode. ``columns`` are their columns by table and name; ``token_rows``, ``draft_rows``,
+    ``round_rows`` and ``call_rows`` the same as tuples of rows. ``pieces`` maps token ids to their texts; ``len()`` is
+    the number of emitted tokens.
+    """
+
+    token_rows, draft_rows = _Rows[TokenRow]("tokens"), _Rows[DraftRow]("drafts")
+    round_rows, call_rows = _Rows[RoundRow]("rounds"), _Rows[CallRow]("calls")
+
+    def __init__(self) -> None:
+        self._columns: dict[str, Columns] = {name: {c: [] for c in table.columns} for name, table in TABLES.items()}
+        self._pieces: dict[int, str] = {}
+        self._rows: dict[str, tuple] = {}
+        #: What makes further rows; it is called when one of the tables is read.
+        self._pending: list[Callable[[], Tables]] = []
+
+    def _complete(self) -> None:
+        if self._pending:
+            with _MAKING:
+                while self._pending:
+                    columns, pieces = self._pending[0]()
+                    self._add(columns)
+                    self._pieces.update(pieces)
+                    del self._pending[0]
+
+    def _add(self, tables: dict[str, Columns]) -> None:
+        for name, columns in tables.items():
+            for column, more in columns.items():
+                self._columns[name][column] += more
+
+    @property
+    def columns(self) -> dict[str, Columns]:
+        self._complete()
+        return self._columns
+
+    @property
+    def pieces(self) -> dict[int, str]:
+        self._complete()
+        return self._pieces
+
+    def __len__(self) -> int:
+        return len(self.columns["tokens"]["token_id"])
+
+    def __bool__(self) -> bool:
+        return True
+
+    def add_rows(
+        self,
+        tokens: Iterable[TokenRow] = (),
+        drafts: Iterable[DraftRow] = (),
+        rounds: Iterable[RoundRow] = (),
+        calls: Iterable[CallRow] = (),
+        pieces: dict[int, str] | None = None,
+    ) -> Self:
+        """Append rows to the tables, and the texts of tokens by id; return this record."""
+        self._complete()
+        given = zip(TABLES.items(), (tokens, drafts, rounds, calls), strict=True)
+        self._add({name: table.columns_of(rows) for (name, table), rows in given})
+        self._pieces.update(pieces or {})
+        return self
+
+    def rows(self, table: str) -> tuple:
+        """Return the rows of ``tokens``, ``drafts``, ``rounds`` or ``calls``."""
+        return getattr(self, f"{table.removesuffix('s')}_rows")
+
+    @property
+    def text_bytes(self) -> bytes:
+        """The emitted text; a step may begin or end inside a character."""
+        tokens = self.columns["tokens"]
+        pairs = zip(tokens["text"], tokens["raw"], strict=True)
+        return b"".join(text.encode() if raw is None else bytes.fromhex(raw) for text, raw in pairs)
+
+    @property
+    def token_ids(self) -> list[int]:
+        """The emitted token ids."""
+        return list(self.columns["tokens"]["token_id"])
+
+
+class Step(Record):
+    """What happened in one or more target rounds: the own row of each is in ``rounds`` after those of the levels below.
+    ``pieces`` gives the text of every token id in these tables. ``make`` makes them when they are first read.
+    """
+
+    def __init__(self, make: Callable[[], Tables] | None = None) -> None:
+        super().__init__()
+        if make is not None:
+            self._pending.append(make)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the tables as columns, and ``pieces`` by id as text."""
+        return {**self.columns, "pieces": {str(token): text for token, text in self.pieces.items()}}
+
+
+class Trace(Record):
+    """One decode: its tables with metrics and files. ``meta`` describes the run; ``tokens``, ``drafts``, ``rounds`` and
+    ``calls`` are the tables as pandas DataFrames.
     """
 
     def __init__(self, meta: dict[str, Any]) -> None:
-        super().__init__(meta)
-        self._steps: list[Step] = []
-
-    def append(self, step: Step) -> None:
-        """Add the rows of a step; they are made when one of them is first read."""
-        with _APPENDING:
-            self._steps.append(step)
-
-    def _complete(self) -> None:
-        with _APPENDING:
-            if self._steps:
-                steps, self._steps = self._steps, []
-                for step in steps:
-                    self.add(step.columns)
-                    self._pieces.update(step.pieces)
+        super().__init__()
+        self.meta = meta
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
             raise AttributeError(f"a trace has no attribute '{name}'{guess('trace', name, dir(type(self)))}")
+
+    def append(self, step: Step) -> None:
+        """Add the rows of a step; they are made when one of them is first read."""
+        with _MAKING:
+            self._pending.append(lambda: (step.columns, step.pieces))
 
     def __repr__(self) -> str:
         """Return one line: the stack, the number of tokens, the speed and the acceptance rate."""
@@ -99,13 +208,18 @@ class Trace(Run):
         """The stack as decoded, with all lookaheads."""
         return str(self.meta.get("stack_resolved") or self.meta.get("stack") or "")
 
+    @property
+    def text(self) -> str:
+        """The emitted text; bytes that form no character become U+FFFD."""
+        return self.text_bytes.decode("utf-8", errors="replace")
+
     def show(self) -> Any:
         """Return the text, its rounds and its timeline as views with one cursor, for a notebook."""
-        return import_module(_VIEWS).overview(self)
+        return VIEWERS["show"](self)
 
     def to_html(self) -> str:
         """Return the run as one interactive page of HTML that opens offline."""
-        return import_module(_VIEWS).run_page(self)
+        return VIEWERS["to_html"](self)
 
     def _repr_html_(self) -> str:
         """Return the stack, the machine, the metrics and the beginning of the text for a notebook."""
@@ -151,11 +265,6 @@ class Trace(Run):
     def calls(self) -> pd.DataFrame:
         """One row per forward pass or look-up (:class:`~hsd_viz.trace.tables.CallRow`)."""
         return self.frame("calls")
-
-    @property
-    def text(self) -> str:
-        """The emitted text; bytes that form no character become U+FFFD."""
-        return self.text_bytes.decode("utf-8", errors="replace")
 
     def metrics(self) -> dict[str, Any]:
         """Return rounds, acceptance, speed and sources of the run: see :func:`hsd_viz.trace.metrics.metrics`."""
@@ -262,13 +371,8 @@ def _unpacked(content: bytes, name: str, most: int) -> bytes:
 
 def _describe_other(data: Any) -> str:
     """Return what a file that is not a trace appears to be."""
-    keys = data.keys() if isinstance(data, dict) else ()
-    if "stacks" in keys and "machine" in keys:
-        return "it is a report of hsd-viz bench, which the dashboard opens in its tab Benchmark"
-    if "hierarchies" in keys:
-        return "it is the output of hsd-viz plan: hierarchies by their predicted speed"
-    if "traceEvents" in keys:
-        return "it was exported for the viewer Perfetto; only files written by Save as a trace can be opened"
-    if isinstance(data, dict) and isinstance(data.get("format"), str):
-        return f"its format is '{data['format'][:60]}'"
-    return "its data was not written by hsd_viz for a run"
+    keys = data if isinstance(data, dict) else {}
+    if known := next((words for key, words in _OTHERS.items() if key in keys), None):
+        return known
+    named = isinstance(keys.get("format"), str)
+    return f"its format is '{keys['format'][:60]}'" if named else "its data was not written by hsd_viz for a run"

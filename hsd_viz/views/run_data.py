@@ -9,9 +9,8 @@ from typing import Any
 from hsd_viz.stack import StackError, parse
 from hsd_viz.trace import Step, Trace
 from hsd_viz.trace.metrics import check
-from hsd_viz.trace.rows import Record
 from hsd_viz.trace.tables import TABLES, Column
-from hsd_viz.trace.trace import TraceError
+from hsd_viz.trace.trace import Record, TraceError
 
 #: Maximum unpacked size in bytes of an opened trace: twenty times the page's longest run.
 MAX_UNPACKED = 64_000_000

@@ -215,7 +215,7 @@ def test_why_nothing_was_drafted_is_said_in_words(open_page, why):
     page = shown.page
     trace = Trace({"stack": "db > target", "prompt": "p", "wall_ns": 10, "prefill_ns": 0})
     token = TokenRow(0, 1, "x", None, 0, "plain", "target", (1,), 0)
-    trace.append(Step.of_rows([token], [], [RoundRow(0, None, 1, 0, 0, 0, "plain", why, 0, 5)], [], {1: "x"}))
+    trace.append(Step().add_rows([token], [], [RoundRow(0, None, 1, 0, 0, 0, "plain", why, 0, 5)], [], {1: "x"}))
     start(page, trace, RoundInspector)
     words = page.text_content(".hsd-sc-summary")
     assert words.startswith("No draft: ") and WHY[why] in words

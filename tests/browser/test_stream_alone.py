@@ -50,7 +50,7 @@ STRANGE = [
 def step(index: int, text: str, token_id: int = 1) -> Step:
     """One plain round."""
     token = TokenRow(index, token_id, text, None, index, "plain", "target", (0,), 0, 0.5, 1.0, ((token_id, 0.5),))
-    return Step.of_rows(
+    return Step().add_rows(
         [token], [], [RoundRow(index, None, 0, 0, 0, 0, "plain", "off", index, 1)], [], {token_id: text}
     )
 
@@ -205,11 +205,11 @@ def written(n: int, first: int = 0, words: list[str] = CODE) -> list[Step]:
         ]
         tokens.append(TokenRow(i + 2, 9, texts[2], None, r, "correction", "target", (1,), 0, 0.5, 1.0, ((9, 0.5),)))
         steps.append(
-            Step.of_rows(tokens, drafts, [RoundRow(r, None, 1, 3, 3, 2, "correction", None, 1000 * r, 900)], [], {})
+            Step().add_rows(tokens, drafts, [RoundRow(r, None, 1, 3, 3, 2, "correction", None, 1000 * r, 900)], [], {})
         )
         plain = TokenRow(i + 3, 9, texts[3], None, r + 1, "plain", "target", (1,), 0, 0.5, 1.0, ((9, 0.5),))
         steps.append(
-            Step.of_rows(
+            Step().add_rows(
                 [plain], [], [RoundRow(r + 1, None, 1, 0, 0, 0, "plain", "no match", 1000 * r + 900, 100)], [], {}
             )
         )

@@ -45,7 +45,7 @@ def compiled(levels, drafter, sampling, prompt, ns=40_000_000, **options) -> dic
         drafter = NativeDatabaseDrafter(default_build().library, drafter)
     loop = NativeDecode(opened(levels), drafter, sampling, prompt, **options)
     list(loop.prefill())
-    batches = [batch.columns() for batch in loop.rounds(ns)]
+    batches = [loop.take()() for _ in loop.rounds(ns)]
     return {
         name: {field: [value for batch in batches for value in batch[name][field]] for field in table.columns}
         for name, table in TABLES.items()

@@ -8,7 +8,7 @@ from hsd_viz.trace import CallRow, DraftRow, RoundRow, Step, TokenRow, Trace
 def sample_trace() -> Trace:
     """Two target rounds over a database: the first accepts one of three draft tokens, the second its only one."""
     trace = Trace({"stack": "db > target", "prefill_ns": 500, "wall_ns": 4_500, "prompt": "x", "prompt_ids": [9]})
-    first = Step.of_rows(
+    first = Step().add_rows(
         tokens=[
             TokenRow(0, 1, "def", None, 0, "accepted", "context", (0, 1), 1, 0.9, 0.3, ((1, 0.9), (2, 0.1))),
             TokenRow(
@@ -41,7 +41,7 @@ def sample_trace() -> Trace:
         ],
         pieces={1: "def", 2: "\\xe2\\x9c", 5: "x", 6: "y", 9: "x"},
     )
-    second = Step.of_rows(
+    second = Step().add_rows(
         tokens=[
             TokenRow(2, 3, "\\x93", "93", 1, "accepted", "statistics", (0, 1), 1),
             TokenRow(3, 4, " <b>", None, 1, "bonus", "target", (1,), 0),

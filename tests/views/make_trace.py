@@ -22,7 +22,7 @@ META = {
     "cancelled": False,
 }
 STEPS = [
-    Step.of_rows(
+    Step().add_rows(
         tokens=[
             TokenRow(0, 3, "<script>", None, 1, "accepted", "context", (0, 1, 2), 1, 0.75, 0.4, ((3, 0.75), (6, 0.25))),
             TokenRow(
@@ -57,7 +57,7 @@ STEPS = [
         ],
         pieces=dict(PIECES),
     ),
-    Step.of_rows(
+    Step().add_rows(
         tokens=[TokenRow(2, 5, "\n    ", None, 2, "plain", "target", (2,), 0)],
         drafts=[],
         rounds=[RoundRow(2, None, 2, 0, 0, 0, "plain", "no match", 11_000_000, 5_000_000)],
