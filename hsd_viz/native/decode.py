@@ -44,8 +44,8 @@ class NativeDecode(Decoding):
     """
 
     drafter: NativeDatabaseDrafter | None
-    #: The library's rows by table since they were last taken.
-    _happened: dict[str, list[np.ndarray]]
+    #: The library's rows by table since they were last taken: doubles.
+    _happened: dict[str, list[bytes]]
 
     def prefill(self) -> Iterator[tuple[str, int, int]]:
         self._open()
@@ -61,20 +61,15 @@ class NativeDecode(Decoding):
         """Decode to the end; yields the tokens that each call of about ``ns`` (default: :data:`CALL_NS`) brought."""
         while self._more:
             self._more = self._call(CALL_NS if ns is None else ns, *TABLES)
-            tokens = self._happened["tokens"][-1][:, _TOKEN_ID].astype(int).tolist()
+            numbers = memoryview(self._happened["tokens"][-1]).cast("d")
+            tokens = list(map(int, numbers[_TOKEN_ID :: _WIDTHS["tokens"]].tolist()))
             self.text += tokens
             yield tokens
 
     def take(self) -> Callable[[], dict[str, Columns]]:
         happened, names = self._happened, self._names
         self._happened = {name: [] for name in TABLES}
-        return lambda: {
-            table: {
-                column.name: _values(column, rows[:, begin:end], names.get(column.name, column.about.names))
-                for column, begin, end in _PLACES[table]
-            }
-            for table, rows in zip(happened, map(np.concatenate, happened.values()), strict=True)
-        }
+        return lambda: {table: _columns(table, b"".join(parts), names) for table, parts in happened.items()}
 
     # --- inside ----------------------------------------------------------------------------------------------------
 
@@ -114,12 +109,20 @@ class NativeDecode(Decoding):
         more = self._library.hsd_decode_run(self._handle, ns, self.now())
         if more < 0:
             raise failure(self._library)
-        start = ctypes.c_void_p()
+        start, rows = ctypes.c_void_p(), self._library.quick.hsd_decode_rows
         for table in tables:
-            n, width = self._library.quick.hsd_decode_rows(self._handle, _NUMBER[table], start), _WIDTHS[table]
-            rows = np.frombuffer(ctypes.string_at(start, 8 * n * width)).reshape(n, width)
-            self._happened[table].append(rows)
+            n = rows(self._handle, _NUMBER[table], start)
+            self._happened[table].append(ctypes.string_at(start, 8 * n * _WIDTHS[table]))
         return more > 0
+
+
+def _columns(table: str, rows: bytes, names: dict[str, list]) -> Columns:
+    """Return the library's rows as columns."""
+    numbers = np.frombuffer(rows).reshape(-1, _WIDTHS[table])
+    return {
+        column.name: _values(column, numbers[:, begin:end], names.get(column.name, column.about.names))
+        for column, begin, end in _PLACES[table]
+    }
 
 
 def _values(column: Column, numbers: np.ndarray, names: Sequence) -> list:

@@ -86,15 +86,16 @@ class Record:
     round_rows, call_rows = _Rows[RoundRow]("rounds"), _Rows[CallRow]("calls")
 
     def __init__(self) -> None:
-        self._columns: dict[str, Columns] = {name: {c: [] for c in table.columns} for name, table in TABLES.items()}
+        self._columns: dict[str, Columns] = {}
         self._pieces: dict[int, str] = {}
         self._rows: dict[str, tuple] = {}
         #: What makes further rows; it is called when one of the tables is read.
         self._pending: list[Callable[[], Tables]] = []
 
     def _complete(self) -> None:
-        if self._pending:
+        if self._pending or not self._columns:
             with _MAKING:
+                self._columns = self._columns or {name: table.columns_of(()) for name, table in TABLES.items()}
                 while self._pending:
                     columns, pieces = self._pending[0]()
                     self._add(columns)
@@ -185,8 +186,7 @@ class Trace(Record):
 
     def append(self, step: Step) -> None:
         """Add the rows of a step; they are made when one of them is first read."""
-        with _MAKING:
-            self._pending.append(lambda: (step.columns, step.pieces))
+        self._pending.append(lambda: (step.columns, step.pieces))
 
     def __repr__(self) -> str:
         """Return one line: the stack, the number of tokens, the speed and the acceptance rate."""

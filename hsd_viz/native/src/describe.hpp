@@ -46,27 +46,34 @@ template <class T> void largest(const T* x, int n, int most, int32_t* places, T*
 }
 
 // What hsd_viz.decoding.sampling.describe gives of a row of logits [n]: the probability of `token`, the entropy in nats, and the `most` likeliest
-// tokens with their probabilities. `room` holds n numbers.
+// tokens with their probabilities. `room` holds 2 n numbers.
 template <class T>
 void describe(const T* logits, int n, int token, int most, T* room, double& p, double& entropy, int32_t* places, double* shares) {
     constexpr int L = LANES<T>;
-    const T top = logits[best_of(logits, n)];
-    T values[16], rest[L];
+    const T top = max_of(logits, n);
+    const vec<T> least = vec<T>{} + std::numeric_limits<T>::lowest();
+    T values[16], rest[L], *product = room + n;
+    // Weights exp x, and their products with x. A score of -inf (a forbidden token) has weight 0 and adds nothing.
+    auto weigh = [&](const T* from, T* weight, T* times) {
+        const vec<T> x = load(from) - top, w = exponential(x);
+        store(weight, w);
+        store(times, w * choose<T>((typename Vector<T>::mask)(x > least), x, least));
+    };
     int i = 0;
-    for (; i + L <= n; i += L) store(room + i, exponential(load(logits + i) - top));
+    for (; i + L <= n; i += L) weigh(logits + i, room + i, product + i);
     if (i < n) {
+        T weights[L], products[L];
         std::fill(rest, rest + L, -INFINITY);
         std::copy(logits + i, logits + n, rest);
-        store(rest, exponential(load(rest) - top));
-        std::copy(rest, rest + (n - i), room + i);
+        weigh(rest, weights, products);
+        std::copy(weights, weights + (n - i), room + i);
+        std::copy(products, products + (n - i), product + i);
     }
     const double whole = total(room, n);
     largest(room, n, most, places, values);
     p = room[token] / whole;
     for (int k = 0; k < most; ++k) shares[k] = values[k] / whole;
-    // A score of -inf (a forbidden token) has weight 0 and adds nothing.
-    for (i = 0; i < n; ++i) room[i] *= std::max(logits[i] - top, std::numeric_limits<T>::lowest());
-    entropy = std::max(0.0, std::log(whole) - total(room, n) / whole);
+    entropy = std::max(0.0, std::log(whole) - total(product, n) / whole);
 }
 
 }  // namespace hsd

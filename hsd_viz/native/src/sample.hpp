@@ -14,8 +14,8 @@ struct Rule {
     int32_t top_k;
 };
 
-// The lowest index of the largest logit.
-template <class T> int best_of(const T* logits, int n) {
+// The largest logit.
+template <class T> T max_of(const T* logits, int n) {
     constexpr int L = LANES<T>;
     T best = -INFINITY;
     int i = 0;
@@ -28,7 +28,13 @@ template <class T> int best_of(const T* logits, int n) {
         for (int k = 0; k < L; ++k) best = top[k] > best ? top[k] : best;
     }
     for (; i < n; ++i) best = logits[i] > best ? logits[i] : best;
-    for (i = 0; i < n; ++i)
+    return best;
+}
+
+// The lowest index of the largest logit.
+template <class T> int best_of(const T* logits, int n) {
+    const T best = max_of(logits, n);
+    for (int i = 0; i < n; ++i)
         if (logits[i] == best) return i;
     return 0;
 }
@@ -69,7 +75,7 @@ template <class T> void multiply_row(T* p, int n, T by) {
 
 // p [n] from logits [n]; `spare` has room for n and 64 more. As hsd_viz.decoding.sampling.distribution, to the last bit.
 template <class T> void distribute(const T* logits, int n, const Rule& rule, T* p, T* spare) {
-    const T top = logits[best_of(logits, n)];
+    const T top = max_of(logits, n);
     const T temperature = (T)std::max(rule.temperature, (double)std::numeric_limits<T>::min());
     for (int i = 0; i < n; ++i) p[i] = (logits[i] - top) / temperature;
     if (rule.top_k > 0 && rule.top_k < n) {

@@ -66,7 +66,7 @@ template <class T> class Verifier {
                 while (rows.rows() <= first + k) make((int)(rows.rows() - first), rows);
                 return rows.row(first + k);
             };
-            SampledChain<T, decltype(p)> chain{draft, q, u, vocab_, p, left_.at_least(2 * vocab_), verdict};
+            SampledChain<T, decltype(p)> chain{draft, q, u, vocab_, p, room(), verdict};
             judge(rule, chain, r);
         } else {
             walk(draft, verdict, [&](int k) { return draw(make(k, rows), vocab_, *r++); });
@@ -81,15 +81,14 @@ template <class T> class Verifier {
 
     // The row at place k of the walk, which gave `token`: the probability of the token, the entropy, the likeliest tokens.
     void describe_walked(int k, int token, int most, double& p, double& entropy, Top& top) {
-        T* room = left_.at_least(2 * vocab_) + vocab_;  // the first part may hold a residual
         top.n = std::min(most, vocab_);
-        describe(row(verdict.walked[k]), vocab_, token, top.n, room, p, entropy, top.tokens, top.shares);
+        describe(row(verdict.walked[k]), vocab_, token, top.n, room() + vocab_, p, entropy, top.tokens, top.shares);
     }
 
     // What a correction was drawn from, and q there where the draft was sampled: the likeliest tokens, and the sum of the former. `last` is the
     // verifier's row there.
     double describe_correction(const std::vector<Node>& draft, const T* q, const T* last, int most, Top& residual, Top& drafted) {
-        T* left = left_.at_least(2 * vocab_);
+        T* left = room();
         if (q) {
             likeliest(q + (size_t)verdict.row * vocab_, T(1), most, drafted);
         } else {
@@ -104,6 +103,8 @@ template <class T> class Verifier {
     }
 
   private:
+    // Room for a residual, and after it for the description of a row.
+    T* room() { return left_.at_least(3 * (size_t)vocab_); }
     const T* make(int k, RowStore<T>& rows) {
         T* p = rows.add();
         distribute(row(k), vocab_, sampling_, p, spare_.at_least(vocab_ + 64));
