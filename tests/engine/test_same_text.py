@@ -1,8 +1,10 @@
-"""The same command gives the same text: with an empty cache, with another calibration in it, and on any number of threads."""
+"""The same command gives the same text: with any cache, on any number of threads, and beside other work."""
 
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from itertools import product
 
@@ -69,6 +71,19 @@ def test_a_command_gives_the_same_text_whatever_is_in_the_cache_and_on_any_threa
             store.save(replace(stored, identity={**stored.identity, "sampling": sampling}))
     assert texts(tmp_path / "full", monkeypatch) == plain
     assert texts(tmp_path / "empty", monkeypatch, threads=2) == plain
+
+
+@pytest.mark.slow
+def test_a_command_gives_the_same_text_beside_three_busy_processes(tmp_path, monkeypatch):
+    alone = texts(tmp_path, monkeypatch, threads=2)
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(3)]
+    try:
+        assert texts(tmp_path, monkeypatch, threads=2) == alone
+        assert all(process.poll() is None for process in busy)
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
 
 
 def test_other_costs_are_asked_for_and_named_in_the_trace(tmp_path):

@@ -57,17 +57,19 @@ def test_a_damaged_packed_column_is_refused(table, column, packed):
         Trace.from_bytes(json.dumps(data).encode())
 
 
-def test_a_hundred_thousand_tokens_load_in_a_second_or_a_few_where_the_machine_is_busy():
+def test_a_hundred_thousand_tokens_load_in_a_second_of_processor_time():
     trace = load_bundled("databases")
     times = 100_000 // len(trace) + 1
     for columns in trace.columns.values():
         for name, values in columns.items():
             columns[name] = values * times
     # So regular a text packs into less than any trace: the bound on unpacked bytes would refuse it.
-    content = trace.to_bytes(packed=False)
-    before = time.process_time()
-    found = Trace.from_bytes(content)
-    assert time.process_time() - before < 4 and len(found) == len(trace) >= 100_000
+    content, spent = trace.to_bytes(packed=False), []
+    while len(spent) < 3 and min(spent, default=2) > 1:  # other work on the machine slows an attempt down
+        before = time.process_time()
+        found = Trace.from_bytes(content)
+        spent.append(time.process_time() - before)
+    assert min(spent) <= 1 and len(found) == len(trace) >= 100_000
 
 
 def test_a_trace_from_before_a_column_was_added_is_read_without_it():
