@@ -10,7 +10,7 @@ import pytest
 
 from hsd_viz.bench.report import read_report
 from hsd_viz.calibration.basis import plan_machine, plan_measured, read_json
-from hsd_viz.engine.replay import bundled, steps
+from hsd_viz.engine.replay import bundled
 from hsd_viz.figures.reports import study_of
 from hsd_viz.trace import Trace
 from hsd_viz.trace.metrics import check
@@ -30,10 +30,10 @@ def test_every_schema_has_a_fixture():
 
 
 @pytest.mark.parametrize("path", TRACES, ids=lambda path: path.name)
-def test_an_old_recording_opens_replays_and_is_exported(path, tmp_path):
+def test_an_old_recording_opens_and_is_exported(path, tmp_path):
     trace = Trace.load(path)
     check(trace)
-    assert sum(len(step) for step in steps(trace)) == len(trace) > 100
+    assert len(trace) > 100
     assert run_data.snapshot(trace, "x")["meta"]["device"] and "<html" in run_page(trace)
     assert Trace.load(trace.save(tmp_path / "again.json.gz")).to_dict() == trace.to_dict()
 

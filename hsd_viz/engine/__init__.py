@@ -1,13 +1,11 @@
-"""Engines: :func:`load_engine` decodes in this process, :class:`ReplayEngine` replays recorded traces,
-:class:`RemoteEngine` decodes on a server. No torch.
-"""
+"""Engines: :func:`load_engine` decodes in this process, :class:`RemoteEngine` on a server. No torch."""
 
 from importlib import import_module
 from typing import Any
 
 from hsd_viz.decoding.engine import DEFAULTS, Engine, Options
 
-_LAZY = {"load_engine": "local", "LocalEngine": "local", "ReplayEngine": "replay", "RemoteEngine": "remote"}
+_LAZY = {"load_engine": "local", "LocalEngine": "local", "RemoteEngine": "remote"}
 
 __all__ = ["DEFAULTS", "Engine", "Options", "prepare", *_LAZY]
 

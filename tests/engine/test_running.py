@@ -8,41 +8,17 @@ import warnings
 import pytest
 
 from hsd_viz.decoding.engine import DEFAULTS, Options
-from hsd_viz.engine import LocalEngine, ReplayEngine, load_engine
+from hsd_viz.engine import LocalEngine, load_engine
 from hsd_viz.engine.remote import RemoteEngine
-from hsd_viz.engine.replay import bundled, load_bundled
 from hsd_viz.stack import LargerDraftWarning, parse
 
 
-def recorded():
-    trace = load_bundled(bundled()[0].name)
-    sampling = {k: trace.meta["sampling"][k] for k in ("temperature", "top_k", "top_p", "seed")}
-    return trace, sampling
-
-
-@pytest.mark.parametrize("engine", [LocalEngine, RemoteEngine, ReplayEngine])
+@pytest.mark.parametrize("engine", [LocalEngine, RemoteEngine])
 def test_the_options_are_typed_and_have_defaults(engine):
     assert set(DEFAULTS) == set(Options.__annotations__)
     for method in (engine.decode, engine.run, engine.run_many):
         kind = inspect.signature(method).parameters["options"]
         assert kind.kind is kind.VAR_KEYWORD and kind.annotation == "Unpack[Options]"
-
-
-def test_an_unknown_option_is_named_with_a_suggestion():
-    with pytest.raises(TypeError, match=r"unknown option 'max_tokens' .*did you mean 'max_new_tokens'"):
-        ReplayEngine().run("def main(", max_tokens=3)
-
-
-def test_a_parsed_stack_is_a_stack():
-    trace, sampling = recorded()
-    found = ReplayEngine().run(trace.prompt, parse(trace.meta["stack"]), **sampling)
-    assert found.token_ids == trace.token_ids
-
-
-def test_a_list_of_prompts_gives_a_list_of_traces_in_order():
-    trace, sampling = recorded()
-    found = ReplayEngine().run_many([trace.prompt] * 3, trace.meta["stack"], **sampling)
-    assert [t.token_ids for t in found] == [trace.token_ids] * 3
 
 
 @pytest.fixture(scope="module")
@@ -51,10 +27,16 @@ def shipped():
         yield engine
 
 
-def test_token_ids_are_one_prompt_and_lists_of_them_are_many(shipped):
+def test_an_unknown_option_is_named_with_a_suggestion(shipped):
+    with pytest.raises(TypeError, match=r"unknown option 'max_tokens' .*did you mean 'max_new_tokens'"):
+        shipped.run("def main(", max_tokens=3)
+
+
+def test_prompts_are_text_or_token_ids_and_a_stack_may_be_parsed(shipped):
     ids = shipped.tokenizer("def main(")["input_ids"]
-    one = shipped.run(ids, max_new_tokens=4)
-    assert [t.token_ids for t in shipped.run_many([ids, "def main("], max_new_tokens=4)] == [one.token_ids] * 2
+    one = shipped.run(ids, "db > target", max_new_tokens=4)
+    many = shipped.run_many([ids, "def main("], parse("db > target"), max_new_tokens=4)
+    assert [t.token_ids for t in many] == [one.token_ids] * 2
 
 
 def test_a_draft_larger_than_its_verifier_warns_and_has_a_name_of_its_own(shipped):

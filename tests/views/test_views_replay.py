@@ -1,17 +1,14 @@
-"""Recorded traces come back as they were recorded: the same rows, in steps, at the recorded pace, without torch."""
+"""The list of recorded traces."""
 
 from __future__ import annotations
 
 import json
-import time
 
 import pytest
-from make_trace import STEPS, make_trace
+from make_trace import make_trace
 
-from hsd_viz.engine.replay import ReplayEngine, bundled, load_bundled, steps
-from hsd_viz.trace import Finished, Stage, Started, Step, Trace, TraceError
-
-SAMPLING = {"temperature": 0.8, "top_k": 40, "top_p": 0.9, "seed": 7}
+from hsd_viz.engine.replay import bundled, load_bundled
+from hsd_viz.trace import TraceError
 
 
 @pytest.fixture
@@ -44,36 +41,3 @@ def test_names_are_names_and_never_paths(folder):
     index[0]["file"] = "../../one.json.gz"
     (folder / "index.json").write_text(json.dumps(index))
     assert load_bundled("one", folder).token_ids == make_trace().token_ids
-
-
-def test_steps_are_the_recorded_ones():
-    taken = steps(make_trace())
-    assert [s.columns for s in taken] == [s.columns for s in STEPS]
-    assert steps(Trace({})) == []
-
-
-def test_a_replay_is_the_run_event_by_event(folder):
-    events = list(ReplayEngine(folder, pace=0).decode("def f", "db > nano > target", **SAMPLING))
-    assert [type(e) for e in events] == [Stage, Started, Step, Step, Finished]
-    again = Trace(events[1].meta)
-    for event in events[2:4]:
-        again.append(event)
-    assert again.to_dict() == events[-1].trace.to_dict() == make_trace().to_dict()
-    assert ReplayEngine(folder).run("def f", "db > nano > target", **SAMPLING).token_ids == make_trace().token_ids
-
-
-def test_what_was_not_recorded_is_refused_with_the_way_out(folder):
-    engine = ReplayEngine(folder, pace=0)
-    known = "db > nano > target"
-    for prompt, stack, options in (("other", known, SAMPLING), ("def f", "target", SAMPLING), ("def f", known, {})):
-        with pytest.raises(ValueError, match="hsd-viz\\[models\\]"):
-            engine.decode(prompt, stack, **options)
-
-
-def test_the_pace_is_that_of_the_recording():
-    begun = time.perf_counter()
-    list(ReplayEngine(pace=0.1).replay(make_trace()))
-    spent = time.perf_counter() - begun
-    assert 0.15 <= spent < 1.5  # 15 ms were recorded
-    with pytest.raises(ValueError, match="pace"):
-        ReplayEngine(pace=-1)
