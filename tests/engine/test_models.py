@@ -91,26 +91,6 @@ def test_a_config_alone_is_enough_to_refuse(tmp_path, config, says):
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("part", ["config", "weights"])
-def test_code_that_comes_with_a_checkpoint_is_not_run(tmp_path, part):
-    save_tokenizer(tmp_path)
-    ran = tmp_path / "ran"
-    (tmp_path / "own.py").write_text(f"open({str(ran)!r}, 'w')\n")
-    if part == "config":
-        config = {
-            "model_type": "of_its_own",
-            "auto_map": {"AutoConfig": "own.Config", "AutoModelForCausalLM": "own.Model"},
-        }
-    else:
-        config = {"model_type": "vit", "auto_map": {"AutoModelForCausalLM": "own.Model"}}
-    (tmp_path / "config.json").write_text(json.dumps(config))
-    with pytest.raises(
-        ValueError, match="such code is never run here" if part == "config" else "not a causal language model"
-    ) as error:
-        engine_of(str(tmp_path)).run("ab")
-    assert "\n" not in str(error.value) and not ran.exists()
-
-
 def test_a_quantised_checkpoint_without_its_library(paths, tmp_path):
     save_model(tmp_path)
     config = json.loads((tmp_path / "config.json").read_text())

@@ -9,7 +9,7 @@ import pytest
 from models import ids, native
 
 from hsd_viz.decoding.record import TOP, Level
-from hsd_viz.decoding.sampling import Draws, Sampling
+from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.drafting.db import DatabaseDrafter
 from hsd_viz.native.build import default_build
 from hsd_viz.native.decode import NativeDecode
@@ -18,7 +18,6 @@ from hsd_viz.native.drafter import NativeDatabaseDrafter
 pytestmark = pytest.mark.skipif(not default_build().wait(), reason=f"no native runtime: {default_build().reason}")
 
 PROMPT = ids(8) * 4
-LOOKAHEADS = {"plain": [], "one draft": [4], "three drafts": [2, 3, 5]}
 
 
 def decode(lookaheads, sampling, prompt=PROMPT, database=False, costs=None, **options) -> NativeDecode:
@@ -53,42 +52,6 @@ def batches_of(decode: NativeDecode, ns: int = 40_000_000):
 
 def run(*args, **options) -> SimpleNamespace:
     return joined(batches_of(decode(*args, **options)))
-
-
-@pytest.mark.parametrize("database", [False, True])
-@pytest.mark.parametrize("stack", LOOKAHEADS)
-def test_greedy_decoding_gives_the_tokens_of_plain_decoding(stack, database):
-    plain = run([], Sampling())
-    found = run(LOOKAHEADS[stack], Sampling(), database=database)
-    assert found.tokens["token_id"] == plain.tokens["token_id"] and len(plain.tokens["index"]) == 40
-    assert plain.rounds["outcome"] == ["plain"] * 40 and plain.rounds["why_no_draft"] == ["off"] * 40
-    if stack != "plain" or database:
-        assert found.drafts["verdict"].count("rejected") > 0
-
-
-@pytest.mark.parametrize("sampling", [Sampling(0.25, seed=2), Sampling(1.0, seed=9), Sampling(0.8, 9, 0.9, 5)], ids=str)
-def test_database_drafts_give_the_tokens_of_plain_sampling(sampling):
-    """Token for token at any temperature: the target's own draws are keyed by their places."""
-    drafted = accepted = 0
-    for seed in range(3):
-        plain = run([], sampling, ids(8, seed) * 4)
-        found = run([], sampling, ids(8, seed) * 4, database=True)
-        assert found.tokens["token_id"] == plain.tokens["token_id"]
-        drafted += len(found.drafts["node"])
-        accepted += found.tokens["kind"].count("accepted")
-    assert drafted > 20 and (accepted > 0 or sampling.temperature > 0.5)
-
-
-def test_uniform_numbers_are_those_of_the_reference():
-    """The fresh stream goes to a draft's tokens and then to their verification, in fixed amounts."""
-    found, draws = run([3], Sampling(1.5, seed=77, rule="token"), max_new_tokens=12), Draws(77)
-    per_round = {}
-    for this, u in zip(found.drafts["round"], found.drafts["u"], strict=True):
-        per_round.setdefault(this, []).append(u)
-    for us in per_round.values():
-        draws.fresh(len(us))
-        fresh = draws.fresh(len(us))
-        assert all(u in (None, number) for u, number in zip(us, fresh, strict=True)) and us[0] == fresh[0]
 
 
 def test_a_decode_ends_at_an_end_token_and_at_limits():

@@ -18,7 +18,6 @@ from hsd_viz.drafting.db import DatabaseDrafter, LogitsDatabaseDrafter
 from hsd_viz.drafting.index.build import build_database
 from hsd_viz.drafting.index.count import Pruning
 from hsd_viz.drafting.index.format import Header, Index, Table, marks, write_index
-from hsd_viz.engine import load_engine
 from hsd_viz.engine.load import Models
 from hsd_viz.native.build import default_build
 from hsd_viz.native.drafter import NativeDatabaseDrafter, native_drafter
@@ -140,26 +139,6 @@ def test_trees_are_the_same_to_the_last_bit(files, known, sources, costs, eos, t
     follow(one, twin, *known)
 
 
-@pytest.mark.parametrize("costs", [None, 0.02, 0.15])
-def test_long_runs_that_learn_much(files, costs):
-    draw = random.Random(5)
-    one, twin = pair(("context", "model", "statistics"), files, eos={0}, costs=costs)
-    nodes = 0
-    for text in habits(7, SIZE, 3, 1500):
-        one.start(text[:100])
-        twin.start(text[:100])
-        at = 100
-        while at < len(text):
-            tree = one.draft(text[:at], 24)
-            same(tree, twin.draft(text[:at], 24))
-            nodes += len(tree)
-            step = draw.randrange(1, 6)
-            one.extend(text[at : at + step])
-            twin.extend(text[at : at + step])
-            at += step
-    assert nodes > 2000
-
-
 @pytest.mark.parametrize("size", [70_000, 300])
 def test_large_vocabularies_and_wide_files(tmp_path, size):
     texts = habits(1, size, 30, 400)
@@ -269,23 +248,6 @@ def test_a_file_that_is_overwritten_while_it_is_open_is_never_read_past_its_end(
             twin.draft([token, token + 1], 64)
 
 
-def test_costs_end_tokens_and_budgets_of_any_kind(files):
-    sources = ("context", "model", "statistics")
-    text = habits(3, SIZE, 1, 80)[0]
-    seen = set()
-    for costs in COSTS:
-        for eos in (frozenset(), frozenset({3, 4})):
-            twin = native(DatabaseDrafter(sources, files, costs=costs, eos=eos))
-            for budget in (3, 64, 200, 7):
-                one = DatabaseDrafter(sources, files, costs=costs, eos=eos)
-                one.start(text)
-                twin.start(text)
-                tree = one.draft(text, budget)
-                same(tree, twin.draft(text, budget))
-                seen.add((len(tree), tuple(tree.tokens)))
-    assert len(seen) > 10
-
-
 def test_what_has_no_twin_stays_as_it_is(files):
     library = default_build().library
 
@@ -307,43 +269,6 @@ def test_what_has_no_twin_stays_as_it_is(files):
     twin = native(make_drafter(DraftSource("db"), databases=shared, eos=2))
     assert (twin.name, twin.nodes, twin.sources) == ("db", 24, ("context", "model", "statistics"))
     assert native_drafter(twin, library) is twin
-
-
-PROMPT = 'class Stack:\n    """A stack."""\n\n    def __init__(self):\n        self.items = []\n\n    def push(self, item):\n'
-
-
-@pytest.fixture(scope="module")
-def engine():
-    """The shipped ladder with its databases."""
-    engine = load_engine(device="cpu", dtype="float32")
-    engine.wait_ready()
-    return engine
-
-
-@pytest.mark.parametrize(
-    ("stack", "temperature"),
-    [("db > target", 0.0), ("db > target", 1.0), ("db > nano:3 > target", 0.0), ("db > nano:3 > target", 0.8)],
-)
-def test_a_decode_is_the_same_with_either(engine, stack, temperature, monkeypatch):
-    served = []
-
-    def decode():
-        trace = engine.run(PROMPT, stack, max_new_tokens=96, temperature=temperature, seed=3)
-        return [
-            trace.token_rows,
-            trace.draft_rows,
-            [row._replace(start_ns=0, duration_ns=0) for row in trace.round_rows],
-        ], trace.meta
-
-    take = Models.drafter
-    monkeypatch.setattr(Models, "drafter", lambda self, drafter: (served.append(take(self, drafter)), served[-1])[1])
-    rows, meta = decode()
-    assert [type(drafter).__name__ for drafter in served] == ["NativeDatabaseDrafter"]
-    monkeypatch.setattr(Models, "drafter", lambda self, drafter: drafter)
-    expected, known = decode()
-    assert rows == expected
-    assert {row.source for row in rows[1]} >= {"context"}
-    assert {key for key in meta if meta[key] != known[key]} <= {"created", "prefill_ns", "wall_ns"}
 
 
 def test_python_drafts_where_there_is_no_library_and_where_it_is_not_wanted(files):
