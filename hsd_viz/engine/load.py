@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable, Generator, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from hsd_viz.decoding.sampling import BRIDGES, PromptTooLong, Sampling
 from hsd_viz.decoding.session import Model
@@ -45,6 +45,7 @@ DTYPES = {
     "float64": "float64",
 }
 RUNTIMES = ("auto", "eager", "compiled", "strict")
+T = TypeVar("T")
 
 
 class Loaded(NamedTuple):
@@ -100,14 +101,9 @@ class Models:
         self._allow, self._bridge, self._runtime = allow_models, bridge, runtime
         #: The library; drafting is the processor's work wherever the models are.
         self._build = None if runtime == "eager" else (build or default_build()).start()
+        #: What was made of checkpoints, by what it is and the directories or hub ids.
+        self._made: dict[tuple[str, ...], Any] = {}
         self._lock = threading.RLock()
-        self._checkpoints: Checkpoints | None = None
-        self._modules: dict[str, HFModel] = {}
-        self._picked: dict[str, tuple[Model, str | None]] = {}
-        self._texts: dict[str, TokenText] = {}
-        self._hashes: dict[str, str | None] = {}
-        self._differences: dict[tuple[str, str], str | None] = {}
-        self._bridges: dict[tuple[str, str], Bridge] = {}
         #: The name of the target's checkpoint.
         self.target = target
         self.where(self.target)
@@ -132,23 +128,19 @@ class Models:
 
     def text(self, name: str) -> TokenText:
         """Return the tokenizer of a model."""
-        where = self.where(name)
-        if where not in self._texts:
-            tokenizer = LadderTokenizer(where) if name in names() else self._files(name).tokenizer(name, where)
-            self._texts[where] = TokenText(tokenizer)
-        return self._texts[where]
 
-    def loaded(self, name: str) -> bool:
-        """Return whether the model of that name is loaded."""
-        return self.where(name) in self._picked
+        def make(where: str) -> TokenText:
+            return TokenText(LadderTokenizer(where) if name in names() else self._files(name).tokenizer(name, where))
+
+        return self._once("text", make, name)
+
+    def loaded(self, name: str, kind: str = "model") -> bool:
+        """Return whether the model of that name is loaded; the ``kind`` ``module`` is that of transformers."""
+        return (kind, self.where(name)) in self._made
 
     def module(self, name: str) -> HFModel:
         """Return the model of that name as a module of transformers."""
-        where = self.where(name)
-        with self._lock:
-            if where not in self._modules:
-                self._modules[where] = self._files(name).model(name, where, self.text(name).size)
-            return self._modules[where]
+        return self._once("module", lambda where: self._files(name).model(name, where, self.text(name).size), name)
 
     def fast(self, name: str) -> Model:
         """Return the model of that name in the fastest runtime."""
@@ -211,7 +203,7 @@ class Models:
     def eos(self, target: str) -> frozenset[int]:
         """Return the tokens that end a text."""
         where = self.where(target)
-        if where in self._modules or not Path(where).is_dir():
+        if self.loaded(target, "module") or not Path(where).is_dir():
             found = getattr(self.module(target).module.generation_config, "eos_token_id", None)
         else:
             file = Path(where) / "generation_config.json"
@@ -221,11 +213,9 @@ class Models:
 
     def difference(self, target: str, draft: str) -> str | None:
         """Return how two models' tokenizers differ; ``None`` if their token ids mean the same."""
-        pair = self.where(target), self.where(draft)
-        if pair not in self._differences:
-            one, other = self.text(target).tokenizer, self.text(draft).tokenizer
-            self._differences[pair] = None if one is other else differing_tokens(one, other)
-        return self._differences[pair]
+        one, other = self.text(target).tokenizer, self.text(draft).tokenizer
+        compare = lambda *_: None if one is other else differing_tokens(one, other)
+        return self._once("difference", compare, target, draft)
 
     def check_tokenizers(self, target: str, drafts: Sequence[str], hint: str = "") -> None:
         """Raise ``ValueError`` when a draft model's token ids do not mean what the target's do."""
@@ -235,15 +225,12 @@ class Models:
 
     def bridge(self, target: str, draft: str) -> Bridge | None:
         """Return the bridge from a draft model's tokenizer to the target's, ``None`` if they are the same."""
+        if self.difference(target, draft) is None:
+            return None
         from hsd_viz.decoding.bridge import Bridge, Lexicon
 
-        pair = self.where(target), self.where(draft)
-        if pair not in self._bridges:
-            if self.difference(target, draft) is None:
-                return None
-            sides = [Lexicon(self.text(name), self.fast(name).vocab_size) for name in (draft, target)]
-            self._bridges[pair] = Bridge(*sides)
-        return self._bridges[pair]
+        side = lambda name: Lexicon(self.text(name), self.fast(name).vocab_size)
+        return self._once("bridge", lambda *_: Bridge(side(draft), side(target)), target, draft)
 
     def drafter(self, drafter: Drafter | None) -> Drafter | None:
         """Return the native equivalent of ``drafter``, which has not begun a run, where there is one."""
@@ -257,27 +244,36 @@ class Models:
 
     def hash(self, name: str) -> str | None:
         """Return a short hash of the weights, ``None`` if they are not local safetensors."""
-        where = self.where(name)
-        if where not in self._hashes:
+
+        def make(where: str) -> str | None:
             try:
-                self._hashes[where] = weights_hash(where)
+                return weights_hash(where)
             except (OSError, ValueError):
-                self._hashes[where] = None
-        return self._hashes[where]
+                return None
+
+        return self._once("hash", make, name)
 
     def close(self) -> None:
         """Forget all models; their memory is free once no decode uses them."""
         with self._lock:
-            for kept in (self._modules, self._picked, self._texts):
-                kept.clear()
-            if self._checkpoints is not None:
-                self._checkpoints.close()
+            if files := self._made.get(("files",)):
+                files.close()
+            self._made.clear()
 
     # --- inside ----------------------------------------------------------------------------------------------------
 
+    def _once(self, what: str, make: Callable[..., T], *of: str) -> T:
+        """Return what ``make`` makes of the checkpoints of these models, made once."""
+        where = tuple(map(self.where, of))
+        with self._lock:
+            if (what, *where) not in self._made:
+                self._made[what, *where] = make(*where)
+            return self._made[what, *where]
+
     def _files(self, name: str) -> Checkpoints:
         """Return the checkpoints of transformers. Raises: ValueError: if torch or transformers is missing."""
-        if self._checkpoints is None:
+
+        def make() -> Checkpoints:
             try:
                 for package in ("torch", "transformers"):
                     importlib.import_module(package)
@@ -286,8 +282,9 @@ class Models:
                 raise ValueError(needs) from None
             from hsd_viz.torch_models.load import Checkpoints
 
-            self._checkpoints = Checkpoints(self.device, DTYPES[self.dtype], self._spread)
-        return self._checkpoints
+            return Checkpoints(self.device, DTYPES[self.dtype], self._spread)
+
+        return self._once("files", make)
 
     def _positions(self, name: str) -> int | None:
         """Return how many tokens a model's context has, ``None`` without a limit."""
@@ -297,11 +294,7 @@ class Models:
 
     def _pick(self, name: str) -> tuple[Model, str | None]:
         """Return a model in the fastest runtime, and why that is a slow one, if so."""
-        where = self.where(name)
-        with self._lock:
-            if where not in self._picked:
-                self._picked[where] = self._choose(name, where)
-            return self._picked[where]
+        return self._once("model", lambda where: self._choose(name, where), name)
 
     def _choose(self, name: str, where: str) -> tuple[Model, str | None]:
         native = self._build if self.device == "cpu" and self._runtime in ("auto", "strict") else None
@@ -346,12 +339,11 @@ def _device(device: str | None) -> str:
     """Return the device of that name, by default the best; torch is only asked where there may be another than the
     CPU.
     """
-    if device == "cpu" or (device is None and not _has_driver()):
+    has_torch = importlib.util.find_spec("torch") is not None
+    if device == "cpu" or (device is None and not (has_torch and _has_driver())):
         return "cpu"
-    if importlib.util.find_spec("torch") is None:
-        if device is None:
-            return "cpu"
-        raise ValueError(f"the device {device} needs torch: install it with `pip install 'hsd-viz[models]'`") from None
+    if not has_torch:
+        raise ValueError(f"the device {device} needs torch: install it with `pip install 'hsd-viz[models]'`")
     from hsd_viz.torch_models.load import pick_device
 
     return pick_device(device)
