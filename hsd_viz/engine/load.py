@@ -23,7 +23,7 @@ from hsd_viz.decoding.text import TokenText, differing_tokens
 from hsd_viz.drafting.tree import Drafter
 from hsd_viz.ladder.load import LadderTokenizer, model_path, names, weights_hash
 from hsd_viz.native.build import Build, default_build
-from hsd_viz.native.drafter import native_drafter
+from hsd_viz.native.decode import native_drafter
 from hsd_viz.native.model import NativeModel
 from hsd_viz.native.weights import load as load_weights
 from hsd_viz.stack import LargerDraftWarning

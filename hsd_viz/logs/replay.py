@@ -27,7 +27,7 @@ from hsd_viz.intervals import Estimate, estimate, ratio, resample
 from hsd_viz.ladder.load import weights_dir
 from hsd_viz.logs.records import LogTokenizer, TokenizedRequest, requests
 from hsd_viz.native.build import default_build
-from hsd_viz.native.drafter import native_drafter
+from hsd_viz.native.decode import native_drafter
 from hsd_viz.serialize import to_dict
 from hsd_viz.stack import DraftSource, parse
 from hsd_viz.tables import Table, lines, show

@@ -18,7 +18,6 @@ import functools
 import hashlib
 import os
 import platform
-import re
 import shlex
 import shutil
 import subprocess
@@ -50,9 +49,8 @@ KERNELS: dict[str, tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]] = {
     ),
     "aarch64": (("dotprod", ("asimddp",), ("-march=armv8.2-a+dotprod",)), ("plain", (), ())),
 }
-_OURS = re.compile(r"[0-9a-f]{24}-[0-9a-f]{16}\.so\Z")
-#: Seconds since a library was last loaded after which it is removed, and after which a compiler is given up.
-UNUSED_SECONDS, _SECONDS = 30 * 24 * 3600.0, 300
+#: Seconds after which a compiler is given up.
+_SECONDS = 300
 
 
 class Unavailable(Exception):
@@ -130,18 +128,13 @@ class Build:
             printed = process.stdout.read().strip()  # type: ignore[union-attr]
             if not process.returncode:
                 if self._use(kernel, Path(printed)):
-                    return sweep(folder)
+                    return
                 printed = "the compiled library cannot be loaded"
             complaint = complaint or printed or f"exit status {process.returncode}"
         raise Unavailable(f"{compiler[0]} failed: {complaint}")
 
     def _use_any(self, kernel: str, folder: Path, name: str) -> bool:
-        for path in sorted(folder.glob(f"{name}-*.so")):
-            if trusted(path) and self._use(kernel, path):
-                with contextlib.suppress(OSError):  # a shared folder, which its owner looks after
-                    os.utime(path)  # used: this is what sweep goes by
-                return True
-        return False
+        return any(trusted(path) and self._use(kernel, path) for path in sorted(folder.glob(f"{name}-*.so")))
 
     def _use(self, kernel: str, path: Path) -> bool:
         """Load a library; whether it is one (a full disk truncates: it is then compiled again)."""
@@ -233,14 +226,6 @@ def trusted(path: Path) -> bool:
         return path.stem.rpartition("-")[2] == digest(path)
     except OSError:
         return False
-
-
-def sweep(folder: Path) -> None:
-    """Remove libraries that were not loaded for 30 days; all else stays. A process that loaded one keeps its pages."""
-    for path in folder.glob("*.so"):
-        with contextlib.suppress(OSError):  # another process was faster, or the file belongs to another user
-            if _OURS.match(path.name) and time.time() - path.lstat().st_mtime > UNUSED_SECONDS:
-                path.unlink()
 
 
 def _identity(compiler: list[str]) -> str:

@@ -192,48 +192,6 @@ def test_another_compiler_flag_or_processor_is_another_file(compiler, tmp_path, 
     assert len(list((tmp_path / "cache").glob("*.so"))) == 4
 
 
-@needs_library
-def test_a_new_library_lets_those_go_that_nobody_used(compiler, tmp_path, monkeypatch):
-    cache, day = tmp_path / "cache", 24 * 3600
-    assert compiler(copying()).wait(30)
-    (used,) = cache.glob("*.so")
-    name = lambda letter: f"{letter * 24}-{letter * 16}.so"
-    kept = {name("a"): 29, "notes.txt": 400, f"{'c' * 23}.so": 400, "mine.so": 400}  # days since it was written
-    gone = {name("d"): 31}
-    for file, days in (kept | gone).items():
-        (cache / file).write_bytes(b"")
-        os.utime(cache / file, (time.time() - days * day,) * 2)
-    os.utime(used, (time.time() - 31 * day,) * 2)
-    # One that is loaded is used, and nothing is looked at then.
-    assert compiler(copying()).wait(30)
-    assert time.time() - used.stat().st_mtime < day and (cache / name("d")).exists()
-    monkeypatch.setenv("HSD_VIZ_CXXFLAGS", "-O2 -g0")
-    build = compiler(copying())
-    assert build.wait(30)
-    assert {path.name for path in cache.iterdir()} == {*kept, used.name, build.path.name}
-
-
-@needs_library
-def test_a_library_in_use_may_go(tmp_path):
-    path = tmp_path / f"{'a' * 24}-{'a' * 16}.so"
-    path.write_bytes(default_build().path.read_bytes())
-    library = ctypes.CDLL(str(path))
-    os.utime(path, (0, 0))
-    build_module.sweep(tmp_path)
-    assert not path.exists() and library.hsd_vector_bytes() in (16, 32, 64)
-    build_module.sweep(tmp_path / "nowhere")
-
-
-def test_where_libraries_are_kept(monkeypatch, tmp_path):
-    monkeypatch.delenv("HSD_VIZ_CACHE", raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    assert build_module.cache_folder() == tmp_path / "xdg" / "hsd_viz" / "native"
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    assert build_module.cache_folder() == Path.home() / ".cache" / "hsd_viz" / "native"
-    monkeypatch.setenv("HSD_VIZ_CACHE", str(tmp_path / "ours"))
-    assert build_module.cache_folder() == tmp_path / "ours" / "native"
-
-
 def test_the_sources_are_package_data():
     assert {"runtime.cpp", "forward.hpp"} <= {path.name for path in build_module.SOURCES.iterdir()}
     assert os.path.commonpath([build_module.SOURCES, Path(build_module.__file__).parent]) == str(

@@ -12,8 +12,7 @@ from hsd_viz.decoding.record import TOP, Level
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.drafting.db import DatabaseDrafter
 from hsd_viz.native.build import default_build
-from hsd_viz.native.decode import NativeDecode
-from hsd_viz.native.drafter import NativeDatabaseDrafter
+from hsd_viz.native.decode import NativeDatabaseDrafter, NativeDecode
 
 pytestmark = pytest.mark.skipif(not default_build().wait(), reason=f"no native runtime: {default_build().reason}")
 

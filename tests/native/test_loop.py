@@ -15,8 +15,7 @@ from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.drafting.db import DatabaseDrafter
 from hsd_viz.drafting.index.format import Index
 from hsd_viz.native.build import default_build
-from hsd_viz.native.decode import NativeDecode
-from hsd_viz.native.drafter import NativeDatabaseDrafter
+from hsd_viz.native.decode import NativeDatabaseDrafter, NativeDecode
 from hsd_viz.trace.tables import RULES, TABLES
 
 pytestmark = pytest.mark.skipif(not default_build().wait(), reason=f"no native runtime: {default_build().reason}")

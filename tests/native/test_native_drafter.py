@@ -20,7 +20,7 @@ from hsd_viz.drafting.index.count import Pruning
 from hsd_viz.drafting.index.format import Header, Index, Table, marks, write_index
 from hsd_viz.engine.load import Models
 from hsd_viz.native.build import default_build
-from hsd_viz.native.drafter import NativeDatabaseDrafter, native_drafter
+from hsd_viz.native.decode import NativeDatabaseDrafter, native_drafter
 from hsd_viz.stack import DraftSource
 
 pytestmark = pytest.mark.skipif(not default_build().wait(), reason=f"no native runtime: {default_build().reason}")
