@@ -116,8 +116,8 @@ def decode(loop: Decoding, text: TokenText, meta: dict[str, Any]) -> Iterator[Ev
     prompt = list(loop.text)
     meta |= {"prompt_ids": prompt, "stop_reason": "cancelled", "cancelled": True}
     meta |= {"prefill_ns": 0, "wall_ns": 0, "detailed": loop.details > 0}
-    trace, pieces = Trace(meta), text.pieces(prompt)
-    trace.pieces.update(pieces)
+    pieces = text.pieces(prompt)
+    trace = Trace(meta, pieces)
     try:
         for name, done, total in loop.prefill():
             yield Stage(f"prefill {name}", done, total)

@@ -89,9 +89,9 @@ class EventReader:
             case "stage":
                 return Stage(str(record["text"]), record["done"], record["total"])
             case "started":
-                self.trace = Trace(dict(record["meta"]))
-                self.trace.pieces.update(_by_id(record["pieces"]))
-                return Started(self.trace.meta, dict(self.trace.pieces))
+                pieces = _by_id(record["pieces"])
+                self.trace = Trace(dict(record["meta"]), pieces)
+                return Started(self.trace.meta, pieces)
             case "step":
                 columns = {name: table.checked(record[name], Column.checked) for name, table in TABLES.items()}
                 made = columns, _by_id(record["pieces"])

@@ -175,9 +175,10 @@ class Trace(Record):
     ``calls`` are the tables as pandas DataFrames.
     """
 
-    def __init__(self, meta: dict[str, Any]) -> None:
+    def __init__(self, meta: dict[str, Any], pieces: dict[int, str] | None = None) -> None:
         super().__init__()
         self.meta = meta
+        self._pieces.update(pieces or {})
 
     if not TYPE_CHECKING:
 

@@ -170,7 +170,7 @@ export class Runtime {
     return this.models.get(name) as Model;
   }
 
-  /** Make the drafter of `db` below a verifier: hsd_viz/native/drafter.py. */
+  /** Make the drafter of `db` below a verifier: hsd_viz/native/decode.py. */
   drafter(databases: string[], verifier: string, temperature: number, end: number): number {
     const { module } = this;
     const { settings, nodes, floor, greedy, sampled, discounts } = this.manifest.drafting;
