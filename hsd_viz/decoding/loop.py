@@ -40,18 +40,11 @@ class Loop(Decoding):
 
     @cached_property
     def log(self) -> Log:
-        """What it reports; taken with :meth:`take`."""
         return Log(self.now)
 
     @cached_property
     def draws(self) -> Draws:
-        """The random numbers of the decode."""
         return Draws(self.sampling.seed)
-
-    @cached_property
-    def drafting(self) -> Drafting:
-        """The levels below the target."""
-        return [(i, level.lookahead if level else None) for i, level in enumerate(self.levels[:-1])]
 
     def prefill(self) -> Iterator[tuple[str, int, int]]:
         prompt = self.text[:-1]
@@ -70,9 +63,10 @@ class Loop(Decoding):
 
     def rounds(self) -> Iterator[Verification]:
         """Yield the target's verifications until EOS or a limit; ``text`` grows by the tokens of each."""
+        below = [(i, level.lookahead if level else None) for i, level in enumerate(self.levels[:-1])]
         done = False
         while not done and (room := self.limit - len(self.text)) > 0:
-            verified = self.round(self.top, self.drafting, room)
+            verified = self.round(self.top, below, room)
             self.text += verified.tokens
             done = self.text[-1] in self.eos
             yield verified
@@ -153,10 +147,8 @@ class Loop(Decoding):
         """What a verification by level i reports: rows below the target, details and observations at the target."""
         if i < self.top:
             return Record(rows=not self.sampling.greedy)
-        if isinstance(self.drafter, Observer):
-            return Record(self.details, observe=TOP)
-        learns = isinstance(self.drafter, LogitsObserver)
-        warm = max(self.sampling.temperature, MIN_TEMPERATURE) if learns else None
+        warm = max(self.sampling.temperature, MIN_TEMPERATURE) if isinstance(self.drafter, LogitsObserver) else None
+        learns = warm is not None or isinstance(self.drafter, Observer)
         return Record(self.details, observe=TOP if learns else 0, temperature=warm)
 
     def _sample(self, i: int, n: int) -> Draft:
