@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import html
 import os
 import re
 import subprocess
@@ -46,34 +45,28 @@ def script(name: str) -> str:
     return gzip.decompress(packed(name)).decode()
 
 
-def screenshot(page: str, width: int, height: int, scale: float = 2.0) -> bytes:
-    """Return a PNG picture of an HTML page. Raises: RuntimeError: without Chromium, or if it fails."""
+def photograph(page: str, width: int, scale: float = 2.0) -> bytes:
+    """Return a PNG picture of a page whose script puts its height into ``<pre id="result">``. Raises: RuntimeError:
+    without Chromium, or if it fails.
+    """
     with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "page.html").write_text(page, encoding="utf-8")
         picture = Path(folder) / "page.png"
-        size = (f"--window-size={width},{height}", f"--force-device-scale-factor={scale:g}")
-        _run(page, folder, f"--screenshot={picture}", *size)
+        dom = _run(folder, "--dump-dom", f"--window-size={width},1200")
+        height = re.search(r'<pre id="result"[^>]*>(\d+)</pre>', dom)
+        if height is not None:
+            size = f"--window-size={width},{height[1]}", f"--force-device-scale-factor={scale:g}"
+            _run(folder, f"--screenshot={picture}", *size)
         if not picture.is_file():
-            raise RuntimeError("Chromium wrote no picture: save as .html instead")
+            raise RuntimeError("Chromium could not draw the page: save as .html instead")
         return picture.read_bytes()
 
 
-def result(page: str, width: int) -> str:
-    """Return the text that a page's script put into its element ``<pre id="result">``."""
-    with tempfile.TemporaryDirectory() as folder:
-        dom = _run(page, folder, "--dump-dom", f"--window-size={width},1200")
-    found = re.search(r'<pre id="result"[^>]*>(.*?)</pre>', dom, re.S)
-    if found is None:
-        raise RuntimeError("Chromium could not draw the page: save as .html instead")
-    return html.unescape(found[1])
-
-
-def _run(page: str, folder: str, *flags: str) -> str:
-    path = Path(folder) / "page.html"
-    path.write_text(page, encoding="utf-8")
+def _run(folder: str, *flags: str) -> str:
     # The sandbox of Chromium does not work for root, as in a container; the page is our own.
     root = ("--no-sandbox",) if getattr(os, "geteuid", lambda: 1)() == 0 else ()
-    profile = f"--user-data-dir={folder}/{uuid.uuid4().hex}"
-    command = [chromium(), *_FLAGS, *root, profile, "--virtual-time-budget=8000", *flags, path.as_uri()]
+    profile, page = f"--user-data-dir={folder}/{uuid.uuid4().hex}", (Path(folder) / "page.html").as_uri()
+    command = [chromium(), *_FLAGS, *root, profile, "--virtual-time-budget=8000", *flags, page]
     try:
         done = subprocess.run(command, capture_output=True, timeout=SECONDS, check=False)
     except subprocess.TimeoutExpired:

@@ -13,7 +13,7 @@ import ipywidgets as widgets
 import traitlets
 
 from hsd_viz.disk import write_whole
-from hsd_viz.figures.pictures import library_of, packed, result, screenshot
+from hsd_viz.figures.pictures import library_of, packed, photograph
 from hsd_viz.figures.theme import CONFIG, checked_ending, chromium, dark_of, data_of, template
 from hsd_viz.figures.theme import save as save_figure
 from hsd_viz.trace import Trace
@@ -99,7 +99,7 @@ class Exported:
             )
         chromium()
         page = view_page(self, dark=bool(dark), then="height")
-        write_whole(path, screenshot(page, width, int(result(page, width)), scale))
+        write_whole(path, photograph(page, width, scale))
         return path
 
     def _repr_mimebundle_(self, **options: Any) -> Any:

@@ -55,7 +55,7 @@ def test_slides_follow_keys_views_keep_theirs_and_results_are_revealed(chromium,
     page.keyboard.press("R")
     assert page.is_hidden(".deck > section.shown details pre"), "R also hides"
     run = page.evaluate(
-        "1 + [...document.querySelectorAll('.deck > section')].findIndex((s) => s.querySelector('.view [role=tree]'))"
+        "1 + [...document.querySelectorAll('.deck > section')].findIndex((s) => s.querySelector('.view .hsd-sc-stage'))"
     )
     page.goto(f"{file.as_uri()}#{run}")
     page.reload()
@@ -65,13 +65,13 @@ def test_slides_follow_keys_views_keep_theirs_and_results_are_revealed(chromium,
     assert place().startswith(f"{run + 1} /"), "a button leaves its keys to the slides"
     page.keyboard.press("ArrowLeft")
     assert page.is_hidden(".leave")
-    page.focus(".deck > section.shown .view [role=tree]")
+    page.focus(".deck > section.shown .view .hsd-sc-stage")
     page.keyboard.press("ArrowRight")
     assert place().startswith(f"{run} /") and page.is_visible(".leave"), "the key belongs to the view"
     page.keyboard.press("PageDown")
     assert place().startswith(f"{run + 1} /")
     page.keyboard.press("PageUp")
-    page.focus(".deck > section.shown .view [role=tree]")
+    page.focus(".deck > section.shown .view .hsd-sc-stage")
     page.keyboard.press("Escape")
     page.keyboard.press("ArrowRight")
     assert place().startswith(f"{run + 1} /")
