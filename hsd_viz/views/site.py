@@ -16,17 +16,16 @@ from typing import Any
 
 from hsd_viz.disk import write_whole
 from hsd_viz.engine import tab
-from hsd_viz.engine.replay import SIDE_BY_SIDE, TRACES, Recording, bundled, load_bundled, side_by_side
+from hsd_viz.engine.replay import SIDE_BY_SIDE, bundled, load_bundled, side_by_side
 from hsd_viz.exercises.data import measured
 from hsd_viz.figures.palette import HUES
 from hsd_viz.latency.hardware import Machine, gpu_of, shape_of
 from hsd_viz.trace import Trace
 from hsd_viz.views import run_data
 from hsd_viz.views.export import run_page, runs_page
-from hsd_viz.views.page_data import about
+from hsd_viz.views.page_data import STATIC, about, template
 from hsd_viz.views.reports import report_of, saved_reports
 
-_HERE = Path(__file__).parent
 #: A file in each site, so that only a site is ever replaced.
 MARK = ".hsd-viz-site"
 #: Built from ``js/site`` and ``js/tab``.
@@ -100,13 +99,10 @@ def build(out: Path, say: Callable[[str], None] = lambda text: None) -> int:
 
 
 def _template(name: str, data: dict[str, Any], **given: Any) -> str:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
-    loader = FileSystemLoader(_HERE)
-    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     # No text can close the element that holds the data.
-    return environment.get_template(name).render(data=Markup(json.dumps(data).replace("<", "\\u003c")), **given)
+    return template(name).render(data=Markup(json.dumps(data).replace("<", "\\u003c")), **given)
 
 
 def _recordings() -> Iterator[tuple[str, Trace]]:
@@ -121,7 +117,7 @@ def _recordings() -> Iterator[tuple[str, Trace]]:
 def _copy_runtime(out: Path) -> None:
     """Copy the page's scripts, and what its worker reads, with a manifest of it."""
     for name in _SCRIPTS:
-        shutil.copyfile(_HERE / "static" / name, out / name)
+        shutil.copyfile(STATIC / name, out / name)
     (out / "runtime").mkdir()
     for name, path in tab.files().items():
         shutil.copyfile(path, out / "runtime" / name)
@@ -161,15 +157,12 @@ def _runs() -> Iterator[Page]:
 
 
 def _races() -> Iterator[Page]:
-    for folder in sorted(path for path in (TRACES / "side_by_side").iterdir() if path.is_dir()):
-        recordings = [r for r in bundled(folder) if r.name in ("plain", "databases", "both")]
+    for folder in sorted(path for path in SIDE_BY_SIDE.iterdir() if path.is_dir()):
+        names = [r.name for r in bundled(folder) if r.name in ("plain", "databases", "both")]
         title = f"Plain decoding, databases, and databases below a draft model ({folder.name})"
-        if len(recordings) > 1:
-            yield Page(f"races/{folder.name}.html", title, lambda f=folder, r=recordings: _race(f, r))
-
-
-def _race(folder: Path, recordings: list[Recording]) -> str:
-    return runs_page([load_bundled(recording.name, folder) for recording in recordings])
+        if len(names) > 1:
+            race = lambda f=folder, n=names: runs_page([load_bundled(name, f) for name in n])
+            yield Page(f"races/{folder.name}.html", title, race)
 
 
 def _lessons() -> Iterator[Page]:
@@ -189,12 +182,10 @@ def _lessons() -> Iterator[Page]:
 
 def _reports() -> Iterator[Page]:
     from hsd_viz.bench.page import page
-    from hsd_viz.bench.report import Report
 
     for saved in saved_reports():
         report = report_of(saved.path.read_bytes(), saved.path.name)
-        if isinstance(report, Report):
-            yield Page(f"reports/{saved.path.stem}.html", saved.title, lambda r=report: page(r), text=saved.purpose)
+        yield Page(f"reports/{saved.path.stem}.html", saved.title, lambda r=report: page(r), text=saved.purpose)
 
 
 def _figures(trace: Trace) -> str:
