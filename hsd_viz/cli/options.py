@@ -11,7 +11,7 @@ import types
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, is_dataclass
-from functools import cache, partial
+from functools import partial
 from inspect import Parameter, getdoc, signature
 from pathlib import Path
 from typing import Any, Literal, NewType, NoReturn, Union, get_args, get_origin, get_type_hints
@@ -90,16 +90,11 @@ def add_command(commands: Any, name: str, function: Callable[..., int | None], c
     parser.set_defaults(run=partial(call, function))
 
 
-@cache
-def _all_notes() -> dict[str, str]:
-    text = Path(__file__).with_name("help.md").read_text(encoding="utf-8")
-    sections = (section.partition("\n") for section in text.split("\n## ")[1:])
-    return {name: body.strip() + "\n" for name, _, body in sections}
-
-
 def notes(command: str) -> str:
     """Return the examples and notes of a command, "" where there are none."""
-    return _all_notes().get(command, "")
+    text = Path(__file__).with_name("help.md").read_text(encoding="utf-8")
+    body = text.partition(f"\n## {command}\n")[2].partition("\n## ")[0].strip()
+    return f"{body}\n" if body else ""
 
 
 def call(function: Callable[..., Any], args: argparse.Namespace) -> Any:

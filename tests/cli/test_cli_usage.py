@@ -130,8 +130,14 @@ databases build --out o --kind statistics --text x --max-mb nan | --max-mb: the 
 databases build --out o --kind statistics --text log.jsonl --tokenizer log.jsonl | cannot be loaded
 databases build --out o --kind model --prompts heldout --model tiny | unknown model 'tiny'
 export nowhere.json.gz --csv tables | nowhere.json.gz
-export nowhere.json.gz | no output given: use --html FILE, --perfetto FILE, --csv DIR or --aiperf FILE
-export run.json.gz --csv run.json.gz | cannot write
+export run.json.gz | no output given: use --html FILE, --perfetto FILE, --csv DIR or --aiperf FILE
+export run.json.gz --csv run.json.gz | cannot write run.json.gz
+export run.json.gz --html "" | argument --html: the file name is empty
+export run.json.gz --html missing/run.html | cannot write missing/run.html
+export run.json.gz --perfetto . | cannot write .
+export run.json.gz run.json.gz --csv x | --perfetto and --csv write one trace
+export run.json.gz run.json.gz --html x.html --perfetto x | --perfetto and --csv write one trace
+export run.json.gz run.json.gz run.json.gz run.json.gz --html x.html | 4 runs are too many to compare
 ladder train --profile huge --out x | 'huge'
 ladder rebuild --trained nowhere | nowhere contains no trained ladder
 dashboard --host 0.0.0.0 | token
@@ -146,9 +152,11 @@ def test_bad_usage_is_one_line(fails, case, tmp_path, monkeypatch):
     entry = {"prompt": "a b", "output": "a b c"}
     (tmp_path / "log.jsonl").write_text(json.dumps(entry))
     trace_file(tmp_path)
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
     command, _, part = case.partition(" | ")
     words = shlex.split(command.replace("DECODE", "decode --stack target --prompt x"))
     assert part in fails(*("\udcff\udcfe" if word == "BYTES" else word for word in words))
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == files, "nothing is left"
 
 
 def trace_file(tmp_path, **changes):
