@@ -17,8 +17,8 @@ VALUES = [
     "db > target",
     "nano:4 > target",
 ]
-#: Commands that serve or work until they are stopped when their options are valid; their parsing is tried, not they.
-ENDLESS = {"dashboard", "serve", "classroom", "rebuild", "train", "fetch"}
+#: Commands that serve or work until they are stopped when their options are valid; only their parsing is tried.
+ENDLESS = {"dashboard", "serve", "classroom", "rebuild", "train", "evaluate"}
 
 #: Work of seconds or minutes that valid options start.
 HEAVY = (
