@@ -10,8 +10,7 @@ from random import Random
 import pytest
 
 from hsd_viz.audit import Endpoint, page, statistical
-from hsd_viz.audit.sequential import PairTest, power
-from hsd_viz.audit.statistical import Completion, first_divergence
+from hsd_viz.audit.statistical import Completion, PairTest, first_divergence, power
 from hsd_viz.cli import main
 
 ROWS = {"a": [0.6, 0.3, 0.1], "b": [0.2, 0.5, 0.3], "c": [0.3, 0.3, 0.4]}
@@ -141,16 +140,8 @@ def test_the_command(tmp_path, capsys, endpoint):
         "    return text[len(task.prompt):]\n"
     )
     out = tmp_path / "audit.html"
-    words = [
-        "audit",
-        "--stack",
-        "nano:1 > target",
-        "--exact",
-        f"{tmp_path}/wrong_decoder.py:decode",
-        "--html",
-        str(out),
-    ]
-    assert main(words) == 1
+    decoder = f"{tmp_path}/wrong_decoder.py:decode"
+    assert main(["audit", "--stack", "nano:1 > target", "--exact", decoder, "--html", str(out)]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("nano:1 > target: lossless") and "not lossless: the law of the first token" in lines[1]
     assert out.read_text().count("<h2>") == 3  # two decoders and the first wrong conditional
