@@ -289,10 +289,3 @@ def test_engines_that_cannot_be(options, says):
 def test_only_ladder_names_where_models_are_not_allowed(paths):
     with pytest.raises(ValueError, match="not allowed"):
         load_engine(paths["target"], allow_models=False)
-
-
-def test_a_folder_that_is_no_model(tmp_path):
-    (tmp_path / "config.json").write_text("{}")
-    with pytest.raises(ValueError) as error:
-        load_engine(str(tmp_path)).run("ab")
-    assert "\n" not in str(error.value) and not str(error.value).endswith(":")

@@ -53,17 +53,6 @@ def run(*args, **options) -> SimpleNamespace:
     return joined(batches_of(decode(*args, **options)))
 
 
-def test_a_decode_ends_at_an_end_token_and_at_limits():
-    whole = run([], Sampling()).tokens["token_id"]
-    end = next(k for k in range(5, 40) if whole[k] not in whole[:k])
-    for lookaheads, database in (([], False), ([4], False), ([2, 3, 5], True)):
-        found = run(lookaheads, Sampling(), database=database, eos=frozenset({whole[end]}))
-        assert found.tokens["token_id"] == whole[: end + 1]
-        for limit in ({"max_new_tokens": 7}, {"positions": len(PROMPT) + 7}):
-            assert run(lookaheads, Sampling(), database=database, **limit).tokens["token_id"] == whole[:7]
-    assert run([4], Sampling(), max_new_tokens=1).rounds["why_no_draft"] == ["no room"]
-
-
 @pytest.mark.parametrize("sampling", [Sampling(), Sampling(1.2, seed=3)], ids=str)
 def test_short_calls_add_up_to_one_long_call(sampling):
     """Every call does at least one target round, and its times lie within those of the decode."""
@@ -102,17 +91,6 @@ def test_a_decode_is_cancelled_by_making_no_further_call():
     del calls, cancelled
     assert 0 < len(some) < 40 and some == expected.tokens["token_id"][: len(some)]
     assert run([4], Sampling(1.0, seed=1)).tokens == expected.tokens
-
-
-def test_details_are_recorded_where_asked_for():
-    sampling = Sampling(1.5, seed=4)
-    some, none = run([4], sampling), run([4], sampling, details=0)
-    assert none.tokens["token_id"] == some.tokens["token_id"] and none.drafts == some.drafts
-    for name in ("p", "entropy", "top", "residual_top", "q_top", "residual_sum"):
-        assert set(none.tokens[name]) == {None}
-    assert all(len(top) == 5 and top[0][1] == max(p for _, p in top) for top in some.tokens["top"])
-    corrections = [k for k, kind in enumerate(some.tokens["kind"]) if kind == "correction"]
-    assert [k for k, top in enumerate(some.tokens["residual_top"]) if top] == corrections and corrections
 
 
 def test_a_token_outside_of_the_vocabulary_is_refused():
