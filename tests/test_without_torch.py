@@ -81,7 +81,6 @@ def test_commands(tmp_path, blocked):
         from hsd_viz.cli import main
         for line in '''
             decode --stack "db > nano:4 > target" --prompt "def main(" --max-new-tokens 8 --save run.json.gz --json
-            decode --stack "nano:4 > target" --prompt "def main(" --max-new-tokens 8 --dtype float32
             bench --stack "db > target" {small} --temperature 0.7 --json bench.json --html bench.html
             plan --models nano,target --max-levels 2 --measure 1 {small} --json plan.json
             replay log.jsonl --tokenizer target --drafter db --json replay.json
@@ -138,7 +137,7 @@ def test_a_missing_torch_names_the_extra_to_install(tmp_path, blocked):
     code = """
         import hsd_viz as hsd
         try:
-            hsd.load_engine(runtime="eager").run("def main(")
+            hsd.load_engine(dtype="float32").run("def main(")
         except ValueError as error:
             print(error)
     """

@@ -1,7 +1,7 @@
 """Loading what a stack names, once each: the only place of a decode with disk, hub and waiting.
 
-Shipped models are read by numpy and their text by ``tokenizers``; all others need torch and transformers, which are
-imported when the first is asked for.
+Shipped models in int8 are read by numpy and their text by ``tokenizers``; all others need torch and transformers, which
+are imported when the first is asked for.
 """
 
 from __future__ import annotations
@@ -299,19 +299,18 @@ class Models:
     def _choose(self, name: str, where: str) -> tuple[Model, str | None]:
         native = self._build if self.device == "cpu" and self._runtime in ("auto", "strict") else None
         why = None
-        if native is not None and (self.dtype == "int8" or name in names()) and not self._spread:
+        if native is not None and self.dtype == "int8" and not self._spread:
             try:
-                weights = load_weights(where, self.dtype, self.text(name).size)
+                weights = load_weights(where, "int8", self.text(name).size)
             except ValueError:
                 weights = None  # its module may say why
             if weights is not None:
                 weights.name = name
                 if native.wait():
                     return NativeModel(weights, native), None
-                if self.dtype == "int8":
-                    from hsd_viz.native.reference import ReferenceModel
+                from hsd_viz.native.reference import ReferenceModel
 
-                    return ReferenceModel(weights), native.reason
+                return ReferenceModel(weights), native.reason
         model = self.module(name)
         if native is not None:
             from hsd_viz.torch_models.native import native_model

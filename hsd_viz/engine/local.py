@@ -60,7 +60,7 @@ def load_engine(
     threads of forward passes, for the whole process. ``runtime`` is ``auto`` (the fastest available for each model; see
     :class:`hsd_viz.engine.load.Models`) or ``eager`` (transformers' own forward passes). ``databases`` is a
     folder with the databases to use in place of the shipped ones, which serve models of the ladder's tokenizer. Models
-    load when a stack first needs them; those of the ladder need neither torch nor transformers. ``bridge`` is
+    load when a stack first needs them; those of the ladder in int8 need neither torch nor transformers. ``bridge`` is
     how a draft model with another tokenizer than the target's drafts: ``slem`` (its text, cut again) or ``tli`` (the
     tokens that both have); by default the one that fits the sampling.
     ``costs`` are what ``db`` sizes its drafts by: ``shipped`` (a table, so that the same command gives the same text),
