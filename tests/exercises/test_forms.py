@@ -61,7 +61,7 @@ def test_the_form_locks_the_guess_and_shows_the_result_beside_it(options, bad, g
 
 
 def test_every_quiz_has_one_right_answer_and_feedback_and_not_always_in_the_same_place():
-    """In a notebook jupyterquiz draws and answers them: tests/notebooks and tests/browser/test_lab.py."""
+    """In a notebook jupyterquiz draws and answers them: tests/notebooks."""
     places = set()
     for path in FOLDER.glob("*.json"):
         for question in quiz(path.stem).questions:
