@@ -10,14 +10,13 @@ from hsd_viz.words import check_range
 #: The answer of a database: (key length, total, continuations). The last ``key length`` tokens of the text were
 #: matched; ``total`` counts how often they were seen with a token after them; continuations are (token, count,
 #: position), most frequent first, with the position of the latest copy in the text (``None`` outside the context
-#: database). Plain tuples are ten times as fast to create as named ones, and a round creates about ten.
+#: database). Plain tuples, as a round creates about ten.
 Match = tuple[int, int, Sequence[tuple[int, Any, int | None]]]
 
 
 def spell(tokens: Iterable[int]) -> str:
-    """Return tokens as a string, one character per token id: the form in which databases store and compare text.
-    Python's string search finds a run of tokens in a text of a thousand in a few tenths of a microsecond without an
-    index, and a string is its fastest and smallest key. Token ids reach up to 1 114 111.
+    """Return tokens as a string, one character per token id (up to 1 114 111): the form in which databases store and
+    compare text. String search finds tokens in a text of a thousand in less than a microsecond without an index.
     """
     return "".join(map(chr, tokens))
 
@@ -39,8 +38,8 @@ class ContextDatabase:
     """The text of the current run: every token by the up to ``longest`` tokens before it.
 
     The text is one string, searched backwards. If a suffix occurs, so does every shorter one, so the longest is found
-    by bisection. Only the ``recent`` latest occurrences of a key are counted: recent text predicts best, and 4
-    occurrences were measured to predict as well as 32. At most ``most`` candidates are returned.
+    by bisection. Only the ``recent`` latest occurrences of a key are counted: 4 predict as well as 32. At most ``most``
+    candidates are returned.
     """
 
     __slots__ = ("longest", "text")
@@ -68,54 +67,43 @@ class ContextDatabase:
         # A match at the end of the text has nothing after it.
         end = len(text) - 1
         find = text.rfind
-        # Half of all keys match as a whole, so that is tried first.
-        length, place = most, find(tail[size - most :], 0, end) if most > 0 else -1
+        length, place, middle = 0, -1, most  # half of all keys match as a whole, so that is tried first
+        while length < most:
+            at = find(tail[size - middle :], 0, end)
+            if at < 0:
+                most = middle - 1
+            else:
+                length, place = middle, at
+            middle = (length + most + 1) >> 1
         if place < 0:
-            length, most = 0, most - 1
-            while length < most:
-                middle = (length + most + 1) >> 1
-                at = find(tail[size - middle :], 0, end)
-                if at < 0:
-                    most = middle - 1
-                else:
-                    length, place = middle, at
-            if place < 0:
-                return None
+            return None
         key = tail[size - length :]
         position = place + length
-        first = text[position]
-        total = seen = 1
-        rest: dict[str, list[int]] | None = None
+        total, counts = 1, {text[position]: [1, position]}
         while total < self.recent:
             place = find(key, 0, place + length - 1)
             if place < 0:
                 break
             total += 1
             follower = text[place + length]
-            if follower == first:
-                seen += 1
-            elif rest is None:
-                rest = {follower: [1, place + length]}
-            elif follower in rest:
-                rest[follower][0] += 1
+            if follower in counts:
+                counts[follower][0] += 1
             else:
-                rest[follower] = [1, place + length]
-        if rest is None:
-            return length, total, [(ord(first), total, position)]
+                counts[follower] = [1, place + length]
         # The dictionary runs from the latest occurrence to the earliest, and sorting is stable.
-        found = [(ord(first), seen, position), *((ord(f), count, at) for f, (count, at) in rest.items())]
-        found.sort(key=_count, reverse=True)
-        return length, total, found[: self.most]
+        candidates = [(ord(follower), count, at) for follower, (count, at) in counts.items()]
+        if len(candidates) > 1:
+            candidates.sort(key=_count, reverse=True)
+        return length, total, candidates[: self.most]
 
 
 class LogitsDatabase:
     """The target's most probable tokens by the last one to three tokens: ``logits``, the latest row of each key.
 
-    A verification computes the target's distribution at every node of the draft, also at rejected ones, and decoding
-    uses one token of each. Token Recycling (Luo et al., ACL 2025, arXiv 2408.08696) stores the most probable successors
-    of each token, and LogitSpec (arXiv 2507.01449) looks up what may follow them. Here they form a database, with the
+    Token Recycling (Luo et al., ACL 2025, arXiv 2408.08696) stores the most probable successors of each token, also at
+    rejected nodes, and LogitSpec (arXiv 2507.01449) looks up what may follow them. Here they form a database, with the
     target's own probabilities as shares. Passed from run to run: warm; a new one: cold. At most ``most`` keys are
-    stored, the oldest are dropped first. A key takes about 100 bytes, a row shared by several keys 1 kB.
+    stored, the oldest are dropped first.
     """
 
     __slots__ = ("_rows",)
@@ -149,25 +137,13 @@ class LogitsDatabase:
 Lookup = Callable[[str], Match | None]
 
 
-def _followers(lookup: Lookup, tail: str, count: float) -> list[tuple[int, float]]:
-    """Return (token, count) of what followed ``tail``, a path seen ``count`` times; most frequent first."""
-    match = lookup(tail)
-    if match is None:
-        return []
-    length, total, continuations = match
-    if length == len(tail):
-        return [(token, float(c)) for token, c, _ in continuations]
-    return [(token, count * c / total) for token, c, _ in continuations]
-
-
 def continuation_trie(lookup: Lookup, key: str, *, nodes: int, depth: int) -> list[tuple[int, int, float]]:
     """Return the ``nodes`` most frequent prefixes of what followed ``key``, as (token, parent, count).
 
     Parent -1 is ``key``. Prefixes have at most ``depth`` tokens. Most frequent first, then shorter, then the lower
     token; parents come before children. The published methods count every continuation in the corpus; an index holds
     the most frequent followers of short keys. A count is exact while key and path together are a key of the index;
-    beyond, the path's count is divided as the longest known suffix suggests. Prefixes with an estimate below 1 are
-    omitted.
+    beyond, the path's count is divided as the longest known suffix suggests. Estimates below 1 are omitted.
     """
     out: list[tuple[int, int, float]] = []
     queue: list[tuple] = []
@@ -177,11 +153,14 @@ def continuation_trie(lookup: Lookup, key: str, *, nodes: int, depth: int) -> li
     # The serial number ends the comparison of equals.
     serial, reached, parent, path, count = 0, 0, -1, key, float(match[1])
     while True:
-        if reached < depth:
-            for token, c in _followers(lookup, path, count):
-                if c >= 1:
+        match = lookup(path) if reached < depth else None
+        if match is not None:
+            length, total, continuations = match
+            for token, c, _ in continuations:
+                share = float(c) if length == len(path) else count * c / total
+                if share >= 1:
                     serial += 1
-                    heappush(queue, (-c, reached + 1, token, serial, parent, path))
+                    heappush(queue, (-share, reached + 1, token, serial, parent, path))
         if not queue or len(out) == nodes:
             return out
         negative, reached, token, _, above, before = heappop(queue)

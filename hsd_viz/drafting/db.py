@@ -41,11 +41,10 @@ class DatabaseDrafter(Drafter):
     """Drafts for one run from the databases named in ``sources``, in that order.
 
     ``databases`` holds those that outlive a run by source name (``model``, ``statistics``); the context database is
-    created here. ``costs`` are the costs of verification (see :func:`~hsd_viz.drafting.estimates.cost_curve`); with
-    ``None`` the tree fills the budget. ``temperature`` is that of the target's sampling: the higher, the lower the
-    initial trust in proposals. An end-of-text token (``eos``: one id or several) may be drafted, nothing after it.
-
-    Each tree maximizes its own ratio of tokens to cost.
+    created here. ``costs`` are the costs of verification (:func:`~hsd_viz.drafting.estimates.cost_curve`), of which
+    each tree maximizes its ratio of tokens; with ``None`` it fills the budget. ``temperature`` is that of the target's
+    sampling: the higher, the lower the initial trust in proposals. An end-of-text token (``eos``: one id or several)
+    may be drafted, nothing after it.
     """
 
     nodes = 24
@@ -211,16 +210,9 @@ class DatabaseDrafter(Drafter):
 
 
 class LogitsDatabaseDrafter(DatabaseDrafter, LogitsObserver):
-    """A database drafter with the target's probabilities as one of its databases: ``logits``. It is filled after each
-    verification. ``databases["logits"]`` is a :class:`~hsd_viz.drafting.context.LogitsDatabase`, the state that
-    outlives a run.
+    """A database drafter with the target's probabilities as one of its databases: ``databases["logits"]`` is a
+    :class:`~hsd_viz.drafting.context.LogitsDatabase`, filled after each verification.
     """
-
-    def __init__(self, sources: Sequence[str], databases: Mapping[str, Database], **options: Any) -> None:
-        super().__init__(sources, databases, **options)
-        logits = databases[LOGITS]
-        assert isinstance(logits, LogitsDatabase)
-        self._logits = logits
 
     def observe_probabilities(
         self,
@@ -230,16 +222,18 @@ class LogitsDatabaseDrafter(DatabaseDrafter, LogitsObserver):
         probabilities: Sequence[Sequence[float]],
     ) -> None:
         """Store the target's probabilities: see :class:`~hsd_viz.drafting.tree.LogitsObserver`."""
-        longest, put = self._logits.longest, self._logits.put
+        logits = self.databases[LOGITS]
+        assert isinstance(logits, LogitsDatabase)
+        longest = logits.longest
         tails = [spell(text[-longest:])]
         for token, parent in zip(tree.tokens, tree.parents, strict=True):
             tails.append((tails[parent + 1] + chr(token))[-longest:])
         # The row after the text comes last, so that it has precedence over rows of draft tokens.
         for tail, ids, row in zip(reversed(tails), reversed(top), reversed(probabilities), strict=True):
-            put(tail, ids, row)
+            logits.put(tail, ids, row)
 
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
         tree = super().draft(text, budget)
-        # Its counts are probabilities: omit them.
-        tree.counts = [None if s == LOGITS else count for s, count in zip(tree.sources, tree.counts, strict=True)]
+        pairs = zip(tree.sources, tree.counts, strict=True)
+        tree.counts = [None if source == LOGITS else count for source, count in pairs]  # its counts are probabilities
         return tree

@@ -39,10 +39,10 @@ SAMPLED = {
 class CostCurve:
     """``relative[m]``: the cost of verifying ``m`` draft tokens, in steps without a draft, so ``relative[0]`` is 1.
 
-    A tree of m nodes whose scores (expected accepted tokens) sum to S emits 1 + S tokens for c(m). ``slopes[m]`` is the
-    least cost per token of any larger tree, inf over k > m of (c(k) - c(m)) / (k - m): if the best remaining node
-    scores at most (1 + S) / c(m) times that, no larger tree has a better ratio. ``least_slope`` is their minimum.
-    Beyond its last entry a curve continues with its last step.
+    A tree of m nodes whose scores sum to S emits 1 + S tokens for c(m). ``slopes[m]`` is the least cost per token of
+    any larger tree, inf over k > m of (c(k) - c(m)) / (k - m): if the best remaining node scores at most (1 + S) / c(m)
+    times that, no larger tree has a better ratio. ``least_slope`` is their minimum. Beyond its last entry a curve
+    continues with its last step.
     """
 
     relative: tuple[float, ...]
@@ -78,8 +78,7 @@ def cost_curve(costs: CostCurve | Sequence[float] | float | None) -> CostCurve:
     if isinstance(costs, CostCurve):
         return costs
     if costs is None or isinstance(costs, int | float):
-        step = float(costs or 0.0)
-        return CostCurve((1.0, 1.0 + step))
+        return CostCurve((1.0, 1.0 + float(costs or 0.0)))
     return CostCurve(tuple(float(c) for c in costs))
 
 

@@ -9,24 +9,20 @@ their order. The method, with the paper's settings:
   (context, model, statistics); once 7 drafts are found, the less local ones are skipped. There are no scores and no
   confidence threshold.
 * **Context**: every 5-gram of the text by its first token, in LRU buckets of 7.
-* **Model**: the 100 000 most frequent 5-grams of the target's own outputs (each counted once per output), at most 7 per
-  first token. Frozen.
+* **Model**: the 100 000 most frequent 5-grams of the target's own outputs, at most 7 per first token. Frozen.
 * **Statistics**: what followed the last 2 tokens in a corpus, then the last 1: the 64 most frequent prefixes of up to
   10 tokens, their leaves longest first, truncated to 4 tokens. Frozen.
 
 Differences from the published code:
 
-* Every 5-gram of accepted text joins the context database. The code's slice omits the newest, and steps with fewer than
-  two accepted tokens insert nothing.
+* Every 5-gram of accepted text joins the context database; the code's slice omits the newest.
 * The newest of a context bucket and the most frequent of a model bucket come first. The code takes the oldest and the
   rarest first where seven places do not suffice.
 * Statistics rows shorter than 4 tokens stay short; the code pads them with random tokens. Equally long rows come most
   frequent first; in the code, in hash-table order.
-* The drafts are verified as one tree: common prefixes are verified once, and a draft contained in another does not
-  count. The code verifies seven separate chains, including duplicates. The longest chain that agrees with the target is
-  the same.
-* Statistics is read from a pre-counted index instead of a suffix array: see
-  :func:`hsd_viz.drafting.context.continuation_trie`.
+* The drafts are verified as one tree: the code verifies seven separate chains, including duplicates. The longest chain
+  that agrees with the target is the same.
+* Statistics is read from a pre-counted index: see :func:`hsd_viz.drafting.context.continuation_trie`.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -40,10 +36,8 @@ from .tree import Drafter, DraftTree, as_eos_set
 
 #: Tokens of a draft, drafts of a step, entries of a bucket.
 LENGTH, DRAFTS, BUCKET = 4, 7, 7
-#: Key lengths of the statistics database, in access order.
-STATISTICS_KEYS = (2, 1)
-STATISTICS_NODES = 64
-STATISTICS_DEPTH = 10
+#: Of the statistics database: key lengths in access order, most prefixes, their most tokens.
+STATISTICS_KEYS, STATISTICS_NODES, STATISTICS_DEPTH = (2, 1), 64, 10
 
 #: A draft: key length, times seen, tokens (spelled), position in the text of its first token.
 Row = tuple[int, int | None, str, int | None]

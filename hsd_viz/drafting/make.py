@@ -16,16 +16,12 @@ from .estimates import CPU_MARGINAL, CostCurve
 from .index.format import SUFFIX, DatabaseError, open_index
 from .tree import Drafter, as_eos_set
 
-#: The databases stored as files, in order of locality.
-STORED = ("model", "statistics")
-#: The model database of Hierarchy Drafting as published.
-FIVEGRAMS = "fivegrams"
+#: The databases stored as files, in order of locality, and the model database of Hierarchy Drafting as published.
+STORED, FIVEGRAMS = ("model", "statistics"), "fivegrams"
 
 
 def vocabulary_hash(vocabulary: Mapping[str, int]) -> str:
-    """Return the SHA-256 of a vocabulary, the token → id mapping ``tokenizer.get_vocab()``, in hexadecimal. Tokenizers
-    with the same tokens and ids have the same hash, regardless of their names.
-    """
+    """Return the SHA-256 of a vocabulary, the token → id mapping ``tokenizer.get_vocab()``, in hexadecimal."""
     digest = hashlib.sha256()
     for token, number in sorted(vocabulary.items(), key=lambda item: (item[1], item[0])):
         digest.update(f"{number}\t{len(token)}\t{token}\n".encode())
@@ -51,9 +47,9 @@ class SharedDatabases:
 
     @classmethod
     def open(cls, folder: str | Path, vocabulary: Mapping[str, int], size: int | None = None) -> SharedDatabases:
-        """Open the databases ``NAME.hsdb`` of ``folder`` for models with this token → id mapping. ``size`` is the
-        vocabulary size of the models, if it may be smaller than that of a file: larger ids are never returned. A file
-        that is missing, damaged or made with another tokenizer is omitted; :meth:`why_absent` returns the reason.
+        """Open the databases ``NAME.hsdb`` of ``folder`` for models with this token → id mapping and of a vocabulary
+        ``size``: larger ids are never returned. A file that cannot be used is omitted; :meth:`why_absent` has the
+        reason.
         """
         ours = vocabulary_hash(vocabulary)
         shared = cls()
@@ -64,8 +60,7 @@ class SharedDatabases:
                 continue
             try:
                 index = open_index(path, ours, vocabulary_size=size)
-                kind = index.header["kind"]
-                if kind != source:
+                if (kind := index.header["kind"]) != source:
                     raise DatabaseError(f"'{path.name}' contains a {kind} database, not a {source} database")
                 shared.found[source] = index
             except DatabaseError as error:
@@ -91,25 +86,17 @@ class SharedDatabases:
 
 @dataclass(slots=True)
 class Memory:
-    """The state that outlives a run, by name of a drafter or database. Passed from run to run, drafters start warm;
-    with a new one, cold. What a name has is created on first use by the registered ``remembers``. A memory belongs to
-    one target model, and serves one run at a time.
+    """The state that outlives a run, by name of a drafter: created on first use by the registered ``remembers``. Passed
+    from run to run, drafters start warm; with a new one, cold. A memory belongs to one target model, and serves one run
+    at a time.
     """
 
     states: dict[str, Any] = field(default_factory=dict)
 
-    def of(self, name: str, new: Callable[[], Any]) -> Any:
-        """Return the state of ``name``; if there is none yet, ``new()``, which is stored."""
-        if name not in self.states:
-            self.states[name] = new()
-        return self.states[name]
-
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a drafter is created for: ``source`` as in the stack, the databases of the models' tokenizer, the state that
-    it ``remembers`` (else ``None``), end-of-text tokens, costs of verification and temperature of the sampling.
-    """
+    """What a drafter is created for; ``source`` is as in the stack, ``state`` what it ``remembers`` (else ``None``)."""
 
     source: DraftSource
     databases: SharedDatabases
@@ -123,12 +110,11 @@ class Run:
         file. Raises: ValueError: if a named one is missing.
         """
         files = {name: (stored_as or {}).get(name, name) for name in DATABASES}
-        available = [name for name, file in files.items() if name == "context" or file in self.databases.found]
         named = tuple(item for item in self.source.items if item in DATABASES)
         for name in named:
-            if name not in available:
-                raise ValueError(f"'{self.source}' cannot be used: {self.databases.why_absent(files[name])}")
-        return named or tuple(available)
+            if name != "context":
+                self.database(files[name])
+        return named or tuple(n for n, file in files.items() if n == "context" or file in self.databases.found)
 
     def database(self, name: str) -> Database:
         """Return the shared database of that name. Raises: ValueError: if it is missing."""
@@ -208,18 +194,17 @@ def make_drafter(
     """Create the drafter that ``source`` names, for one run.
 
     ``databases`` are those of the models' tokenizer. Without brackets, ``db`` and ``hd`` use all that exist; if ``db``
-    finds neither a model nor a statistics database, it adds ``logits`` to the context (next to them it gains little).
-    ``memory`` is shared by runs of the same target (default: a new one). ``costs`` are the costs of verification
-    (relative cost of one more draft token, or costs by number of draft tokens); ``None`` drafts up to the budget. Only
-    ``db`` uses ``costs`` and the ``temperature`` of the sampling: the baselines draft as published.
-
-    Raises: ValueError: if a named database, or the statistics database of ``retrieval``, is missing, or the name is
-    unknown.
+    finds neither a model nor a statistics database, it adds ``logits`` to the context. ``memory`` is shared by runs of
+    the same target (default: a new one). ``costs`` are the costs of verification (relative cost of one more draft
+    token, or costs by number of draft tokens); ``None`` drafts up to the budget. Only ``db`` uses ``costs`` and the
+    ``temperature`` of the sampling. Raises: ValueError: if a database is missing, or the name is unknown.
     """
     name, known = source.name, drafters().get(source.name)
     if known is None:
         raise ValueError(f"unknown drafter '{name}': expected {', '.join(drafters())}")
     memory = memory if memory is not None else Memory()
-    state = memory.of(name, known.remembers) if known.remembers else None
+    if known.remembers and name not in memory.states:
+        memory.states[name] = known.remembers()
+    state = memory.states.get(name)
     shared = databases if databases is not None else SharedDatabases()
     return known.make(Run(source, shared, state, as_eos_set(eos), costs, temperature))

@@ -100,17 +100,15 @@ def build_fivegrams(
         tokens = [int(t) for t in sequence]
         counted.update({tuple(tokens[i : i + 5]) for i in range(len(tokens) - 4)})
     taken: Counter[int] = Counter()
-    keys, tails, counts = [], [], []
+    rows = []  # token, rank, the other four tokens, count
     for gram, seen in sorted(counted.items(), key=lambda item: (-item[1], item[0]))[:most]:
         if taken[gram[0]] < FIVEGRAMS_PER_TOKEN:
-            keys.append((gram[0], taken[gram[0]]))
-            tails.append(gram[1:])
-            counts.append(seen)
+            rows.append((gram[0], taken[gram[0]], *gram[1:], seen))
             taken[gram[0]] += 1
-    number, totals = len(keys), np.array(counts, dtype=np.int64)
-    hashes, lengths = marks(np.array(keys, dtype=np.int64).reshape(number, 2)), np.full(number, 2)
-    followers, firsts = np.array(tails, dtype=np.int64).reshape(-1), np.arange(number + 1) * 4
-    table = Table(hashes, lengths, totals, firsts, followers, np.repeat(totals, 4))
+    grams = np.array(rows, dtype=np.int64).reshape(len(rows), 7)
+    totals, firsts = grams[:, 6], np.arange(len(rows) + 1) * 4
+    hashes, lengths = marks(grams[:, :2]), np.full(len(rows), 2)
+    table = Table(hashes, lengths, totals, firsts, grams[:, 2:6].reshape(-1), np.repeat(totals, 4))
     facts = {"outputs": len(sequences), "tokens": sum(map(len, sequences)), **(meta or {})}
     write_index(path, table, Header("fivegrams", vocabulary_size, vocabulary_hash, facts))
 
@@ -160,25 +158,19 @@ _FOLLOWED = 20
 def describe(path: str | Path, most: int = 10, *, verify: bool = False) -> dict:
     """Return a report on the database file at ``path``, ready for JSON.
 
-    Keys: ``kind``, ``bytes``, ``keys``, ``keys_by_length``, ``continuations``, ``vocabulary_size``,
-    ``vocabulary_hash``, ``meta`` (its origin), ``most_used`` (see :func:`most_used`) and ``verified``: whether the
-    checksum of the whole file was checked, which ``verify`` requires for large files, too.
-
-    Raises: DatabaseError: if the file cannot be used.
+    ``meta`` is its origin, ``most_used`` that of :func:`most_used`, ``verified`` whether the checksum of the whole file
+    was checked, which ``verify`` requires for large files, too. Raises: DatabaseError: if the file cannot be used.
     """
     index = Index(path) if verify else open_index(path)
-    header = index.header
+    names = ("kind", "continuations", "vocabulary_size", "vocabulary_hash", "meta")
+    lengths = {int(n): keys for n, keys in index.header["keys_by_length"].items()}
     return {
         "path": str(path),
-        "kind": header["kind"],
+        **{name: index.header[name] for name in names},
         "bytes": index.size,
         "verified": index.verified,
-        "keys": sum(header["keys_by_length"].values()),
-        "keys_by_length": {int(n): k for n, k in header["keys_by_length"].items()},
-        "continuations": header["continuations"],
-        "vocabulary_size": header["vocabulary_size"],
-        "vocabulary_hash": header["vocabulary_hash"],
-        "meta": header["meta"],
+        "keys": sum(lengths.values()),
+        "keys_by_length": lengths,
         "most_used": most_used(index, most),
     }
 
@@ -190,39 +182,25 @@ def most_used(index: Index, most: int) -> list[dict]:
     marks of keys, not the keys, so they are found by look-up: every token alone, then the most frequent of those with
     their followers, and so on. Entries of 5-grams are a token and the four after it.
     """
-    if index.header["kind"] == "fivegrams":
-        found = []
-        for token in range(index.header["vocabulary_size"]):
-            match = index.lookup(chr(token) + chr(0), 2)
-            if match is not None and match[0] == 2:
-                found.append(_entry((token,), [t for t, _, _ in match[2]], match[2][0][1], match[1]))
-        return sorted(found, key=_order)[:most]
-    keys: list[tuple[int, ...]] = [(token,) for token in range(index.header["vocabulary_size"])]
-    found = []
+    vocabulary, is_fivegrams = range(index.header["vocabulary_size"]), index.header["kind"] == "fivegrams"
+    keys: list[tuple[int, ...]] = [(token, 0) if is_fivegrams else (token,) for token in vocabulary]
+    entries: list[tuple[int, int, list[int], list[int], int]] = []
     while keys:
-        level = []
-        for key in keys:
-            match = index.lookup(spell(key))
-            if match is not None and match[0] == len(key):
-                level.append((match[1], key, match[2]))
-        level.sort(key=lambda row: (-row[0], row[1]))
-        del level[_FOLLOWED * most :]
-        found += [
-            _entry(key, [token], count, total)
-            for total, key, continuations in level
-            for token, count, _ in continuations
-        ]
-        longest = len(keys[0]) == index.longest
-        keys = [] if longest else [(*key, token) for _, key, continuations in level for token, _, _ in continuations]
-    return sorted(found, key=_order)[:most]
-
-
-def _entry(key: tuple[int, ...], tokens: list[int], count: int, total: int) -> dict:
-    return {"key": list(key), "tokens": tokens, "token_id": tokens[0], "count": count, "total": total}
-
-
-def _order(entry: dict) -> tuple:
-    return -entry["count"], -len(entry["key"]), entry["key"], entry["tokens"]
+        matches = [(match, key) for key in keys if (match := index.lookup(spell(key))) and match[0] == len(key)]
+        matches.sort(key=lambda pair: (-pair[0][1], pair[1]))
+        del matches[_FOLLOWED * most :]
+        for (_, total, continuations), key in matches:
+            if is_fivegrams:
+                tokens = [token for token, _, _ in continuations]
+                entries.append((-continuations[0][1], -1, [key[0]], tokens, total))
+            else:
+                entries += [(-count, -len(key), list(key), [token], total) for token, count, _ in continuations]
+        is_last = is_fivegrams or len(keys[0]) == index.longest
+        keys = [] if is_last else [(*key, token) for match, key in matches for token, _, _ in match[2]]
+    return [
+        {"key": key, "tokens": tokens, "token_id": tokens[0], "count": -count, "total": total}
+        for count, _, key, tokens, total in sorted(entries)[:most]
+    ]
 
 
 def hit_rates(index: Index, tokens: Sequence[int]) -> dict:
@@ -243,15 +221,8 @@ def hit_rates(index: Index, tokens: Sequence[int]) -> dict:
     for at in range(1, len(tokens)):
         match = index.lookup(text[max(0, at - index.longest) : at])
         if match is not None:
-            row = seen[match[0]]
-            answers = [token for token, _, _ in match[2]]
-            row[0] += 1
-            row[1] += answers[0] == tokens[at]
-            row[2] += tokens[at] in answers
-    names = ("found", "first", "any")
-    whole = [sum(row[k] for row in seen.values()) for k in range(3)]
-    return {
-        "places": places,
-        **{name: count / places for name, count in zip(names, whole, strict=True)},
-        "by_key_length": {n: {name: c / places for name, c in zip(names, seen[n], strict=True)} for n in sorted(seen)},
-    }
+            row, answers = seen[match[0]], [token for token, _, _ in match[2]]
+            seen[match[0]] = [row[0] + 1, row[1] + (answers[0] == tokens[at]), row[2] + (tokens[at] in answers)]
+    rates = lambda row: {name: n / places for name, n in zip(("found", "first", "any"), row, strict=True)}
+    whole = rates([sum(row[k] for row in seen.values()) for k in range(3)])
+    return {"places": places, **whole, "by_key_length": {n: rates(seen[n]) for n in sorted(seen)}}

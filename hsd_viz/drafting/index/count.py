@@ -43,8 +43,7 @@ class CorpusWriter:
         self._dtype = np.dtype("<u4" if vocabulary_size > 2**16 else "<u2")
         self._path = Path(folder) / "tokens"
         self._file = open(self._path, "wb")  # noqa: SIM115 (open until finish or close)
-        self._ends = array("q")
-        self.tokens = 0
+        self._ends, self.tokens = array("q"), 0
 
     def add(self, tokens: Sequence[int] | np.ndarray) -> None:
         """Append tokens to the current document. Raises: ValueError: if a token is outside the vocabulary."""
@@ -105,9 +104,8 @@ def read_pieces(path: Path, piece: int | None = None) -> Iterator[str]:
     """Yield the text of a UTF-8 file in pieces of about ``piece`` characters (default :data:`PIECE`) that end at line
     ends, except in lines longer than that.
 
-    Line ends become ``\\n``. Tokens do not cross pieces.
-
-    Raises: UnicodeError: if the file is not UTF-8, or contains a zero byte. OSError: if it cannot be read.
+    Line ends become ``\\n``. Tokens do not cross pieces. Raises: UnicodeError: if the file is not UTF-8, or contains a
+    zero byte. OSError: if it cannot be read.
     """
     piece, left = piece or PIECE, ""
     with open(path, encoding="utf-8-sig") as f:
@@ -147,10 +145,9 @@ def write_texts(
         except (OSError, UnicodeError) as error:
             writer.drop()
             if named:
+                why = (error.strerror if isinstance(error, OSError) else None) or str(error)
                 if isinstance(error, UnicodeDecodeError):
                     why = f"byte {error.object[error.start]:#04x} is not part of a character"
-                else:
-                    why = (error.strerror if isinstance(error, OSError) else None) or str(error)
                 raise ValueError(f"cannot read '{file}' as UTF-8 text: {why}") from None
             passed += 1
         done += size

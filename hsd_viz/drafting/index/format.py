@@ -1,9 +1,8 @@
 """The files of the model and statistics databases: a pre-counted, memory-mapped index of continuations.
 
-Keys are the last 1 to ``longest`` tokens. The mark of a key is the CRC-32 of its tokens as little-endian u32, the
-fastest hash in plain Python. Its upper bits select a bucket of about two keys, in which whole marks are compared. A
-collision (with 300 000 keys, one unknown key in 14 000) costs one bad draft token and nothing else. If a key is in the
-file, so are all its suffixes.
+Keys are the last 1 to ``longest`` tokens; all suffixes of a key are keys. The mark of a key is the CRC-32 of its tokens
+as little-endian u32, the fastest hash in plain Python. Its upper bits select a bucket of about two keys, in which whole
+marks are compared. A collision (one unknown key in 14 000 with 300 000 keys) costs one bad draft token.
 
 A file is a safetensors file of four tensors: ``starts`` (u32 per bucket, one more at the end), ``marks`` (u32 per key),
 ``places`` (u32 per key: first value * 8 + number of continuations) and ``values`` (u16, or u32 for large vocabularies;
@@ -11,9 +10,8 @@ per key its total, then token, count, ...). Its metadata contains the version, `
 header (counted with zeros in place of the checksum) and of the tensors.
 
 A file of up to :data:`READ_WHOLE` bytes is checked completely when opened. Of a larger one only the header and the size
-are checked, and each row when it is read: with any damage, a look-up ends after a bounded number of steps, raises
-nothing and returns no token outside the vocabulary; at worst it proposes a token that the target rejects. ``hsd-viz
-databases inspect --verify`` checks any file completely.
+are checked, and each row when it is read: with any damage, a look-up ends after a bounded number of steps, and returns
+no token outside the vocabulary. ``hsd-viz databases inspect --verify`` checks any file completely.
 """
 
 import functools
@@ -22,7 +20,7 @@ import mmap
 import zlib
 from codecs import utf_32_le_encode
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -32,14 +30,11 @@ from hsd_viz.disk import replacing
 from hsd_viz.drafting.context import Match
 
 VERSION = "2"
-#: Most continuations per key: their number has three bits.
-MOST_CONTINUATIONS = 7
+SUFFIX = ".hsdb"
+#: Most continuations per key (their number has three bits), and values in one file (a place has 29 bits).
+MOST_CONTINUATIONS, MOST_VALUES = 7, 2**29
 #: Bytes of a key in the file besides its values: mark, place, and half of a bucket's start.
 KEY_BYTES = 10
-#: Values in one file: a place has 29 bits for the first of its key.
-MOST_VALUES = 2**29
-SUFFIX = ".hsdb"
-
 #: Largest size in bytes of a file that is checked whole when opened, which takes about 50 ms.
 READ_WHOLE = 64 * 2**20
 #: Most keys examined in one bucket of an unchecked file. Among 2**28 buckets of random marks none reaches twenty.
@@ -104,9 +99,7 @@ def write_index(path: str | Path, table: Table, header: Header) -> None:
     wide, keys = header.vocabulary_size > 2**16, len(table.marks)
     total = keys + 2 * len(table.tokens)
     if total >= MOST_VALUES:
-        raise ValueError(
-            f"{total} values are too many for one database file: reduce its bytes or raise the minimum count"
-        )
+        raise ValueError(f"{total} values are too many for one file: reduce its bytes or raise the minimum count")
     bits = max(1, (max(keys, 2) // 2 - 1).bit_length())
     # The shorter of two keys with the same mark comes first and is found: it is the more frequent one.
     order = np.lexsort((table.lengths, table.marks))
@@ -115,16 +108,13 @@ def write_index(path: str | Path, table: Table, header: Header) -> None:
     tensors = (starts.astype("<u4"), ranked.astype("<u4"), *_packed(table, order, wide))
     lengths, numbers = np.unique(table.lengths, return_counts=True)
     facts = {
-        "kind": header.kind,
-        "vocabulary_size": header.vocabulary_size,
-        "vocabulary_hash": header.vocabulary_hash,
+        **asdict(header),
         "bits": bits,
         "longest": int(lengths.max(initial=1)),
         "keys_by_length": {str(n): int(number) for n, number in zip(lengths, numbers, strict=True)},
         "continuations": len(table.tokens),
-        "meta": dict(header.meta),
     }
-    write_tensors(path, facts, dict(zip(_TENSORS, tensors, strict=True)))
+    _write(Path(path), facts, dict(zip(_TENSORS, tensors, strict=True)))
 
 
 def _packed(table: Table, order: np.ndarray, wide: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -142,7 +132,7 @@ def _packed(table: Table, order: np.ndarray, wide: bool) -> tuple[np.ndarray, np
     return (offsets[:-1] * 8 + numbers).astype("<u4"), values
 
 
-def write_tensors(path: str | Path, facts: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> None:
+def _write(path: Path, facts: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> None:
     """Write a database file from its facts and its four tensors, atomically."""
     body = [tensor.tobytes() for tensor in tensors.values()]
     crc = functools.reduce(lambda so_far, piece: zlib.crc32(piece, so_far), body, 0)
@@ -154,7 +144,6 @@ def write_tensors(path: str | Path, facts: Mapping[str, Any], tensors: Mapping[s
     head = json.dumps({"__metadata__": metadata, **entries}).encode()
     head += b" " * (-len(head) % 8)
     head = head.replace(_NO_CHECKSUM.encode(), f"{zlib.crc32(head):08x}".encode(), 1)
-    path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path, sync=True) as fresh, open(fresh, "wb") as f:
         f.writelines([len(head).to_bytes(8, "little"), head, *body])
@@ -163,11 +152,10 @@ def write_tensors(path: str | Path, facts: Mapping[str, Any], tensors: Mapping[s
 class Index:
     """An open database file, read-only and memory-mapped: runs and processes share its pages.
 
-    ``starts``, ``marks``, ``places`` and ``values`` are the tensors of the file as memoryviews, ``bits`` the shift from
-    a mark to its bucket, ``wide`` whether values are u32. ``whole=False`` does not read, and so does not check, the
-    tensors: the index is then ``guarded``, as it is for models with fewer tokens (``vocabulary_size``) than the file.
-    A guarded one searches a limited part of a bucket and returns only possible rows (tokens below ``limit``, counts of
-    at most their total).
+    ``starts``, ``marks``, ``places`` and ``values`` are its tensors as memoryviews, ``bits`` the shift from a mark to
+    its bucket, ``wide`` whether values are u32. With ``whole=False`` the tensors are not checked: the index is then
+    ``guarded``, as it is for models with fewer tokens (``vocabulary_size``) than the file: it searches a limited part
+    of a bucket and returns only possible rows (tokens below ``limit``, counts of at most their total).
 
     Raises: DatabaseError: if the file is missing, truncated, damaged, of another version or, if ``vocabulary_hash`` is
     given, made with another tokenizer.
@@ -192,9 +180,9 @@ class Index:
         self.size = len(self._map)
         try:
             self.header, views = self._check(whole)
-        except DatabaseError:
-            raise
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            if isinstance(error, DatabaseError):
+                raise
             raise DatabaseError(f"'{self.path.name}' is not a database file of hsd_viz") from None
         self.starts, self.marks, self.places, self.values = (views[name] for name in _TENSORS)
         known, own = self.header["vocabulary_hash"], self.header["vocabulary_size"]
@@ -205,10 +193,7 @@ class Index:
             )
         self.limit = own if vocabulary_size is None else min(own, vocabulary_size)
         self.guarded = not whole or self.limit < own
-        self.most_in_bucket = MOST_IN_BUCKET if self.guarded else 2**32
-        self.bits = 32 - self.header["bits"]
-        self.wide = own > 2**16
-        self.longest = self.header["longest"]
+        self.bits, self.wide, self.longest = 32 - self.header["bits"], own > 2**16, self.header["longest"]
 
     def _check(self, whole: bool) -> tuple[dict[str, Any], dict[str, memoryview]]:
         """Return the facts and the tensors, after checking the header (``whole``: every byte)."""
@@ -241,11 +226,10 @@ class Index:
 
     def lookup(self, tail: str, longest: int | None = None) -> Match | None:
         """Return what followed the longest suffix of ``tail`` that is a key of at most ``longest`` tokens, or ``None``.
-        ``tail`` is a text as of :func:`~hsd_viz.drafting.context.spell`. All suffixes of a key are keys, so the search
-        extends the suffix until it misses.
+        ``tail`` is a text as of :func:`~hsd_viz.drafting.context.spell`. The search extends the suffix until it misses.
         """
         starts, marks, bits, crc32, keys = self.starts, self.marks, self.bits, zlib.crc32, len(self.marks)
-        most_in_bucket = self.most_in_bucket
+        most_in_bucket = MOST_IN_BUCKET if self.guarded else 2**32
         size = len(tail)
         most = self.longest if longest is None or longest > self.longest else longest
         if size > most:
@@ -304,8 +288,6 @@ def open_index(
     """Open a database file; the tensors of one larger than ``read_whole`` bytes are not checked. Raises: DatabaseError:
     if the file cannot be used.
     """
-    try:
-        whole = Path(path).stat().st_size <= read_whole
-    except OSError:
-        whole = True  # Index reports the error.
+    path = Path(path)
+    whole = not path.exists() or path.stat().st_size <= read_whole
     return Index(path, vocabulary_hash, vocabulary_size=vocabulary_size, whole=whole)
