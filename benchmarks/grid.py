@@ -26,13 +26,13 @@ from dataclasses import replace
 from typing import Any
 
 import hsd_viz
+from benchmarks.cluster import Part, sweep
 from benchmarks.grid_point import measure_point
 from benchmarks.grid_text import COMPARED, table
 from benchmarks.harness import arguments, command, numbers, resumed, say, write
 from benchmarks.padding import check_padding, padded_name, save_padded
 from hsd_viz.bench.plan import split
 from hsd_viz.calibration.calibrate import TARGET
-from hsd_viz.cluster import Part, sweep
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.ladder.load import model_path
 from hsd_viz.machine import describe

@@ -85,7 +85,7 @@ def serve(
         from hsd_viz.serve.app import run as run_app
 
         return run_app(host, port, settings, machine.as_json())
-    from hsd_viz.cluster import LOCAL, prepare
+    from hsd_viz.serve import LOCAL, prepare
 
     prepare(address or LOCAL)
     from hsd_viz.serve.cluster import config, run

@@ -15,8 +15,8 @@ from ray.exceptions import RayError
 from ray.serve.exceptions import RayServeException
 from ray.serve.handle import DeploymentHandle
 
-from hsd_viz.cluster import LOCAL, start
 from hsd_viz.machine import url
+from hsd_viz.serve import LOCAL, start
 from hsd_viz.serve.app import Settings, create_app, error, load_worker
 
 #: Connections that the ingress holds open at a time, refused ones among them.

@@ -8,7 +8,7 @@ import sys
 import psutil
 import pytest
 
-from hsd_viz import cluster, connect
+from hsd_viz import connect, serve
 from hsd_viz.machine import free_port
 
 
@@ -34,18 +34,18 @@ def test_one_engine_needs_no_ray_and_ends_in_silence(tmp_path):
 def test_a_ray_of_our_own_is_on_loopback_with_a_secret_of_its_own(monkeypatch):
     for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"):
         monkeypatch.setenv(name, "")
-    cluster.prepare("ray://elsewhere:10001")
+    serve.prepare("ray://elsewhere:10001")
     assert os.environ["RAY_AUTH_MODE"] == os.environ["RAY_AUTH_TOKEN"] == ""
-    cluster.prepare()
+    serve.prepare()
     first = os.environ["RAY_AUTH_TOKEN"]
-    cluster.prepare()
+    serve.prepare()
     assert os.environ["RAY_AUTH_MODE"] == "token" and len(first) >= 64 and os.environ["RAY_AUTH_TOKEN"] != first
     assert os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] == "0"
 
 
 LISTENS = """
 import psutil
-from hsd_viz.cluster import start
+from hsd_viz.serve import start
 start()
 family = psutil.Process().children(recursive=True)
 print({c.laddr.ip for p in family for c in p.net_connections() if c.status == "LISTEN"})

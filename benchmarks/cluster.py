@@ -1,20 +1,15 @@
-"""Ray: start it or join a cluster, and run the parts of a measurement on its nodes.
+"""Run the parts of a measurement on a Ray cluster; each node needs this checkout and the files that the parts read."""
 
-Needs the extra ``cluster``; each node needs this package and the files that the parts read.
-"""
+from __future__ import annotations
 
-import logging
-import os
-import secrets
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hsd_viz.words import first_line
+from hsd_viz.machine import describe
+from hsd_viz.serve import LOCAL, start
 
-#: The address that means: start Ray on this machine.
-LOCAL = "local"
 #: How often a part is run again after its node or process was lost.
 RETRIES = 5
 #: Seconds between looks for interrupts.
@@ -29,41 +24,6 @@ class Part:
     result: Any
     node: str
     processor: str | None
-
-
-def start(address: str = LOCAL, cpus: int = 1) -> Any:
-    """Start Ray on this machine with at least ``cpus`` CPUs, or join the cluster at ``address``; return the module.
-    Raises: ValueError: if it does not start.
-    """
-    prepare(address)
-    import ray
-
-    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
-    try:
-        if address != LOCAL:
-            ray.init(address, **quiet)
-        else:
-            # Ray refuses work that needs more CPUs than it has; ours may share them.
-            cpus = max(os.cpu_count() or 1, cpus)
-            ray.init(num_cpus=cpus, include_dashboard=False, **quiet)
-    except Exception as error:  # Ray raises plain exceptions
-        raise ValueError(f"Ray did not start: {first_line(error)}") from None
-    return ray
-
-
-def prepare(address: str = LOCAL) -> None:
-    """Set the environment of Ray, which it reads when it is imported: no reports of usage, patience on a busy machine;
-    for a Ray that it starts also ports on loopback and a token that only its processes know.
-    """
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    # Its own limits of 30 s and less are too short on a busy machine.
-    os.environ.setdefault("RAY_raylet_start_wait_time_s", "120")
-    os.environ.setdefault("RAY_agent_register_timeout_ms", "120000")
-    if address == LOCAL:
-        # The switch that makes Ray use loopback on systems other than Linux; `_node_ip_address` does not (Ray 2.60).
-        os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
-        os.environ["RAY_AUTH_MODE"] = "token"
-        os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
 
 
 def sweep(
@@ -102,8 +62,6 @@ def _result(ray: Any, reference: Any) -> tuple[Any, str, str | None]:
 
 
 def _run(work: Callable[[Any], Any], part: Any) -> tuple[Any, str, str | None]:
-    from hsd_viz.machine import describe
-
     result = work(part)
     machine = describe()
     return result, socket.gethostname(), machine.get("gpu") or machine.get("cpu")
