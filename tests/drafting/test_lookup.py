@@ -45,12 +45,6 @@ def test_start_forgets_the_run_before():
     assert drafter.draft([5, 6, 5], 0).why_empty == "no room"
 
 
-def test_end_of_text_is_not_copied():
-    drafter = PromptLookup(eos=0)
-    drafter.start([7, 8, 9, 0, 7, 8])
-    assert drafter.draft([7, 8, 9, 0, 7, 8], 10).tokens == [9]
-
-
 def test_transformers_drafts_the_same():
     import torch
     from transformers.generation.candidate_generator import PromptLookupCandidateGenerator
@@ -81,20 +75,6 @@ def test_original_lookup_wants_whole_copies(text):
             expected = text[places[0] : places[0] + 10]
             break
     assert drafter.draft(text, 99).tokens == expected
-
-
-def test_original_lookup_by_hand():
-    pair, triple = list(range(10, 20)), list(range(20, 30))
-    text = [2, 3, *pair, 1, 2, 3, *triple, 1, 2, 3]
-    drafter = PromptLookup(longest=3, whole=True)
-    drafter.start(text)
-    assert drafter.draft(text, 99).tokens == triple, "three tokens before two"
-    drafter.start(text[:-4])
-    assert drafter.draft([*text[:-4], 1, 2, 3], 99).tokens == [*triple[:-1], 1], "ahead counts as text"
-    drafter.start([1, 2, 3, *triple[:6], 1, 2, 3])
-    assert drafter.draft([1, 2, 3, *triple[:6], 1, 2, 3], 99).why_empty == "no match", (
-        "nine tokens follow, ten are wanted"
-    )
 
 
 # --- SAM-Decoding ---
