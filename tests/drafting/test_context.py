@@ -45,18 +45,6 @@ def test_lookup_finds_the_longest_suffix(text, ahead, cap, most):
     assert continuations == [(t, c, p) for c, p, t in ranked[:most]]
 
 
-@given(tokens)
-def test_back_off_goes_down_to_one_token(text):
-    database = ContextDatabase(longest=6)
-    database.extend(text)
-    tail = tuple(text[-6:])
-    lengths = []
-    while (match := database.lookup(spell(tail), lengths[-1] - 1 if lengths else None)) is not None:
-        lengths.append(match[0])
-    longest = brute(text, tail, 6)
-    assert lengths == (list(range(longest[0], 0, -1)) if longest else [])
-
-
 def test_tokens_not_emitted_yet_are_matched_but_not_copied():
     database = ContextDatabase()
     database.extend([1, 2, 3, 4, 5])

@@ -48,39 +48,6 @@ def drafter(sources=("context",), **shared):
 # --- the context database ---------------------------------------------------------------------------------------------
 
 
-def test_a_bucket_holds_seven_newest_first():
-    hd = drafter()
-    text = [t for i in range(8) for t in gram(i)] + [1]
-    hd.start(text)
-    tree = hd.draft(text, 28)
-    assert chains(tree) == [tail(i) for i in (7, 6, 5, 4, 3, 2, 1)], "the eighth pushed the first out"
-    assert set(tree.sources) == {"context"} and set(tree.key_lengths) == {1}
-    assert all(text[p] == t for p, t in zip(tree.positions, tree.tokens, strict=True))
-
-
-def test_what_is_used_again_is_dropped_last():
-    hd = drafter()
-    text = [t for i in (0, 1, 2, 3, 4, 5, 6, 0, 7) for t in gram(i)] + [1]
-    hd.start(text)
-    # Gram 0 was used again before gram 7 came, so gram 1 made room: first in first out would have dropped gram 0.
-    assert chains(hd.draft(text, 28)) == [tail(i) for i in (7, 0, 6, 5, 4, 3, 2)]
-    latest = [
-        p for t, p in zip(*(getattr(hd.draft(text, 28), k) for k in ("tokens", "positions")), strict=True) if t == 10
-    ]
-    assert latest == [36], "the position is that of the latest copy"
-
-
-def test_every_emitted_fivegram_joins_at_once():
-    hd = drafter()
-    hd.start([1, 2, 3, 4])
-    assert hd.draft([1, 2, 3, 4], 28).why_empty == "no match"
-    hd.extend([5])
-    assert chains(hd.draft([1], 28)) == [(2, 3, 4, 5)]
-    hd.extend([6, 7])
-    assert chains(hd.draft([3], 28)) == [(4, 5, 6, 7)]
-    assert hd.draft([4], 28).why_empty == "no match", "four tokens and their key, not fewer"
-
-
 def test_unseen_tokens_ahead_are_no_text():
     hd = drafter()
     hd.start([1, 2, 3, 4, 5])
@@ -114,17 +81,6 @@ def test_each_database_tops_up_the_one_before():
     turned = drafter(("statistics", "model"), fivegrams=model, statistics=statistics)
     turned.start(text)
     assert [c[0] for c in chains(turned.draft(text, 28))] == [60, 61, 50, 51, 52, 53]
-
-
-def test_a_draft_that_is_there_takes_no_place_and_beginnings_are_shared():
-    model = Ranked(_1=[(*tail(0),), (10, 20, 99, 98)])
-    hd = drafter(("context", "model"), fivegrams=model)
-    text = [*gram(0), 1]
-    hd.start(text)
-    tree = hd.draft(text, 28)
-    assert chains(tree) == [tail(0), (10, 20, 99, 98)]
-    assert tree.tokens == [*tail(0), 99, 98] and tree.parents == [-1, 0, 1, 2, 1, 4]
-    assert tree.sources == ["context"] * 4 + ["model"] * 2
 
 
 def test_statistics_asks_two_tokens_then_one():

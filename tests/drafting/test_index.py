@@ -1,7 +1,5 @@
 import json
 import struct
-import subprocess
-import sys
 import zlib
 from collections import Counter, defaultdict
 
@@ -207,22 +205,6 @@ def test_other_files_are_refused(tmp_path):
     path.write_text(json.dumps({"no": "database"} | {str(i): i for i in range(20)}))
     with pytest.raises(DatabaseError, match="is not a database file"):
         Index(path)
-
-
-def test_two_processes_read_one_file(folder):
-    path = folder / "statistics.hsdb"
-    program = (
-        "import sys; from hsd_viz.drafting.index.format import Index; i = Index(sys.argv[1]); print('open', flush=True); "
-        "sys.stdin.readline(); print([i.lookup(chr(t)) for t in range(50)])"
-    )
-    run = [sys.executable, "-c", program, str(path)]
-    both = [subprocess.Popen(run, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    for process in both:
-        assert process.stdout.readline() == "open\n"
-    # Both hold the file open now.
-    here = Index(path)
-    expected = str([here.lookup(chr(t)) for t in range(50)])
-    assert [p.communicate("go\n")[0].strip() for p in both] == [expected, expected]
 
 
 def test_describe(folder):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
+from hsd_viz.drafting import SharedDatabases, make_drafter
 from hsd_viz.drafting.context import LogitsDatabase, spell
 from hsd_viz.drafting.db import LogitsDatabaseDrafter
 from hsd_viz.drafting.estimates import GREEDY, SAMPLED, priors
@@ -58,19 +58,6 @@ def test_rows_of_rejected_nodes_are_drafted_from_later():
     four = next(k for k in range(len(found)) if found.tokens[k] == 4 and found.parents[k] < 0)
     assert next(found.tokens[k] for k in range(len(found)) if found.parents[k] == four) == 7
     assert found.scores == sorted(found.scores, reverse=True)
-
-
-def test_rows_are_warm_where_a_memory_is_passed_on():
-    memory = Memory()
-    first = make_drafter(bottom("db[context,logits]"), memory=memory, costs=None)
-    first.start([1])
-    first.observe_probabilities([1], DraftTree(), [[2, 3]], [[0.9, 0.1]])
-    warm = make_drafter(bottom("db[context,logits]"), memory=memory, costs=None)
-    warm.start([1])
-    assert warm.draft([1], 2).tokens == [2, 3]
-    cold = make_drafter(bottom("db[context,logits]"), costs=None)
-    cold.start([1])
-    assert not cold.draft([1], 2).tokens
 
 
 def test_logits_joins_by_itself_only_where_no_other_database_is_at_hand():
