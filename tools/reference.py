@@ -171,7 +171,7 @@ def _entry(thing: object, name: str, seen: set[str]) -> Iterator[str]:
     elif isinstance(found, ast.FunctionDef):
         yield f"### `{found.name}`"
         yield _code(_call(found.name, found))
-        yield _prose(ast.get_docstring(found) or "").partition("\n\nArgs:")[0]
+        yield _first(ast.get_docstring(found) or "")
 
 
 def _class(node: ast.ClassDef) -> Iterator[str]:
