@@ -128,11 +128,6 @@ export interface Host {
   file?(question: Question): Promise<File>;
   /** Decode; resolves with the final head of the run, also when `signal` cancelled it after the first token. */
   decode?(request: DecodeRequest, on: Progress, signal: AbortSignal): Promise<Head>;
-  /** Let the target verify the visitor's draft after `prompt` (text): resolves with the tokens it accepts and the one it adds. */
-  verify?(
-    request: DecodeRequest,
-    draft: string,
-  ): Promise<{ accepted: string[]; added: string; rejected: string | null }>;
   /**
    * Topics that {@link ask} can answer: "doctor" "databases" "law" "law.pick" (of a run), "report" (options.name, or a file), "replay"
    * (files: a log and perhaps a tokenizer), "predict", and the tabs of other packages.

@@ -4,10 +4,10 @@ import { live } from "lit-html/directives/live.js";
 import { make } from "../lib/dom";
 import { drawNotice } from "../lib/notice";
 import type { Snapshot } from "../lib/run";
-import { createStore } from "../lib/run";
 import { countRefusal, MOST } from "../versus/compare";
 import { mount } from "../views";
 import { elsewhere } from "./answer";
+import { decoded } from "./decode";
 import { download } from "./files";
 import { requestOf } from "./state";
 import type { Context, Section } from "./tabs";
@@ -105,26 +105,16 @@ export function compareView({ host, store, state }: Context): Section {
     try {
       if (stacks.length < 2 || stacks.length > MOST)
         throw new Error(`write two or three stacks, one per line, not ${stacks.length}`);
-      const request = { ...requestOf(store.state.form, about.limits), beside_plain: false };
+      const request = requestOf(store.state.form, about.limits);
       const runs: Snapshot[] = [];
       for (const stack of stacks) {
         for (const max_new_tokens of [Math.min(WARM_UP, request.max_new_tokens), request.max_new_tokens]) {
-          const run = createStore();
           const warming = max_new_tokens !== request.max_new_tokens;
-          const head = await host.decode(
-            { ...request, stack, max_new_tokens },
-            {
-              stage(words, done, total) {
-                said = `${stack}: ${warming ? "warming up" : total ? `decoding ${done}/${total}` : words}`;
-                paint();
-              },
-              begin: (first) => run.adopt(first),
-              append: (steps) => run.receive(steps),
-            },
-            control.signal,
-          );
-          run.adopt(head);
-          if (control.signal.aborted) throw new DOMException("cancelled", "AbortError");
+          const stage = (words: string, done?: number | null, total?: number | null) => {
+            said = `${stack}: ${warming ? "warming up" : total ? `decoding ${done}/${total}` : words}`;
+            paint();
+          };
+          const run = await decoded(host, { ...request, stack, max_new_tokens }, stage, control.signal);
           if (max_new_tokens === request.max_new_tokens) {
             runs.push(run.snapshot());
             break;

@@ -14,6 +14,7 @@ import { mount } from "../views";
 import { addressOf, linkTo, parameters, read as readAddress, slug } from "./address";
 import { choose, download, dropZone, read } from "./files";
 import { formOf } from "./form";
+import { introSeen, playIntro, storyOf } from "./intro";
 import { keySheet, typed } from "./keys";
 import { readout } from "./readout";
 import * as kept from "./state";
@@ -263,6 +264,19 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
     opened?.location.replace(url);
   }
 
+  // --- the first ten seconds
+  const stage = make("div");
+  let endIntro = () => {};
+  async function intro() {
+    endIntro();
+    const story = await storyOf(host);
+    if (!story || store.state.busy || !root.isConnected) return;
+    endIntro = playIntro(stage, host, story, () => {
+      endIntro = () => {};
+    });
+  }
+  ends.push(() => endIntro());
+
   // --- the address
   let wrote = "";
   const ours = () => {
@@ -400,7 +414,7 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
               )}</select>`
           : nothing
       }
-      <div class="hsd-header-tools"><button type="button" title="The keys of the page (?)" @click=${() => sheet.showModal()}>Keys</button></div>
+      <div class="hsd-header-tools">${about.races.length ? html`<button type="button" title="What speculative decoding does, in ten seconds" @click=${tried(intro)}>Intro</button>` : nothing}<button type="button" title="The keys of the page (?)" @click=${() => sheet.showModal()}>Keys</button></div>
       ${
         form
           ? html`<button type="button" class="hsd-form-switch hsd-quiet" aria-expanded=${drawer} @click=${() => {
@@ -490,6 +504,7 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
             <div class="hsd-text-view">${stream.el}</div>
             ${explorer()}
             <p class="hsd-foot">${facts.join("  ·  ")}</p>
+            ${stage}
           </div>
         </div>
         ${tour.el}`,
@@ -565,6 +580,8 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
     if (!Object.keys(asked.form).length) set({ form: { ...store.state.form, ...written } });
     write(false);
     refresh();
+    // A link asks for something else.
+    if (address && !introSeen() && !/[?&](?!theme=)\w+=/.test(query)) await intro();
   })();
   return () => {
     for (const end of ends.splice(0)) end();

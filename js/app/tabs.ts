@@ -8,8 +8,9 @@ import type { Snapshot } from "../lib/run";
 import { mount } from "../views";
 import { answerView, elsewhere } from "./answer";
 import { compareView } from "./compare";
+import { decoded } from "./decode";
 import { choose, dropField, read } from "./files";
-import type { Store } from "./state";
+import { requestOf, type Store } from "./state";
 
 /** A part of a tab: an element that may have to be asked for again when the run changes. */
 export interface Section {
@@ -60,14 +61,16 @@ function asked(about: string, words: string, title = "", ofRun = true) {
   };
 }
 
-/** The drafter races the recordings of the same prompt and temperature. */
-function drafter({ host, state, group }: Context): Section {
+/** The drafter races the recordings of the same prompt and temperature, or stacks decoded now. */
+function drafter({ host, store, state, group }: Context): Section {
   const root = make("section", "hsd-part");
-  const made = mount("drafter", { ...state, others: [] });
-  root.append(
-    lede("You are the drafter of the run shown: propose its next tokens, and race the recorded drafters."),
-    made.el,
-  );
+  /** A run of the form's settings after a text; a proposal is verified by the target's. */
+  const live = (prompt: string, stack: string, max_new_tokens: number) => {
+    const asked = requestOf(store.state.form, host.about.limits);
+    return decoded(host, { ...asked, prompt: prompt || asked.prompt, chat: false, stack, max_new_tokens });
+  };
+  const made = mount("drafter", { ...state, others: [], live: host.decode ? live : null });
+  root.append(lede("You are the drafter: propose the next tokens of a text, and race the other drafters."), made.el);
   let of = "";
   async function refresh() {
     const { run, prompt, meta } = group.store;

@@ -13,62 +13,45 @@ export interface Recorded {
   first: { column: number; y: number; hit: boolean } | null;
   token: number | null;
 }
-export interface Shown {
-  board: Board;
+export interface Shown extends Drawn {
   /** Changes with the position: darts of another board are taken away. */
   key: string;
+  title: string;
+}
+export interface Drawn {
+  board: Board;
   names: string[];
   families: (string | null)[];
   recorded: Recorded | null;
-  title: string;
 }
 
-/** A stage in `host`; `show` draws a board on it, or hides it. */
-export function createDarts(host: HTMLElement, seed = 1) {
-  let shown: Shown | null = null;
-  let darts: Thrown[] = [];
-  let lossy = false;
-  // A pattern is found by its id in the whole page.
-  const hatch = `hsd-dt-${Math.random().toString(36).slice(2, 9)}`;
-  const next = numbers(seed);
-
-  function throwMany(n: number) {
-    if (!shown) return;
-    for (let k = 0; k < n; k++) {
-      const thrown = throwFor(shown.board, lossy, next);
-      thrown.forEach((dart, j) => {
-        darts.push({ ...dart, x: next(), counts: j === thrown.length - 1 });
-      });
-    }
-    paint();
-  }
-  const clear = () => {
-    darts = [];
-    paint();
-  };
-
-  function drawing({ board, names, families, recorded }: Shown) {
-    const { columns } = board;
-    const width = Math.max(240, host.clientWidth || 480);
-    const foot = SIZE.height - SIZE.bottom;
-    const counted = darts.filter((d) => d.counts);
-    const pile = columns.map((_, k) => counted.filter((d) => d.column === k).length / Math.max(1, counted.length));
-    const most = Math.max(...columns.map((c, k) => Math.max(c.accepted + c.residual + c.surplus, pile[k])), 0.02);
-    const step = width / columns.length;
-    const wide = Math.min(64, step * 0.72);
-    const left = (k: number) => step * (k + 0.5) - wide / 2;
-    const y = (p: number) => foot - (p / most) * (foot - SIZE.top);
-    const box = (k: number, from: number, to: number, cls: string) =>
-      to - from > 1e-9
-        ? svg`<rect class=${cls} fill=${cls === "hsd-dt-residual" ? `url(#${hatch})` : nothing} x=${left(k)} width=${wide} y=${y(to)} height=${y(from) - y(to)}></rect>`
-        : nothing;
-    const dots = (some: Thrown[]) =>
-      some.map((d) => `M${(left(d.column) + wide * (0.06 + 0.88 * d.x)).toFixed(1)} ${y(d.y).toFixed(1)}h0`).join("");
-    const letters = Math.max(3, Math.floor(step / 7.6));
-    const short = (text: string) => (text.length > letters ? `${text.slice(0, letters - 1)}…` : text);
-    const ring = (k: number, at: number, cls: string) =>
-      svg`<circle class=${cls} cx=${left(k) + wide / 2} cy=${y(at)} r="5"></circle>`;
-    return svg`<svg width=${width} height=${SIZE.height} viewBox="0 0 ${width} ${SIZE.height}" aria-hidden="true">
+/** The picture of a board, `width` pixels wide, with the darts thrown at it; `hatch` is the id of its pattern, unique on the page. */
+export function boardPicture(
+  { board, names, families, recorded }: Drawn,
+  width: number,
+  hatch: string,
+  darts: Thrown[] = [],
+) {
+  const { columns } = board;
+  const foot = SIZE.height - SIZE.bottom;
+  const counted = darts.filter((d) => d.counts);
+  const pile = columns.map((_, k) => counted.filter((d) => d.column === k).length / Math.max(1, counted.length));
+  const most = Math.max(...columns.map((c, k) => Math.max(c.accepted + c.residual + c.surplus, pile[k])), 0.02);
+  const step = width / columns.length;
+  const wide = Math.min(64, step * 0.72);
+  const left = (k: number) => step * (k + 0.5) - wide / 2;
+  const y = (p: number) => foot - (p / most) * (foot - SIZE.top);
+  const box = (k: number, from: number, to: number, cls: string) =>
+    to - from > 1e-9
+      ? svg`<rect class=${cls} fill=${cls === "hsd-dt-residual" ? `url(#${hatch})` : nothing} x=${left(k)} width=${wide} y=${y(to)} height=${y(from) - y(to)}></rect>`
+      : nothing;
+  const dots = (some: Thrown[]) =>
+    some.map((d) => `M${(left(d.column) + wide * (0.06 + 0.88 * d.x)).toFixed(1)} ${y(d.y).toFixed(1)}h0`).join("");
+  const letters = Math.max(3, Math.floor(step / 7.6));
+  const short = (text: string) => (text.length > letters ? `${text.slice(0, letters - 1)}…` : text);
+  const ring = (k: number, at: number, cls: string) =>
+    svg`<circle class=${cls} cx=${left(k) + wide / 2} cy=${y(at)} r="5"></circle>`;
+  return svg`<svg width=${width} height=${SIZE.height} viewBox="0 0 ${width} ${SIZE.height}" aria-hidden="true">
       <defs><pattern id=${hatch} width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"
         ><rect width="5" height="5" class="hsd-dt-ground"></rect><line y2="5" class="hsd-dt-line"></line></pattern></defs>
       ${columns.map(
@@ -98,7 +81,31 @@ export function createDarts(host: HTMLElement, seed = 1) {
           : nothing
       }
     </svg>`;
+}
+
+/** A stage in `host`; `show` draws a board on it, or hides it. */
+export function createDarts(host: HTMLElement, seed = 1) {
+  let shown: Shown | null = null;
+  let darts: Thrown[] = [];
+  let lossy = false;
+  // A pattern is found by its id in the whole page.
+  const hatch = `hsd-dt-${Math.random().toString(36).slice(2, 9)}`;
+  const next = numbers(seed);
+
+  function throwMany(n: number) {
+    if (!shown) return;
+    for (let k = 0; k < n; k++) {
+      const thrown = throwFor(shown.board, lossy, next);
+      thrown.forEach((dart, j) => {
+        darts.push({ ...dart, x: next(), counts: j === thrown.length - 1 });
+      });
+    }
+    paint();
   }
+  const clear = () => {
+    darts = [];
+    paint();
+  };
 
   /** What the board says, as a sentence with its numbers. */
   function words({ board, recorded, names }: Shown) {
@@ -162,7 +169,7 @@ export function createDarts(host: HTMLElement, seed = 1) {
       html`<div class="hsd-dt" role="group" aria-label="Dart board">
         <h4>${it.title}</h4>
         <p class="hsd-dt-words" role="status">${words(it)}</p>
-        ${drawing(it)}
+        ${boardPicture(it, Math.max(240, host.clientWidth || 480), hatch, darts)}
         <p class="hsd-dt-key" aria-hidden="true"><span><i class="hsd-dt-k1"></i>accepted: under both</span><span
           ><i class="hsd-dt-k2"></i>residual: p above q</span>${
             it.board.rule === "ratio" ? html`<span><i class="hsd-dt-k3"></i>q above p: rejected</span>` : nothing

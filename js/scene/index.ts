@@ -2,7 +2,7 @@
 // Model output is only set as text.
 import { html, nothing, render } from "lit-html";
 import { repeat } from "lit-html/directives/repeat.js";
-import { boardOfCorrection, boardOfDraft } from "../darts/board";
+import { boardOfDraft } from "../darts/board";
 import { createDarts, type Shown } from "../darts/stage";
 import { focusable, make } from "../lib/dom";
 import type { Cursor } from "../lib/group";
@@ -10,6 +10,7 @@ import type { View } from "../lib/linked";
 import { linkedWidget } from "../lib/linked";
 import type { Change } from "../lib/run";
 import { duration, figure, plural, VERDICT_MARKS } from "../lib/words";
+import { boardOfRound, pieceOf } from "./board";
 import { createCard } from "./card";
 import { cellsOf } from "./round";
 import { type Beam, beside, type Chip, chipOf, moveAt, type Scene, sceneOf, stillsOf, timeOf } from "./scene";
@@ -56,7 +57,7 @@ export function createScene({ root, group, store, palette, follow }: View<object
   /** Left, top and width of the chips as drawn. */
   const places = new Map<string, [x: number, y: number, width: number]>();
   let most: number[] = [];
-  const piece = (id: number | null) => (id === null ? "others" : token(store.pieces[id] ?? `#${id}`));
+  const piece = (id: number | null) => pieceOf(store, id);
   const narrow = () => root.clientWidth < NARROW;
   const chosen = () => scene?.chips.find((c) => c.key === (state.peek ?? state.key)) ?? null;
   /** The round in which a chip was decided. */
@@ -253,7 +254,6 @@ export function createScene({ root, group, store, palette, follow }: View<object
   /** The dart board of a chip: of its correction's position, or of its own verdict alone. */
   function boardFor(it: Scene, chip: Chip | null): Shown | null {
     const r = roundOf(chip) ?? it.round;
-    const drafts = store.drafts.get(r.id) ?? [];
     const own = ownOf(r);
     const place = (position: number, names: string) => `Position ${position}: ${names}`;
     const last = chip?.judged.at(-1)?.draft;
@@ -271,29 +271,8 @@ export function createScene({ root, group, store, palette, follow }: View<object
         title: place(last.depth, `${actor(r)} examines “${token(last.text)}”`),
       };
     }
-    const kept = drafts.filter((d) => d.verdict === "accepted").at(-1)?.node ?? ROOT;
-    const refused = drafts.filter((d) => d.parent === kept && d.verdict === "rejected" && d.p !== null);
-    const t = own?.row;
-    const full = t ? boardOfCorrection(t, refused, store.meta.sampling ?? {}, r.rule !== "token") : null;
-    if (!t || !full) return null;
-    const [d] = refused;
-    const first =
-      d.u === null
-        ? null
-        : { column: full.columns.findIndex((c) => c.id === d.token_id), y: d.u * (d.q ?? 0), hit: false };
-    const at = full.columns.findIndex((c) => c.id === t.token_id);
-    const sources = new Map(refused.map((o) => [o.token_id, palette.family(o.source)]));
-    return {
-      board: full,
-      key: `${r.id}`,
-      names: full.columns.map((c) => piece(c.id)),
-      // What the drafter wins is its colour; a drafted token has its own source's.
-      families: full.columns.map(
-        (c) => sources.get(c.id ?? NaN) ?? (d.u === null ? null : palette.family(levelName(r.level - 1))),
-      ),
-      recorded: { first, token: at < 0 ? full.columns.length - 1 : at },
-      title: place(r.accepted + 1, "darts under p and q"),
-    };
+    const full = boardOfRound(store, palette, r, own?.row ?? null);
+    return full && { ...full, key: `${r.id}`, title: place(r.accepted + 1, "darts under p and q") };
   }
   /** Without a board: the recorded top of the target's row, or of a block's residual. */
   function likeliest(it: Scene, shown: Shown | null) {

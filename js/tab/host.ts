@@ -6,9 +6,6 @@ import type { Request } from "./protocol";
 
 /** Tokens of the plain run that a speed-up is measured against. */
 const PLAIN_TOKENS = 32;
-/** Tokens that a visitor may propose. */
-const MOST_PROPOSED = 16;
-
 export function tabHost(client: Client, about: About): Host {
   const asked = ({ prompt, stack, max_new_tokens, temperature, top_k, top_p, seed, rule }: DecodeRequest): Request => ({
     ...{ prompt, stack, max_new_tokens, temperature, top_k, top_p, seed, rule },
@@ -34,20 +31,6 @@ export function tabHost(client: Client, about: About): Host {
       const { result: other } = await client.decode(plain, {}, signal);
       const speed = other.metrics.tokens_per_second;
       return speed ? { ...head, meta: { ...head.meta, plain: { tokens_per_second: speed } } } : head;
-    },
-    // Proposed tokens are point masses: the target accepts those that it draws itself at these places, with the same random numbers.
-    async verify(request, draft) {
-      const target = request.stack.split(">").at(-1) ?? "target";
-      const drawn = { ...asked(request), stack: target, max_new_tokens: MOST_PROPOSED };
-      const { run } = await client.decode(drawn);
-      const accepted: string[] = [];
-      let rest = draft;
-      for (const text of run.tokens.text) {
-        if (!rest.startsWith(text)) return { accepted, added: text, rejected: rest || null };
-        accepted.push(text);
-        rest = rest.slice(text.length);
-      }
-      return { accepted, added: "", rejected: rest || null };
     },
     watch(heard) {
       client.state.add(heard);

@@ -93,6 +93,8 @@ class Page:
     def __init__(self, browser, width: int = 1400) -> None:
         self.page = browser.new_page(viewport={"width": width, "height": 1000})
         self.page.set_default_timeout(PATIENCE)
+        # The introduction plays once; a test of its own shows it.
+        self.page.add_init_script("try { localStorage.setItem('hsd_viz.intro', 'yes') } catch {}")
         self.errors: list[str] = []
         self.outside: list[str] = []
         self.page.on("pageerror", lambda error: self.errors.append(error.stack or str(error)))

@@ -1,0 +1,22 @@
+// A whole decode as a run, beside the one that the page shows.
+import type { DecodeRequest, Host, Progress } from "../host";
+import { createStore, type Store } from "../lib/run";
+
+/** Decode to the end. Throws an AbortError where `signal` cancelled it. */
+export async function decoded(
+  host: Host,
+  request: DecodeRequest,
+  stage: Progress["stage"] = () => {},
+  signal = new AbortController().signal,
+): Promise<Store> {
+  if (!host.decode) throw new Error("this page cannot decode");
+  const run = createStore();
+  const on = {
+    stage,
+    begin: (first: Parameters<Progress["begin"]>[0]) => run.adopt(first),
+    append: (steps: Parameters<Progress["append"]>[0]) => void run.receive(steps),
+  };
+  run.adopt(await host.decode({ ...request, beside_plain: false }, on, signal));
+  if (signal.aborted) throw new DOMException("cancelled", "AbortError");
+  return run;
+}
