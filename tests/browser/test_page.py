@@ -267,3 +267,30 @@ def test_exported_pages_work_without_python_in_every_medium(chromium, tmp_path, 
         expect(page.locator(".hsd-vs-race")).to_be_visible()
     assert errors == []
     page.close()
+
+
+def test_the_introduction_plays_once_and_the_visitor_drafts_live(open_page, voila):
+    shown = open_page(1440)
+    page = shown.page
+    page.add_init_script("if (!sessionStorage.known) { sessionStorage.known = 1; localStorage.clear(); }")
+    page.goto(voila, wait_until="domcontentloaded")
+    intro = page.locator(".hsd-intro")
+    expect(intro).to_contain_text(re.compile(r"Same text, \d+ passes instead of 128\."), timeout=PATIENCE)
+    expect(intro.locator(".hsd-in-stop")).to_contain_text("above p: rejected")
+    assert violations(page) == []
+    page.keyboard.press("Escape")
+    expect(intro).to_have_count(0)
+    page.reload(wait_until="domcontentloaded")
+    page.wait_for_selector(TOKENS)
+    tab(page, "Why")
+    assert intro.count() == 0, "it plays once"
+    page.locator(".hsd-df-live").click()
+    expect(page.locator(".hsd-df-plot")).to_contain_text("nano:4 > target", timeout=PATIENCE)
+    page.locator(".hsd-df-choices button").first.click()
+    page.locator(".hsd-df-go").click()
+    expect(page.locator(".hsd-df-result")).to_contain_text(re.compile(r"Accepted \d.*own token", re.DOTALL))
+    page.locator(".hsd-header-tools button", has_text="Intro").click()
+    expect(intro).to_have_count(1)
+    page.locator(".hsd-in-skip").click()
+    expect(intro).to_have_count(0)
+    shown.check()
