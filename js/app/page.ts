@@ -581,7 +581,7 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
     write(false);
     refresh();
     // A link asks for something else.
-    if (address && !introSeen() && !/[?&](?!theme=)\w+=/.test(query)) await intro();
+    if (address && host.decode && !introSeen() && !/[?&](?!theme=)\w+=/.test(query)) await intro();
   })();
   return () => {
     for (const end of ends.splice(0)) end();

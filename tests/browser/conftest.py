@@ -90,11 +90,12 @@ def quiet(page, frames: int = 12) -> None:
 class Page:
     """A page with its sins written down: errors, and requests that would leave the machine."""
 
-    def __init__(self, browser, width: int = 1400) -> None:
+    def __init__(self, browser, width: int = 1400, intro: bool = False) -> None:
         self.page = browser.new_page(viewport={"width": width, "height": 1000})
         self.page.set_default_timeout(PATIENCE)
         # The introduction plays once; a test of its own shows it.
-        self.page.add_init_script("try { localStorage.setItem('hsd_viz.intro', 'yes') } catch {}")
+        if not intro:
+            self.page.add_init_script("try { localStorage.setItem('hsd_viz.intro', 'yes') } catch {}")
         self.errors: list[str] = []
         self.outside: list[str] = []
         self.page.on("pageerror", lambda error: self.errors.append(error.stack or str(error)))
@@ -121,8 +122,8 @@ def _local(url: str) -> bool:
 def open_page(chromium):
     pages: list[Page] = []
 
-    def opened(width: int = 1400) -> Page:
-        pages.append(Page(chromium, width))
+    def opened(width: int = 1400, intro: bool = False) -> Page:
+        pages.append(Page(chromium, width, intro))
         return pages[-1]
 
     yield opened

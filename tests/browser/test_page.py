@@ -270,9 +270,8 @@ def test_exported_pages_work_without_python_in_every_medium(chromium, tmp_path, 
 
 
 def test_the_introduction_plays_once_and_the_visitor_drafts_live(open_page, voila):
-    shown = open_page(1440)
+    shown = open_page(1440, intro=True)
     page = shown.page
-    page.add_init_script("if (!sessionStorage.known) { sessionStorage.known = 1; localStorage.clear(); }")
     page.goto(voila, wait_until="domcontentloaded")
     intro = page.locator(".hsd-intro")
     expect(intro).to_contain_text(re.compile(r"Same text, \d+ passes instead of 128\."), timeout=PATIENCE)
