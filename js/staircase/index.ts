@@ -187,20 +187,19 @@ function staircaseView({ root, group, store, palette, follow }: View<object>) {
     ends.push([stairs.end, store.meta.stack || "this run", `${time(stairs.end)}${gain}`, "hsd-stairs-end"]);
     if (stairs.plain !== null) ends.push([stairs.plain, "plain", time(stairs.plain), "hsd-stairs-plain-end"]);
     ends.sort((a, b) => a[0] - b[0]);
-    // The first label keeps to the left of its end where two would touch.
-    const close = ends.length > 1 && x(ends[1][0]) - x(ends[0][0]) < 170;
-    return ends.flatMap(([at, title, words, cls], k) => {
-      const right = x(at) > box.width - 150 || (close && k === 0);
-      const anchor = right ? "end" : x(at) < 110 ? "start" : "middle";
-      const shift = close ? (k === 0 ? -8 : 8) : 0;
-      const place = {
-        x: Math.min(x(at) + shift, box.width - MARGIN.right),
-        "text-anchor": close && k === 1 && x(at) < box.width - 150 ? "start" : anchor,
-      };
+    let taken = -Infinity;
+    return ends.flatMap(([at, title, words, cls]) => {
+      const wide = 7.4 * Math.max(title.length, words.length);
+      const right = box.width - 4;
+      const middle = Math.max(MARGIN.left + wide / 2, Math.min(right - wide / 2, x(at)));
+      // Below the ends where two would touch.
+      const y0 = middle - wide / 2 < taken + 10 ? top + 18 : top - 18;
+      taken = Math.max(taken, middle + wide / 2);
+      const place = { x: middle, "text-anchor": "middle" };
       return [
         draw("circle", { class: cls, cx: x(at), cy: top, r: 4 }),
-        draw("text", { class: `hsd-stairs-title ${cls}`, ...place, y: top - 18 }, title),
-        draw("text", { class: "hsd-stairs-note", ...place, y: top - 6 }, words),
+        draw("text", { class: `hsd-stairs-title ${cls}`, ...place, y: y0 }, title),
+        draw("text", { class: "hsd-stairs-note", ...place, y: y0 + 12 }, words),
       ];
     });
   }
