@@ -1,4 +1,4 @@
-// Controls of the block editor: button, menu, check box, drag handle. `data-key` identifies each for the focus.
+// Controls of the block editor: button, menu, check box. `data-key` identifies each for the focus.
 import { html, nothing } from "lit-html";
 import { live } from "lit-html/directives/live.js";
 
@@ -34,48 +34,3 @@ export const check = (
     <input type="checkbox" data-key=${key} .checked=${live(on)} ?disabled=${disabled} @change=${act}>
     <span>${label}</span>
   </label>`;
-
-/** The place where the dragged row would be dropped. */
-let to = -1;
-
-/** A handle that drags its row among the rows of its list that have one, ordered from top to bottom. */
-export function grip(words: string, drop: (from: number, to: number) => void) {
-  const dragged = ({ currentTarget }: PointerEvent) => {
-    const handle = currentTarget as HTMLElement;
-    const row = handle.closest("li") as HTMLElement;
-    const all = [...(row.parentElement?.children ?? [])];
-    const rows = all.filter((r) => r.querySelector(".hsd-blk-grip")?.closest("li") === r);
-    return { handle, row, rows, from: rows.indexOf(row) };
-  };
-  const down = (e: PointerEvent) => {
-    if (e.button !== 0) return;
-    const { handle, row, from } = dragged(e);
-    e.preventDefault();
-    handle.setPointerCapture(e.pointerId);
-    row.classList.add("hsd-blk-dragged");
-    to = from;
-  };
-  const move = (e: PointerEvent) => {
-    const { handle, rows, from } = dragged(e);
-    if (!handle.hasPointerCapture(e.pointerId)) return;
-    const middle = (r: Element) => {
-      const b = r.getBoundingClientRect();
-      return b.top + b.height / 2;
-    };
-    to = rows.filter((r, i) => i !== from && middle(r) < e.clientY).length;
-    for (const [i, r] of rows.entries()) {
-      r.classList.toggle("hsd-blk-before", i === to && to < from);
-      r.classList.toggle("hsd-blk-after", i === to && to > from);
-    }
-  };
-  const end = (done: boolean) => (e: PointerEvent) => {
-    const { rows, from } = dragged(e);
-    for (const r of rows) r.classList.remove("hsd-blk-before", "hsd-blk-after", "hsd-blk-dragged");
-    if (done && to >= 0 && to !== from) drop(from, to);
-    to = -1;
-  };
-  return html`<span
-    class="hsd-blk-grip" title=${words} aria-hidden="true"
-    @pointerdown=${down} @pointermove=${move} @pointerup=${end(true)} @pointercancel=${end(false)}
-  >⠿</span>`;
-}

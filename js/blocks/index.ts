@@ -7,7 +7,7 @@ import type { PaletteData } from "../lib/palette";
 import { paletteOf } from "../lib/palette";
 import { MAX_LOOKAHEAD, parseStack, refusalOf, type Sources, writeStack } from "../lib/stack";
 import { templated } from "../lib/template";
-import { button, check, grip, menu } from "./fields";
+import { button, check, menu } from "./fields";
 import type { Bottom, ModelPart, Part } from "./parts";
 import {
   bottomOf,
@@ -40,24 +40,15 @@ export interface Traits {
   free: boolean;
   palette: PaletteData;
 }
-/** What keys do to a block. */
-interface Acts {
-  up?: () => void;
-  down?: () => void;
-  drop?: () => void;
-  longer?: (by: number) => void;
-}
 /** A block on the page; `drafts` says which model it drafts for. */
 interface Block {
   key: string;
   family: string;
   label: string;
-  handle?: unknown;
   name: unknown;
   role: string;
   tools?: unknown;
   body?: unknown;
-  act: Acts;
 }
 const EVENTS = "change:text change:offered change:bottoms";
 type Field = { target: HTMLInputElement };
@@ -110,32 +101,12 @@ export default templated<Traits>(
     });
 
     // --- blocks
-    const keydown = (act: Acts) => (e: KeyboardEvent) => {
-      const li = e.currentTarget as HTMLElement;
-      if (e.target !== li || e.ctrlKey || e.metaKey) return;
-      const longer = (by: number) => act.longer && (() => act.longer?.(by));
-      const keys: Record<string, (() => void) | undefined> = e.altKey
-        ? { ArrowUp: act.up, ArrowDown: act.down }
-        : {
-            ArrowUp: () => (li.previousElementSibling as HTMLElement | null)?.focus(),
-            ArrowDown: () => (li.nextElementSibling as HTMLElement | null)?.focus(),
-            Delete: act.drop,
-            Backspace: act.drop,
-            "+": longer(1),
-            "=": longer(1),
-            "-": longer(-1),
-          };
-      if (!Object.hasOwn(keys, e.key)) return;
-      keys[e.key]?.();
-      e.preventDefault();
-      e.stopPropagation();
-    };
-    const blockOf = ({ key, family, label, handle, name, role, tools, body, act }: Block) =>
+    const blockOf = ({ key, family, label, name, role, tools, body }: Block) =>
       html`<li
-        class="hsd-blk" data-key=${key} data-family=${family} tabindex="0" aria-label=${label} @keydown=${keydown(act)}
+        class="hsd-blk" data-key=${key} data-family=${family} tabindex="-1" aria-label=${label}
       >
         <div class="hsd-blk-head">
-          ${handle}<span class="hsd-blk-swatch"></span>${name}<span class="hsd-blk-role">${role}</span>
+          <span class="hsd-blk-swatch"></span>${name}<span class="hsd-blk-role">${role}</span>
           ${tools && html`<span class="hsd-blk-tools">${tools}</span>`}
         </div>
         ${body}
@@ -152,8 +123,7 @@ export default templated<Traits>(
         others.length > 1
           ? menu(`${key}:name`, target ? "Target model" : "Draft model", others, name, rename)
           : html`<span class="hsd-blk-name">${name}</span>`;
-      if (target)
-        return { key, family: "target", label: `${name}, the target`, name: title, role: "target model", act: {} };
+      if (target) return { key, family: "target", label: `${name}, the target`, name: title, role: "target model" };
 
       const drafts = draftsOf(parts);
       const move = (by: number) => {
@@ -176,12 +146,6 @@ export default templated<Traits>(
         key,
         family: palette.family(name),
         label: `${name}${lookahead ? `, lookahead ${lookahead}` : ""}, drafts for ${models[k + 1].name}`,
-        // The highest draft model is first on the page and last in the text.
-        handle: when(last, () =>
-          grip(`Drag to move ${name}`, (from, to) =>
-            edit(withMoved(parts, last - from, last - to), `${name} moved`, key),
-          ),
-        ),
         name: title,
         role: "draft model",
         tools: [
@@ -207,7 +171,6 @@ export default templated<Traits>(
               : `${lookahead === 1 ? "token" : "tokens"} of lookahead`
           }</span>
         </div>`,
-        act: { up: () => move(1), down: () => move(-1), drop, longer: (by) => set(stepped(lookahead, by), key) },
       };
     }
 
@@ -224,7 +187,6 @@ export default templated<Traits>(
         role: model.get("bottoms")[name].words,
         tools: button("b:out", "✕", `Remove ${name}`, once(drop)),
         body: name === "auto" ? choiceList(part) : itemList(part),
-        act: { drop },
       };
     }
     function choiceList(part: Bottom) {
@@ -250,7 +212,6 @@ export default templated<Traits>(
         const left = databases.filter((d) => d !== name);
         const drop = () => put(left, `${name} removed`, `d:${databases[i ? i - 1 : 1]}:out`);
         return html`<li class="hsd-blk-item" data-family=${palette.family(name)}>
-          ${when(last, () => grip(`Drag to move ${name}`, (_, to) => go(to, `d:${name}:up`)))}
           <span class="hsd-blk-place">${i + 1}</span><span class="hsd-blk-swatch"></span>
           <span class="hsd-blk-item-name">${name}</span>
           <span class="hsd-blk-tools">${when(last, () => [

@@ -5,7 +5,7 @@ import type { Group } from "../lib/group";
 import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
 import type { Draft, Round, Token } from "../lib/tables";
-import { eventWords, figure, glyphs, plural, temperatureWords, VERDICT_MARKS, WHY } from "../lib/words";
+import { eventWords, figure, glyphs, plural, temperatureWords, WHY } from "../lib/words";
 import type { Pane } from "./pane";
 import { characterOf } from "./text";
 
@@ -28,7 +28,7 @@ export function streamCard({
   out: HTMLElement;
 }) {
   const { family, words: sourceWords, phrase: sourcePhrase } = palette;
-  const { place, spans } = pane;
+  const { spans } = pane;
   function jump(label: string, step: number) {
     const act = () => {
       group.pin({ step });
@@ -82,72 +82,25 @@ export function streamCard({
           <span class="hsd-num">${figure(p)}</span>
         </div>`,
     )}</section>`;
-  function table(drafts: Draft[], mine: Draft | null) {
-    const has = (k: keyof Draft) => drafts.some((d) => d[k] !== null && d[k] !== undefined);
-    const columns: [string, (d: Draft) => string | number][] = [
-      ["p", (d) => figure(d.p)],
-      ["q", (d) => figure(d.q)],
+  /** What is known of a draft token: its numbers, and for a database the key it followed. */
+  function draftFacts(d: Draft): string[][] {
+    const known: [string, unknown, (v: never) => string][] = [
+      ["p, verifier", d.p, figure],
+      ["q, drafter", d.q, figure],
+      ["u, drawn", d.u, figure],
+      ["h, threshold", d.h, figure],
+      ["key", d.key_length, (n: number) => plural(n, "token")],
+      ["seen", d.count, (n: number) => `${n} ×`],
+      ["score", d.score, figure],
+      ["copied from", d.position, (n: number) => `position ${n}`],
+      ["cut from", d.recut, (all: string[]) => all.map((text) => `“${glyphs(text)}”`).join(" + ")],
     ];
-    if (has("u")) columns.push(["u", (d) => figure(d.u)]);
-    if (has("h")) columns.push(["h", (d) => figure(d.h)]);
-    if (has("key_length")) columns.push(["key", (d) => d.key_length ?? "–"]);
-    if (has("count")) columns.push(["count", (d) => d.count ?? "–"]);
-    if (has("score")) columns.push(["score", (d) => figure(d.score)]);
-    if (has("recut")) columns.push(["cut from", (d) => d.recut?.map(glyphs).join(" + ") || "–"]);
-    if (has("position")) columns.push(["from", (d) => d.position ?? "–"]);
-    const titles: Record<string, string> = {
-      p: "the verifier's probability, as sampled",
-      q: "the drafter's probability, as sampled",
-      u: has("h")
-        ? "uniform draw: accepted up to the last position with u < h"
-        : "uniform draw: accepted where u·q < p",
-      h: "threshold of block verification",
-      key: "matched text tokens",
-      count: "count in the database",
-      score: "estimated acceptance",
-      "cut from": "the draft model's own tokens: it has another tokenizer",
-      from: "copied text position",
-    };
-    const head = ([name]: [string, unknown]) => html`<th scope="col" title=${titles[name]}><span>${name}</span></th>`;
-    const row = (d: Draft) => {
-      const from = place(d.position);
-      const lit = (on: boolean) => () => from?.classList.toggle("hsd-lit2", on);
-      return html`<tr
-        class=${d === mine ? "hsd-mine" : ""} data-verdict=${d.verdict}
-        @pointerenter=${lit(true)} @pointerleave=${lit(false)}
-      >
-        <td class="hsd-mark" aria-label=${d.verdict}>${VERDICT_MARKS[d.verdict] || d.verdict}</td>
-        <td .style=${`padding-left: ${Math.min(8, d.depth - 1) * 7 + 4}px`}>
-          <code data-family=${family(d.source)}>${glyphs(d.text)}</code>
-        </td>
-        <td>${d.source}</td>${columns.map(([, value]) => html`<td>${value(d)}</td>`)}
-      </tr>`;
-    };
-    // Focusable, because it may be wider than the card.
-    return html`<div class="hsd-table" tabindex="0" role="group" aria-label="Draft tokens">
-      <table>
-        <thead><tr>
-          <th scope="col"><span class="hsd-heard">verdict</span></th>
-          <th scope="col"><span>token</span></th><th scope="col"><span>source</span></th>${columns.map(head)}
-        </tr></thead>
-        <tbody>${drafts.slice(0, MAX_ROWS).map(row)}</tbody>
-      </table>
-      ${when(drafts.length > MAX_ROWS, () => html`<p class="hsd-hint">and ${drafts.length - MAX_ROWS} more</p>`)}
-    </div>`;
+    return known.filter(([, v]) => v !== null && v !== undefined).map(([name, v, write]) => [name, write(v as never)]);
   }
   const levelName = (l: number) => store.levels[l] ?? `level ${l}`;
   function roundTitle(r: Round) {
     if (r.drafted === 0) return "no draft";
     return `${plural(r.drafted, "token")} drafted, ${r.accepted} accepted`;
-  }
-  function below(roundId: number, depth = 0): unknown[] {
-    return (store.children.get(roundId) || []).flatMap((child) => {
-      const r = store.rounds.get(child) as Round;
-      const drafts = store.drafts.get(child) || [];
-      const words = `${levelName(r.level)} verified: ${roundTitle(r)}, ${r.outcome}`;
-      const box = html`<details class="hsd-below"><summary>${words}</summary>${when(drafts.length, () => table(drafts, null))}</details>`;
-      return [...(depth < 8 ? below(child, depth + 1) : []), box];
-    });
   }
   function story(t: Token, row: Draft | null) {
     if (t.kind === "accepted" && row) {
@@ -179,18 +132,20 @@ export function streamCard({
     if (!whole || whole.from === whole.to) return `${words}, not completed by adjacent tokens.`;
     return `${words}: tokens ${whole.from + 1} to ${whole.to + 1} form “${glyphs(whole.text)}”.`;
   }
-  function roundOf(t: Token, row: Draft | null) {
+  /** The round of a token; the scene of a round shows its whole draft. */
+  function roundOf(t: Token) {
     const r = store.rounds.get(t.round);
     const drafts = store.drafts.get(t.round) || [];
     const hints = [temperatureWords(store.meta.sampling)];
     if (drafts.length && store.meta.sampling?.temperature === 0)
       hints.push("Greedy decoding: p is 1 for the target’s most likely token, else 0; q is 1 (point mass).");
+    const chip = (d: Draft) =>
+      html`<code class="hsd-ghost" data-verdict=${d.verdict === "rejected" ? nothing : d.verdict} data-family=${family(d.source)} title=${d.verdict}>${glyphs(d.text)}</code> `;
     return html`<section class="hsd-round">
       ${r && html`<h4>Round ${store.order.get(t.round)}: ${roundTitle(r)}</h4>`}
       ${r && r.drafted === 0 && r.why_no_draft ? html`<p class="hsd-why">No draft: ${r.why_no_draft} (${WHY[r.why_no_draft] || r.why_no_draft}).</p>` : nothing}
-      ${when(drafts.length, () => table(drafts, row))}
+      <p class="hsd-drafts">${drafts.slice(0, MAX_ROWS).map(chip)}${drafts.length > MAX_ROWS ? ` and ${drafts.length - MAX_ROWS} more` : nothing}</p>
       ${hints.map((words) => words && html`<p class="hsd-hint">${words}</p>`)}
-      ${below(t.round)}
     </section>`;
   }
   function token(i: number, row: Draft | null, pinned: boolean) {
@@ -207,6 +162,7 @@ export function streamCard({
       ["draft position", t.depth ? String(t.depth) : "–"],
       ["p at T = 1", figure(t.p)],
       ["entropy", t.entropy === null ? "–" : `${t.entropy.toFixed(2)} nats`],
+      ...(row ? draftFacts(row) : []),
       ["path", t.path.map(levelName).join(" → ") || "–"],
     ];
     if (t.raw !== null) pairs.push(["bytes", t.raw]);
@@ -235,7 +191,7 @@ export function streamCard({
         ${t.top && bars("Target's top 5 at temperature 1", t.top, t.token_id)}
         ${t.residual_top && bars(t.q_top ? "Residual, top 5" : "p without draft tokens, scaled to 1, top 5", t.residual_top, t.token_id)}
         ${t.q_top && bars("Drafter's q, top 5", t.q_top, t.token_id)}
-        ${roundOf(t, row)}`,
+        ${roundOf(t)}`,
       card,
     );
   }
@@ -251,9 +207,7 @@ export function streamCard({
     const pairs = [
       ["round", `${store.order.get(d.round)} of ${store.order.size}`, `id in the trace: ${d.round}`],
       ["draft position", String(d.depth)],
-      ["p", figure(d.p)],
-      ["q", figure(d.q)],
-      ["u", figure(d.u)],
+      ...draftFacts(d),
     ];
     render(
       html`${head(d.source, d.text)}
@@ -265,7 +219,7 @@ export function streamCard({
         ${own ? html`<p class="hsd-story">${t.kind === "correction" ? "Correction" : "Next token"}: “${glyphs(t.text)}”.</p>` : nothing}
         ${facts(pairs)}
         ${when(pinned, jumps)}
-        ${roundOf(t, d)}`,
+        ${roundOf(t)}`,
       card,
     );
   }

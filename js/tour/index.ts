@@ -1,7 +1,7 @@
 // The tour's card and outline: it moves the cursor to the event of its stop (`place`), outlines the element, and scrolls it into view
 // beside the card. What its buttons do is up to the page (app/tour.ts).
 
-import { focusable, make } from "../lib/dom";
+import { make } from "../lib/dom";
 import type { View } from "../lib/linked";
 import { linkedWidget } from "../lib/linked";
 import { drawNotice } from "../lib/notice";
@@ -24,37 +24,6 @@ export interface TourStep {
 interface Traits {
   place: TourStep;
   act: (act: Act) => void;
-}
-
-/** Margin around the outlined element, px, if there is room. */
-const AROUND = 56;
-/** Distance between the card or window edge and the outlined element, px. */
-const BESIDE = 12;
-
-/**
- * The scroll distance that brings a box into the free part of the window, in px; 0: it is there. A higher box is aligned to the top; a
- * small box that must move is centred.
- */
-export function scrollBy(box: { top: number; bottom: number }, free: { top: number; bottom: number }) {
-  const [high, room] = [box.bottom - box.top, free.bottom - free.top];
-  const margin = Math.max(0, Math.min(AROUND, (room - high) / 2));
-  if (box.top >= free.top + margin && box.bottom <= free.bottom - margin) return 0;
-  if (high > room) return box.top - free.top;
-  if (high < room / 3) return (box.top + box.bottom - free.top - free.bottom) / 2;
-  return box.top < free.top + margin ? box.top - free.top - margin : box.bottom - free.bottom + margin;
-}
-
-/** The minimum card height, px, and the height below which its buttons move beside its number. */
-const CARD_LEAST = 124;
-const CARD_TIGHT = 220;
-
-/**
- * The card's maximum height, in px, so that an element of height `high` fits above it in a window of `room`; 0: no limit, because it
- * covers nothing or both cannot fit.
- */
-export function cardHeight(high: number, room: number, card: number) {
-  const left = room - high - 2 * BESIDE;
-  return card <= left || left < CARD_LEAST ? 0 : left;
 }
 
 function tourView({ model, root, group, store, follow }: View<Traits>) {
@@ -126,52 +95,12 @@ function tourView({ model, root, group, store, follow }: View<Traits>) {
     // Views that redraw themselves may drop the class.
     if (!marked?.classList.contains("hsd-tour-lit")) marked?.classList.add("hsd-tour-lit");
   }
-  /** The visible part of the page without the card. */
-  function seen() {
-    const view = scroller();
-    const box = view.getBoundingClientRect();
-    return view === document.scrollingElement
-      ? { top: 0, bottom: innerHeight }
-      : { top: Math.max(0, box.top), bottom: Math.min(innerHeight, box.bottom) };
-  }
-  const beside = (box: DOMRect, over = card.getBoundingClientRect()) =>
-    over.right <= box.left || over.left >= box.right;
-  /** The part of the window not covered by the card, for a box that may be beside it. */
-  function free(box: DOMRect) {
-    const { top, bottom } = seen();
-    return { top: top + BESIDE, bottom: (beside(box) ? bottom : card.getBoundingClientRect().top) - BESIDE };
-  }
-  /** In a low window the card shrinks and its text scrolls. */
-  function fit() {
-    card.classList.remove("hsd-tour-tight");
-    card.style.maxHeight = "";
-    const box = marked?.getBoundingClientRect();
-    const { top, bottom } = seen();
-    const most = box && !beside(box) ? cardHeight(box.height, bottom - top, card.offsetHeight + 10) : 0;
-    if (most) card.style.maxHeight = `${most}px`;
-    card.classList.toggle("hsd-tour-tight", most > 0 && most < CARD_TIGHT);
-    if (said.scrollHeight > said.clientHeight + 1) focusable(said);
-    else said.removeAttribute("tabindex");
-  }
-  /** The scroller: JupyterLab's notebook, or the window. */
-  function scroller() {
-    for (let node = app()?.parentElement; node; node = node.parentElement) {
-      const flow = getComputedStyle(node).overflowY;
-      if ((flow === "auto" || flow === "scroll") && node.scrollHeight > node.clientHeight + 1) return node;
-    }
-    return document.scrollingElement || document.documentElement;
-  }
-  /** Within the text's own pane first, then the page. */
+  const touch = (e: Event) => {
+    if (e.type !== "keydown" || !card.contains(e.target as Node)) touched = true;
+  };
+  /** Its distance from the window's top is in the style sheet; below it is the card. */
   function reveal() {
-    if (!marked || touched) return;
-    const pane = marked.closest(".hsd-scroll") as HTMLElement | null;
-    if (pane && pane !== marked) {
-      const [inner, outer] = [marked.getBoundingClientRect(), pane.getBoundingClientRect()];
-      pane.scrollTop += scrollBy(inner, outer);
-    }
-    const box = marked.getBoundingClientRect();
-    const by = scrollBy(box, free(box));
-    if (Math.abs(by) > 2) scroller().scrollBy({ top: by, behavior: calm.matches ? "auto" : "smooth" });
+    if (!touched) marked?.scrollIntoView?.({ block: "start", behavior: calm.matches ? "auto" : "smooth" });
   }
   function settle() {
     touched = false;
@@ -179,7 +108,6 @@ function tourView({ model, root, group, store, follow }: View<Traits>) {
   }
   function arrange() {
     mark();
-    fit();
     reveal();
   }
   // Views draw themselves when they are opened, which moves what the step points at.
@@ -188,16 +116,13 @@ function tourView({ model, root, group, store, follow }: View<Traits>) {
     cancelAnimationFrame(moved);
     if (!root.hidden) moved = requestAnimationFrame(arrange);
   });
-  const touch = (e: Event) => {
-    if (e.type !== "keydown" || !card.contains(e.target as Node)) touched = true;
-  };
 
   let frame = 0;
   const watcher = new MutationObserver((changes) => {
     if (frame || changes.every((c) => root.contains(c.target))) return;
     frame = requestAnimationFrame(() => {
       frame = 0;
-      if (place().key) arrange();
+      if (place().key) mark();
     });
   });
 
