@@ -5,8 +5,6 @@ import { templated } from "../lib/template";
 interface Cause {
   name: string;
   share: number;
-  light: string;
-  dark: string;
 }
 interface Table {
   title: string;
@@ -27,7 +25,8 @@ interface Traits {
 }
 
 export const percent = (share: number) => `${Math.round(100 * share)} %`;
-const hue = ({ light, dark }: Cause) => `--light:${light};--dark:${dark}`;
+/** Shades of the ink: colours are those of sources. */
+const shade = (k: number, n: number) => `--shade:${Math.round(85 - (65 * k) / Math.max(1, n - 1))}%`;
 
 const tableOf = ({ title, note, head, rows }: Table) =>
   html`<div class="hsd-doc-table"><table>
@@ -53,12 +52,12 @@ export default templated<Traits>(
       return html`<summary>
           <span class="hsd-doc-title">${title}</span>
           <span class="hsd-doc-bar" aria-hidden="true">
-            ${causes.map((c) => html`<span class="hsd-doc-part hsd-hue" .style="${hue(c)};flex-grow:${c.share}"></span>`)}
+            ${causes.map((c, k) => html`<span class="hsd-doc-part" .style="${shade(k, causes.length)};flex-grow:${c.share}"></span>`)}
           </span>
           <ul class="hsd-doc-legend">
             ${causes.map(
-              (c) =>
-                html`<li><span class="hsd-doc-key hsd-hue" .style=${hue(c)}></span><span>${c.name} ${percent(c.share)}</span></li>`,
+              (c, k) =>
+                html`<li><span class="hsd-doc-key" .style=${shade(k, causes.length)}></span><span>${c.name} ${percent(c.share)}</span></li>`,
             )}
           </ul>
         </summary>
