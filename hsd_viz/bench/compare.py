@@ -14,7 +14,7 @@ import numpy as np
 
 from hsd_viz.bench.report import Report, StackResult
 from hsd_viz.intervals import UNKNOWN, Estimate, estimate, ratio, resample
-from hsd_viz.tables import Table
+from hsd_viz.tables import Table, lines
 from hsd_viz.words import check_range
 
 #: The default share by which a stack may become slower.
@@ -109,10 +109,4 @@ def text_parts(comparison: Comparison) -> Iterator[str | Table]:
     forms = dict.fromkeys(("tokens/s before", "tokens/s now"), ("{:.1f}", 1.0)) | {"now/before": ("{:.3f}", 1.0)}
     rows = [[c.stack, c.old, c.new, c.change, c.verdict] for c in comparison.changes]
     yield Table("Comparison", [["stack", *forms, "verdict"], *rows], forms=forms)
-    for which, names in (("the old", comparison.only_old), ("the new", comparison.only_new)):
-        if names:
-            yield f"only in {which} report: {', '.join(names)}"
-    if not all(c.paired for c in comparison.changes):
-        yield "a report without the times of its prompts: intervals cover other prompts too, so they are wider"
-    slower = ", ".join(comparison.slower) or "no stack"
-    yield f"slower by more than {comparison.tolerance:.0%}: {slower}"
+    yield from lines("compare.jinja", found=comparison, paired=all(c.paired for c in comparison.changes))

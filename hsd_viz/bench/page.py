@@ -88,24 +88,13 @@ def answer(report: Report) -> list[tuple[str, bool]]:
     return [(part, k % 2 == 1) for k, part in enumerate(text.split("**"))] if measured else []
 
 
-def warnings(report: Report) -> Iterator[str]:
-    """Yield reasons to doubt the timings: a busy machine, and speed-ups that are impossible."""
-    load, cores = report.machine.load_average, report.machine.cores
-    if load is not None and cores is not None and load > cores:
-        yield (
-            f"The machine had more to do than its {counted(cores, 'core')} (load average {load:.1f} at the end): "
-            "tokens/s may be too low, and speed-ups less certain than their intervals show"
-        )
-    wrong = [
-        f"{s.stack} ({s.speedup_over_plain.value:.2f}× at {s.mean_acceptance_length.value:.2f})"
-        for s in report.ranked
-        if not s.plausible
-    ]
-    if wrong:
-        yield (
-            f"Not plausible: {_and(wrong)}. No draft makes decoding faster by more than its acceptance length, so the "
-            "plain runs were disturbed: measure again on an idle machine"
-        )
+def warnings(report: Report) -> list[str]:
+    """Return reasons to doubt the timings: a busy machine, and speed-ups that are impossible."""
+    figures = (
+        (s.stack, s.speedup_over_plain.value, s.mean_acceptance_length.value) for s in report.ranked if not s.plausible
+    )
+    wrong = _and([f"{stack} ({speedup:.2f}× at {length:.2f})" for stack, speedup, length in figures])
+    return lines("warnings.jinja", machine=report.machine, wrong=wrong)
 
 
 def _and(names: Sequence[str]) -> str:
