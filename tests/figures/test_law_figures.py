@@ -15,7 +15,7 @@ from hsd_viz.figures.law import basis_frame, plan_frame, surface_points
 from hsd_viz.figures.pays import GPU, WIDTHS, gain, measured_points
 from hsd_viz.latency.inputs import Calibration
 from hsd_viz.latency.law import Law, predict
-from hsd_viz.latency.select import select, shortest_path, split, surface
+from hsd_viz.latency.select import select, surface
 from hsd_viz.stack import parse
 from hsd_viz.trace import Trace
 from tests.figures.sample_calibration import DEAR
@@ -58,28 +58,6 @@ def test_a_surface_shows_the_law_its_minimum_and_the_measured_points_of_its_chai
     assert f"{predict(pick, DEAR).ms_per_token:.3g} ms" in points["said"][1]
     with pytest.raises(ValueError, match="two neighbouring draft models"):
         figures.latency_surface(basis, "nano > target")
-
-
-@pytest.mark.parametrize("stack", ["nano > small > target", "db > nano > small > target"])
-def test_the_shortest_path_of_a_chain_is_the_best_of_its_straight_lines(stack):
-    """By hand over all settings; the selector itself, left free, takes another way."""
-    most = 6
-    g = np.arange(1, most + 1)
-    curve = lambda pair: np.array([DEAR.edges[pair].tokens(int(n)) for n in g])
-    verify = lambda m: np.array([DEAR.costs[m].verifying(1 + int(n)) for n in g]) + DEAR.costs[m].overhead
-    update = 0.02 if stack.startswith("db") else 0.0
-    if stack.startswith("db"):
-        tier = DEAR.tiers["db", "nano"]
-        nano = 0.5 * (DEAR.costs["nano"].verifying(1) + DEAR.costs["nano"].verifying(4)) + 0.01 + 0.01
-        below = np.full(most, nano / tier.tokens)
-    else:
-        below = np.full(most, DEAR.costs["nano"].drafting(1))
-    small = (g * below + verify("small")) / curve(("nano", "small"))
-    target = (g[None, :] * small[:, None] + verify("target") + update) / curve(("small", "target"))
-    at = np.unravel_index(target.argmin(), target.shape)
-    pick = shortest_path(DEAR, most=most, along=split(parse(stack))[0])
-    assert str(pick) == stack.replace("nano", f"nano:{at[0] + 1}").replace("small", f"small:{at[1] + 1}")
-    assert shortest_path(DEAR, most=most) != pick
 
 
 # --- predicted beside measured ----------------------------------------------------------------------------------------
