@@ -102,8 +102,7 @@ INLINE f32v all(float x) { return f32v{} + x; }
 INLINE f64v all(double x) { return f64v{} + x; }
 
 template <class T> INLINE vec<T> choose(typename Vector<T>::mask m, vec<T> a, vec<T> b) {
-    typedef typename Vector<T>::mask I;
-    return (vec<T>)((m & (I)a) | (~m & (I)b));
+    return m ? a : b;
 }
 
 // e^x to about one unit in the last place, by the operations of hsd_viz.decoding.sampling.exponential: x = n ln 2 + r, a polynomial in r
