@@ -1,8 +1,9 @@
 """Frozen dataclasses as JSON data and back, by their type hints.
 
-An :class:`~hsd_viz.intervals.Estimate` becomes two keys, ``name`` and ``name_ci: [low, high]``. Field metadata:
-``first`` puts it before the inherited fields, ``omit`` leaves it out where it is ``None`` or unknown. When read, keys
-that are missing take the field's default, and keys without a field are ignored.
+An :class:`~hsd_viz.intervals.Estimate` becomes two keys, ``name`` and ``name_ci: [low, high]``. Field metadata: ``key``
+is the key in the data, ``first`` puts it before the inherited fields, ``omit`` leaves it out where it is ``None`` or
+unknown, ``bare`` makes its value that of the whole record. A mapping of tuples becomes a list of ``[*key, value]``.
+When read, keys that are missing take the field's default, and keys without a field are ignored.
 """
 
 import functools
@@ -40,13 +41,17 @@ class Record:
 def to_dict(record: Any) -> dict[str, Any]:
     """Return a dataclass instance as JSON data."""
     data: dict[str, Any] = {}
-    for field, _ in sorted(_fields(type(record)), key=lambda pair: not pair[0].metadata.get("first")):
-        value = getattr(record, field.name)
+    for field, hint in sorted(_fields(type(record)), key=lambda pair: not pair[0].metadata.get("first")):
+        key, value = _key(field), getattr(record, field.name)
         if field.metadata.get("omit") and value in (None, UNKNOWN):
             continue
-        data[field.name] = value.value if isinstance(value, Estimate) else _to_data(value)
         if isinstance(value, Estimate):
-            data[f"{field.name}_ci"] = None if value.ends is None else list(value.ends)
+            data[key] = value.value
+            data[f"{key}_ci"] = None if value.ends is None else list(value.ends)
+        elif _has_tuples(hint):
+            data[key] = [[*pair, _to_data(item)] for pair, item in value.items()]
+        else:
+            data[key] = _to_data(value)
     return data
 
 
@@ -58,15 +63,29 @@ def from_dict(kind: type[T], data: Any) -> T:
         raise TypeError(f"{kind.__name__} needs an object, not {type(data).__name__}")
     values = {}
     for field, hint in _fields(kind):
-        name, required = field.name, field.default is MISSING and field.default_factory is MISSING
-        if name not in data and not required:
+        key = _key(field)
+        required = field.default is MISSING and field.default_factory is MISSING
+        if key not in data and not required:
             continue
         if hint is Estimate:
-            low, high = data.get(f"{name}_ci") or (None, None)
-            values[name] = Estimate(*(_read(float | None, value) for value in (data[name], low, high)))
+            low, high = data.get(f"{key}_ci") or (None, None)
+            values[field.name] = Estimate(*(_read(float | None, value) for value in (data[key], low, high)))
         else:
-            values[name] = _read(hint, data[name])
+            values[field.name] = _read(hint, data[key])
     return kind(**values)
+
+
+def _key(field: Field) -> str:
+    return field.metadata.get("key", field.name)
+
+
+def _to_data(value: Any) -> Any:
+    if is_dataclass(value):
+        bare = _bare(type(value))
+        return to_dict(value) if bare is None else _to_data(getattr(value, bare[0].name))
+    if isinstance(value, Mapping):
+        return {key: _to_data(item) for key, item in value.items()}
+    return [_to_data(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 @functools.cache
@@ -75,23 +94,28 @@ def _fields(kind: type) -> list[tuple[Field, Any]]:
     return [(field, hints[field.name]) for field in fields(kind)]
 
 
-def _to_data(value: Any) -> Any:
-    if is_dataclass(value):
-        return to_dict(value)
-    if isinstance(value, Mapping):
-        return {key: _to_data(item) for key, item in value.items()}
-    return [_to_data(item) for item in value] if isinstance(value, list | tuple) else value
+def _bare(kind: type) -> tuple[Field, Any] | None:
+    return next((pair for pair in _fields(kind) if pair[0].metadata.get("bare")), None)
+
+
+def _has_tuples(hint: Any) -> bool:
+    """Return whether ``hint`` is a mapping of tuples."""
+    return get_origin(hint) in (dict, Mapping) and get_origin(get_args(hint)[0]) is tuple
 
 
 def _read(hint: Any, value: Any) -> Any:
     if hint is Any:
         return value
     if is_dataclass(hint):
+        if bare := _bare(hint):
+            return hint(_read(bare[1], value))
         return hint.from_dict(value) if issubclass(hint, Record) else from_dict(hint, value)
     origin, parts = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
         (inner,) = (part for part in parts if part is not type(None))
         return None if value is None else _read(inner, value)
+    if _has_tuples(hint) and isinstance(value, list):
+        return {_read(parts[0], key): _read(parts[1], item) for *key, item in value}
     if origin in (dict, Mapping) and isinstance(value, Mapping):
         return {parts[0](key): _read(parts[1], item) for key, item in value.items()}
     if origin is tuple and isinstance(value, list | tuple):
