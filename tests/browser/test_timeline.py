@@ -6,8 +6,10 @@ import re
 
 import pytest
 
-from hsd_viz.engine.replay import load_bundled, steps
-from hsd_viz.trace import Trace
+from hsd_viz.engine.replay import load_bundled
+from hsd_viz.trace import Step, Trace
+from hsd_viz.trace.metrics import target_round_of
+from hsd_viz.trace.tables import TABLES
 from hsd_viz.views import run_data
 from hsd_viz.views.linked import RoundInspector, Timeline, TokenStream
 
@@ -15,6 +17,19 @@ from .conftest import quiet
 from .round_page import nodes, start, title
 
 pytestmark = pytest.mark.browser
+
+
+def steps(trace: Trace) -> list[Step]:
+    """The steps of a trace as recorded: one per target round, including the rounds of lower levels."""
+    owner = target_round_of(trace.round_rows)
+    made = {number: {name: table.columns_of(()) for name, table in TABLES.items()} for number in owner.values()}
+    first = next(iter(made))  # prefill has no round: it precedes the first
+    for name, columns in trace.columns.items():
+        places = [owner.get(number, first) for number in columns["id" if name == "rounds" else "round"]]
+        for column, values in columns.items():
+            for place, value in zip(places, values, strict=True):
+                made[place][name][column].append(value)
+    return [Step(lambda found=(tables, trace.pieces if k == first else {}): found) for k, tables in made.items()]
 
 
 def test_inspector_and_timeline_follow_one_cursor_both_ways(open_page):
