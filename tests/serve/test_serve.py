@@ -59,3 +59,36 @@ def test_no_port_of_ray_is_reached_from_another_machine():
     if "timed out during startup" in done.stderr:
         pytest.skip("Ray does not start on a machine as busy as this one")
     assert set(eval(done.stdout)) <= {"127.0.0.1", "::ffff:127.0.0.1"}, done.stderr
+
+
+ASKS = """
+import grpc, psutil
+from hsd_viz.serve import start
+ray = start()
+from ray import serve
+from ray.serve.generated import serve_pb2, serve_pb2_grpc
+@serve.deployment
+def idle(request): ...
+serve.run(idle.bind())
+for process in psutil.Process().children(recursive=True):
+    for c in process.net_connections():
+        if c.status == "LISTEN" and c.laddr.ip not in ("127.0.0.1", "::ffff:127.0.0.1"):
+            stub = serve_pb2_grpc.ASGIServiceStub(grpc.insecure_channel(f"127.0.0.1:{c.laddr.port}"))
+            try:
+                stub.HandleRequest(serve_pb2.ASGIRequest(), timeout=30, metadata=(("authorization", "Bearer guessed"),))
+                print("code OK")
+            except grpc.RpcError as error:
+                print("code", error.code().name)
+serve.shutdown()
+ray.shutdown()
+"""
+
+
+@pytest.mark.slow
+def test_ports_of_replicas_refuse_calls_without_the_token():
+    pytest.importorskip("ray")
+    done = subprocess.run([sys.executable, "-c", ASKS], capture_output=True, text=True, timeout=300)
+    if "timed out during startup" in done.stderr:
+        pytest.skip("Ray does not start on a machine as busy as this one")
+    codes = {line for line in done.stdout.splitlines() if line.startswith("code")}
+    assert codes == {"code UNAUTHENTICATED"}, done.stderr
