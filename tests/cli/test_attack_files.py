@@ -233,6 +233,8 @@ def test_damaged_traces_are_opened_or_refused(count, trace, tmp_path, capsys):
         }
         for door, tried in doors.items():
             counts.setdefault(door, Counter())[tried()] += 1
+    for door, found in counts.items():
+        print(f"{door:20}{count:4} tried {found['opened']:4} opened {found['refused']:4} refused")
     assert all(found.total() == count for found in counts.values())
     assert all(0 < found["opened"] < count for door, found in counts.items() if door != "replay")
 
