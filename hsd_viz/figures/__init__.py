@@ -6,7 +6,7 @@ calibration can be given as an object or as the path of its file. Figures make n
 ``figure.write_html("x.html")`` includes plotly, and :func:`save` writes SVG and PNG.
 
 One run: :func:`acceptance`, :func:`by_source`, :func:`drafters_alone`; :class:`hsd_viz.views.Panels` has the others.
-The latency law: :func:`ranking`, :func:`levels`, :func:`latency_surface`, :func:`prediction`, :func:`when_it_pays`.
+The latency law: :func:`ranking`, :func:`levels`, :func:`prediction`, :func:`when_it_pays`.
 Measurements: :func:`speedup`, :func:`by_category`, :func:`database_ablation`, :func:`temperature_curves`,
 :func:`replayed`.
 """
@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import Any
 
 _NAMES = {
-    "law": ("latency_surface", "levels", "prediction", "ranking"),
+    "law": ("levels", "prediction", "ranking"),
     "pays": ("when_it_pays",),
     "reports": ("by_category", "database_ablation", "replayed", "speedup", "temperature_curves"),
     "run": ("acceptance", "by_source", "drafters_alone"),

@@ -1,4 +1,4 @@
-"""Figures of the latency law: stacks and levels beside measurements, lookaheads, and hardware that is not at hand."""
+"""Figures of the latency law: stacks and levels beside measurements, and hardware that is not at hand."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import plotly.express as px
-import plotly.graph_objects as go
 
 from hsd_viz.calibration.basis import (
     Basis,
@@ -26,18 +25,16 @@ from hsd_viz.calibration.basis import (
 from hsd_viz.calibration.estimate import estimate
 from hsd_viz.figures.charts import (
     HOVER,
-    INK,
     Figure,
     bars,
     between,
     finish,
-    plain,
 )
 from hsd_viz.figures.palette import HUES
 from hsd_viz.figures.theme import Given, trace_of
-from hsd_viz.latency.law import MOST, Law
-from hsd_viz.latency.select import select, shortest_path, split, surface
-from hsd_viz.stack import Model, Stack, StackError, parse
+from hsd_viz.latency.law import Law
+from hsd_viz.latency.select import select
+from hsd_viz.stack import StackError, parse
 from hsd_viz.tables import sentence
 from hsd_viz.words import counted
 
@@ -49,14 +46,6 @@ TAGS = {
 }
 #: Maximum rows of a ranking.
 ROWS = 12
-#: Of each kind of point on a surface: its label, plotly's symbol, and size.
-MARKS = {
-    "best": ("predicted minimum", "star", 16),
-    "polynomial": ("polynomial selection", "diamond-open", 24),
-    "measured": ("measured, in ms", "circle-open", 11),
-}
-#: The heat scale of a surface ends at this multiple of the best; the number of its contours.
-SCALE_END, CONTOURS = 2.5, 7
 
 
 def ranking(
@@ -200,96 +189,6 @@ def _plain(stack: str) -> bool:
         return len(parse(stack).parts) == 1
     except StackError:
         return False
-
-
-# --- lookaheads -------------------------------------------------------------------------------------------------------
-
-
-def latency_surface(
-    basis: Any, stack: Stack | str, dark: bool = False, *, most: int = MOST, source: str = ""
-) -> Figure:
-    """Plot predicted ms per token over the lookaheads of the two lowest draft models of ``stack``. ``basis`` is a
-    calibration, its file, a plan, or :func:`hsd_viz.views.recorded`. Marks: the predicted minimum, the polynomial
-    selection, and measured runs of the stack. Raises: ValueError: if there are no two such models.
-    """
-    basis = basis_of(basis, source)
-    stack = parse(stack) if isinstance(stack, str) else stack
-    if len(stack.drafts) < 2:
-        raise ValueError(f"a surface needs two neighbouring draft models: '{stack}' has {len(stack.drafts)}")
-    low, high = (model.name for model in stack.drafts[:2])
-    values = surface(stack, basis.calibration, most=most)
-    best, steps = float(values.min()), list(range(1, most + 1))
-    points = surface_points(basis, stack, values)
-    said = [
-        [
-            f"{low} proposes {x}, {high} {y}: {v:.3g} ms per token, {v / best:.2f} times the best"
-            for x, v in zip(steps, row, strict=True)
-        ]
-        for y, row in zip(steps, values.T, strict=True)
-    ]
-    end = min(SCALE_END, max(1.2, float(values.max()) / best))
-    ticks = np.linspace(0, np.log(end), 4)
-    bar = {"tickvals": ticks.tolist(), "ticktext": [f"{best * np.exp(t):.3g}" for t in ticks], "thickness": 12}
-    bar |= {"title": {"text": "ms per token", "side": "right"}, "outlinewidth": 0}
-    figure = go.Figure(
-        go.Heatmap(
-            x=steps, y=steps, z=np.log(values.T / best).tolist(), zmin=0, zmax=np.log(end), text=said, opacity=0.66,
-            colorscale=[[0, INK.accent], [1, INK.page]], colorbar=bar, hovertemplate="%{text}<extra></extra>",
-        )
-    )  # fmt: skip
-    contours = {"coloring": "none", "showlabels": True, "labelformat": ".3~g"}
-    lines = {"z": np.where(best * end < values.T, np.nan, values.T), "line": {"color": INK.text, "width": 1}}
-    figure.add_contour(x=steps, y=steps, contours=contours, ncontours=CONTOURS, showscale=False, **lines)
-    figure.data[-1].update(showlegend=False, hoverinfo="skip")
-    for kind, some in points.groupby("kind", sort=False):
-        name, symbol, size = MARKS[str(kind)]
-        marker = {"symbol": symbol, "size": size, "color": INK.text, "line": {"width": 2, "color": INK.text}}
-        texts = {"text": some["text"], "textposition": "middle right", "customdata": some["said"].map(plain).tolist()}
-        figure.add_scatter(x=some["x"], y=some["y"], name=name, mode="markers+text", marker=marker, **texts)
-        figure.data[-1].update(hovertemplate=HOVER)
-    figure.update_xaxes(title_text=f"lookahead of {plain(low)}, tokens", showgrid=False, dtick=max(1, most // 8))
-    figure.update_yaxes(title_text=f"lookahead of {plain(high)}, tokens", showgrid=False, dtick=max(1, most // 8))
-    noted = " Marks of measured runs show the measured value." if (points["kind"] == "measured").any() else ""
-    return finish(
-        figure,
-        # The stack without lookaheads.
-        f"Latency of {Stack(stack.bottom, tuple(Model(m.name) for m in stack.models))} by lookahead",
-        text=f"Each cell is a setting; contours have equal latency in ms per token.{noted}",
-        note=basis.predicted,
-        table=[["mark", low, high], *([p.said, p.x, p.y] for p in points.itertuples())],
-        dark=dark,
-        height=460,
-    )
-
-
-def surface_points(basis: Basis, stack: Stack, values: np.ndarray) -> pd.DataFrame:
-    """Return the marks of a surface: ``x, y, kind, text, said``. ``values`` are ``[lower, upper lookahead]``, ms."""
-    best, most = float(values.min()), len(values)
-    at = np.unravel_index(int(values.argmin()), values.shape)
-    rows: list[tuple[int, int, str, str, str]] = [
-        (int(at[0]) + 1, int(at[1]) + 1, "best", f"{best:.3g}", f"predicted minimum: {best:.3g} ms")
-    ]
-    pick = shortest_path(basis.calibration, most=most, along=split(stack)[0])
-    ms = Law(basis.calibration).predict(pick).ms_per_token
-    words = f"polynomial selection, as if each level proposed exactly its lookahead: {ms:.3g} ms predicted"
-    x, y = (m.lookahead for m in pick.drafts[:2])
-    rows.append((int(x or 1), int(y or 1), "polynomial", "", words))
-    for written, run in basis.measured.items():
-        spot = _spot(parse(written), stack)
-        if spot is not None and max(spot) <= most:
-            ms = run.ms_per_token
-            law = float(values[spot[0] - 1, spot[1] - 1])
-            rows.append((*spot, "measured", f"{ms:.3g}", f"measured: {ms:.3g} ms, predicted {law:.3g}"))
-    return pd.DataFrame(rows, columns=["x", "y", "kind", "text", "said"])
-
-
-def _spot(other: Stack, stack: Stack) -> tuple[int, int] | None:
-    """Return the two lookaheads of a measured stack if it is this chain with equal other lookaheads."""
-    same = other.bottom == stack.bottom and [m.name for m in other.models] == [m.name for m in stack.models]
-    given = [m.lookahead for m in other.drafts]
-    if not same or None in given or given[2:] != [m.lookahead for m in stack.drafts[2:]]:
-        return None
-    return given[0], given[1]
 
 
 # --- hardware that is not at hand -------------------------------------------------------------------------------------

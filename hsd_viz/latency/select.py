@@ -14,7 +14,6 @@ from itertools import combinations, pairwise, product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
 from hsd_viz.latency.law import MOST, Hierarchy, Law, Prediction, mean
@@ -165,33 +164,6 @@ def fill(stack: Stack, calibration: Calibration, *, most: int = MOST) -> Stack:
     start = tuple(d.lookahead if isinstance(d.lookahead, int) else min(4, most) for d in stack.drafts)
     lookaheads = refine(law, hierarchy, start, places, most)
     return Stack(stack.bottom, (*map(Model, hierarchy[1], lookaheads), stack.target))
-
-
-def surface(stack: Stack | str, calibration: Calibration, *, most: int = MOST, place: int = 0) -> NDArray[Any]:
-    """Return ms per token over the lookaheads of two neighbouring draft models.
-
-    ``[most, most]``: row g - 1, column h - 1 is lookahead g at draft model ``place`` (0: the lowest) and h at the one
-    above it; ``[most]`` where there is none above. Only the other lookaheads need to be written.
-
-    Raises: ValueError: if there is no such draft model, another lookahead is left out or the target is not the
-    calibrated one.
-    """
-    check_limits(most)
-    stack = parse(stack) if isinstance(stack, str) else stack
-    if not 0 <= place < len(stack.drafts):
-        raise ValueError(
-            f"place {place} has no lookahead to vary: '{stack}' has {len(stack.drafts)} draft models, counted from 0"
-        )
-    if stack.target.name != calibration.target:
-        raise ValueError(f"the target of '{stack}' is not the calibrated one, '{calibration.target}'")
-    for k, draft in enumerate(stack.drafts):
-        if not isinstance(draft.lookahead, int) and k not in (place, place + 1):
-            raise ValueError(f"'{draft}' in '{stack}' has no lookahead: write one, as in '{draft.name}:4'")
-    law, (hierarchy, lookaheads) = Law(calibration), split(stack)
-    varied = range(1, most + 1)
-    settings = product(*(varied if k in (place, place + 1) else (g,) for k, g in enumerate(lookaheads)))
-    values = np.array([law.ms(hierarchy, g) for g in settings])
-    return values.reshape((most,) * (1 if place + 1 == len(lookaheads) else 2))
 
 
 def shortest_path(

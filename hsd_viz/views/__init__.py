@@ -4,7 +4,7 @@
 ``Access``, ``LocalityMap`` and ``Panels``; views of one run joined by :func:`link` follow one cursor.
 ``StackBlocks(text)`` edits a stack. ``Versus(traces)`` compares two or three runs of one prompt side by side.
 ``Chart(figures.ranking(plan))`` shows a figure of :mod:`hsd_viz.figures` in the page's theme; its shorter names
-(:class:`Ranking`, :class:`LatencySurface`, :class:`DatabaseAblation`, …) take the same arguments.
+(:class:`Ranking`, :class:`DatabaseAblation`, …) take the same arguments.
 :class:`HierarchyGraph` and :class:`OneDraftWhatIf` take a calibration, or what :func:`recorded` estimates from the
 bundled recordings. :class:`RuleLab` compares verification rules on one draft.
 
@@ -34,7 +34,6 @@ _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 _CHARTS = {
     "CategoryBars": "by_category",
     "DatabaseAblation": "database_ablation",
-    "LatencySurface": "latency_surface",
     "Levels": "levels",
     "Ranking": "ranking",
     "TemperatureCurves": "temperature_curves",

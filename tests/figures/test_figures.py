@@ -46,7 +46,6 @@ def basis():
 def make(name: str, trace, basis, dark: bool = False):
     """Return the figure of each public function."""
     special = {
-        "latency_surface": lambda f: f(basis, "nano > small > target", dark),
         "ranking": lambda f: f(PLAN, dark),
         "levels": lambda f: f(trace, None, dark),
         "prediction": lambda f: f(hsd.predict("H100", ("llama-8b", "llama-1b"), acceptance=0.8, batch=(1, 8)), dark),

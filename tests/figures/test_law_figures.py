@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 
 from hsd_viz import figures
-from hsd_viz.calibration.basis import Basis, Measured, basis_of, level_use
+from hsd_viz.calibration.basis import Measured, basis_of, level_use
 from hsd_viz.engine.replay import load_bundled, recorded
-from hsd_viz.figures.law import basis_frame, plan_frame, surface_points
+from hsd_viz.figures.law import basis_frame, plan_frame
 from hsd_viz.figures.pays import GPU, WIDTHS, gain, measured_points
 from hsd_viz.latency.inputs import Calibration
 from hsd_viz.latency.law import Law, predict
-from hsd_viz.latency.select import select, surface
-from hsd_viz.stack import parse
+from hsd_viz.latency.select import select
 from hsd_viz.trace import Trace
 from tests.figures.sample_calibration import DEAR
 
@@ -32,32 +31,6 @@ def cells(drawn) -> list[dict[str, str]]:
     """The rows of a figure's table by column."""
     head, *rows = drawn.layout.meta["table"]
     return [dict(zip(head, row, strict=True)) for row in rows]
-
-
-# --- the surface ------------------------------------------------------------------------------------------------------
-
-
-def test_a_surface_shows_the_law_its_minimum_and_the_measured_points_of_its_chain(basis):
-    drawn = figures.latency_surface(basis, "nano > small > target")
-    values = surface("nano > small > target", basis.calibration)
-    assert np.exp(np.array(drawn.data[0].z)) * values.min() == pytest.approx(values.T, rel=1e-3)
-    star = next(d for d in drawn.data if d.name == "predicted minimum")
-    assert values[star.x[0] - 1, star.y[0] - 1] == values.min()
-    written = (
-        "nano:3 > small:2 > target",
-        "nano:2 > target",
-        "db > nano:3 > small:2 > target",
-        "nano:30 > small:2 > target",
-    )
-    runs = {stack: Measured(ms) for stack, ms in zip(written, (2.5, 1.0, 3.0, 9.0), strict=True)}
-    stack = parse("nano > small > target")
-    points = surface_points(Basis(DEAR, "", runs), stack, surface(stack, DEAR, most=8))
-    assert list(points["kind"]) == ["best", "polynomial", "measured"]
-    assert points.iloc[2][["x", "y", "text"]].tolist() == [3, 2, "2.5"]
-    pick = f"nano:{points['x'][1]} > small:{points['y'][1]} > target"
-    assert f"{predict(pick, DEAR).ms_per_token:.3g} ms" in points["said"][1]
-    with pytest.raises(ValueError, match="two neighbouring draft models"):
-        figures.latency_surface(basis, "nano > target")
 
 
 # --- predicted beside measured ----------------------------------------------------------------------------------------

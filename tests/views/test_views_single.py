@@ -62,7 +62,7 @@ def test_every_view_has_a_page_and_a_static_form(basis):
 
 
 def test_charts_by_name_take_the_arguments_of_their_functions(basis):
-    given = {"LatencySurface": (basis, "nano > small > target"), "Levels": (load_bundled("both"),), "Ranking": (basis,)}
+    given = {"Levels": (load_bundled("both"),), "Ranking": (basis,)}
     given["CategoryBars"] = (FOLDERS[1] / "heldout-greedy-cpu.json",)
     for name, function in views._CHARTS.items():
         arguments = given.get(name, (FOLDERS[1] / "ablation.json",))

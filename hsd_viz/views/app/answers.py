@@ -9,7 +9,6 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import combinations, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -18,7 +17,6 @@ from hsd_viz.calibration.basis import Basis, basis_of, of_run, temperature_words
 from hsd_viz.calibration.store import folder, identity
 from hsd_viz.engine.replay import TEMPERATURE, recorded
 from hsd_viz.figures.palette import HUES
-from hsd_viz.latency.inputs import Calibration
 from hsd_viz.machine import cpu_model
 from hsd_viz.stack import parse
 from hsd_viz.tables import Table, sentence
@@ -332,23 +330,16 @@ def law(trace: Trace, options: dict[str, Any]) -> Answer:
     from hsd_viz.views.single import hierarchy_state, one_draft_state
 
     offered, source, basis = _sources(trace, options)
-    chains = chains_of(basis.calibration)
-    chain = str(options.get("chain") or "")
-    chain = chain if chain in chains else chains[-1] if chains else ""
-    menus = [choice("source", "Costs and acceptance from", offered, source)]
-    if chains:
-        menus.append(choice("chain", "Draft models of the surface", ((c, c) for c in chains), chain))
     parts = [
         *_fit(basis, _temperature(trace, options)),
         view("hierarchy", hierarchy_state(basis), asks={"about": "law.pick", "traits": ["out"]}),
         drawn(figures.ranking, basis),
         drawn(figures.levels, trace),
     ]
-    if chain:
-        parts += [heading("Lookahead of each draft model"), drawn(figures.latency_surface, basis, chain)]
     sliders = {"acceptance": 0.7, "cost": 0.15, "lookahead": 4, "slope": 0.02} | one_draft_state(basis)
     parts += [heading("What if: one draft model"), view("one_draft", sliders)]
-    return {"choices": menus, "parts": parts}
+    menu = choice("source", "Costs and acceptance from", offered, source)
+    return {"choices": [menu], "parts": parts}
 
 
 def law_pick(trace: Trace, options: dict[str, Any]) -> Answer:
@@ -397,18 +388,6 @@ def _fit(basis: Basis, wanted: float) -> Iterator[Part]:
             f"Acceptance depends on temperature; calibrate with: hsd-viz plan --temperature {wanted:g}",
             caution=True,
         )
-
-
-def chains_of(calibration: Calibration) -> list[str]:
-    """Return stacks of two or more draft models with all neighbours measured, with and without a database below."""
-    drafts, found = calibration.models[:-1], []
-    for size in range(2, len(drafts) + 1):
-        for models in combinations(drafts, size):
-            if all(pair in calibration.edges for pair in pairwise((*models, calibration.target))):
-                chain = " > ".join((*models, calibration.target))
-                found.append(chain)
-                found += [f"{b} > {chain}" for b in calibration.databases if (b, models[0]) in calibration.tiers]
-    return found
 
 
 def stored_calibrations(trace: Trace) -> dict[str, Basis]:
