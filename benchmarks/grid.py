@@ -116,7 +116,7 @@ def _point(work: tuple, progress: Callable[[Progress], None] = lambda p: None) -
     sampling = Sampling(settings["temperature"], seed=settings["seed"])
     options = {"threads": settings["threads"], "runtime": settings["runtime"]}
     drafts = drafts_for(settings["drafts"], settings["target"], layers)
-    asked = {name: settings[name] for name in ("tokens", "calibration_tokens", "repeats", "clock")}
+    asked = {name: settings[name] for name in ("tokens", "calibration_tokens", "repeats")}
     with tempfile.TemporaryDirectory() as folder:
         engine = hsd_viz.load_engine(save_padded(settings["target"], layers, noise, folder), device="cpu", **options)
         point = measure_point(engine, drafts, texts, others, sampling, **asked, progress=progress)
@@ -183,8 +183,7 @@ def settings_of(args: argparse.Namespace) -> dict[str, Any]:
     load_suite(args.suite)
     names = ("target", "temperature", "seed", "suite", *_SIZES, "threads", "runtime")
     settings = {name: getattr(args, name) for name in names}
-    clock = "cpu" if args.threads == 1 else "wall"
-    return settings | {"layers": list(layers), "noise": list(noise), "drafts": list(drafts), "clock": clock}
+    return settings | {"layers": list(layers), "noise": list(noise), "drafts": list(drafts)}
 
 
 def _parser() -> argparse.ArgumentParser:

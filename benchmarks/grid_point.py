@@ -17,7 +17,7 @@ from benchmarks.harness import interleave
 from hsd_viz.bench.output import Output, from_trace, median_of
 from hsd_viz.bench.report import figures
 from hsd_viz.calibration.basis import rate
-from hsd_viz.calibration.calibrate import TARGET, WARM_UP_TOKENS, Workload, at, calibrate
+from hsd_viz.calibration.calibrate import TARGET, WARM_UP_TOKENS, Workload, at, calibrate, decode
 from hsd_viz.calibration.store import StoredCalibration
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.latency.inputs import Calibration
@@ -28,13 +28,11 @@ from hsd_viz.prompts.suites import Suite
 from hsd_viz.serialize import to_dict
 from hsd_viz.stack import parse
 from hsd_viz.terminal import Progress
-from hsd_viz.trace import Finished, Started
 
 if TYPE_CHECKING:
     from hsd_viz.engine.local import LocalEngine
 
 DATABASE = "db"
-CLOCKS = {"cpu": time.thread_time_ns, "wall": time.perf_counter_ns}
 #: What a draft model might cost and how much more of it might be accepted, to see by the law where a hierarchy would
 #: pay.
 CHEAPER, CLOSER = (1.0, 0.5, 0.25, 0.0), (0.0, 0.1, 0.2, 0.3)
@@ -116,12 +114,10 @@ def measure_point(
     tokens: int,
     calibration_tokens: int,
     repeats: int,
-    clock: str,
     progress: Callable[[Progress], None] = lambda _: None,
 ) -> dict[str, Any] | None:
     """Calibrate on ``texts``, select, measure on ``others``; return the point as JSON data, or None if interrupted."""
     begun = time.time()
-    engine.clock = CLOCKS[clock]
     work = Workload(texts, drafts, (DATABASE,), sampling=sampling, max_new_tokens=calibration_tokens)
     stored = calibrate(engine, work, progress=progress)
     if stored is None or not stored.complete:
@@ -129,9 +125,9 @@ def measure_point(
     found = picks(stored.calibration, drafts)
     predicted = {p.stack: p for p in found.measured}
     outputs = measured(engine, tuple(predicted), others, sampling, tokens=tokens, repeats=repeats, progress=progress)
-    if not all(any(o.timed_tokens for o in runs) for runs in outputs[clock].values()):
+    if not all(any(o.timed_tokens for o in runs) for runs in outputs.values()):
         raise ValueError("nothing was decoded on the prompts: every text ended at once")
-    rows = [_row(p, found.plain, outputs, clock, sampling.greedy) for p in predicted.values()]
+    rows = [_row(p, found.plain, outputs, sampling.greedy) for p in predicted.values()]
     ms = {row["stack"]: row["ms_per_token"] for row in rows}
     single = min((p.stack for p in found.single), key=ms.__getitem__)
     compared = {
@@ -146,7 +142,7 @@ def measure_point(
         "best_single_draft": single,
         "rows": rows,
         **{
-            name: _compared(hierarchies[0], predicted[over], outputs, clock) if hierarchies and over else None
+            name: _compared(hierarchies[0], predicted[over], outputs) if hierarchies and over else None
             for name, (hierarchies, over) in compared.items()
         },
         "needed": needed(stored.calibration, drafts),
@@ -164,39 +160,18 @@ def measured(
     tokens: int,
     repeats: int,
     progress: Callable[[Progress], None] = lambda _: None,
-) -> dict[str, dict[str, list[Output]]]:
-    """Decode every prompt with every stack, interleaved; return outputs by clock (:data:`CLOCKS`) and stack, medians of
-    ``repeats``.
-
-    ``cpu`` is the CPU time of the decoding thread, which excludes other processes.
-    """
-    runs: dict[tuple[str, int], list[dict[str, Output]]] = {}
+) -> dict[str, list[Output]]:
+    """Decode every prompt with every stack, interleaved; return outputs by stack, medians of ``repeats``."""
+    runs: dict[tuple[str, int], list[Output]] = {}
     total = repeats * len(suite.prompts) * len(stacks)
     for stack in stacks:
         progress(Progress(0, total, stack, ""))
-        _clocked(engine, suite.prompts[0].text, stack, WARM_UP_TOKENS, sampling)
+        decode(engine, suite.prompts[0], stack, WARM_UP_TOKENS, sampling)
     for done, ((k, prompt), stack) in enumerate(interleave(enumerate(suite.prompts), stacks, repeats)):
         progress(Progress(done, total, stack, prompt.id))
-        runs.setdefault((stack, k), []).append(_clocked(engine, prompt.text, stack, tokens, at(sampling, k)))
-    prompts = range(len(suite.prompts))
-    return {
-        clock: {stack: [median_of([run[clock] for run in runs[stack, k]]) for k in prompts] for stack in stacks}
-        for clock in CLOCKS
-    }
-
-
-def _clocked(engine: LocalEngine, prompt: str, stack: str, tokens: int, sampling: Sampling) -> dict[str, Output]:
-    """Decode once, timed from the end of prefill by each of :data:`CLOCKS`."""
-    settings = {name: getattr(sampling, name) for name in ("temperature", "top_k", "top_p", "seed")}
-    begun: dict[str, int] = {}
-    for event in engine.decode(prompt, stack, max_new_tokens=tokens, record=False, **settings):
-        if isinstance(event, Started):
-            begun = {name: clock() for name, clock in CLOCKS.items()}
-        elif isinstance(event, Finished):
-            spent = {name: (clock() - begun[name]) / 1e9 for name, clock in CLOCKS.items()}
-            output = from_trace(event.trace)
-            return {name: replace(output, seconds=seconds) for name, seconds in spent.items()}
-    raise AssertionError("a decode that is not closed ends with Finished")
+        trace = decode(engine, prompt, stack, tokens, at(sampling, k))
+        runs.setdefault((stack, k), []).append(from_trace(trace))
+    return {stack: [median_of(runs[stack, k]) for k in range(len(suite.prompts))] for stack in stacks}
 
 
 def overlap(engine: LocalEngine, drafts: Sequence[str], suite: Suite) -> dict[str, float]:
@@ -240,11 +215,8 @@ def _costs(stored: StoredCalibration, drafts: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _row(
-    predicted: Prediction, plain: Prediction, by_clock: dict[str, dict[str, list[Output]]], clock: str, greedy: bool
-) -> dict[str, Any]:
-    outputs, plainly = by_clock[clock][predicted.stack], by_clock[clock][TARGET]
-    wall = by_clock["wall"][predicted.stack]
+def _row(predicted: Prediction, plain: Prediction, by_stack: dict[str, list[Output]], greedy: bool) -> dict[str, Any]:
+    outputs, plainly = by_stack[predicted.stack], by_stack[TARGET]
     found = to_dict(figures(outputs, plainly))
     speed, interval = found["tokens_per_second"], found["tokens_per_second_ci"]
     ms = 1e3 / speed
@@ -255,7 +227,6 @@ def _row(
         "kind": _kind(predicted.stack),
         "ms_per_token": ms,
         "ms_per_token_ci": None if interval is None else [1e3 / s for s in reversed(interval)],
-        "wall_ms_per_token": 1e3 * sum(o.seconds for o in wall) / sum(o.timed_tokens for o in wall),
         "predicted_ms_per_token": predicted.ms_per_token,
         "prediction_error": predicted.ms_per_token / ms - 1,
         "speedup_over_plain": found["speedup_over_plain"],
@@ -275,17 +246,13 @@ def _kind(text: str) -> str:
     return ("plain", "one draft", "models")[min(2, len(stack.drafts))]
 
 
-def _compared(
-    hierarchy: Prediction, over: Prediction, by_clock: dict[str, dict[str, list[Output]]], clock: str
-) -> dict[str, Any]:
+def _compared(hierarchy: Prediction, over: Prediction, by_stack: dict[str, list[Output]]) -> dict[str, Any]:
     """Return the speed-up of the one over the other on the same prompts."""
-    found, wall = (to_dict(figures(by_clock[c][hierarchy.stack], by_clock[c][over.stack])) for c in (clock, "wall"))
+    found = to_dict(figures(by_stack[hierarchy.stack], by_stack[over.stack]))
     return {
         "hierarchy": hierarchy.stack,
         "over": over.stack,
         "speedup": found["speedup_over_plain"],
         "speedup_ci": found["speedup_over_plain_ci"],
-        "wall_speedup": wall["speedup_over_plain"],
-        "wall_speedup_ci": wall["speedup_over_plain_ci"],
         "predicted_speedup": over.ms_per_token / hierarchy.ms_per_token,
     }

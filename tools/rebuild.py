@@ -73,7 +73,7 @@ def commands() -> dict[str, list[str]]:
 
     Plans come first: they calibrate the machine, which ``auto`` and left-out lookaheads then use.
     """
-    plan = _words("hsd_viz", "plan", "--measure", suite="python", limit="48", repeats="1", clock="processor")
+    plan = _words("hsd_viz", "plan", "--measure", suite="python", limit="48", repeats="1")
     found = {f"plan-{part}-cpu": [*plan, "--temperature", t] for part, t in _TEMPERATURES.items()}
     for part, t in _TEMPERATURES.items():
         more = ("--profile",) if part == "t07" else ()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -294,7 +293,7 @@ def _fastest(engine: LocalEngine, stacks: Sequence[str], repeats: int, prompt: s
         if done >= repeats and not _disturbed(stacks, fastest):
             break
     for trace in fastest:
-        trace.meta |= {"fastest_of": done, "clock": "processor time"}
+        trace.meta["fastest_of"] = done
     return fastest
 
 
@@ -318,8 +317,6 @@ def _engine() -> Iterator[LocalEngine]:
     threads = torch.get_num_threads()
     try:
         engine = load_engine(device="cpu", threads=1)
-        # One thread: its processor time is what an idle machine takes, regardless of other load.
-        engine.clock = time.thread_time_ns
         yield engine
     finally:
         torch.set_num_threads(threads)

@@ -82,8 +82,8 @@ class Workload:
             stacks += [Stack(source, models) for source in sources for models in over]
         return tuple(map(str, stacks))
 
-    def texts(self, engine: Engine, prompts: int) -> dict[str, Any]:
-        """Return the description of the first ``prompts`` prompts and of the clock that times them."""
+    def texts(self, prompts: int) -> dict[str, Any]:
+        """Return the description of the first ``prompts`` prompts."""
         texts = "\0".join(p.text for p in self.suite.prompts[:prompts])
         return {
             "suite": self.suite.name,
@@ -93,7 +93,6 @@ class Workload:
             "levels": self.max_levels,
             "drafts": list(self.drafts),
             "bottoms": list(self.databases),
-            "clock": "wall" if engine.clock is time.perf_counter_ns else "processor",
         }
 
     def probe(self, engine: Engine) -> dict[str, Any]:
@@ -145,7 +144,7 @@ def calibration_steps(
         engine_identity = work.probe(engine)
         named = {**dict(zip(work.drafts, work.drafts, strict=True)), TARGET: work.target}
         if models := {name: model for name, own in named.items() if (model := engine.model(own)) is not None}:
-            shapes = time_forwards(models, clock=engine.clock, cancelled=cancelled)
+            shapes = time_forwards(models, cancelled=cancelled)
         for k, prompt in enumerate(prompts):
             decoded: list[Trace] = []
             for stack in stacks:
@@ -164,7 +163,7 @@ def calibration_steps(
             costs[name] = replace(costs[name], forward=fit_curve(shapes[name], real))
     return StoredCalibration(
         identity=engine_identity,
-        texts=work.texts(engine, len(texts)),
+        texts=work.texts(len(texts)),
         created=created,
         seconds=time.time() - created,
         calibration=replace(estimates.calibration(), costs=costs),
@@ -188,7 +187,7 @@ def calibrated(
     """
     progress(Progress(0, 0, "", "", "loading the models"))
     engine.wait_ready()
-    path = path_of(work.probe(engine), work.texts(engine, len(work.suite.prompts)))
+    path = path_of(work.probe(engine), work.texts(len(work.suite.prompts)))
     if not fresh:
         try:
             if (stored := load(path)).fresh():

@@ -27,7 +27,6 @@ from hsd_viz.decoding.verify import Draft, Record
 from hsd_viz.drafting.estimates import CostCurve, cost_curve
 from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.ladder.load import weights_dir
-from hsd_viz.machine import threads
 
 if TYPE_CHECKING:
     from hsd_viz.decoding.session import Model
@@ -52,7 +51,6 @@ def time_forwards(
     widths: Sequence[int] = WIDTHS,
     context: int = 256,
     repeats: int = 15,
-    clock: Callable[[], int] = time.perf_counter_ns,
     figure: Callable[[Sequence[float]], float] = median,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> dict[str, dict[int, float]]:
@@ -60,7 +58,7 @@ def time_forwards(
 
     The models take turns, as they do in a stack. A forward pass ends when the most likely token of each row is known
     here, which is what a round waits for. ``figure`` summarises the repeats; ``context`` is shortened for models with
-    fewer positions; ``clock`` returns nanoseconds. The result is empty when ``cancelled``.
+    fewer positions. The result is empty when ``cancelled``.
     """
     longest = min([context + max(widths), *(m.positions for m in models.values() if m.positions is not None)])
     context = max(1, longest - max(widths))
@@ -77,9 +75,9 @@ def time_forwards(
             for name, session in sessions.items():
                 if cancelled():
                     return {}
-                start = clock()
+                start = time.perf_counter_ns()
                 session.verify(fed[:1], drafts[width], Sampling(), None, Record())
-                spent = clock() - start
+                spent = time.perf_counter_ns() - start
                 session.truncate(context)
                 if repeat:  # the first of each grows buffers
                     times[name][width].append(spent / 1e6)
@@ -106,11 +104,8 @@ def draft_costs(model: Model) -> tuple[float, ...]:
     """Return ms of a round of ``model`` that verifies 0, 1, 2, ... draft tokens, never falling: timed in half a second,
     for slow models at fewer widths.
     """
-    # One CPU thread's own time excludes other load; it would also exclude the work of a device or of other threads.
-    alone = threads() == 1 and model.runtime == "native"
-    clock = time.thread_time_ns if alone else time.perf_counter_ns
     # The minimum of a few repeats: other load only ever adds time, and the curve is not measured again.
-    measure = partial(time_forwards, {"": model}, context=128, clock=clock, figure=min)
+    measure = partial(time_forwards, {"": model}, context=128, figure=min)
     slow = measure(widths=(1,), repeats=1)[""][1] > SLOW
     widths, repeats = (FEW, 1) if slow else (DRAFT_WIDTHS, REPEATS)
     ms = measure(widths=widths, repeats=repeats)[""]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -128,7 +127,6 @@ def plan(
     repeats: A[int, "N", "measured runs of each prompt and stack"] = 3,
     same_prompts: A[bool, "measure on the prompts of the calibration"] = False,
     fresh: A[bool, "calibrate again, even if a stored calibration fits"] = False,
-    clock: A[Literal["wall", "processor"], "processor: the CPU time of one thread"] = "wall",
     json_: A[Path | None, "OUT", "write the whole plan"] = None,
     html: A[Path | None, "OUT", "write the plan as a page"] = None,
     sampling: SamplingOptions,
@@ -155,11 +153,6 @@ def plan(
     prompts = load_suite(suite)
     arguments.check_outputs(json_, html)
     engine = machine.engine()
-    if clock == "processor":
-        if str(engine.device) != "cpu" or machine.threads != 1:
-            use = "use it with --device cpu and --threads 1"
-            raise ValueError(f"the processor's clock measures one thread of the CPU: {use}")
-        engine.clock = time.thread_time_ns
 
     def show(p: Progress) -> None:
         doing = p.note or f"{p.stack}  {p.prompt or 'warming up'}"

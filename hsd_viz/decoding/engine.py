@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack
 
@@ -72,14 +71,13 @@ class Engine(Protocol):
     the rest where it fits.
 
     ``target`` is the model's own name, ``device`` and ``dtype`` are its names as in ``cpu`` and ``float32``.
-    ``databases`` is a folder in place of the shipped ones. ``clock`` returns ns and times decodes.
+    ``databases`` is a folder in place of the shipped ones.
     """
 
     target: str = "target"
     device: str = "cpu"
     dtype: str = "float32"
     databases: str | None = None
-    clock: Callable[[], int] = staticmethod(time.perf_counter_ns)
 
     if not TYPE_CHECKING:
 

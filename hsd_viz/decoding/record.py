@@ -39,8 +39,8 @@ class Decoding(ABC):
 
     ``eos`` ends the text, as do ``max_new_tokens`` emitted tokens and ``positions`` tokens of text. ``budget`` bounds
     the nodes of a database's draft (``None``: the drafter's own default). With ``details`` > 0 the target describes its
-    rows, with so many of the likeliest tokens. Times are nanoseconds of ``clock``, by default wall time, from the start
-    of the decode. Native forward passes have up to ``threads`` threads.
+    rows, with so many of the likeliest tokens. Times are nanoseconds from the start of the decode. Native
+    forward passes have up to ``threads`` threads.
     """
 
     def __init__(
@@ -55,14 +55,13 @@ class Decoding(ABC):
         eos: frozenset[int] = frozenset(),
         budget: int | None = None,
         details: int = 0,
-        clock: Callable[[], int] = perf_counter_ns,
         threads: int = 1,
     ) -> None:
         assert prompt and levels and max_new_tokens > 0
         self.drafter, self.sampling, self.text, self.eos, self.details = drafter, sampling, list(prompt), eos, details
         self.limit = min(len(prompt) + max_new_tokens, positions or len(prompt) + max_new_tokens)
         self.budget = budget if budget is not None or drafter is None else drafter.nodes
-        self.threads, self._clock, self._zero = threads, clock, clock()
+        self.threads, self._zero = threads, perf_counter_ns()
         # With a drafter, level 0 is the drafter's and levels[i] stays the model of level i.
         self.levels: list[Level | None] = [*([None] if drafter else []), *levels]
         self.top = len(self.levels) - 1
@@ -80,11 +79,11 @@ class Decoding(ABC):
         """Return what makes the tables of the rounds since the last call, without the texts of tokens."""
 
     def now(self) -> int:
-        return self._clock() - self._zero
+        return perf_counter_ns() - self._zero
 
     def resume_at(self, now: int) -> None:
         """Set the time to ``now`` (from :meth:`now`): what passed since then is not the decode's."""
-        self._zero = self._clock() - now
+        self._zero = perf_counter_ns() - now
 
 
 def step_of(tables: Callable[[], dict[str, Columns]], text: TokenText) -> Step:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 import sys
-import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -79,16 +78,12 @@ def load_engine(
 
 
 class LocalEngine(Engine):
-    """Decodes in this process. Weights and databases are shared by all decodes; each decode has its own caches.
-
-    The thread's own processor time (``time.thread_time_ns``) as ``clock`` leaves out other work on the CPU.
-    """
+    """Decodes in this process. Weights and databases are shared by all decodes; each decode has its own caches."""
 
     def __init__(self, models: Models, costs: Costs, databases: str | Path | None = None) -> None:
         self.models = models
         self.target, self.device, self.dtype = models.target, models.device, models.dtype
         self.databases = None if databases is None else str(databases)
-        self.clock: Callable[[], int] = time.perf_counter_ns
         self._costs = costs
         self._closed = False
         self._opened: dict[str, SharedDatabases] = {}
@@ -180,7 +175,7 @@ class LocalEngine(Engine):
         meta = meta_of(models, asked, loaded, bridge)
         meta |= {"prompt": shown, "costs": self._costs.source, "runtime_note": note}
         meta |= {} if self.databases is None else {"databases": self.databases}
-        loop = loop_of(asked, loaded, drafter, ids, models.eos(target), self.clock)
+        loop = loop_of(asked, loaded, drafter, ids, models.eos(target))
         try:
             yield from decode(loop, text, meta)
         except RuntimeError as error:
@@ -225,10 +220,9 @@ def loop_of(
     drafter: Drafter | None,
     ids: list[int],
     eos: frozenset[int],
-    clock: Callable[[], int],
 ) -> Decoding:
-    """Return the loop of a decode of token ``ids``: the compiled one where all runs in the native runtime and the
-    ``clock`` is the wall's, the only one it has, as are the rules of hsd_viz.
+    """Return the loop of a decode of token ``ids``: the compiled one where all runs in the native runtime by the rules
+    of hsd_viz.
     """
     positions = min((m.positions for m in models if m.positions is not None), default=None)
     end = len(ids) + asked.max_new_tokens
@@ -237,7 +231,7 @@ def loop_of(
         for name, model, part in zip(asked.levels, models, asked.stack.models, strict=True)
     ]
     own = {level.rule or asked.sampling.rule for level in levels} <= {*OWN_RULES}
-    compiled = clock is time.perf_counter_ns and own and can_compile(models, drafter)
+    compiled = own and can_compile(models, drafter)
     return (NativeDecode if compiled else Loop)(
         levels,
         drafter,
@@ -248,7 +242,6 @@ def loop_of(
         eos=eos,
         budget=asked.budget,
         details=TOP if asked.record else 0,
-        clock=clock,
         threads=threads_now(),
     )
 

@@ -131,7 +131,7 @@ def test_a_grid_is_consistent(tiny):
             assert row["ms_per_token"] * row["speedup_over_plain"] == pytest.approx(
                 rows["target"]["ms_per_token"], rel=1e-6
             )
-            assert 0 < row["ms_per_token"] <= row["wall_ms_per_token"] * 1.05
+            assert row["ms_per_token"] > 0
             assert row["prediction_error"] == pytest.approx(row["predicted_ms_per_token"] / row["ms_per_token"] - 1)
         for name in ("models_over_single_draft", "databases_over_single_draft", "databases_over_database_alone"):
             if found := point[name]:

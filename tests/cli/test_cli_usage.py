@@ -98,7 +98,6 @@ plan --suite nowhere | unknown suite 'nowhere'
 plan --json /nowhere/plan.json | cannot write
 plan --temperature -1 | temperature
 plan --measure x | --measure
-plan --clock processor --threads 2 | the processor's clock
 predict --gpu H100 --models llama-8b,llama-70b | not smaller than the target
 predict --gpu H100 --models llama-8b --tp 3 | do not divide the 32
 predict --gpu H100 --models llama-8b --weights fp3 | 'fp3' of the weights is unknown
