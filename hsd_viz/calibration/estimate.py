@@ -29,12 +29,14 @@ Pair = tuple[str, str]
 @dataclass(frozen=True, slots=True)
 class Timing:
     """Costs of models and databases by name; ``medians`` has the times of a model's verifications by number of tokens
-    fed: (ms, count).
+    fed: (ms, count); ``after`` compares those right above a model or database with the curve of all, by (below,
+    verifier).
     """
 
     models: Mapping[str, LevelCost]
     lookups: Mapping[str, LookupCost]
     medians: Mapping[str, Mapping[int, tuple[float, int]]]
+    after: Mapping[Pair, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,8 @@ class Estimates:
     def calibration(self) -> Calibration:
         """Return the inputs of the law. Raises: ValueError: if no forward pass of a model was timed."""
         costs, lookups = self.timing.models, self.timing.lookups
-        return Calibration(self.models, costs, dict(self.edges), dict(self.tiers), lookups, dict(self.over))
+        after = dict(self.timing.after)
+        return Calibration(self.models, costs, dict(self.edges), dict(self.tiers), lookups, dict(self.over), after)
 
 
 def estimate(traces: Iterable[Trace], models: Iterable[str] | None = None) -> Estimates:
@@ -182,6 +185,7 @@ def timings(traces: Iterable[Trace]) -> Timing:
     times = {kind: defaultdict(list) for kind in ("lookup", "update", "overhead", "pause")}
     verifying: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     drafts: dict[str, list[CallRow]] = defaultdict(list)
+    above: dict[Pair, list[tuple[int, float]]] = defaultdict(list)
     for trace in traces:
         database, names = database_of(trace), level_names(trace)
         own = {r.id: r.duration_ns for r in trace.round_rows}
@@ -193,6 +197,9 @@ def timings(traces: Iterable[Trace]) -> Timing:
                 own[call.round] -= call.duration_ns
             if call.kind == "verify":
                 verifying[call.name][call.fed].append(call.duration_ns * _MS)
+                if call.level:
+                    below = names[call.level - 1] if call.level > 1 or database is None else database
+                    above[below, call.name].append((call.fed, call.duration_ns * _MS))
             elif call.kind == "draft":
                 drafts[call.name].append(call)
             elif call.kind in times and database is not None:
@@ -215,6 +222,7 @@ def timings(traces: Iterable[Trace]) -> Timing:
         models=models,
         lookups=lookups,
         medians={m: {n: (median(ms), len(ms)) for n, ms in sorted(verifying[m].items())} for m in models},
+        after={pair: median(ms / models[pair[1]].verifying(fed) for fed, ms in rows) for pair, rows in above.items()},
     )
 
 

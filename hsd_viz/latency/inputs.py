@@ -189,8 +189,10 @@ class Calibration(Record):
 
     ``costs`` has every model; ``edges`` the pairs (draft model, verifier) whose acceptance is known, ``tiers`` the
     pairs (database as in a stack, verifier), ``lookups`` the costs of the databases (default: 0), ``over`` acceptance
-    by (model over its database, verifier), as in ``("db > small", "target")`` (default: the pair's edge). The selector
-    ignores unknown pairs; the law raises ``ValueError`` for them.
+    by (model over its database, verifier), as in ``("db > small", "target")`` (default: the pair's edge), ``after`` the
+    cost of a verification right above a model or database, relative to the verifier's curve (default: 1): the larger
+    the model that just ran, the less of the verifier's weights is left in the processor's caches. The selector ignores
+    unknown pairs; the law raises ``ValueError`` for them.
     """
 
     models: tuple[str, ...]
@@ -199,6 +201,7 @@ class Calibration(Record):
     tiers: Mapping[tuple[str, str], Tier] = field(default_factory=dict)
     lookups: Mapping[str, LookupCost] = field(default_factory=dict)
     over: Mapping[tuple[str, str], OverDatabase] = field(default_factory=dict)
+    after: Mapping[tuple[str, str], float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         missing = [m for m in self.models if m not in self.costs]
@@ -214,10 +217,11 @@ class Calibration(Record):
         """The databases with known acceptance, in order of first mention."""
         return tuple(dict.fromkeys(name for name, _ in self.tiers))
 
-    def cost(self, model: str) -> LevelCost:
+    def cost(self, model: str, below: str | None = None) -> LevelCost:
+        """Return the costs of a model, of its verifications those right above ``below``."""
         if model not in self.costs:
             raise ValueError(f"the cost of '{model}' is unknown: calibrated are {', '.join(self.models)}")
-        return self.costs[model]
+        return self.costs[model].scaled(self.after.get((below or "", model), 1.0))
 
     def edge(self, draft: str, verifier: str) -> Edge:
         return self._known(self.edges, draft, verifier)

@@ -212,7 +212,8 @@ class Law:
 
     def _round(self, database: str | None, drafts: tuple[tuple[str, int], ...], verifier: str) -> Round:
         """Return one round of ``verifier`` above ``drafts``, (name, lookahead) each."""
-        known, cost = self.calibration, self.calibration.cost(verifier)
+        known = self.calibration
+        cost = known.cost(verifier, drafts[-1][0] if drafts else database)
         if drafts:
             call = self._call(database, drafts, verifier)
             return verify(call, None if call.reached else known.edge(drafts[-1][0], verifier), cost)

@@ -109,6 +109,20 @@ def test_costs_come_from_calls():
     assert estimate([trace]).calibration().models == ("d", "target")
 
 
+def test_a_verification_costs_what_it_costs_above_the_model_that_just_ran():
+    """The same widths above `d` and above `e`, half as long again above `e`: the law predicts each as it was measured."""
+    ms, traces = 1_000_000, []
+    for name, cost in (("d", 2 * ms), ("e", 3 * ms)):
+        models = [{"name": name, "parameters": 1}, {"name": "target", "parameters": 9}]
+        trace = Trace({"stack": f"{name}:1 > target", "models": models})
+        for k in range(60):
+            calls = [CallRow(k, 0, name, "draft", 1, 1, 0, 0, 0), CallRow(k, 1, "target", "verify", 1, 2, 0, 0, cost)]
+            trace.add_rows(rounds=[row(1, 0, id=k, start=k * cost, spent=cost)], calls=calls)
+        traces.append(trace)
+    known = estimate(traces).calibration()
+    assert [predict(t.stack, known).ms_per_token for t in traces] == pytest.approx([2, 3])
+
+
 def test_a_database_is_counted_by_length_and_luck():
     trace = Trace({"stack": "db[context] > target"})
     for k, (drafted, accepted, why) in enumerate(
