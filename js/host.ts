@@ -86,11 +86,13 @@ export interface Figure {
   drawn: Plotted;
   dark: Partial<Plotted>;
 }
-/** A part of an answer: a paragraph, a heading, a figure, or a view of this bundle with its state. */
+/** A part of an answer: a paragraph, a heading, a figure, a page, or a view of this bundle with its state. */
 export type Part =
   | { kind: "text"; text: string; caution?: boolean }
   | { kind: "heading"; text: string }
   | { kind: "figure"; figure: Figure }
+  /** A whole page of HTML without scripts. */
+  | { kind: "page"; title: string; html: string }
   /** `asks`: changes of these traits are asked about (`about` with them as options); the answer's first part has the new state. */
   | { kind: "view"; view: string; state: Record<string, unknown>; asks?: { about: string; traits: string[] } }
   /** A widget of another package, by the id of its model in the kernel. */

@@ -15,7 +15,6 @@ import rule_lab from "./rule_lab";
 import scene from "./scene";
 import staircase from "./staircase";
 import stream from "./stream";
-import tables from "./tables";
 import timeline from "./timeline";
 import tour from "./tour";
 import versus from "./versus";
@@ -36,7 +35,6 @@ export const VIEWS = {
   scene,
   staircase,
   stream,
-  tables,
   timeline,
   tour,
   versus,

@@ -7,8 +7,7 @@ calibration can be given as an object or as the path of its file. Figures make n
 
 One run: :func:`acceptance`, :func:`by_source`, :func:`drafters_alone`; :class:`hsd_viz.views.Panels` has the others.
 The latency law: :func:`ranking`, :func:`levels`, :func:`prediction`, :func:`when_it_pays`.
-Measurements: :func:`speedup`, :func:`by_category`, :func:`database_ablation`, :func:`temperature_curves`,
-:func:`replayed`.
+Measurements: :func:`speedup`, :func:`by_category`, :func:`database_ablation`, :func:`temperature_curves`.
 """
 
 from importlib import import_module
@@ -17,7 +16,7 @@ from typing import Any
 _NAMES = {
     "law": ("levels", "prediction", "ranking"),
     "pays": ("when_it_pays",),
-    "reports": ("by_category", "database_ablation", "replayed", "speedup", "temperature_curves"),
+    "reports": ("by_category", "database_ablation", "speedup", "temperature_curves"),
     "run": ("acceptance", "by_source", "drafters_alone"),
     "theme": ("dark_of", "save", "template"),
 }

@@ -1,4 +1,4 @@
-"""Figures of measurements: bench reports, database ablations, and drafters replayed on a log."""
+"""Figures of measurements: bench reports, and database ablations."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 import plotly.express as px
@@ -20,9 +20,6 @@ from hsd_viz.figures.palette import in_order
 from hsd_viz.stack import DATABASES, Stack, StackError, parse_bench
 from hsd_viz.trace import Trace
 from hsd_viz.words import counted
-
-if TYPE_CHECKING:
-    from hsd_viz.logs.replay import ReplayReport
 
 PLAIN = "target"
 ABLATION = "hsd_viz ablation"
@@ -71,23 +68,6 @@ def report_of(given: Report | Mapping[str, Any] | str | Path) -> Report:
         except OSError as error:
             raise ValueError(f"{given} cannot be read: {error.strerror or error}") from None
     return read_report(json.dumps(given), "the data")
-
-
-def replayed(report: ReplayReport, dark: bool = False) -> Figure:
-    """Plot tokens per forward pass of each drafter of a :func:`hsd_viz.replay` report, with 95 % intervals."""
-    found = []
-    for row in sorted(report.drafters, key=lambda row: -(row.mean_acceptance_length.value or 0)):
-        length, gain = row.mean_acceptance_length, row.speedup.value
-        low, high = length.interval or (None, None)
-        figures = f"{length.value:.2f}" if length.value else "–", f"{gain:.2f}×" if gain else "–"
-        found.append([row.name, *figures, length.value, low, high])
-    heads = ["drafter", "tokens per forward pass", "predicted speed-up", "dot", "low", "high"]
-    rows = pd.DataFrame(found, columns=heads).astype(dict.fromkeys(heads[3:], float))
-    part = ["context" if name.startswith("db") else "hd" for name in rows["drafter"]]
-    parts = pd.DataFrame({"row": rows.index, "part": part, "value": rows["dot"].fillna(0.0)})
-    title = f"Drafters{', with 95 % intervals over requests' if rows['low'].notna().any() else ''}"
-    note = "Line: plain decoding."
-    return bars(rows, parts, title, PER_PASS, reference=1.0, legend=False, note=note, dark=dark)
 
 
 # --- studies: stacks at several temperatures, with their sources ------------------------------------------------------

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hsd_viz.drafting import drafters
 from hsd_viz.engine.replay import SIDE_BY_SIDE, TEMPERATURE, bundled, load_bundled, side_by_side
 from hsd_viz.figures.palette import DATABASES, HUES
-from hsd_viz.stack import DRAFT_SOURCES, Stack
+from hsd_viz.stack import DRAFT_SOURCES
 from hsd_viz.trace.tables import DEFAULT_RULE, RULES
+
+if TYPE_CHECKING:
+    from hsd_viz.bench.report import Report
 
 STATIC = Path(__file__).parent / "static"
 #: All views in one module.
@@ -29,6 +33,9 @@ LADDER = ("nano", "small", "target")
 SOURCE_WORDS = {name: known.words for name, known in drafters().items()} | {
     "auto": "the fastest stack for this machine"
 }
+#: Folders of the project's measurements: in an installed package, or in a checkout.
+MEASURED = (STATIC.parents[1] / "bench" / "measured", STATIC.parents[2] / "docs" / "bench")
+_PURPOSE = re.compile(r"^- `([^`]+\.json)`: (.+)$", re.M)
 OPTION_WORDS = {"original": "first published version"}
 
 
@@ -63,16 +70,6 @@ def draft_sources() -> dict[str, Any]:
     return found
 
 
-def spelled_out(stacks: Iterable[Stack]) -> str:
-    """Return what the draft sources and hierarchies among some stacks are, each once; "" without any."""
-    stacks = list(stacks)
-    names = dict.fromkeys(stack.bottom.name for stack in stacks if stack.bottom is not None)
-    found = [f"{name}: {SOURCE_WORDS[name]}" for name in names if name in SOURCE_WORDS]
-    if any(len(stack.drafts) > 1 for stack in stacks):
-        found.append("several draft models: Hierarchical Speculative Decoding (HSD)")
-    return f"{'; '.join(found)}." if found else ""
-
-
 def sampling_words(sampling: dict[str, Any]) -> str:
     """Return the sampling settings as text."""
     temperature = sampling.get("temperature", 0)
@@ -98,6 +95,30 @@ def races(folder: Path = SIDE_BY_SIDE) -> list[dict[str, Any]]:
 def recordings() -> list[dict[str, str]]:
     """Return the bundled recordings for the page's menu."""
     return [{"name": r.name, "title": r.label, "blurb": r.blurb} for r in bundled()]
+
+
+def saved_reports() -> dict[str, Path]:
+    """Return the project's bench reports by their titles in the folder's ``README.md``, in its order."""
+    folder = next((folder for folder in MEASURED if (folder / "README.md").is_file()), None)
+    found = {}
+    for name, title in _PURPOSE.findall((folder / "README.md").read_text(encoding="utf-8")) if folder else []:
+        try:
+            report_of((folder / name).read_bytes(), name)
+        except (OSError, ValueError):
+            continue
+        found[f"{title[:1].upper()}{title[1:]}"] = folder / name
+    return found
+
+
+def report_of(content: bytes, name: str) -> Report:
+    """Read a bench report from the bytes of a file. Raises: ValueError: if it holds none."""
+    # Imported late: the page opens without it.
+    from hsd_viz.bench.report import read_report
+
+    try:
+        return read_report(content.decode("utf-8"), name)
+    except UnicodeDecodeError:
+        raise ValueError(f"{name} is not a report of hsd-viz bench --json") from None
 
 
 def about(

@@ -23,8 +23,7 @@ from hsd_viz.latency.hardware import Machine, gpu_of, shape_of
 from hsd_viz.trace import Trace
 from hsd_viz.views import run_data
 from hsd_viz.views.export import run_page, runs_page
-from hsd_viz.views.page_data import STATIC, about, template
-from hsd_viz.views.reports import report_of, saved_reports
+from hsd_viz.views.page_data import STATIC, about, report_of, saved_reports, template
 
 #: A file in each site, so that only a site is ever replaced.
 MARK = ".hsd-viz-site"
@@ -183,9 +182,9 @@ def _lessons() -> Iterator[Page]:
 def _reports() -> Iterator[Page]:
     from hsd_viz.bench.page import page
 
-    for saved in saved_reports():
-        report = report_of(saved.path.read_bytes(), saved.path.name)
-        yield Page(f"reports/{saved.path.stem}.html", saved.title, lambda r=report: page(r), text=saved.purpose)
+    for title, path in saved_reports().items():
+        report = report_of(path.read_bytes(), path.name)
+        yield Page(f"reports/{path.stem}.html", title, lambda r=report: page(r))
 
 
 def _figures(trace: Trace) -> str:

@@ -27,6 +27,24 @@ export function elsewhere(about: string, words: string) {
   }</code></p></div>`;
 }
 
+/** A page in a frame of its own height. Its scripts do not run; it has the origin of this page only to be measured. */
+function framed(title: string, page: string) {
+  const el = make("iframe", "hsd-frame");
+  el.title = title;
+  el.setAttribute("sandbox", "allow-same-origin");
+  el.srcdoc = page;
+  const fit = () => {
+    const root = el.contentDocument?.documentElement;
+    if (!root) return;
+    root.style.colorScheme = getComputedStyle(el).colorScheme;
+    el.style.height = `${root.offsetHeight}px`;
+  };
+  el.addEventListener("load", fit);
+  const seen = new ResizeObserver(fit);
+  seen.observe(el);
+  return { el, close: () => seen.disconnect() };
+}
+
 /** A part as an element, with what ends it. */
 function partOf(host: Host, part: Part, state: Record<string, unknown>, ask: (question: Question) => Promise<Answer>) {
   if (part.kind === "text")
@@ -36,6 +54,7 @@ function partOf(host: Host, part: Part, state: Record<string, unknown>, ask: (qu
     const config = { displaylogo: false, responsive: false, displayModeBar: false };
     return mount("plot", { ...part.figure, config, library: "cartesian" });
   }
+  if (part.kind === "page") return framed(part.title, part.html);
   if (part.kind === "widget") {
     const el = make("div");
     let close = () => {};

@@ -12,7 +12,7 @@ import pytest
 
 from hsd_viz import bundled, load_bundled
 from hsd_viz.cli import main
-from hsd_viz.views import reports
+from hsd_viz.views.page_data import saved_reports
 
 LOG = {"prompt_ids": [1, 2, 3], "output_ids": [4, 5, 6] * 20}
 
@@ -23,7 +23,7 @@ def files(tmp_path):
     folder = tmp_path / "read"
     folder.mkdir()
     load_bundled(bundled()[0].name).save(folder / "run.json.gz")
-    report = next(s.path for s in reports.saved_reports() if s.path.stem.startswith("heldout"))
+    report = next(path for path in saved_reports().values() if path.stem.startswith("heldout"))
     (folder / "report.json").write_bytes(report.read_bytes())
     (folder / "log.jsonl").write_text(json.dumps(LOG) + "\n")
     (folder / "vllm.jsonl").write_bytes(

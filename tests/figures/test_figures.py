@@ -6,7 +6,6 @@ import json
 import re
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -49,21 +48,12 @@ def make(name: str, trace, basis, dark: bool = False):
         "ranking": lambda f: f(PLAN, dark),
         "levels": lambda f: f(trace, None, dark),
         "prediction": lambda f: f(hsd.predict("H100", ("llama-8b", "llama-1b"), acceptance=0.8, batch=(1, 8)), dark),
-        "replayed": lambda f: f(_replayed(trace), dark),
         "when_it_pays": lambda f: f(dark=dark),
         **{name: (lambda f: f(ABLATION, dark)) for name in ("database_ablation", "temperature_curves")},
         **{name: (lambda f: f(REPORT, dark)) for name in ("by_category", "speedup")},
     }
     function = getattr(figures, name)
     return special[name](function) if name in special else function(trace, dark)
-
-
-def _replayed(trace: Trace):
-    """The report of a log with the text of a run."""
-    with tempfile.TemporaryDirectory() as folder:
-        log = Path(folder) / "log.jsonl"
-        log.write_text(json.dumps({"prompt_ids": trace.meta["prompt_ids"], "output_ids": trace.token_ids}))
-        return hsd.replay(log, drafters=("lookup", "suffix"))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -8,7 +8,6 @@ import re
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -16,15 +15,12 @@ from hsd_viz import figures
 from hsd_viz.calibration.basis import Basis, basis_of, of_run, temperature_words
 from hsd_viz.calibration.store import folder, identity
 from hsd_viz.engine.replay import TEMPERATURE, recorded
-from hsd_viz.figures.palette import HUES
 from hsd_viz.machine import cpu_model
 from hsd_viz.stack import parse
-from hsd_viz.tables import Table, sentence
-from hsd_viz.tables import page as tables_page
+from hsd_viz.tables import Table, page
 from hsd_viz.trace import Trace
 from hsd_viz.views.linked import LinkedView
-from hsd_viz.views.page_data import spelled_out
-from hsd_viz.views.reports import report_of, report_spec, saved_reports, stacks_of, table_spec
+from hsd_viz.views.page_data import report_of, saved_reports
 from hsd_viz.views.view import as_widget, figure_part, registered
 
 if TYPE_CHECKING:
@@ -34,15 +30,6 @@ TOPICS = ("doctor", "databases", "law", "law.pick", "report", "replay", "predict
 #: The most stored calibrations offered, newest first.
 MOST_STORED = 6
 RECORDED, RUN = "recorded", "run"
-#: Cause -> its colour, by key of the palette.
-CAUSES = {
-    "acceptance": "context",
-    "drafting": "nano",
-    "verification": "statistics",
-    "batch": "model",
-    "overhead": "baseline",
-    "round": "baseline",
-}
 #: Families of models to predict, target first.
 FAMILIES = {
     "Llama 3: 70B, 8B, 1B": "llama-70b,llama-8b,llama-1b",
@@ -143,12 +130,13 @@ class Answers:
         name, kind, write = self._files[about]
         return name, kind, write().encode()
 
-    def _offer(self, kind: str, shown: Any, page: Callable[[], str]) -> list[list[str]]:
-        """Keep the files of an answer, and return the buttons that save them."""
+    def _shown(self, kind: str, shown: Any, html: str) -> Answer:
+        """Return a page as an answer, and keep it and its data for the buttons that save them."""
         data = lambda: json.dumps(shown.to_dict(), indent=1) + "\n"
         self._files[f"{kind}.json"] = f"hsd_viz_{kind}.json", "application/json", data
-        self._files[f"{kind}.page"] = f"hsd_viz_{kind}.html", "text/html", page
-        return [[f"{kind}.json", "Save the data"], [f"{kind}.page", "Save as a page"]]
+        self._files[f"{kind}.page"] = f"hsd_viz_{kind}.html", "text/html", lambda: html
+        files = [[f"{kind}.json", "Save the data"], [f"{kind}.page", "Save as a page"]]
+        return {"parts": [{"kind": "page", "title": f"The {kind}", "html": html}], "files": files}
 
     def _registered(self, name: str, load: Callable[[], Any], trace: Trace) -> Answer:
         """Return the view of another package."""
@@ -168,29 +156,21 @@ class Answers:
         return {"parts": [{"kind": "widget", "model": widget.model_id}]}
 
     def _report(self, options: dict[str, Any], files: list) -> Answer:
-        from hsd_viz.bench.page import FASTEST_OF_KIND, fastest_of_kind, page
+        from hsd_viz.bench.page import page as page_of
 
-        saved = {s.path.name: s for s in saved_reports()}
-        menu, purpose = [(s.title, name) for name, s in saved.items()], ""
+        saved = saved_reports()
+        menu = [(title, path.name) for title, path in saved.items()]
         if files:
             (name, content), *_ = files
             report, chosen, menu = report_of(content, name), "", [*menu, ("opened file", "")]
         else:
-            chosen = str(options.get("name") or next(iter(saved), ""))
-            if chosen not in saved:
+            paths = {path.name: path for path in saved.values()}
+            chosen = str(options.get("name") or next(iter(paths), ""))
+            if chosen not in paths:
                 raise ValueError("no saved report has this name: open a file of hsd-viz bench --json")
-            report, purpose = report_of(saved[chosen].path.read_bytes(), chosen), saved[chosen].purpose
-        spec = report_spec(report)
-        parts = [
-            *([text(purpose)] if purpose else []),
-            view("tables", {"spec": {key: spec[key] for key in ("answer", "warnings", "intro")}}),
-            drawn(figures.speedup, report),
-            view("tables", {"spec": {key: spec[key] for key in ("tables", "colours")}}),
-            text(spelled_out(stacks_of(report))),
-            drawn(figures.by_category, report, first=fastest_of_kind(report), rule=FASTEST_OF_KIND),
-        ]
-        saves = self._offer("report", report, lambda: page(report))
-        return {"choices": [choice("name", "Report", menu, chosen)], "parts": parts, "files": saves}
+            report = report_of(paths[chosen].read_bytes(), chosen)
+        answer = self._shown("report", report, page_of(report))
+        return answer | {"choices": [choice("name", "Report", menu, chosen)]}
 
     def _replay(self, options: dict[str, Any], files: list, job: Job) -> Answer:
         from hsd_viz.logs.replay import replay
@@ -218,19 +198,12 @@ class Answers:
         if not report.drafters:
             raise ValueError("cancelled before a request was replayed; no results")
         report.log["name"] = files[0][0]
-        # On a narrow page the first table keeps its first columns, ordered by importance.
-        tables = [table_spec(replace(table, note=sentence(table.note))) for table in report.tables()]
-        spec = {
-            "answer": [list(part) for part in report.answer()],
-            "warnings": [sentence(line) for line in report.notes()],
-            "intro": [f"Log {report.introduction()[0]}."],
-            "tables": [{**table, "folds": not k} for k, table in enumerate(tables)],
-        }
-        cut = [] if report.complete else [text("cancelled: the result has the requests replayed so far", caution=True)]
-        about = text(spelled_out(parse(f"{name} > target") for name in names))
-        page = lambda: tables_page(f"Replay of {report.log['name']}", report.introduction(), report.tables())
-        parts = [*cut, view("tables", {"spec": spec}), drawn(figures.replayed, report), about]
-        return {"parts": parts, "files": self._offer("replay", report, page)}
+        title = f"Replay of {report.log['name']}"
+        lines = ["cancelled: the result has the requests replayed so far"] if not report.complete else []
+        html = page(
+            title, report.introduction(), report.tables(), headline=report.answer(), warnings=[*lines, *report.notes()]
+        )
+        return self._shown("replay", report, html)
 
 
 def _needed(run: Trace | None) -> Trace:
@@ -295,11 +268,10 @@ def doctor(trace: Trace) -> Answer:
         found = diagnose(from_traces([trace], "this run"))
     except (ValueError, KeyError):  # no drafts, as in plain decoding; a trace that does not name its levels
         return {"parts": []}
-    hue = lambda name: {"light": HUES[CAUSES[name]].light, "dark": HUES[CAUSES[name]].dark}
     causes = sorted(found.shares.items(), key=lambda item: -item[1])
     spec = {
         "title": "What limits the speed-up" if found.speedup.value is not None else "What limits this run",
-        "causes": [{"name": name, "share": share, **hue(name)} for name, share in causes if share >= 0.005],
+        "causes": [{"name": name, "share": share} for name, share in causes if share >= 0.005],
         "lines": found.lines(),
         "tables": [
             {"title": table.title, "note": table.note, "head": table.rows[0], "rows": table.rows[1:]}
@@ -455,5 +427,6 @@ def prediction(options: dict[str, Any]) -> Answer:
         choice("weights", "Weights", ((name, name) for name in WEIGHTS), weights),
         choice("tp", "GPUs per model", ((str(n), str(n)) for n in (1, 2, 4, 8)), str(tp)),
     ]
-    spec = {"intro": lines, "tables": [table_spec(table) for table in tables]}
-    return {"choices": menus, "parts": [drawn(figures.prediction, found), view("tables", {"spec": spec})]}
+    title = f"Prediction for {found.gpu}"
+    shown = {"kind": "page", "title": title, "html": page(title, lines, tables)}
+    return {"choices": menus, "parts": [drawn(figures.prediction, found), shown]}
