@@ -16,11 +16,22 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+PACKAGE = Path(__file__).resolve().parent
 #: The most bytes of a JSON file of reports and profiles: parsed, it takes up to thirty times as much memory.
 MOST_BYTES = 8 * 2**20
 #: The most times that a gzipped file may grow beyond :data:`FREE_BYTES`. Traces and logs grow less than ten times,
 #: bombs a thousand times.
 MOST_GROWTH, FREE_BYTES = 100, 2_200_000
+
+
+def data_folder(installed: str, checkout: str) -> Path:
+    """Return a folder of data files: in the installed package, or in the checkout. Raises: FileNotFoundError: if
+    neither exists.
+    """
+    for path in (PACKAGE / installed, PACKAGE.parent / checkout):
+        if path.is_dir():
+            return path
+    raise FileNotFoundError(f"{PACKAGE / installed} is missing: reinstall hsd-viz")
 
 
 def cache_folder(kind: str) -> Path:

@@ -3,24 +3,12 @@
 import json
 from collections.abc import Iterable, Iterator
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
+from hsd_viz.disk import data_folder
 from hsd_viz.engine.replay import bundled, load_bundled
 from hsd_viz.trace import DraftRow, Trace
 from hsd_viz.words import did_you_mean
-
-PACKAGE = Path(__file__).resolve().parent.parent
-
-
-def folder(installed: str, checkout: str) -> Path:
-    """Return a folder of data files: in the installed package, or in the checkout. Raises: FileNotFoundError: if
-    neither exists.
-    """
-    for path in (PACKAGE / installed, PACKAGE.parent / checkout):
-        if path.is_dir():
-            return path
-    raise FileNotFoundError(f"{PACKAGE / installed} is missing: reinstall hsd-viz")
 
 
 @cache
@@ -34,7 +22,7 @@ def measured(name: str) -> dict[str, Any]:
     """Return a shipped measurement, a report of ``hsd-viz bench`` for example, by the name of its file without .json.
     Raises: ValueError: if there is none of that name.
     """
-    reports = {path.stem: path for path in folder("bench/measured", "docs/bench").glob("*.json")}
+    reports = {path.stem: path for path in data_folder("bench/measured", "docs/bench").glob("*.json")}
     if name not in reports:
         raise ValueError(f"there is no measurement '{name}'{did_you_mean(name, reports)}")
     return json.loads(reports[name].read_text(encoding="utf-8"))

@@ -16,8 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hsd_viz.disk import write_whole
-from hsd_viz.exercises.data import folder
+from hsd_viz.disk import data_folder, write_whole
 
 EDITIONS = ("student", "solution", "otter", "nbgrader")
 _CELL = re.compile(r"^```python\n(.*?)^```$", re.S | re.M)
@@ -38,7 +37,7 @@ COLAB = """\
 
 def masters() -> list[Path]:
     """Return the masters of the lessons, in order."""
-    return sorted(folder("exercises/master", "notebooks/course/master").glob("[1-9]-*.md"))
+    return sorted(data_folder("exercises/master", "notebooks/course/master").glob("[1-9]-*.md"))
 
 
 def notebooks() -> list[Path]:

@@ -17,7 +17,7 @@ import pandas as pd
 import plotly.express as px
 
 from hsd_viz.bench.predict import predict
-from hsd_viz.disk import read_limited
+from hsd_viz.disk import data_folder, read_limited
 from hsd_viz.figures.charts import HOVER, INK, Figure, between, finish
 from hsd_viz.figures.palette import pale
 from hsd_viz.latency.hardware import Machine, gpu_of, shape_of
@@ -40,9 +40,6 @@ PREDICTED = ("H100", 4, ("llama-70b", "llama-8b", "llama-1b"))
 _SINGLE, _LOWER, _UPPER = range(1, 17), range(1, 7), (*range(1, 9), 10, 12, 14, 16)
 _POINT = ["cost", "agreement", "gain", "low", "high", "said", "kind"]
 _TICKS = (0.02, 0.05, 0.1, 0.2, 0.5)
-_BESIDE = Path(__file__).resolve().parents[1]
-#: The grids of an installed package, or of a checkout.
-FOLDERS = (_BESIDE / "bench" / "measured", _BESIDE.parent / "docs" / "bench")
 
 
 def gain(cost: float, agreement: float, widths: Sequence[float]) -> float:
@@ -99,7 +96,7 @@ def when_it_pays(grids: Sequence[Mapping[str, Any] | str | Path] | None = None, 
     reports of ``benchmarks.grid`` (default: the project's own).
     """
     if grids is None:
-        grids = sorted(next(f for f in FOLDERS if f.is_dir()).glob("grid-*.json"))
+        grids = sorted(data_folder("bench/measured", "docs/bench").glob("grid-*.json"))
     data = [json.loads(read_limited(Path(g))) if isinstance(g, str | Path) else g for g in grids]
     points = pd.concat([measured_points(data), predicted_point(*PREDICTED)], ignore_index=True)
     here = [[point["verifying_over_one"][str(w)] for w in WIDTHS[1:]] for grid in data for point in grid["points"]]

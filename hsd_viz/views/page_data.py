@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hsd_viz.disk import data_folder
 from hsd_viz.drafting import drafters
 from hsd_viz.engine.replay import SIDE_BY_SIDE, TEMPERATURE, bundled, load_bundled, side_by_side
 from hsd_viz.figures.palette import DATABASES, HUES
@@ -33,8 +35,6 @@ LADDER = ("nano", "small", "target")
 SOURCE_WORDS = {name: known.words for name, known in drafters().items()} | {
     "auto": "the fastest stack for this machine"
 }
-#: Folders of the project's measurements: in an installed package, or in a checkout.
-MEASURED = (STATIC.parents[1] / "bench" / "measured", STATIC.parents[2] / "docs" / "bench")
 _PURPOSE = re.compile(r"^- `([^`]+\.json)`: (.+)$", re.M)
 OPTION_WORDS = {"original": "first published version"}
 
@@ -99,14 +99,11 @@ def recordings() -> list[dict[str, str]]:
 
 def saved_reports() -> dict[str, Path]:
     """Return the project's bench reports by their titles in the folder's ``README.md``, in its order."""
-    folder = next((folder for folder in MEASURED if (folder / "README.md").is_file()), None)
-    found = {}
-    for name, title in _PURPOSE.findall((folder / "README.md").read_text(encoding="utf-8")) if folder else []:
-        try:
-            report_of((folder / name).read_bytes(), name)
-        except (OSError, ValueError):
-            continue
-        found[f"{title[:1].upper()}{title[1:]}"] = folder / name
+    found, place = {}, data_folder("bench/measured", "docs/bench")
+    for name, title in _PURPOSE.findall((place / "README.md").read_text(encoding="utf-8")):
+        with suppress(OSError, ValueError):  # not a bench report
+            report_of((place / name).read_bytes(), name)
+            found[f"{title[:1].upper()}{title[1:]}"] = place / name
     return found
 
 

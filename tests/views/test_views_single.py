@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import ipywidgets as widgets
 import pytest
@@ -21,8 +22,9 @@ from hsd_viz.stack import Model, Stack, parse
 from hsd_viz.trace import Trace
 from hsd_viz.views.export import content_of
 from hsd_viz.views.linked import LinkedView
-from hsd_viz.views.reports import FOLDERS
 from hsd_viz.views.single import token_cost
+
+BENCH = Path(__file__).resolve().parents[2] / "docs" / "bench"
 
 
 @pytest.fixture(scope="module")
@@ -63,9 +65,9 @@ def test_every_view_has_a_page_and_a_static_form(basis):
 
 def test_charts_by_name_take_the_arguments_of_their_functions(basis):
     given = {"Levels": (load_bundled("both"),), "Ranking": (basis,)}
-    given["CategoryBars"] = (FOLDERS[1] / "heldout-greedy-cpu.json",)
+    given["CategoryBars"] = (BENCH / "heldout-greedy-cpu.json",)
     for name, function in views._CHARTS.items():
-        arguments = given.get(name, (FOLDERS[1] / "ablation.json",))
+        arguments = given.get(name, (BENCH / "ablation.json",))
         chart = getattr(views, name)(*arguments)
         assert chart.figure.to_json() == getattr(figures, function)(*arguments).to_json(), name
 
@@ -320,7 +322,7 @@ def test_objects_have_rich_forms_with_escaped_text():
     assert "?" in Trace({})._repr_html_()
     stack = Stack(parse("db > target").bottom, (Model("<x>/y", 4), Model("target")))._repr_html_()
     assert "draft source" in stack and "&lt;x&gt;/y" in stack and "<td" in stack
-    path = FOLDERS[1] / "heldout-greedy-cpu.json"
+    path = BENCH / "heldout-greedy-cpu.json"
     report = read_report(path.read_text(), path.name)
     first = max(report.stacks, key=lambda s: s.speedup_over_plain.value or 0)
     assert f"{first.speedup_over_plain.value:.2f}×" in report._repr_html_()
