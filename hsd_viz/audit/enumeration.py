@@ -82,6 +82,14 @@ def outcomes(program: Callable[[Choices], T], max_runs: int = MAX_RUNS) -> Itera
     raise TooManyOutcomes(f"the program has more than {max_runs} outcomes: use fewer tokens, models or draft tokens")
 
 
+def law(program: Callable[[Choices], T], max_runs: int = MAX_RUNS) -> dict[T, Any]:
+    """Return the distribution of a program's result. Raises: ValueError: as :func:`outcomes`."""
+    found: dict[T, Any] = {}
+    for result, weight in outcomes(program, max_runs):
+        found[result] = found.get(result, 0) + weight
+    return found
+
+
 class Chance:
     """A random number that is known only as far as it was compared: ``scale`` * u + ``shift``, with u uniform in the
     ``interval`` [low, high), which all numbers made of u share.

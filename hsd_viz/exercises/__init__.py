@@ -1,4 +1,4 @@
-"""Exercises of the course: checks, the bug hunt, predictions and quizzes. Needs neither torch nor a network.
+"""Exercises of the course: checks, the bug hunt and quizzes. Needs neither torch nor a network.
 
 >>> from hsd_viz.exercises import check
 >>> check("7.1", lambda alpha, gamma: 1)
@@ -7,8 +7,7 @@
 
 from hsd_viz.exercises import cases  # noqa: F401 (they register)
 from hsd_viz.exercises.check import EXERCISES, Exercise, Result, check
-from hsd_viz.exercises.data import cost_curve, greedy_rounds, measured
-from hsd_viz.exercises.forms import predict_first, quiz
+from hsd_viz.exercises.data import cost_curve, greedy_rounds, measured, quiz
 from hsd_viz.exercises.hunt import law, mutants, plain_law, right_decoder, score, toy_models
 
 __all__ = [
@@ -22,7 +21,6 @@ __all__ = [
     "measured",
     "mutants",
     "plain_law",
-    "predict_first",
     "quiz",
     "right_decoder",
     "score",

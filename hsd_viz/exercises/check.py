@@ -11,67 +11,62 @@ from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
-from html import escape
 from inspect import signature
-from itertools import islice
 from numbers import Number
 from pathlib import Path
 from threading import Event, Thread, get_ident
-from time import monotonic
 from typing import Any, NamedTuple
 
+from hsd_viz.audit.enumeration import TooManyOutcomes
 from hsd_viz.audit.faults import FAULTS
 from hsd_viz.exercises.editions import Program, solutions
-from hsd_viz.words import did_you_mean
 
 #: Titles, hints and mistakes by exercise; the edits of the decoder of the bug hunt.
 TEXTS: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("exercises.toml").read_text(encoding="utf-8"))
-#: Cases in which an answer must equal a known mistake to be called by its name.
-_ENOUGH_CASES = 300
 Answer = Callable[..., Any]
 
 
-class Refused(ValueError):
-    """An answer that cannot be compared; the message says why."""
-
-
 class OutOfTime(BaseException):
-    """A call of an answer took too long. No ``except Exception`` of the answer catches it."""
+    """A check took too long. No ``except Exception`` of the answer catches it."""
 
 
 def show(value: Any) -> str:
     """Return a short text of a value."""
-    if isinstance(value, (list, tuple)):
-        left, right = "[]" if isinstance(value, list) else "()"
-        comma = "," if isinstance(value, tuple) and len(value) == 1 else ""
-        return left + ", ".join(map(show, value)) + comma + right
+    if isinstance(value, list):
+        return f"[{', '.join(map(show, value))}]"
+    if isinstance(value, tuple):
+        return f"({', '.join(map(show, value))}{',' * (len(value) == 1)})"
     text = str(value) if isinstance(value, Number) else repr(value)
     return text if len(text) <= 200 else text[:197] + "..."
 
 
 class Case(NamedTuple):
-    """One comparison: what was asked, as the learner reads it, and ``got(answer)``, the value to compare. ``say``
-    writes it. ``expected`` is by default the value that the solution has.
+    """One comparison: what was asked, as the learner reads it, and ``got(answer)``, the value to compare. ``words``
+    writes a value; it may fail on one of another form. ``expected`` is by default the value that the solution has.
     """
 
     asked: str
     got: Callable[..., Any]
-    say: Callable[..., str] = show
+    words: Callable[..., str] = show
     expected: Any = None
+
+    def say(self, value: Any) -> str:
+        """Return a value as the learner reads it."""
+        try:
+            return self.words(value)
+        except (TypeError, ValueError, LookupError):
+            return show(value)
 
 
 @dataclass(frozen=True)
 class Exercise:
-    """An exercise; ``hints`` lead to the solution without stating it. ``success`` is the message of a right answer, for
-    the number of cases; ``seconds`` limit each call of the answer.
-    """
+    """An exercise; ``hints`` lead to the solution without stating it, ``seconds`` limit a check."""
 
     number: str
     title: str
     hints: list[str]
     inputs: Callable[[], Iterable[Case]]
-    success: str = "all {} cases agree"
-    seconds: float = 5
+    seconds: float = 10
 
     def cases(self) -> Iterator[Case]:
         """Yield the comparisons, with their expected values."""
@@ -92,19 +87,14 @@ class Result:
 
     def hint(self, n: int = 1) -> str:
         """Return hint ``n``, from 1. Raises: ValueError: if there are fewer hints."""
-        hints = self.exercise.hints
-        if n not in range(1, len(hints) + 1):
+        hints = dict(enumerate(self.exercise.hints, 1))
+        if n not in hints:
             raise ValueError(f"exercise {self.exercise.number} has hints 1 to {len(hints)}, not {n!r}")
-        return hints[int(n) - 1]
+        return hints[n]
 
     def __repr__(self) -> str:
         mark, more = ("✓ passed", "") if self else ("✗ not yet", " Append .hint() to the check for a hint.")
         return f"{mark} · {self.exercise.number} {self.exercise.title}: {self.message}.{more}"
-
-    def _repr_html_(self) -> str:
-        mark, _, text = repr(self).partition(" · ")
-        style = f"border-left:4px solid {'#1a7f37' if self else '#cf222e'};padding:4px 12px;white-space:pre-wrap"
-        return f'<div style="{style}"><b>{mark}</b> · {escape(text)}</div>'
 
 
 EXERCISES: dict[str, Exercise] = {}
@@ -161,18 +151,14 @@ def check(number: str, answer: Answer) -> Result:
     Raises: ValueError: if there is no such exercise.
     """
     if number not in EXERCISES:
-        hint = did_you_mean(str(number), EXERCISES)
-        raise ValueError(f"there is no exercise {number!r} (use {', '.join(EXERCISES)}){hint}")
-    asked = EXERCISES[number]
-    with _limited(asked.seconds) as starts:
-        returned: list[Any] = []
+        raise ValueError(f"there is no exercise {number!r} (use {', '.join(EXERCISES)})")
+    asked, returned, agreed = EXERCISES[number], list[Any](), 0
 
-        def recorded(*given: Any) -> Any:
-            starts()
-            returned[:] = [answer(*given)]
-            return returned[0]
+    def recorded(*given: Any) -> Any:
+        returned[:] = [answer(*given)]
+        return returned[0]
 
-        agreed, wrong, ended = 0, "", True
+    with _limited(asked.seconds):
         try:
             for case in asked.cases():
                 returned.clear()
@@ -180,38 +166,35 @@ def check(number: str, answer: Answer) -> Result:
                     wrong = f"{case.asked}: got {case.say(got)}, expected {case.say(case.expected)}"
                     break
                 agreed += 1
+            else:
+                return Result(asked, True, f"all {agreed} cases agree")
         except NotImplementedError:
-            wrong, ended = "nothing is written yet", False
+            return Result(asked, False, "nothing is written yet")
         except OutOfTime:
-            wrong, ended = f"{case.asked}: no value after {asked.seconds:g} seconds: a loop may never end", False
-        except Refused as error:
+            late = f"no value after {asked.seconds:g} seconds: a loop may never end"
+            return Result(asked, False, f"{case.asked}: {late}")
+        except TooManyOutcomes as error:
             wrong = str(error)
         except (Exception, SystemExit) as error:  # an answer may fail in any way
-            wrong = f"{case.asked}: the answer {_failure(error, returned)}"
-        mistake = _known_mistake(asked, recorded) if wrong and ended else None
-    message = (f"{wrong}. The mistake: {mistake}" if mistake else wrong) or asked.success.format(agreed)
-    return Result(asked, not wrong, message)
+            failed = f"raised {type(error).__name__}: {error}"
+            if returned:
+                missing = " (is a return missing?)" if returned[0] is None else ", which cannot be compared"
+                failed = f"returned {show(returned[0])}{missing}"
+            wrong = f"{case.asked}: the answer {failed}"
+        return Result(asked, False, wrong + _known_mistake(asked, answer))
 
 
-def _failure(error: BaseException, returned: list[Any]) -> str:
-    """Return what went wrong: in the answer, or in the comparison of what it returned."""
-    if not returned:
-        return f"raised {type(error).__name__}: {error}"
-    why = " (is a return missing?)" if returned[0] is None else ", which cannot be compared"
-    return f"returned {show(returned[0])}{why}"
-
-
-def _known_mistake(asked: Exercise, answer: Answer) -> str | None:
-    """Return the name of the known mistake that an answer equals in all cases."""
-    cases = list(islice(asked.inputs(), _ENOUGH_CASES))
+def _known_mistake(asked: Exercise, answer: Answer) -> str:
+    """Return the name of the known mistake that an answer equals in all cases, "" if there is none."""
+    cases = list(asked.inputs())
     mine = cache(lambda k: _value(cases[k], answer))
     try:
         for name, wrong in mistakes(asked.number).items():
             if all(equal(mine(k), _value(case, wrong)) for k, case in enumerate(cases)):
-                return name
+                return f". The mistake: {name}"
     except OutOfTime:
         pass
-    return None
+    return ""
 
 
 def _value(case: Case, answer: Answer) -> Any:
@@ -223,20 +206,19 @@ def _value(case: Case, answer: Answer) -> Any:
 
 
 @contextmanager
-def _limited(seconds: float) -> Iterator[Callable[[], None]]:
-    """Raise ``OutOfTime`` in this thread once ``seconds`` have passed since the last call of the yielded function."""
-    thread, done, started = ctypes.c_ulong(get_ident()), Event(), [monotonic()]
+def _limited(seconds: float) -> Iterator[None]:
+    """Raise ``OutOfTime`` in this thread after ``seconds``, and again each second: a bare except may catch it."""
+    thread, done = ctypes.c_ulong(get_ident()), Event()
 
-    def watch() -> None:
-        while not done.wait(0.1):
-            if monotonic() - started[0] > seconds:
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(OutOfTime))
-                started[0] += 1  # again in a second: a bare except may catch it
+    def watch(wait: float = seconds) -> None:
+        while not done.wait(wait):
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(OutOfTime))
+            wait = 1.0
 
     watcher = Thread(target=watch, daemon=True)
     watcher.start()
     try:
-        yield lambda: started.__setitem__(0, monotonic())
+        yield
     finally:
         done.set()
         watcher.join()

@@ -1,14 +1,15 @@
-"""What the exercises are checked against: bundled recordings, the shipped cost curve, small exact models."""
+"""What the exercises are checked against: bundled recordings, the shipped cost curve; and the quizzes."""
 
 import json
 from collections.abc import Iterable, Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from hsd_viz.disk import data_folder
 from hsd_viz.engine.replay import bundled, load_bundled
 from hsd_viz.trace import DraftRow, Trace
-from hsd_viz.words import did_you_mean
+from hsd_viz.words import escape
 
 
 @cache
@@ -19,13 +20,9 @@ def recordings() -> tuple[Trace, ...]:
 
 @cache
 def measured(name: str) -> dict[str, Any]:
-    """Return a shipped measurement, a report of ``hsd-viz bench`` for example, by the name of its file without .json.
-    Raises: ValueError: if there is none of that name.
-    """
-    reports = {path.stem: path for path in data_folder("bench/measured", "docs/bench").glob("*.json")}
-    if name not in reports:
-        raise ValueError(f"there is no measurement '{name}'{did_you_mean(name, reports)}")
-    return json.loads(reports[name].read_text(encoding="utf-8"))
+    """Return a shipped measurement, as a report of ``hsd-viz bench``, by the name of its file without .json."""
+    path = data_folder("bench/measured", "docs/bench") / f"{name}.json"
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def cost_curve(model: str = "target", runtime: str = "native") -> dict[int, float]:
@@ -42,19 +39,18 @@ def cost_curve(model: str = "target", runtime: str = "native") -> dict[int, floa
 
 class Round(NamedTuple):
     """A verification of a chain by the target. ``own[k]`` is the target's token after ``draft[:k]``, where it is known:
-    up to the first token that differs. ``pieces`` are the texts of tokens.
+    up to the first token that differs.
     """
 
-    name: str
+    trace: Trace
     id: int
     draft: list[int]
     own: list[int]
     accepted: int
-    pieces: dict[int, str]
 
     def words(self, ids: Iterable[int]) -> str:
         """Return the texts of tokens."""
-        return str([self.pieces[i] for i in ids])
+        return str([self.trace.pieces[i] for i in ids])
 
 
 @cache
@@ -62,17 +58,16 @@ def greedy_rounds() -> tuple[Round, ...]:
     """Return the target's rounds over chains of all recordings with greedy decoding. Rounds cut by the length limit are
     left out: their last tokens were not emitted.
     """
-    return tuple(r for trace in recordings() if not trace.meta["sampling"]["temperature"] for r in _rounds(trace))
-
-
-def _rounds(trace: Trace) -> Iterator[Round]:
-    level = max(r.level for r in trace.round_rows)
-    for row in (r for r in trace.round_rows if r.level == level and r.outcome in ("correction", "bonus")):
-        nodes = [d for d in trace.draft_rows if d.round == row.id]
-        emitted = [t.token_id for t in trace.token_rows if t.round == row.id]
-        chain = [d.parent for d in nodes] == list(range(-1, len(nodes) - 1))
-        if nodes and chain and len(emitted) == row.accepted + 1:
-            yield Round(trace.stack, row.id, [d.token_id for d in nodes], emitted, row.accepted, trace.pieces)
+    found = []
+    for trace in (t for t in recordings() if not t.meta["sampling"]["temperature"]):
+        level = max(r.level for r in trace.round_rows)
+        for row in (r for r in trace.round_rows if r.level == level and r.outcome in ("correction", "bonus")):
+            nodes = [d for d in trace.draft_rows if d.round == row.id]
+            emitted = [t.token_id for t in trace.token_rows if t.round == row.id]
+            chain = [d.parent for d in nodes] == list(range(-1, len(nodes) - 1))
+            if nodes and chain and len(emitted) == row.accepted + 1:
+                found.append(Round(trace, row.id, [d.token_id for d in nodes], emitted, row.accepted))
+    return tuple(found)
 
 
 @cache
@@ -94,3 +89,30 @@ def texts() -> Iterator[tuple[Trace, list[int], int]]:
     for trace in recordings():
         prompt = list(trace.meta["prompt_ids"])
         yield trace, prompt + trace.token_ids, len(prompt)
+
+
+class Quiz(list[dict[str, Any]]):
+    """Questions in the format of jupyterquiz. In a notebook and on a page, a click on an answer shows its meaning."""
+
+    def __repr__(self) -> str:
+        return "\n".join(question["question"] for question in self)
+
+    def _repr_html_(self) -> str:
+        """Return each question with its answers folded; of a number only the right one."""
+        parts = []
+        for question in self:
+            answers = "".join(_folded(answer) for answer in question["answers"] if answer.get("type") != "default")
+            parts.append(f'<p class="question">{escape(question["question"])}</p><ol type="A">{answers}</ol>')
+        return "".join(parts)
+
+
+def _folded(answer: dict[str, Any]) -> str:
+    asked, mark = escape(answer.get("answer", "Show the answer")), "✓" if answer["correct"] else "✗"
+    said = escape(f"{mark} {answer.get('value', '')} {answer['feedback']}")
+    return f"<li><details><summary>{asked}</summary>{said}</details></li>"
+
+
+def quiz(lesson: str) -> Quiz:
+    """Return the quiz of a lesson, by its number as text. Raises: FileNotFoundError: if there is none."""
+    path = Path(__file__).parent / "quizzes" / f"{lesson}.json"
+    return Quiz(json.loads(path.read_text(encoding="utf-8")))

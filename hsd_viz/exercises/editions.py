@@ -2,8 +2,8 @@
 (``otter assign``) and nbgrader (``nbgrader generate_assignment``), which build their own editions from them.
 
 A master is Markdown as Jupytext reads it: text, and cells between ``` ```python ``` and ``` ``` ```. Lines between
-``### BEGIN SOLUTION`` and ``### END SOLUTION`` are the solution. A cell that begins with ``check(`` checks the exercise
-in its first argument. :func:`steps_of` runs the cells of a lesson in this process.
+``# BEGIN SOLUTION`` and ``# END SOLUTION`` are the solution. A cell that begins with ``check(`` checks the exercise
+in its first argument, one that begins with ``# Guess first`` shows the answer to a question.
 """
 
 import ast
@@ -11,7 +11,7 @@ import contextlib
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ from hsd_viz.disk import data_folder, write_whole
 
 EDITIONS = ("student", "solution", "otter", "nbgrader")
 _CELL = re.compile(r"^```python\n(.*?)^```$", re.S | re.M)
-_SOLUTION = re.compile(r"^([ \t]*)### BEGIN SOLUTION\n(.*?)^[ \t]*### END SOLUTION\n?", re.S | re.M)
+_SOLUTION = re.compile(r"^([ \t]*)# BEGIN SOLUTION\n(.*?)^[ \t]*# END SOLUTION\n?", re.S | re.M)
 _CHECK = re.compile(r'check\("([\w.]+)", (\w+)\)')
 _METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -28,6 +28,8 @@ _METADATA = {
 }
 _NBGRADER = {"schema_version": 3, "task": False, "locked": False, "grade": False, "solution": False}
 Cell = dict[str, Any]
+#: How a cell begins that shows the answer to a question.
+GUESS = "# Guess first"
 #: Comments, so that the notebooks run everywhere else without a change.
 COLAB = """\
 # On Colab only: remove the # of both lines and run them first.
@@ -49,11 +51,6 @@ def cells_of(master: str) -> list[tuple[str, str]]:
     """Return a master's cells as (``markdown`` or ``code``, text)."""
     parts = _CELL.split(master)
     return [(("markdown", "code")[n % 2], text.strip()) for n, text in enumerate(parts) if text.strip()]
-
-
-def student(source: str) -> str:
-    """Return a code cell without its solution."""
-    return _SOLUTION.sub(lambda m: f"{m[1]}raise NotImplementedError  # replace this line\n", source).rstrip()
 
 
 def solved(source: str) -> str:
@@ -108,27 +105,22 @@ def _code(text: str, edition: str) -> list[Cell]:
     """Return a code cell of one edition. For the graders, solutions keep their markers and checks fail with their
     message.
     """
-    if edition in ("student", "solution"):
-        return [_cell("code", student(text) if edition == "student" else solved(text))]
-    solution, checked = _SOLUTION.search(text), _CHECK.match(text)
-    name = re.findall(r"^def (\w+)", text, re.M)[-1:] or ["cell"]
-    if checked:
-        text = f"result = {checked[0]}\nassert result, result"
-    if edition == "nbgrader":
-        graded: dict[str, Any] = {}
-        if solution:
-            graded = {"solution": True, "grade_id": f"solution-{name[0]}"}
-        elif checked:
-            graded = {"grade": True, "locked": True, "points": 1, "grade_id": f"check-{checked[1].replace('.', '-')}"}
-        return [_cell("code", text, **({"nbgrader": _NBGRADER | graded} if graded else {}))]
-    # A question of Otter-Grader begins at its solution and ends at its check.
-    before, after = [], []
-    if solution:
-        text = text.replace("### BEGIN", "# BEGIN").replace("### END", "# END")
-        before = [f"# BEGIN QUESTION\nname: {name[0]}\npoints: 1", "# BEGIN SOLUTION"]
-        after = ["# END SOLUTION"]
+    has_solution, checked = _SOLUTION.search(text), _CHECK.match(text)
+    if edition == "student":
+        text = _SOLUTION.sub(lambda m: f"{m[1]}raise NotImplementedError  # replace this line\n", text).rstrip()
+    elif edition == "solution":
+        text = solved(text)
     elif checked:
-        before, after = ["# BEGIN TESTS"], ["# END TESTS", "# END QUESTION"]
+        text = f"result = {checked[0]}\nassert result, result"
+    if edition in ("student", "solution") or not (has_solution or checked):
+        return [_cell("code", text)]
+    name = checked[1].replace(".", "-") if checked else re.findall(r"^def (\w+)", text, re.M)[-1]
+    if edition == "nbgrader":
+        graded = {"grade": True, "locked": True, "points": 1} if checked else {"solution": True}
+        return [_cell("code", text, nbgrader=_NBGRADER | graded | {"grade_id": f"cell-{name}"})]
+    # A question of Otter-Grader begins at its solution and ends at its check.
+    before = ["# BEGIN TESTS"] if checked else [f"# BEGIN QUESTION\nname: {name}\npoints: 1", "# BEGIN SOLUTION"]
+    after = ["# END TESTS", "# END QUESTION"] if checked else ["# END SOLUTION"]
     return [*(_cell("raw", raw) for raw in before), _cell("code", text), *(_cell("raw", raw) for raw in after)]
 
 
@@ -147,9 +139,7 @@ def write(into: Path, edition: str, *, overwrite: bool = False) -> list[Path]:
 
 
 class Step(NamedTuple):
-    """A cell: ``kind`` is ``markdown`` or ``code``; code has what it printed and the value of its last line. A figure
-    shown with ``hsd.views.show(figure)`` is the value.
-    """
+    """A cell: ``kind`` is ``markdown`` or ``code``; code has what it printed and the value of its last line."""
 
     kind: str
     text: str
@@ -157,29 +147,15 @@ class Step(NamedTuple):
     value: Any = None
 
 
-def steps_of(path: Path, edition: str = "student") -> Iterator[Step]:
-    """Run the student or the solution edition of a master, cell by cell."""
-    cells = notebook(path.read_text(encoding="utf-8"), edition, path.stem)["cells"]
-    return run(((cell["cell_type"], "".join(cell["source"])) for cell in cells), {})
-
-
-def run(cells: Iterable[tuple[str, str]], names: dict[str, Any]) -> Iterator[Step]:
-    """Run cells in the namespace ``names``."""
-    for kind, text in cells:
-        printed, value = io.StringIO(), None
-        if kind == "code":
+def run(path: Path, edition: str = "student", names: dict[str, Any] | None = None) -> Iterator[Step]:
+    """Run an edition of a master in this process, cell by cell, in the namespace ``names``. Figures are values."""
+    names = {} if names is None else names
+    for cell in notebook(path.read_text(encoding="utf-8"), edition, path.stem)["cells"]:
+        text, printed, value = "".join(cell["source"]), io.StringIO(), None
+        if cell["cell_type"] == "code":
+            tree = ast.parse(text.replace("hsd.views.show(figure)", "figure"))
+            last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
             with contextlib.redirect_stdout(printed):
-                value = run_cell(text, names)
-        yield Step(kind, text, printed.getvalue(), value)
-
-
-def run_cell(source: str, names: dict[str, Any]) -> Any:
-    """Run a cell and return the value of its last expression."""
-    tree = ast.parse(source)
-    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-    exec(compile(tree, "cell", "exec"), names)
-    if not isinstance(last, ast.Expr):
-        return None
-    shown = isinstance(last.value, ast.Call) and ast.unparse(last.value.func) == "hsd.views.show"
-    value = last.value.args[0] if shown else last.value  # type: ignore[attr-defined]
-    return eval(compile(ast.Expression(value), "cell", "eval"), names)
+                exec(compile(tree, "cell", "exec"), names)
+                value = eval(compile(ast.Expression(last.value), "cell", "eval"), names) if last else None
+        yield Step(cell["cell_type"], text, printed.getvalue(), value)

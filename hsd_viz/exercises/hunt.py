@@ -6,14 +6,13 @@ randomness and returns an index. :func:`law` tries every choice, so that a test 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from inspect import getsource
 from typing import Any, TypeVar
 
 from hsd_viz.audit import enumeration
-from hsd_viz.exercises.check import TEXTS, Refused, edited
+from hsd_viz.exercises.check import TEXTS, edited
 from hsd_viz.exercises.editions import Program
 
 T = TypeVar("T")
@@ -26,7 +25,7 @@ Decoder = Callable[[Model, Model, int, int, Choose], Text]
 MOST_SEQUENCES = 20_000
 
 
-def decode(target: Model, draft: Model, length: int, lookahead: int, choose: Choose) -> Text:
+def right_decoder(target: Model, draft: Model, length: int, lookahead: int, choose: Choose) -> Text:
     """The right decoder; every other one is an edit of it, in ``exercises.toml``."""
     text: Text = ()
     while len(text) < length:
@@ -56,47 +55,27 @@ def most_probable(row: Sequence[Fraction | int]) -> Row:
     return [Fraction(i == row.index(max(row))) for i in range(len(row))]
 
 
-def _decoders(kind: str) -> dict[str, Decoder]:
-    return edited(Program("decode", getsource(decode), names=globals()), TEXTS["decoder"][kind])
-
-
+_PROGRAM = Program("right_decoder", getsource(right_decoder), names=globals())
 #: Decoders that are right: a test that rejects one of them raises a false alarm.
-RIGHT: dict[str, Decoder] = {"draft, verify, correct or add a bonus token": decode} | _decoders("right")
+RIGHT: dict[str, Decoder] = {
+    "draft, verify, correct or add a bonus token": right_decoder,
+    **edited(_PROGRAM, TEXTS["decoder"]["right"]),
+}
 #: Decoders with one mistake each.
-WRONG: dict[str, Decoder] = _decoders("wrong")
-
-
-def mutants(n: int | None = None) -> list[Decoder]:
-    """Return the first ``n`` wrong decoders (default: all). Raises: ValueError: if there are fewer."""
-    if n is not None and not 1 <= n <= len(WRONG):
-        raise ValueError(f"there are 1 to {len(WRONG)} mutants, not {n}")
-    return list(WRONG.values())[:n]
-
-
-def right_decoder() -> Decoder:
-    """Return the decoder without a mistake."""
-    return decode
+WRONG: dict[str, Decoder] = edited(_PROGRAM, TEXTS["decoder"]["wrong"])
+mutants: list[Decoder] = list(WRONG.values())
 
 
 def law(decode: Decoder, target: Model, draft: Model, length: int, lookahead: int) -> dict[Text, Fraction]:
     """Return the exact distribution of a decoder's output: every sequence of random choices, with its probability.
-    Raises: ValueError: if ``length`` or ``lookahead`` is below 1 or there are too many sequences.
+    Raises: ValueError: if there are too many sequences.
     """
-    if length < 1 or lookahead < 1:
-        raise Refused(f"length {length} and lookahead {lookahead}: both start at 1")
-    try:
-        return outcomes(lambda choose: decode(target, draft, length, lookahead, choose))
-    except enumeration.TooManyOutcomes:
-        most = f"more than {MOST_SEQUENCES} sequences of choices"
-        raise Refused(f"length {length} and lookahead {lookahead} allow {most}: use less") from None
+    return outcomes(lambda choose: decode(target, draft, length, lookahead, choose))
 
 
 def outcomes(program: Callable[[Choose], T]) -> dict[T, Fraction]:
     """Return the exact distribution of a program's result over all sequences of random choices."""
-    found: dict[T, Fraction] = {}
-    for result, weight in enumeration.outcomes(lambda choices: program(choices.branch), MOST_SEQUENCES):
-        found[result] = found.get(result, Fraction(0)) + weight
-    return found
+    return enumeration.law(lambda choices: program(choices.branch), MOST_SEQUENCES)
 
 
 def plain_law(target: Model, length: int) -> dict[Text, Fraction]:
@@ -125,41 +104,24 @@ def _toy(weights: tuple[int, ...], greedy: bool, sway: int) -> Model:
     return lambda text: list(row(text))
 
 
-@dataclass(frozen=True)
-class Score:
-    """The result of a test on all decoders: ``killed`` names the mistakes found, ``survived`` numbers those that were
-    not, ``false_alarms`` names right decoders that the test rejected.
+def score(test: Callable[[Decoder], Any]) -> str:
+    """Run a test on every decoder and return a report: mutants killed, with their mistake, survivors by number, and
+    right decoders that the test rejected. A test rejects by raising an exception or returning ``False``.
     """
-
-    killed: dict[int, str]
-    survived: tuple[int, ...]
-    false_alarms: dict[str, str]
-
-    def __bool__(self) -> bool:
-        return not self.survived and not self.false_alarms
-
-    def __repr__(self) -> str:
-        total = len(self.killed) + len(self.survived)
-        lines = [f"killed {len(self.killed)} of {total} mutants, {len(self.false_alarms)} false alarms"]
-        lines += [f"  killed   {n}: {what}" for n, what in self.killed.items()]
-        lines += [f"  survived {n}" for n in self.survived]
-        lines += [f"  false alarm: {name} ({why})" for name, why in self.false_alarms.items()]
-        return "\n".join(lines)
+    killed = {n: name for n, (name, wrong) in enumerate(WRONG.items(), 1) if rejected(test, wrong)}
+    alarms = {name: why for name, right in RIGHT.items() if (why := rejected(test, right))}
+    lines = [f"killed {len(killed)} of {len(WRONG)} mutants, {len(alarms)} false alarms"]
+    lines += [f"  killed   {n}: {what}" for n, what in killed.items()]
+    lines += [f"  survived {n}" for n in range(1, len(WRONG) + 1) if n not in killed]
+    return "\n".join(lines + [f"  false alarm: {name} ({why})" for name, why in alarms.items()])
 
 
-def score(test: Callable[[Decoder], Any]) -> Score:
-    """Run a test on every decoder. A test rejects a decoder by raising an exception or returning ``False``."""
-    killed = {n: name for n, (name, wrong) in enumerate(WRONG.items(), 1) if _rejected(test, wrong)}
-    alarms = {name: why for name, right in RIGHT.items() if (why := _rejected(test, right))}
-    return Score(killed, tuple(n for n in range(1, len(WRONG) + 1) if n not in killed), alarms)
-
-
-def _rejected(test: Callable[[Decoder], Any], decode: Decoder) -> str:
+def rejected(test: Callable[[Decoder], Any], decode: Decoder) -> str:
     """Return why the test rejects the decoder, empty if it does not."""
     try:
         value = test(decode)
         return f"it returned {value!r}" if value is not None and not value else ""
-    except (NotImplementedError, Refused):
+    except (NotImplementedError, enumeration.TooManyOutcomes):
         raise
     except Exception as error:  # a test may fail in any way
         return f"{type(error).__name__}: {error}"

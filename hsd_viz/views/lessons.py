@@ -1,6 +1,6 @@
 """The lessons of the course without a kernel: a page each, and a deck of slides. All in one file, offline.
 
-Cells are run when the page is made. Views are interactive; results of predictions and answers to questions are folded.
+Cells are run when the page is made. Views are interactive; answers to questions are folded.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any
 
 from hsd_viz.disk import write_whole
 from hsd_viz.exercises import Exercise, Result, editions
-from hsd_viz.exercises.editions import Step, solutions, steps_of
-from hsd_viz.exercises.forms import Guess, Quiz
+from hsd_viz.exercises.data import Quiz
+from hsd_viz.exercises.editions import Step, run, solutions
 from hsd_viz.figures import save
 from hsd_viz.views.export import content_of, document, parts_of
 from hsd_viz.views.page_data import STATIC, template
@@ -26,20 +26,24 @@ from hsd_viz.words import escape
 
 
 class Writer:
-    """Makes HTML of steps; ``parts`` are the views that it places. ``tried``: questions are answered on the page."""
+    """Makes HTML of steps; ``parts`` are the views that it places."""
 
-    def __init__(self, tried: bool = False) -> None:
+    def __init__(self) -> None:
         from markdown_it import MarkdownIt
 
         # The masters are part of the package; they contain HTML of their own.
         self._markdown = MarkdownIt("commonmark", {"html": True}).enable("table")
         self.parts: list[Any] = []
-        self._tried = tried
-        self._questions = 0
 
     def markdown(self, text: str) -> str:
         """Return Markdown as HTML."""
         return self._markdown.render(text)
+
+    def shown(self, step: Step) -> str:
+        """Return what a cell printed, and its value; folded where a question asks for it."""
+        printed = f"<pre>{escape(step.printed.rstrip())}</pre>" if step.printed else ""
+        content = printed + self.value(step.value)
+        return _html("folded", content) if step.text.startswith(editions.GUESS) else content
 
     def value(self, value: Any) -> str:
         """Return the value of a cell; "" for one that has nothing to show on a page."""
@@ -47,10 +51,6 @@ class Writer:
             return tries(value.exercise)
         if value is None:
             return ""
-        if isinstance(value, Guess):
-            return self._guess(value)
-        if isinstance(value, Quiz):
-            return "".join(map(self.question, value.questions))
         if isinstance(value, Exported):
             return "".join(map(self._part, parts_of(value)))
         if hasattr(value, "to_plotly_json"):
@@ -62,26 +62,6 @@ class Writer:
     def _part(self, part: Any) -> str:
         self.parts.append(part)
         return f'<div class="view" id="view-{len(self.parts) - 1}"></div>'
-
-    def _guess(self, guess: Guess) -> str:
-        if guess.guess is None:
-            guess.lock(guess.options[0] if guess.options else 0)
-        return _html("folded", guess.question, guess.options, "Show the result", self.value(guess.revealed))
-
-    def question(self, question: dict[str, Any]) -> str:
-        """Return a question with its folded answer."""
-        answers = question["answers"]
-        right = next(answer for answer in answers if answer.get("correct"))
-        choices = [] if question["type"] == "numeric" else [answer["answer"] for answer in answers]
-        shown = str(right.get("value", right.get("range")))
-        if choices:
-            shown = f"{chr(ord('A') + choices.index(right['answer']))}: {right['answer']}"
-        said = _html("answered", shown, right["feedback"])
-        if self._tried:
-            self._questions += 1
-            pattern = _pattern(right["value"]) if "value" in right else None
-            return _html("tried", question["question"], self._questions, answers if choices else [], pattern, said)
-        return _html("folded", question["question"], choices, "Show the answer", said)
 
 
 def _html(macro: str, *given: Any) -> str:
@@ -127,7 +107,7 @@ def add_figures(notebook: Path, master: Path) -> None:
     kaleido and a browser (:func:`hsd_viz.figures.save`).
     """
     content = json.loads(notebook.read_text(encoding="utf-8"))
-    for cell, step in zip(content["cells"], steps_of(master), strict=True):
+    for cell, step in zip(content["cells"], run(master), strict=True):
         if hasattr(step.value, "to_plotly_json"):
             with TemporaryDirectory() as folder:
                 picture = save(step.value, Path(folder) / "figure.svg").read_text(encoding="utf-8")
@@ -149,8 +129,8 @@ def page(path: Path, others: Sequence[Path] = (), slides: str = "") -> str:
     ``others`` are all lessons, linked as pages of the same folder; ``slides`` is the file of the deck there. With
     ``others``, links to a dashboard on the reader's own machine are left out.
     """
-    writer = Writer(tried=True)
-    body = "\n".join(part for step in steps_of(path) for part in _cells(writer, step, tour=not others))
+    writer = Writer()
+    body = "\n".join(part for step in run(path) for part in _cells(writer, step, tour=not others))
     linked = [(f"{p.stem}.html", title_of(p)) for p in others]
     at = list(others).index(path) if path in others else -1
     near = [linked[k] if 0 <= k < len(linked) and at >= 0 else None for k in (at - 1, at + 1)]
@@ -165,9 +145,7 @@ def _cells(writer: Writer, step: Step, *, tour: bool) -> Iterator[str]:
     if step.text == editions.COLAB:
         return
     yield f'<pre class="code"><code>{escape(step.text)}</code></pre>'
-    if step.printed:
-        yield f"<pre>{escape(step.printed.rstrip())}</pre>"
-    yield writer.value(step.value)
+    yield writer.shown(step)
 
 
 # --- slides -----------------------------------------------------------------------------------------------------------
@@ -179,7 +157,7 @@ def deck(paths: Sequence[Path] | None = None) -> str:
     writer = Writer()
     slides = [("", _html("contents", [title_of(path) for path in paths]))]
     for path in paths:
-        slides += [(path.stem[0], content) for content in _slides(writer, list(steps_of(path)))]
+        slides += [(path.stem[0], content) for content in _slides(writer, list(run(path)))]
     script = (STATIC / "page_lessons.js").read_text(encoding="utf-8")
     return document(
         content_of(writer.parts), _html("deck", slides), "Speculative decoding, hands on", style=_style(), run=script
@@ -206,12 +184,12 @@ def _slides(writer: Writer, steps: list[Step]) -> Iterator[str]:
             yield from (slide(part) for part in before if part.startswith("## "))
             printed = ""
         elif isinstance(step.value, Quiz):
-            asked, name = step.value.questions, text.removeprefix("## ").strip()
-            for n, question in enumerate(asked, 1):
-                yield slide(f"## {name}: {n} of {len(asked)}", writer.question(question))
-        elif isinstance(step.value, Guess | Exported) or hasattr(step.value, "to_plotly_json"):
-            shown = f"<pre>{escape(printed.rstrip())}</pre>" if printed else ""
-            yield slide(text, f"{shown}{writer.value(step.value)}")
+            name = text.removeprefix("## ").strip()
+            for n, question in enumerate(step.value, 1):
+                yield slide(f"## {name}: {n} of {len(step.value)}", writer.value(Quiz([question])))
+        elif isinstance(step.value, Exported) or hasattr(step.value, "to_plotly_json") or editions.GUESS in step.text:
+            before = f"<pre>{escape(printed.rstrip())}</pre>" if printed else ""
+            yield slide(text, before + writer.shown(step))
             printed = ""
         else:
             printed += step.printed

@@ -7,7 +7,8 @@ from typing import Any
 
 from hsd_viz.exercises import Result, editions
 
-ALL = {path.stem: path.read_text(encoding="utf-8") for path in editions.notebooks()}
+PATHS = {path.stem: path for path in editions.notebooks()}
+ALL = {name: path.read_text(encoding="utf-8") for name, path in PATHS.items()}
 MASTERS = {path.stem: ALL[path.stem] for path in editions.masters()}
 
 
@@ -17,13 +18,13 @@ def code_cells(name: str, edition: str) -> list[str]:
 
 
 @cache
-def run(name: str, edition: str) -> tuple[list[Any], str, dict[str, Any]]:
-    """Return the values of all cells, what they printed, and the names they defined."""
+def run(name: str, edition: str) -> tuple[list[editions.Step], dict[str, Any]]:
+    """Return all cells with what they printed and their values, and the names they defined."""
     names: dict[str, Any] = {}
-    steps = list(editions.run((("code", source) for source in code_cells(name, edition)), names))
-    return [step.value for step in steps], "".join(step.printed for step in steps), names
+    return list(editions.run(PATHS[name], edition, names)), names
 
 
 def results(name: str, edition: str) -> dict[str, Result]:
     """Return the results of a lesson's checks by exercise."""
-    return {value.exercise.number: value for value in run(name, edition)[0] if isinstance(value, Result)}
+    values = [step.value for step in run(name, edition)[0]]
+    return {value.exercise.number: value for value in values if isinstance(value, Result)}

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 import hsd_viz as hsd
-from hsd_viz.exercises import EXERCISES, check, editions
-from hsd_viz.exercises.forms import Guess, Quiz
+from hsd_viz.exercises import EXERCISES, check, editions, quiz
+from hsd_viz.exercises.data import Quiz
 
 COMMITTED = Path(__file__).resolve().parents[2] / "notebooks" / "course" / "student"
 MOST_LINES = 15
@@ -47,27 +47,26 @@ def test_solutions_pass_and_the_empty_edition_fails_every_check(lesson):
 
 
 @each_lesson
-def test_prints_and_figures_are_deterministic_and_need_no_answer(lesson):
-    assert lessons.run(lesson, "solution")[1] == lessons.run(lesson, "student")[1]
-
-
-@each_lesson
-def test_every_lesson_asks_first_and_ends_with_a_quiz(lesson):
-    values = lessons.run(lesson, "student")[0]
-    [guess] = [v for v in values if isinstance(v, Guess)]
-    assert guess.guess is None and guess.revealed is None
-    guess = copy.copy(guess)
-    guess.lock(guess.options[0] if guess.options else 1)
-    assert guess.revealed is not None
-    assert isinstance(values[-1], Quiz) and len(values[-1].questions) == 3
-
-
-@each_lesson
-def test_the_head_of_a_lesson_says_what_it_is(lesson):
-    head = editions.cells_of(lessons.MASTERS[lesson])[0][1]
-    for label in ("Goal", "Before", "Time", "Needs"):
-        assert f"**{label}.**" in head
+def test_a_lesson_states_what_it_is_asks_first_ends_with_a_quiz_and_prints_the_same_without_answers(lesson):
+    head, steps = editions.cells_of(lessons.MASTERS[lesson])[0][1], lessons.run(lesson, "student")[0]
+    assert re.findall(r"\*\*(\w+)\.\*\*", head)[:4] == ["Goal", "Before", "Time", "Needs"]
     assert re.search(r"\*\*Time\.\*\* \d+ minutes", head)
+    [asked] = [k for k, step in enumerate(steps) if step.text.startswith(editions.GUESS)]
+    assert steps[asked].printed and any("?" in step.text for step in steps[:asked] if step.kind == "markdown")
+    [questions] = [step.value for step in steps if isinstance(step.value, Quiz)]
+    assert len(questions) == 3
+    for question in questions:
+        answers = [answer for answer in question["answers"] if answer.get("correct")]
+        assert len(answers) == 1 and all(answer["feedback"] for answer in question["answers"])
+    assert questions._repr_html_().count("✓") == 3
+    assert [step.printed for step in lessons.run(lesson, "solution")[0]] == [
+        step.printed for step in steps if step.text != editions.COLAB
+    ]
+
+
+def test_the_right_answer_is_not_always_in_the_same_place():
+    questions = [question for lesson in "12345678" for question in quiz(lesson) if len(question["answers"]) == 3]
+    assert {[a["correct"] for a in question["answers"]].index(True) for question in questions} == {0, 1, 2}
 
 
 @each_notebook
@@ -90,7 +89,7 @@ def test_the_committed_student_edition_is_built_from_its_master(lesson):
     figures = [output["data"] for listed in outputs for output in listed]
     assert len(figures) == (lesson in lessons.MASTERS)
     for figure in figures:
-        assert figure["text/plain"] == [lessons.run(lesson, "student")[2]["figure"].layout.title.text]
+        assert figure["text/plain"] == [lessons.run(lesson, "student")[1]["figure"].layout.title.text]
         [picture] = figure["image/svg+xml"]
         assert picture.startswith("<svg") and len(picture) < MOST_SVG
 
@@ -100,7 +99,7 @@ def test_nbgrader_grades_every_check_once(lesson):
     cells = editions.notebook(lessons.ALL[lesson], "nbgrader", lesson)["cells"]
     graded = [c["metadata"]["nbgrader"] for c in cells if c["metadata"]]
     assert len({g["grade_id"] for g in graded}) == len(graded)
-    expected = [f"check-{n.replace('.', '-')}" for n in exercises_of(lesson)]
+    expected = [f"cell-{n.replace('.', '-')}" for n in exercises_of(lesson)]
     assert [g["grade_id"] for g in graded if g["grade"]] == expected
     # nbgrader refuses other characters.
     assert all(re.fullmatch(r"[a-zA-Z0-9_\-]+", g["grade_id"]) for g in graded)
