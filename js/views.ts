@@ -1,5 +1,4 @@
 // The views by name.
-import access from "./access";
 import blocks from "./blocks";
 import doctor from "./doctor";
 import drafter from "./drafter";
@@ -10,7 +9,6 @@ import locality_map from "./locality_map";
 import one_draft from "./one_draft";
 import panels from "./panels";
 import plot from "./plot";
-import rounds from "./rounds";
 import rule_lab from "./rule_lab";
 import scene from "./scene";
 import staircase from "./staircase";
@@ -21,7 +19,6 @@ import versus from "./versus";
 
 type Made = Partial<Widget<never>>;
 export const VIEWS = {
-  access,
   blocks,
   doctor,
   drafter,
@@ -30,7 +27,6 @@ export const VIEWS = {
   one_draft,
   panels,
   plot,
-  rounds,
   rule_lab,
   scene,
   staircase,

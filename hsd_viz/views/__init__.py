@@ -1,7 +1,7 @@
 """Widgets and figures over traces and over the latency law. Never imports torch.
 
-``TokenStream(trace)`` is a widget, as are ``Staircase``, ``RoundInspector``, ``Drafter``, ``Rounds``, ``Timeline``,
-``Access``, ``LocalityMap`` and ``Panels``; views of one run joined by :func:`link` follow one cursor.
+``TokenStream(trace)`` is a widget, as are ``Staircase``, ``RoundInspector``, ``Drafter``, ``Timeline``,
+``LocalityMap`` and ``Panels``; views of one run joined by :func:`link` follow one cursor.
 ``StackBlocks(text)`` edits a stack. ``Versus(traces)`` compares two or three runs of one prompt side by side.
 ``Chart(figures.ranking(plan))`` shows a figure of :mod:`hsd_viz.figures` in the page's theme; its shorter names
 (:class:`Ranking`, :class:`DatabaseAblation`, …) take the same arguments.
@@ -23,7 +23,7 @@ _NAMES = {
     "hsd_viz.calibration.basis": ("Basis", "Measured", "basis_of", "measured"),
     "hsd_viz.engine.replay": ("recorded",),
     "linked": (
-        *("Access", "Drafter", "LinkedView", "LocalityMap", "Panels", "RoundInspector", "Rounds", "Staircase"),
+        *("Drafter", "LinkedView", "LocalityMap", "Panels", "RoundInspector", "Staircase"),
         *("Timeline", "TokenStream", "link", "overview"),
     ),
     "single": ("HierarchyGraph", "OneDraftWhatIf", "RuleLab", "StackBlocks", "Versus"),

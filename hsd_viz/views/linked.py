@@ -39,16 +39,14 @@ class LinkedView(View):
 
     ``trace`` (or the path of its file): publish it; ``None``: show the group's run. ``group`` ``None``: a new group.
 
-    ``cursor`` is the place under the cursor: ``{"token": index, "round": id, "pinned": bool}``, empty without one.
-    ``selected`` are the ids of the selected target rounds. Both can be observed and set; of several views with one
-    group the browser sets those of the first.
+    ``cursor`` is the place under the cursor: ``{"token": index, "round": id, "pinned": bool}``, empty without one. It can
+    be observed and set; of several views with one group the browser sets that of the first.
     """
 
     group = traitlets.Unicode().tag(sync=True)
     data = traitlets.Dict().tag(sync=True)
     palette = traitlets.Dict().tag(sync=True)
     cursor = traitlets.Dict().tag(sync=True)
-    selected = traitlets.List(traitlets.Int()).tag(sync=True)
 
     def __init__(self, trace: Given | None = None, group: str | None = None, **options: Any) -> None:
         self._shown: Trace | None = None
@@ -67,21 +65,11 @@ class LinkedView(View):
 
     @property
     def selection(self) -> pd.DataFrame:
-        """The tokens of the selected rounds (without a selection, of the cursor's round), as in ``trace.tokens``."""
-        return self._rows("tokens", "round")
-
-    @property
-    def selected_rounds(self) -> pd.DataFrame:
-        """The selected target rounds (without a selection, the cursor's), as in ``trace.rounds``."""
-        return self._rows("rounds", "id")
-
-    def _rows(self, table: str, column: str) -> pd.DataFrame:
+        """The tokens of the round under the cursor, as in ``trace.tokens``."""
         # The browser sets the traits of one view of a group.
-        group = self._group()
-        trace, here = self.trace or Trace({}), next((v.cursor["round"] for v in group if "round" in v.cursor), None)
-        chosen = next((v.selected for v in group if v.selected), [] if here is None else [here])
-        frame = trace.frame(table)
-        return frame[frame[column].isin(chosen)]
+        here = next((view.cursor["round"] for view in self._group() if "round" in view.cursor), None)
+        frame = (self.trace or Trace({})).frame("tokens")
+        return frame[frame["round"] == here]
 
     def shown_data(self) -> dict[str, Any]:
         """Return the data of the group's run, for a page of this view alone."""
@@ -91,7 +79,7 @@ class LinkedView(View):
     def show(self, trace: Given) -> None:
         """Show a whole trace in all views of the group."""
         self._shown = trace = trace_of(trace)
-        self.cursor, self.selected = {}, []
+        self.cursor = {}
         self.data = run_data.snapshot(trace, uuid.uuid4().hex)
 
 
@@ -149,33 +137,16 @@ class RoundInspector(LinkedView):
     view = traitlets.Unicode("scene").tag(sync=True)
 
 
-class Rounds(LinkedView):
-    """All rounds on one strip, with a filter, and the sums of selected rounds beside those of the run.
-
-    Dragging over the strip selects rounds (``view.selection`` has their tokens); Shift + arrow keys then go through the
-    rounds that the filter keeps.
-    """
-
-    view = traitlets.Unicode("rounds").tag(sync=True)
-
-
 class Timeline(LinkedView):
-    """Lanes of calls for levels and databases, with recorded times; a click on a bar moves the cursor to its round.
+    """A run over time: tokens of each round by source, drafts and accepted tokens of each database, calls of each level.
+
+    Drafts are counted at the first verifier. A click on a bar moves the cursor to its round.
 
     Drag, Page Up and Page Down pan; plus, minus and Ctrl + wheel zoom. A lane's *share* is its calls' time over the
     time of the whole decode, prefill included.
     """
 
     view = traitlets.Unicode("timeline").tag(sync=True)
-
-
-class Access(LinkedView):
-    """A lane for each database or baseline that drafted, and a column for each target round.
-
-    Drafted and accepted tokens are counted at the first verifier. The lowest lane is the context length in tokens.
-    """
-
-    view = traitlets.Unicode("access").tag(sync=True)
 
 
 class Panels(LinkedView):

@@ -6,13 +6,12 @@ const KEYS: [string, [string, string][]][] = [
     "Run shown",
     [
       ["← →", "previous, next event"],
-      ["Shift ← →", "previous, next round (of those that the filter keeps)"],
+      ["Shift ← →", "previous, next round"],
       [", .", "previous, next token"],
       ["Home End", "first, last event"],
       ["Enter", "pin the token under the cursor"],
       ["Esc", "unpin, show the whole text"],
       ["Space", "play and pause"],
-      ["[ ]", "first and last selected round (Rounds tab)"],
     ],
   ],
   [

@@ -222,14 +222,7 @@ export const tabsOf = (host: Host): Tab[] => [
   {
     title: "Watch",
     follows: true,
-    build: (c) =>
-      [
-        asked("doctor", "What limits the speed-up"),
-        view(
-          "rounds",
-          "All rounds of the run shown: filter them by what happened, and compare the sums of several with the whole.",
-        ),
-      ].map((make) => make(c)),
+    build: (c) => [asked("doctor", "What limits the speed-up")].map((make) => make(c)),
   },
   {
     title: "Why",
@@ -256,7 +249,7 @@ export const tabsOf = (host: Host): Tab[] => [
     follows: true,
     build: (c) =>
       [
-        view("access", "Which level supplied what: drafts from databases, and the temporal locality of the text."),
+        view("timeline", "Which level supplied what: tokens and drafts by source, round by round."),
         view("locality_map", "", { least: 4 }),
         panels("byMatch"),
         asked("databases", "A replay of each drafter alone"),

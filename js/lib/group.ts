@@ -9,12 +9,10 @@
 //                  hover    {token, round, step} under the pointer, or null; equals the cursor unless something is pinned or played
 //                  lit      {position, reveal}: a highlighted text position (0: first prompt token), or null
 //                  shown    tokens emitted at the cursor while the run is played or scrubbed; null: the whole text counts
-//                  selected ids of selected target rounds    matched  ids of the rounds that a filter keeps, or null without one
 //     listeners  called with (cursor, previous cursor) after every change
 //     hover(where | null), pin(where | null), go(where)        where is {step} or {token} or {round} (of any level)
 //     light(position | null, reveal)                           reveal: scroll to it
 //     move(±n events), round(±1), token(±1), release()         release is Esc: unpins, stops playing, shows the whole text
-//     select(rounds), match(rounds | null)                     keys go by matched rounds
 //     follow(), scrub(step), play(), pause(), pace(speed)      following, the text counts up to the cursor; speed: events/s, or "recorded"
 //     keydown(event) -> whether it was handled: ← → event, with Shift round; , . token; Home End; Enter pins; Esc; Space plays
 
@@ -47,8 +45,6 @@ export interface Cursor {
   readonly shown: number | null;
   readonly playing: boolean;
   readonly speed: Speed;
-  readonly selected: readonly number[];
-  readonly matched: ReadonlySet<number> | null;
 }
 export type Group = ReturnType<typeof createGroup>;
 
@@ -63,8 +59,6 @@ const NOWHERE: Cursor = Object.freeze({
   shown: null,
   playing: false,
   speed: 4,
-  selected: Object.freeze([]) as readonly number[],
-  matched: null,
 });
 
 /** Milliseconds without a view after which a group forgets its run. */
@@ -82,8 +76,6 @@ export function createGroup() {
   let playing = false;
   let following = false;
   let speed = NOWHERE.speed;
-  let selected = NOWHERE.selected;
-  let matched = NOWHERE.matched;
   let timer = 0;
 
   function resolve(where: Where | null): Place | null {
@@ -115,8 +107,6 @@ export function createGroup() {
       shown,
       playing,
       speed,
-      selected,
-      matched,
     };
     if ((Object.keys(next) as (keyof Cursor)[]).every((k) => next[k] === before[k])) return;
     group.cursor = Object.freeze(next);
@@ -158,16 +148,6 @@ export function createGroup() {
       lit = position === null ? null : Object.freeze({ position, reveal });
       tell();
     },
-    select(rounds: readonly number[]) {
-      const known = rounds.filter((id) => store.order.has(id));
-      if (known.join() === selected.join()) return;
-      selected = Object.freeze(known);
-      tell();
-    },
-    match(rounds: ReadonlySet<number> | null) {
-      matched = rounds;
-      tell();
-    },
     move(by: number) {
       group.go({ step: Math.max(0, Math.min(last(), base() + by)) });
     },
@@ -177,8 +157,7 @@ export function createGroup() {
       if (step < 0) return group.move(1);
       const place = placeOf.get(events[step].round) ?? 0;
       // Back first goes to the start of the current round.
-      let next = by > 0 ? place + 1 : step > rounds[place].begin ? place : place - 1;
-      while (matched && rounds[next] && !matched.has(rounds[next].id)) next += by;
+      const next = by > 0 ? place + 1 : step > rounds[place].begin ? place : place - 1;
       if (rounds[next]) group.go({ step: rounds[next].begin });
     },
     token(by: number) {
@@ -304,8 +283,7 @@ export function createGroup() {
     group.pause();
     store.clear();
     run = "";
-    at.hover = at.key = at.pin = lit = matched = null;
-    selected = NOWHERE.selected;
+    at.hover = at.key = at.pin = lit = null;
     following = false;
     tell();
     forgotten = true;
@@ -317,11 +295,8 @@ export function createGroup() {
     run = store.run;
     if (!keep) {
       following = playing = false;
+      lit = null;
       clearTimeout(timer);
-    }
-    if (!keep) {
-      lit = matched = null;
-      selected = NOWHERE.selected;
     }
     for (const k of ["hover", "key", "pin"] as const) {
       const place = at[k];

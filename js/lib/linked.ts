@@ -18,9 +18,8 @@ export interface LinkedTraits {
   group: string;
   data: Partial<Snapshot>;
   palette: PaletteData;
-  /** The place under the cursor and the selected rounds, for Python. */
+  /** The place under the cursor, for Python. */
   cursor?: { token?: number; round?: number; pinned?: boolean };
-  selected?: number[];
   /** Of views whose theme Python draws. */
   dark?: boolean;
 }
@@ -96,26 +95,23 @@ export function open<T>({ model, el }: Drawing<LinkedTraits & T>, group: Group, 
 /** Milliseconds that the cursor rests before Python hears of it. */
 const REST = 50;
 
-/** Set the `cursor` and `selected` traits of a model from its group, and the group from those; one model of a group does. */
+/** Set the `cursor` trait of a model from its group, and the group from it; one model of a group does. */
 function report(model: Model<LinkedTraits>, group: Group) {
   let timer = 0;
   const tell = () => {
     timer = 0;
     if (!reporters.get(group)?.has(model) || [...(reporters.get(group) ?? [])][0] !== model) return;
-    const { token, round, pinned, hover, playing, selected } = group.cursor;
+    const { token, round, pinned, hover, playing } = group.cursor;
     if (playing || (hover && !pinned)) return;
     const cursor = token < 0 || round === null ? {} : { token, round, pinned };
-    const changed = JSON.stringify([cursor, selected]) !== JSON.stringify([model.get("cursor"), model.get("selected")]);
-    if (!changed) return;
+    if (JSON.stringify(cursor) === JSON.stringify(model.get("cursor"))) return;
     model.set("cursor", cursor);
-    model.set("selected", [...selected]);
     model.save_changes();
   };
   const moved = () => {
     clearTimeout(timer);
     timer = setTimeout(tell, REST);
   };
-  const select = () => group.select(model.get("selected") ?? []);
   const pin = () => {
     const { token, pinned } = model.get("cursor") ?? {};
     if (token !== undefined && token !== group.cursor.token) (pinned ? group.pin : group.go)({ token });
@@ -123,13 +119,11 @@ function report(model: Model<LinkedTraits>, group: Group) {
   const all = reporters.get(group) ?? new Set();
   reporters.set(group, all.add(model));
   group.listeners.add(moved);
-  model.on("change:selected", select);
   model.on("change:cursor", pin);
   return () => {
     clearTimeout(timer);
     all.delete(model);
     group.listeners.delete(moved);
-    model.off("change:selected", select);
     model.off("change:cursor", pin);
   };
 }

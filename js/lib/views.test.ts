@@ -53,7 +53,7 @@ test("each view draws the state that Python gives it, follows changes, and leave
   const before = all.map(({ el }) => el.innerHTML);
   group.pin({ token: 5 });
   const moved = all.filter(({ el }, k) => el.innerHTML !== before[k]).map(({ name }) => name);
-  for (const name of ["stream", "staircase", "scene", "access"]) assert.ok(moved.includes(name), name);
+  for (const name of ["stream", "staircase", "scene", "panels"]) assert.ok(moved.includes(name), name);
   for (const { close } of all) close();
   assert.deepEqual([...new Set(all.filter(({ el }) => el.childNodes.length).map(({ name }) => name))], []);
   for (const { forget } of all) forget();

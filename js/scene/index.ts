@@ -479,13 +479,15 @@ export function createScene({ root, group, store, palette, follow }: View<object
     } else soon();
   };
   const onCursor = (cursor: Cursor, last: Cursor) => {
+    const { inner } = cursor;
+    // A lower level's round pinned in another view; unpinned, its chip gives way to that of the cursor's event.
+    const changed = inner !== last.inner && (inner === null || cursor.pinned);
+    if (changed) state.inner = inner;
+    if (changed && inner === null) state.step = -1;
     refresh();
-    // A lower level's round pinned in another view.
-    if (cursor.inner === last.inner || (cursor.inner !== null && !cursor.pinned)) return;
-    state.inner = cursor.inner;
-    const inner = cursor.inner ?? NaN;
+    if (!changed || inner === null || !scene) return;
     const of = (c: Chip) => c.own?.id === inner || c.judged.some((j) => j.round.id === inner);
-    if (scene && cursor.inner !== null) state.key = (chipOf(scene, inner, OWN) ?? scene.chips.find(of))?.key ?? null;
+    state.key = (chipOf(scene, inner, OWN) ?? scene.chips.find(of))?.key ?? null;
     paint();
   };
   follow(onStore, onCursor);

@@ -218,25 +218,8 @@ function streamView({ model, root, group, store, palette, follow }: View<Traits>
     if (document.activeElement === out) span.scrollIntoView({ block: "nearest" });
     else into(span);
   }
-  let picked: HTMLElement[] = [];
-  /** Mark the tokens of selected rounds, and those of rounds that a filter leaves out. */
-  function pick({ selected, matched }: Cursor) {
-    for (const node of picked) node.classList.remove("hsd-selected", "hsd-unmatched");
-    picked = [];
-    if (!selected.length && !matched) return;
-    const chosen = new Set(selected);
-    store.tokens.forEach((t, i) => {
-      const cls = matched && !matched.has(t.round) ? "hsd-unmatched" : chosen.has(t.round) ? "hsd-selected" : "";
-      if (!cls) return;
-      for (const node of pane.nodes(i)) {
-        node.classList.add(cls);
-        picked.push(node);
-      }
-    });
-  }
   function onCursor(now: Cursor, before: Cursor) {
     show();
-    if (now.selected !== before.selected || now.matched !== before.matched) pick(now);
     if (now.token !== before.token && now.token >= 0) reveal(spans[now.token]);
     if (now.lit !== before.lit && now.lit?.reveal) reveal(place(now.lit.position));
     if (model.get("pinned") === pinned()) return;

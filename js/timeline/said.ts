@@ -1,9 +1,10 @@
 // Texts of the timeline for calls, gaps and rounds. Pure.
 
+import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
 import type { Call, Round } from "../lib/tables";
-import { duration, plural } from "../lib/words";
-import type { TimeSpan } from "./spans";
+import { duration, plural, WHY } from "../lib/words";
+import type { Supply, TimeSpan } from "./spans";
 
 /** What a point of the chart may show. */
 export type Shown = Call | Round | TimeSpan;
@@ -24,14 +25,25 @@ export const isCall = (s: Shown | null): s is Call => s !== null && "kind" in s;
 export const servedBy = (s: Shown | null) => (isRound(s) ? s.id : isCall(s) && s.round >= 0 ? s.round : null);
 
 /** All functions read the current store. */
-export function createTelling(store: Store) {
+export function createTelling(store: Store, palette: Pick<Palette, "words">) {
   function roundWords(id: number) {
     const r = store.rounds.get(id);
     if (!r) return `round ${id}`;
     const n = `round ${store.order.get(store.topRound(id) ?? NaN)}`;
     return r.parent === null ? n : `within ${n}, for ${store.levels[r.level] ?? `level ${r.level}`}`;
   }
-  return {
+  /** What the databases drafted in a round. */
+  function drafted({ id, why_no_draft: why }: Round) {
+    const found = told.supplies.filter(({ drafted: n }) => n.has(id));
+    const words = found.map(
+      ({ source, drafted: n, accepted }) =>
+        `${palette.words(source)} drafted ${n.get(id)}, ${accepted.get(id) ?? 0} accepted`,
+    );
+    return why ? ` No draft: ${WHY[why] ?? why}.` : words.length ? ` ${words.join("; ")}.` : "";
+  }
+  const told = {
+    /** Set by the strip. */
+    supplies: [] as Supply[],
     /** The target round of a span, or null. */
     roundOf(s: Shown | null) {
       const id = servedBy(s);
@@ -46,6 +58,7 @@ export function createTelling(store: Store) {
     },
     gapSentence: (gap: TimeSpan) => `Idle for ${duration(gap.duration_ns)}, from ${duration(gap.start_ns)}.`,
     roundSentence: (r: Round) =>
-      `Round ${store.order.get(r.id)}: ${duration(r.duration_ns)}, from ${duration(r.start_ns)}; ${r.drafted ? `${r.drafted} drafted, ${r.accepted} accepted` : "no draft"}, ${r.outcome}.`,
+      `Round ${store.order.get(r.id)}: ${duration(r.duration_ns)}, from ${duration(r.start_ns)}; ${r.drafted ? `${r.drafted} drafted, ${r.accepted} accepted` : "no draft"}, ${r.outcome}.${drafted(r)}`,
   };
+  return told;
 }

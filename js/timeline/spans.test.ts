@@ -1,8 +1,8 @@
-// Time worked out: lanes and shares, gaps, bars on few pixels, ticks, zooming.
+// Time worked out: lanes and shares, gaps, drafts by source, bars on few pixels, ticks, zooming.
 import assert from "node:assert/strict";
 import { test } from "vitest";
 import { createStore } from "../lib/run";
-import { RECORDED } from "../lib/testing";
+import { draft, RECORDED, round, snapshot, token } from "../lib/testing";
 import {
   barsOf,
   CLOSEST,
@@ -11,6 +11,7 @@ import {
   lanesOf,
   panView,
   spanAt,
+  suppliesOf,
   tickWords,
   timeTicks,
   viewWith,
@@ -64,6 +65,47 @@ for (const [name, data] of Object.entries(RECORDED)) {
     }
   });
 }
+
+const DATABASES = ["context", "model", "statistics"];
+const supplied = (run) => {
+  const store = createStore();
+  store.adopt(run);
+  return suppliesOf(store, (s) => DATABASES.includes(s), DATABASES);
+};
+
+test("drafts are counted by source where they are verified first, for the target's round they served", () => {
+  const found = supplied(
+    snapshot({
+      rounds: [round(1, { parent: 3, level: 1 }), round(2, { parent: 3, level: 1 }), round(3, { level: 2 })],
+      drafts: [
+        draft(1, 0, 1, "accepted", { source: "model" }),
+        draft(1, 1, 2, "rejected", { source: "context" }),
+        draft(2, 0, 1, "accepted", { source: "context" }),
+        // The same tokens again, and one of a model, before the target.
+        draft(3, 0, 1, "accepted", { source: "model", level: 2 }),
+        draft(3, 1, 2, "rejected", { source: "nano", level: 2 }),
+      ],
+      tokens: [token(3, "accepted"), token(3, "correction")],
+    }),
+  );
+  assert.deepEqual(
+    found.map(({ source, drafted, accepted }) => [source, [...drafted], [...accepted]]),
+    [
+      ["context", [[3, 2]], [[3, 1]]],
+      ["model", [[3, 1]], [[3, 1]]],
+    ],
+  );
+  for (const [name, run] of Object.entries(RECORDED)) {
+    const all = supplied(run);
+    assert.equal(all.length > 0, /^db/.test(run.meta.stack), name);
+    const accepted = all.reduce((n, one) => n + [...one.accepted.values()].reduce((a, b) => a + b, 0), 0);
+    const { level, source, verdict } = run.drafts;
+    const known = level.filter((_, k) => DATABASES.includes(source[k]));
+    const first = Math.min(...known);
+    const rows = verdict.filter((v, k) => v === "accepted" && DATABASES.includes(source[k]) && level[k] === first);
+    assert.equal(accepted, rows.length, name);
+  }
+});
 
 test("gaps are what no call covers, before, between and after", () => {
   assert.deepEqual(gapsOf([span(30, 10), span(10, 10)], 60), [span(0, 10), span(20, 10), span(40, 20)]);

@@ -1,4 +1,5 @@
-// Timeline geometry: lanes, gaps, visible spans, zooming. All times are nanoseconds. Pure.
+// Timeline geometry: lanes, gaps, drafts by source, visible spans, zooming. All times are nanoseconds. Pure.
+import type { Store } from "../lib/run";
 import type { Call } from "../lib/tables";
 
 /** Something with a start and a duration. */
@@ -35,6 +36,33 @@ export function lanesOf(calls: Call[], wall: number): Lane[] {
     lane.share = wall ? lane.ns / wall : 0;
   }
   return [...lanes.values()].sort((a, b) => b.level - a.level || (a.name < b.name ? -1 : 1));
+}
+
+/** Draft tokens of a source in each target round. */
+export interface Supply {
+  source: string;
+  drafted: Map<number, number>;
+  accepted: Map<number, number>;
+}
+/**
+ * What each source drafted per target round, counted at its first verifier: databases and baselines in the order of `order`, then by
+ * name. Below a hierarchy a level verifies several times per target round.
+ */
+export function suppliesOf(store: Store, isDatabase: (source: string) => boolean, order: readonly string[]): Supply[] {
+  const drafts = [...store.drafts.values()].flat().filter((d) => isDatabase(d.source));
+  const first = Math.min(...drafts.map((d) => d.level));
+  const found = new Map<string, Supply>();
+  const add = (counts: Map<number, number>, round: number) => counts.set(round, (counts.get(round) ?? 0) + 1);
+  for (const d of drafts) {
+    const round = store.topRound(d.round);
+    if (d.level !== first || round === null) continue;
+    const one = found.get(d.source) ?? { source: d.source, drafted: new Map(), accepted: new Map() };
+    found.set(d.source, one);
+    add(one.drafted, round);
+    if (d.verdict === "accepted") add(one.accepted, round);
+  }
+  const rank = ({ source }: Supply) => (order.includes(source) ? order.indexOf(source) : order.length);
+  return [...found.values()].sort((a, b) => rank(a) - rank(b) || (a.source < b.source ? -1 : 1));
 }
 
 /** The intervals of 0…end without a call. */

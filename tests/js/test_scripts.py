@@ -45,7 +45,7 @@ def states() -> dict[str, list[dict]]:
     """The synchronized traits of every public view, linked where they can be, by the name of its script."""
     trace, basis = load_bundled("both"), hsd.views.recorded()
     stream = hsd.views.TokenStream(trace)
-    linked = ("Access", "Drafter", "LocalityMap", "Panels", "RoundInspector", "Rounds", "Staircase", "Timeline")
+    linked = ("Drafter", "LocalityMap", "Panels", "RoundInspector", "Staircase", "Timeline")
     made = [stream, *(getattr(hsd.views, name)(group=stream.group) for name in linked)]
     made += [hsd.views.HierarchyGraph(basis), hsd.views.OneDraftWhatIf(basis), hsd.views.RuleLab()]
     made += [hsd.views.StackBlocks("db > nano:4 > target"), hsd.views.Chart(hsd.figures.acceptance(trace))]

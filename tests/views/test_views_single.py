@@ -34,7 +34,7 @@ def basis():
 
 def every_view(basis) -> dict[str, widgets.Widget]:
     trace = load_bundled("both")
-    linked = ("TokenStream", "RoundInspector", "Timeline", "Access", "Staircase", "Rounds", "Panels", "LocalityMap")
+    linked = ("TokenStream", "RoundInspector", "Timeline", "Staircase", "Panels", "LocalityMap")
     made = [getattr(views, name)(trace) for name in (*linked, "Drafter")]
     made += [
         views.Chart(figures.acceptance(trace)),
@@ -110,7 +110,7 @@ class Tally(LinkedView):
 
 def test_a_view_carries_its_trace_and_the_palette_as_json():
     view = Tally(make_trace())
-    state = {name: getattr(view, name) for name in ("data", "palette", "group", "cursor", "selected")}
+    state = {name: getattr(view, name) for name in ("data", "palette", "group", "cursor")}
     assert json.loads(json.dumps(state)) == state
     assert len(view.data["calls"]["round"]) == 3 and view.data["meta"]["wall_ns"] == 21_000_000
     assert view.data["meta"]["sampling"] == {"temperature": 0.8, "top_k": 40, "top_p": 0.9, "seed": 7}
@@ -139,13 +139,10 @@ def test_the_cursor_and_the_selection_are_visible_in_python():
     assert inspector.trace is trace and views.RoundInspector().trace is None
     assert stream.cursor == {} and stream.selection.empty and views.RoundInspector().selection.empty
     stream.cursor = {"token": 2, "round": 2, "pinned": True}  # as the script reports it
-    assert list(stream.selection["index"]) == [2] and list(stream.selected_rounds["id"]) == [2]
-    inspector.selected = [1, 2]
-    assert list(inspector.selection["index"]) == [0, 1, 2]
+    assert list(inspector.selection["index"]) == [2]
     assert list(inspector.selection.columns) == list(trace.tokens.columns)
-    assert list(inspector.selected_rounds["accepted"]) == [1, 0]
     stream.show(make_trace())
-    assert stream.cursor == {} and stream.selected == []
+    assert stream.cursor == {}
 
 
 def test_the_drafter_races_the_recordings_of_its_prompt():
