@@ -103,16 +103,13 @@ def link(*views: LinkedView, group: str | None = None) -> str:
 class TokenStream(LinkedView):
     """The text of a decode, token by token: hover previews a token's details, click or Enter pins them, Esc unpins.
 
-    ``pinned`` is the index of the pinned token (-1: none); ``ghosts`` and ``boundaries`` show rejected drafts and round
-    marks; ``whitespace`` shows glyphs for spaces, tabs and invisible characters and marks trailing blanks.
+    ``pinned`` is the index of the pinned token (-1: none); ``ghosts`` shows rejected drafts.
     """
 
     view = traitlets.Unicode("stream").tag(sync=True)
     pinned = traitlets.Int(-1).tag(sync=True)
     live = traitlets.Bool(False).tag(sync=True)
     ghosts = traitlets.Bool(True).tag(sync=True)
-    boundaries = traitlets.Bool(True).tag(sync=True)
-    whitespace = traitlets.Bool(False).tag(sync=True)
 
 
 class Staircase(LinkedView):

@@ -173,8 +173,6 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
     pinned: -1,
     live: false,
     ghosts: true,
-    boundaries: true,
-    whitespace: false,
   });
   const form = host.decode ? formOf(store, about, start, cancel) : null;
   const notice = make("div");

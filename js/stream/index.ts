@@ -15,14 +15,7 @@ interface Traits {
   pinned: number;
   live: boolean;
   ghosts: boolean;
-  boundaries: boolean;
-  whitespace: boolean;
 }
-const SWITCHES = [
-  ["ghosts", "Rejected drafts", "hsd-ghosts"],
-  ["boundaries", "Round boundaries", "hsd-bounds"],
-  ["whitespace", "Whitespace", "hsd-blanks"],
-] as const;
 
 /** The legend: sources and shapes with counts. */
 function legendOf(store: Store, palette: Palette) {
@@ -73,42 +66,22 @@ function streamView({ model, root, group, store, palette, follow }: View<Traits>
   scroll.append(text);
   const card = focusable(make("aside", "hsd-card")); // focusable, because it scrolls
   card.setAttribute("aria-label", "Token details");
-  const pane = tokenPane({ text, prompt, out, store, palette, blanks: () => Boolean(model.get("whitespace")) });
+  const pane = tokenPane(prompt, out, store, palette);
   const { spans, place } = pane;
   const details = streamCard({ card, store, group, palette, pane, out });
   const bar = make("div", "hsd-bar");
   function drawBar() {
-    for (const [trait, , cls] of SWITCHES) root.classList.toggle(cls, Boolean(model.get(trait)));
-    const turn = (trait: (typeof SWITCHES)[number][0]) => (e: { target: HTMLInputElement }) => {
-      model.set(trait, e.target.checked);
+    root.classList.toggle("hsd-ghosts", model.get("ghosts"));
+    const turn = (e: { target: HTMLInputElement }) => {
+      model.set("ghosts", e.target.checked);
       model.save_changes();
     };
     render(
       html`${legendOf(store, palette)}
-        <div class="hsd-tools">
-          <div class="hsd-switches" role="group" aria-label="Display options">${SWITCHES.map(
-            ([trait, label]) =>
-              html`<label class="hsd-switch"
-                ><input type="checkbox" .checked=${live(model.get(trait))} @change=${turn(trait)}><span>${label}</span></label>`,
-          )}</div>
-        </div>`,
+        <label class="hsd-switch"><input type="checkbox" .checked=${live(model.get("ghosts"))} @change=${turn}>Rejected drafts</label>`,
       bar,
     );
   }
-  const switched = SWITCHES.map(([trait]) => {
-    const changed = () => {
-      drawBar();
-      if (trait !== "whitespace") pane.settle();
-      else {
-        const top = scroll.scrollTop;
-        pane.clear();
-        show();
-        scroll.scrollTop = top;
-      }
-    };
-    model.on(`change:${trait}`, changed);
-    return () => model.off(`change:${trait}`, changed);
-  });
   const body = make("div", "hsd-body");
   body.append(scroll, card);
   root.append(bar, body);
@@ -173,9 +146,8 @@ function streamView({ model, root, group, store, palette, follow }: View<Traits>
         marked.push(s);
       }
     };
-    const all = (k: number, cls: string) => pane.nodes(k).forEach((s) => mark(s, cls));
     const { token: i, hover, step } = group.cursor;
-    if (hover && hover.token !== i) all(hover.token, "hsd-on");
+    if (hover && hover.token !== i) mark(spans[hover.token], "hsd-on");
     if (group.cursor.lit) mark(place(group.cursor.lit.position), "hsd-lit2");
     pane.dim(group.cursor.shown ?? Infinity);
     mark(hover && hover.step !== step ? pane.ghostOf(hover.step) : null, "hsd-on");
@@ -193,9 +165,9 @@ function streamView({ model, root, group, store, palette, follow }: View<Traits>
     const t = store.tokens[i];
     spans[i].setAttribute("aria-selected", "true");
     out.setAttribute("aria-activedescendant", spans[i].id);
-    all(i, pinned() === i && !ghost ? "hsd-pinned" : "hsd-on");
-    for (let k = i - 1; k >= 0 && store.tokens[k].round === t.round; k--) all(k, "hsd-mate");
-    for (let k = i + 1; k < store.tokens.length && store.tokens[k].round === t.round; k++) all(k, "hsd-mate");
+    mark(spans[i], pinned() === i && !ghost ? "hsd-pinned" : "hsd-on");
+    for (let k = i - 1; k >= 0 && store.tokens[k].round === t.round; k--) mark(spans[k], "hsd-mate");
+    for (let k = i + 1; k < store.tokens.length && store.tokens[k].round === t.round; k++) mark(spans[k], "hsd-mate");
     const row = store.ownDraft(t);
     if (row) mark(place(row.position), "hsd-lit");
     const key = `${store.run}:${step}:${i}:${pinned() === i}`;
@@ -253,6 +225,7 @@ function streamView({ model, root, group, store, palette, follow }: View<Traits>
   };
   follow(onStore, onCursor);
   model.on("change:pinned", onPinned);
+  model.on("change:ghosts", drawBar);
   model.on("change:live", onLive);
   onPinned();
   onLive();
@@ -272,8 +245,7 @@ function streamView({ model, root, group, store, palette, follow }: View<Traits>
     laidOut.disconnect();
     model.off("change:pinned", onPinned);
     model.off("change:live", onLive);
-    for (const end of switched) end();
-    pane.end();
+    model.off("change:ghosts", drawBar);
   };
 }
 

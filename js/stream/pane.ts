@@ -1,90 +1,61 @@
-// The tokens of the stream: prompt, emitted tokens, ghosts. Tokens are in chunks that end at line breaks, so that
-// appending does not change the layout of earlier chunks, and hidden ones are not laid out.
+// The tokens of the stream: prompt, emitted tokens, ghosts. Tokens are in chunks that begin at a line break, so that appending does not
+// change the layout of earlier chunks, and hidden ones are not laid out.
 
 import { make } from "../lib/dom";
 import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
 import type { Draft } from "../lib/tables";
+import { unique } from "../lib/widget";
 import { brief, glyphs, KIND_WORDS, VERDICT_WORDS } from "../lib/words";
-import type { TextPart } from "./text";
-import { cutAt, endsLine, partsOf, promptPieces, RIGHT_TO_LEFT, wholeChars } from "./text";
+import { partsOf, promptPieces, RIGHT_TO_LEFT } from "./text";
 
 export type Pane = ReturnType<typeof tokenPane>;
 
-/** Tokens after which a chunk ends at the next line break. */
+/** Tokens after which a chunk ends at the next token that begins with a line break. */
 const CHUNK = 160;
 
-/** Write parts of a text (text.ts) into a node, one child per part. */
-function write(node: HTMLElement, parts: TextPart[]) {
-  node.replaceChildren(
-    ...parts.map(({ shown, cls, glyph }) => {
-      if (!cls) return document.createTextNode(shown);
-      const mark = make("span", cls, shown);
-      if (glyph) mark.dataset.glyph = glyph;
-      return mark;
-    }),
-  );
+/** A node with the drawn parts of a text (text.ts). */
+function written(cls: string, text: string) {
+  const node = make("span", cls);
+  for (const part of partsOf(text)) {
+    const mark = part.cls ? make("span", part.cls, part.shown) : null;
+    if (mark && part.glyph) mark.dataset.glyph = part.glyph;
+    node.append(mark ?? part.shown);
+  }
+  node.classList.toggle("hsd-rtl", RIGHT_TO_LEFT.test(text));
+  return node;
 }
 
-/** The tokens in `prompt` and `out`. `blanks()`: whether blanks have glyphs. */
-export function tokenPane({
-  text,
-  prompt,
-  out,
-  store,
-  palette,
-  blanks,
-}: {
-  text: HTMLElement;
-  prompt: HTMLElement;
-  out: HTMLElement;
-  store: Store;
-  palette: Palette;
-  blanks: () => boolean;
-}) {
-  const uid = `hsd${Math.random().toString(36).slice(2, 9)}`;
+/** The tokens of a run in `prompt` and `out`. */
+export function tokenPane(prompt: HTMLElement, out: HTMLElement, store: Store, palette: Palette) {
+  const uid = unique();
   const spans = [] as HTMLElement[];
-  /** The rest of a token in the next chunk: node and start in its text. */
-  const rests: Map<number, { node: HTMLElement; at: number }> = new Map();
   /** Ghosts by the following token. */
   const strips: (HTMLElement | undefined)[] = [];
   let promptSpans = [] as HTMLElement[];
-  let promptTexts = [] as string[];
   let lastRound = -1;
   /** The last chunk and its tokens. */
-  let tail = null as HTMLElement | null;
+  let tail: HTMLElement | null = null;
   let count = 0;
   let dimmed = Infinity; // tokens from here on are not yet emitted during playback
 
-  function begin() {
-    tail?.style.setProperty("--lines", String(tail.querySelectorAll(".hsd-nl").length)); // estimated height until laid out
+  /** Begin a chunk, whose first token begins a round or not. */
+  function begin(first = false) {
+    if (tail) {
+      tail.style.setProperty("--lines", String(tail.querySelectorAll(".hsd-nl").length)); // estimated height until laid out
+      // The first line break of the next chunk is the edge of its box.
+      const edge = make("span", first ? "hsd-first" : "");
+      edge.append(make("span", "hsd-nl"));
+      (edge.firstChild as HTMLElement).dataset.glyph = "↵";
+      edge.setAttribute("aria-hidden", "true");
+      tail.append(edge);
+    }
     // The first chunk continues the prompt's last line.
     tail = make(tail ? "div" : "span", "hsd-chunk");
     tail.setAttribute("role", "presentation");
     out.append(tail);
     count = 0;
     return tail;
-  }
-  function fill(i: number) {
-    const parts = drawn(i);
-    const rest = rests.get(i);
-    write(spans[i], rest ? parts.filter((p) => p.to <= rest.at) : parts);
-    if (rest)
-      write(
-        rest.node,
-        parts.filter((p) => p.from >= rest.at),
-      );
-  }
-  function drawn(i: number) {
-    const parts = partsOf(store.tokens[i].text, blanks(), blanks() && endsLine(store.tokens, i));
-    return cutAt(parts, rests.get(i)?.at ?? 0);
-  }
-  /** Continue token `i` at the start of `chunk`, from `at`. */
-  function goOn(i: number, at: number, chunk: HTMLElement) {
-    const node = make("span", "hsd-rest");
-    for (const name of ["i", "kind", "family"]) node.dataset[name] = spans[i].dataset[name];
-    chunk.prepend(node);
-    rests.set(i, { node, at });
   }
 
   function ghostsOf(roundId: number) {
@@ -126,12 +97,11 @@ export function tokenPane({
 
   function drawOne(i: number) {
     const t = store.tokens[i];
-    const span = make("span", "hsd-tok");
+    const span = written("hsd-tok", t.text);
     span.id = `${uid}-t${i}`;
-    span.dataset.i = String(i);
-    span.dataset.kind = t.kind;
-    span.dataset.family = palette.family(t.source);
-    if (t.round !== lastRound) span.classList.add("hsd-first");
+    Object.assign(span.dataset, { i: String(i), kind: t.kind, family: palette.family(t.source) });
+    span.classList.toggle("hsd-first", t.round !== lastRound);
+    span.classList.toggle("hsd-bytes", t.raw !== null);
     lastRound = t.round;
     span.setAttribute("role", "option");
     span.setAttribute("aria-selected", "false");
@@ -139,145 +109,40 @@ export function tokenPane({
       "aria-label",
       `${glyphs(t.text)}: ${KIND_WORDS[t.kind] || t.kind}, ${palette.words(t.source)}, round ${store.order.get(t.round)}`,
     );
-    if (t.raw !== null) span.classList.add("hsd-bytes");
-    span.classList.toggle("hsd-rtl", RIGHT_TO_LEFT.test(t.text));
-    const chunk = tail || begin();
     const strip = t.depth === 0 ? ghostsOf(t.round) : null;
     if (strip) {
-      chunk.append(strip);
+      (tail ?? begin()).append(strip);
       strips[i] = strip;
     }
-    chunk.append(span);
+    if (!tail || (count >= CHUNK && t.text.startsWith("\n"))) begin(span.classList.contains("hsd-first"));
+    tail?.append(span);
     spans.push(span);
     count += 1;
-    const cut = count >= CHUNK ? t.text.lastIndexOf("\n") + 1 : 0;
-    if (cut) {
-      const next = begin();
-      if (cut < t.text.length) goOn(i, cut, next);
-    }
-    fill(i);
   }
 
-  // --- text without line breaks: chunks end at the browser's soft line breaks
-  /** The index in a token's text where a line begins; 0: at its start; -1: none. */
-  function lineIn(span: Element, left: number) {
-    const boxes = [...span.getClientRects()];
-    if (boxes.length && Math.abs(boxes[0].left - left) < 1) return 0;
-    const below = boxes.find((b) => b.top > boxes[0].top + 4);
-    const i = Number((span as HTMLElement).dataset.i);
-    if (!below || rests.has(i)) return -1;
-    const range = document.createRange();
-    for (const [n, part] of drawn(i).entries()) {
-      const node = part.cls ? span.childNodes[n].firstChild : span.childNodes[n];
-      if (!node || !wholeChars(part)) continue;
-      for (let k = 0; k < part.shown.length; k++) {
-        range.setStart(node, k);
-        range.setEnd(node, k + 1);
-        const boxes = range.getClientRects();
-        // The whole token; its round mark would move.
-        if (boxes.length && boxes[boxes.length - 1].top > below.top - 4) return part.from + k || -1;
-      }
-    }
-    return -1;
-  }
-  function split(chunk: HTMLElement) {
-    const tokens = [...chunk.children].filter((c) => c.classList.contains("hsd-tok")) as HTMLElement[];
-    if (tokens.length <= 2 * CHUNK || !text.clientWidth) return;
-    const left = text.getBoundingClientRect().left;
-    /** token at a line start, and index in its text */ const cuts: [number, number][] = [];
-    for (let k = CHUNK; k < tokens.length; k++) {
-      const at = lineIn(tokens[k], left);
-      if (at < 0) continue;
-      cuts.push([k, at]);
-      k += CHUNK - 1;
-    }
-    // From last to first, so that each takes the following nodes.
-    for (const [k, at] of [...cuts].reverse()) {
-      const next = make("div", "hsd-chunk hsd-soft");
-      next.setAttribute("role", "presentation");
-      for (let move = (at ? tokens[k].nextSibling : tokens[k]) as ChildNode | null; move; ) {
-        const after = move.nextSibling;
-        next.append(move);
-        move = after;
-      }
-      chunk.after(next);
-      const i = Number(tokens[k].dataset.i);
-      if (at) {
-        goOn(i, at, next);
-        fill(i);
-      }
-      if (chunk === tail) tail = next;
-    }
-    if (tail) count = tail.querySelectorAll(".hsd-tok").length;
-  }
-  function settle() {
-    for (const soft of out.querySelectorAll(".hsd-soft")) {
-      const before = soft.previousElementSibling as HTMLElement;
-      const rest = soft.firstElementChild as HTMLElement;
-      if (rest.classList.contains("hsd-rest")) {
-        rest.remove();
-        rests.delete(Number(rest.dataset.i));
-        fill(Number(rest.dataset.i));
-      }
-      before.append(...soft.childNodes);
-      if (soft === tail) tail = before;
-      soft.remove();
-    }
-    if (tail) count = tail.querySelectorAll(".hsd-tok").length;
-    for (const chunk of [...out.children]) split(chunk as HTMLElement);
-  }
-  let width = 0;
-  const observer = new ResizeObserver(() => {
-    if (text.clientWidth === width || !text.clientWidth) return;
-    width = text.clientWidth;
-    settle();
-  });
-  observer.observe(text);
-
-  const pane = {
+  return {
     spans,
     /** Redraw everything. */
     clear() {
       spans.length = strips.length = 0;
-      rests.clear();
       dimmed = Infinity;
       lastRound = -1;
       tail = null;
       out.replaceChildren();
-      const ids = store.promptIds;
-      const known = ids.length && ids.every((i) => store.pieces[i] !== undefined);
-      promptTexts = known
-        ? promptPieces(
-            ids.map((i) => store.pieces[i]),
-            store.prompt,
-          )
-        : store.prompt
-          ? [store.prompt]
-          : [];
-      const texts = promptTexts.map((text) => ({ text }));
-      promptSpans = texts.map((part, i) => {
-        const span = make("span", "hsd-ptok");
-        span.classList.toggle("hsd-rtl", RIGHT_TO_LEFT.test(part.text));
-        write(span, partsOf(part.text, blanks(), blanks() && endsLine(texts, i)));
-        return span;
-      });
+      const pieces = store.promptIds.map((i) => store.pieces[i]);
+      const known = pieces.length && pieces.every((piece) => piece !== undefined);
+      const texts = known ? promptPieces(pieces, store.prompt) : store.prompt ? [store.prompt] : [];
+      promptSpans = texts.map((text) => written("hsd-ptok", text));
       prompt.replaceChildren(...promptSpans);
       for (let i = 0; i < store.tokens.length; i++) drawOne(i);
-      settle();
     },
     /** Draw new tokens from `from` on. */
     draw(from: number) {
       for (let i = from; i < store.tokens.length; i++) drawOne(i);
-      // Earlier blanks may now be trailing.
-      if (blanks()) for (let i = from - 1; i >= 0 && /[ \t\u00a0]$/.test(store.tokens[i].text); i--) fill(i);
-      if (tail && count > 2 * CHUNK) split(tail);
     },
-    settle,
-    /** The nodes of a token. */
-    nodes: (i: number) => [spans[i], rests.get(i)?.node].filter(Boolean) as HTMLElement[],
     /** The token of an event; -1: none. */
     tokenAt(event: Event) {
-      const node = (event.target as Element).closest?.<HTMLElement>(".hsd-tok[data-i], .hsd-rest");
+      const node = (event.target as Element).closest?.<HTMLElement>(".hsd-tok[data-i]");
       return node && out.contains(node) ? Number(node.dataset.i) : -1;
     },
     /** The event of the draft token under the pointer: its rejection, or for an unexamined one the rejection before it; -1: none. */
@@ -302,12 +167,9 @@ export function tokenPane({
     },
     dim(from: number) {
       const [low, high] = from < dimmed ? [from, dimmed] : [dimmed, from];
-      for (let k = low; k < Math.min(high, spans.length); k++) {
-        for (const node of [spans[k], strips[k], rests.get(k)?.node]) node?.classList.toggle("hsd-later", k >= from);
-      }
+      for (let k = low; k < Math.min(high, spans.length); k++)
+        for (const node of [spans[k], strips[k]]) node?.classList.toggle("hsd-later", k >= from);
       dimmed = from;
     },
-    end: () => observer.disconnect(),
   };
-  return pane;
 }

@@ -79,7 +79,7 @@ function chooserOf(model: Model<Traits>) {
 
 /** The texts side by side, with one cursor over output positions: `at` of the run `row`. */
 function textsOf(runs: Runner[], palette: Palette, model: Model<Traits>) {
-  const root = make("section", "hsd-vs-texts hsd-stream hsd-bounds");
+  const root = make("section", "hsd-vs-texts hsd-stream");
   root.setAttribute("aria-label", "Texts");
   const groups = runs.map(({ store }) => {
     const group = createGroup();
@@ -98,7 +98,7 @@ function textsOf(runs: Runner[], palette: Palette, model: Model<Traits>) {
     out.setAttribute("role", "listbox");
     out.setAttribute("aria-label", `Output of ${letter}. ${HINT}.`);
     text.append(out);
-    const pane = tokenPane({ text, prompt: make("span"), out, store, palette, blanks: () => false });
+    const pane = tokenPane(make("span"), out, store, palette);
     pane.clear();
     out.addEventListener("pointerover", (e) => {
       const at = pane.tokenAt(e);
@@ -153,12 +153,11 @@ function textsOf(runs: Runner[], palette: Palette, model: Model<Traits>) {
     runs.forEach(({ stairs }, k) => {
       const { pane, out } = panes[k];
       const tread = stairs.treads.find((t) => t.low <= state.at && state.at < t.high);
-      for (let i = tread?.low ?? 0; tread && i < tread.high; i++)
-        for (const node of pane.nodes(i)) {
-          node.classList.add(i === state.at ? (state.pinned ? "hsd-pinned" : "hsd-on") : "hsd-mate");
-          marked.push(node);
-        }
-      const here = pane.nodes(state.at)[0];
+      for (let i = tread?.low ?? 0; tread && i < tread.high; i++) {
+        pane.spans[i].classList.add(i === state.at ? (state.pinned ? "hsd-pinned" : "hsd-on") : "hsd-mate");
+        marked.push(pane.spans[i]);
+      }
+      const here = pane.spans[state.at];
       for (const other of out.querySelectorAll('[aria-selected="true"]')) other.setAttribute("aria-selected", "false");
       here?.setAttribute("aria-selected", "true");
       if (here) out.setAttribute("aria-activedescendant", here.id);
@@ -208,10 +207,7 @@ function textsOf(runs: Runner[], palette: Palette, model: Model<Traits>) {
       keys[e.key]();
       return true;
     },
-    close() {
-      closeRound();
-      for (const { pane } of panes) pane.end();
-    },
+    close: () => closeRound(),
   };
 }
 

@@ -46,7 +46,7 @@ STRANGE = [
 def start(page, trace: Trace, *widgets: type) -> None:
     """Put widgets of one group into a page; the first publishes the trace."""
     data = run_data.snapshot(trace, "r")
-    common = {"palette": page_palette(), "group": "g", "pinned": -1, "live": False, "ghosts": True, "boundaries": True}
+    common = {"palette": page_palette(), "group": "g", "pinned": -1, "live": False, "ghosts": True}
     states = [{**common, "data": {} if k else data} for k in range(len(widgets))]
     page.evaluate(HARNESS, [BUNDLE, [w.view.default_value for w in widgets], states])
     quiet(page)
