@@ -1,5 +1,4 @@
 // The views by name.
-import blocks from "./blocks";
 import doctor from "./doctor";
 import drafter from "./drafter";
 import hierarchy from "./hierarchy";
@@ -19,7 +18,6 @@ import versus from "./versus";
 
 type Made = Partial<Widget<never>>;
 export const VIEWS = {
-  blocks,
   doctor,
   drafter,
   hierarchy,

@@ -2,7 +2,7 @@
 
 ``TokenStream(trace)`` is a widget, as are ``Staircase``, ``RoundInspector``, ``Drafter``, ``Timeline``,
 ``LocalityMap`` and ``Panels``; views of one run joined by :func:`link` follow one cursor.
-``StackBlocks(text)`` edits a stack. ``Versus(traces)`` compares two or three runs of one prompt side by side.
+``Versus(traces)`` compares two or three runs of one prompt side by side.
 ``Chart(figures.ranking(plan))`` shows a figure of :mod:`hsd_viz.figures` in the page's theme; its shorter names
 (:class:`Ranking`, :class:`DatabaseAblation`, …) take the same arguments.
 :class:`HierarchyGraph` and :class:`OneDraftWhatIf` take a calibration, or what :func:`recorded` estimates from the
@@ -26,7 +26,7 @@ _NAMES = {
         *("Drafter", "LinkedView", "LocalityMap", "Panels", "RoundInspector", "Staircase"),
         *("Timeline", "TokenStream", "link", "overview"),
     ),
-    "single": ("HierarchyGraph", "OneDraftWhatIf", "RuleLab", "StackBlocks", "Versus"),
+    "single": ("HierarchyGraph", "OneDraftWhatIf", "RuleLab", "Versus"),
     "view": ("Chart", "compose", "register", "show", "unregister"),
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}

@@ -39,8 +39,8 @@ class LinkedView(View):
 
     ``trace`` (or the path of its file): publish it; ``None``: show the group's run. ``group`` ``None``: a new group.
 
-    ``cursor`` is the place under the cursor: ``{"token": index, "round": id, "pinned": bool}``, empty without one. It can
-    be observed and set; of several views with one group the browser sets that of the first.
+    ``cursor`` is the place under the cursor: ``{"token": index, "round": id, "pinned": bool}``, empty without one. It
+    can be observed and set; of several views with one group the browser sets that of the first.
     """
 
     group = traitlets.Unicode().tag(sync=True)
@@ -135,9 +135,9 @@ class RoundInspector(LinkedView):
 
 
 class Timeline(LinkedView):
-    """A run over time: tokens of each round by source, drafts and accepted tokens of each database, calls of each level.
+    """A run over time: tokens of each round by source, drafts of each database, calls of each level.
 
-    Drafts are counted at the first verifier. A click on a bar moves the cursor to its round.
+    Accepted drafts are solid. Drafts are counted at the first verifier. A click on a bar moves the cursor to its round.
 
     Drag, Page Up and Page Down pan; plus, minus and Ctrl + wheel zoom. A lane's *share* is its calls' time over the
     time of the whole decode, prefill included.

@@ -17,7 +17,7 @@ from hsd_viz.latency.law import MOST
 from hsd_viz.latency.select import Choice, select
 from hsd_viz.stack import DATABASES, parse
 from hsd_viz.views import run_data
-from hsd_viz.views.page_data import LADDER, STACKS, draft_sources, page_palette
+from hsd_viz.views.page_data import STACKS, draft_sources, page_palette
 from hsd_viz.views.view import View
 from hsd_viz.words import check_range
 
@@ -52,33 +52,7 @@ class Versus(View):
             self.runs = [run_data.snapshot(trace_of(trace), "ABCDEFGH"[k % 8]) for k, trace in enumerate(traces)]
 
 
-# --- the stack language, and verification rules -----------------------------------------------------------------------
-
-
-class StackBlocks(View):
-    """A stack as blocks: the target at the top, its drafters below.
-
-    ``text`` is the stack's text; ``error`` says why it is not a stack, or not one of ``names``, the allowed models
-    (``None``: any). ``offered`` are models on the buttons.
-    """
-
-    view = traitlets.Unicode("blocks").tag(sync=True)
-    text = traitlets.Unicode("target").tag(sync=True)
-    error = traitlets.Unicode().tag(sync=True)
-    bottoms = traitlets.Dict().tag(sync=True)
-    offered = traitlets.List(traitlets.Unicode()).tag(sync=True)
-    free = traitlets.Bool(False).tag(sync=True)
-    palette = traitlets.Dict().tag(sync=True)
-
-    def __init__(
-        self, text: str = "target", names: Sequence[str] | None = None, offered: Sequence[str] = LADDER
-    ) -> None:
-        known = {"bottoms": draft_sources(), "palette": page_palette()}
-        super().__init__(text=str(parse(text)), offered=list(names or offered), free=names is None, **known)
-
-    def facts(self) -> str:
-        """Return the stack's text."""
-        return self.text
+# --- verification rules -----------------------------------------------------------------------------------------------
 
 
 #: The target's row of the rule lab at first, and the most tokens: the laws are enumerated in the browser.

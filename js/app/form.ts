@@ -2,8 +2,8 @@
 import { html, nothing } from "lit-html";
 import { live } from "lit-html/directives/live.js";
 import type { About } from "../host";
+import { parseStack, refusalOf } from "../lib/stack";
 import { unique } from "../lib/widget";
-import { mount } from "../views";
 import { changedIn, type Form, NUMBERS, numberOf, rangesOf, type Store } from "./state";
 
 const GREEDY =
@@ -15,20 +15,14 @@ export function formOf(store: Store, about: About, run: () => void, cancel: () =
   const uid = unique();
   const ranges = rangesOf(about.limits.tokens);
   const set = (change: Partial<Form>) => store.set({ form: { ...store.state.form, ...change }, trouble: null });
-  const blocks = mount("blocks", {
-    text: store.state.form.stack,
-    error: "",
-    bottoms: about.sources,
-    offered: about.models ?? ["nano", "small", "target"],
-    free: about.models === null,
-    palette: about.palette,
-  });
-  const edited = () => {
-    const text = String(blocks.model.get("text"));
-    if (text !== store.state.form.stack) set({ stack: text });
-  };
-  blocks.model.on("change:text", edited);
-  const stop = store.listen((now) => blocks.model.set("text", now.form.stack as never));
+  /** Why the text is not a stack, or not one of this page; "" if it is. */
+  function error() {
+    try {
+      return refusalOf(parseStack(store.state.form.stack, about.sources), about.models);
+    } catch (problem) {
+      return (problem as Error).message;
+    }
+  }
 
   const menu = (
     label: string,
@@ -62,6 +56,7 @@ export function formOf(store: Store, about: About, run: () => void, cancel: () =
     const preset = about.prompts.find((p) => p.prompt === form.prompt);
     const stack = about.stacks.find(([text]) => text === form.stack);
     const changed = Object.keys(changedIn(form, filled)).length > 0;
+    const wrong = error();
     const most = about.models === null || about.devices.length > 0;
     return html`<h2>New run</h2>
       ${menu(
@@ -85,7 +80,7 @@ export function formOf(store: Store, about: About, run: () => void, cancel: () =
         (text) => text && set({ stack: text }),
       )}
       ${line("Stack", "stack", form.stack)}
-      ${blocks.el}
+      <p class="hsd-field-problem" role="status">${wrong ? `${wrong[0].toUpperCase()}${wrong.slice(1)}.` : nothing}</p>
       <div class="hsd-buttons">
         <button type="button" class="hsd-button-main" title="Decode the prompt with the stack (Ctrl+Enter)" ?disabled=${busy} @click=${run}>Run</button>
         <button type="button" class="hsd-cancel" title="Stop after the current token" ?disabled=${!busy} @click=${cancel}>Cancel</button>
@@ -120,12 +115,5 @@ export function formOf(store: Store, about: About, run: () => void, cancel: () =
       <button type="button" class="hsd-quiet" ?hidden=${!changed} title="Fill the form with the prompt and the settings of the run shown"
         @click=${() => store.set({ form: { ...filled } })}>Use the settings of the run shown</button>`;
   }
-  return {
-    template,
-    error: () => String(blocks.model.get("error") ?? ""),
-    close() {
-      stop();
-      blocks.close();
-    },
-  };
+  return { template, error };
 }

@@ -585,7 +585,6 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
     for (const end of ends.splice(0)) end();
     control?.abort();
     for (const part of [stairs, stream, tour]) part.close();
-    form?.close();
     root.remove();
   };
 }

@@ -1,6 +1,15 @@
 // The stack language in the browser, as hsd_viz/stack.py has it: the form reads stacks without a kernel. What decodes parses again.
-import type { Language, Part } from "../blocks/parts";
 
+/** The parts of a stack, lowest level first; of a draft source, its items: none for the default ones. */
+export type Part =
+  | { kind: "model"; name: string; lookahead: number | "auto" | null }
+  | { kind: "bottom"; name: string; items: string[] };
+/** What a draft source understands: databases, the default ones, options by name. */
+interface Language {
+  databases: string[];
+  usual: string[];
+  options: Record<string, string>;
+}
 /** The draft sources by name. */
 export type Sources = Record<string, Language & { words: string }>;
 export const MAX_LOOKAHEAD = 64;

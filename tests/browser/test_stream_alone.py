@@ -200,14 +200,18 @@ def test_chunks_of_the_text_leave_its_lines_as_they_are(open_page):
         sizes = page.eval_on_selector_all(".hsd-chunk", "all => all.map(c => c.querySelectorAll('.hsd-tok').length)")
         assert sum(sizes) == 2000 and len(sizes) > 4 and max(sizes) <= 160 + 60, change
         lines = page.evaluate(LINES)
-        page.evaluate(style, "div.hsd-chunk { display: contents } .hsd-chunk .hsd-tok > .hsd-nl { display: inline !important }")
+        page.evaluate(
+            style, "div.hsd-chunk { display: contents } .hsd-chunk .hsd-tok > .hsd-nl { display: inline !important }"
+        )
         page.evaluate(style, ".hsd-chunk .hsd-first::before { display: inline-block !important }")
         page.evaluate(style, ".hsd-chunk > [aria-hidden]:not(.hsd-strip) { display: none }")
         assert page.evaluate(LINES) == lines, change
         for _ in range(3):
             page.evaluate("document.head.lastElementChild.remove()")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    copied = page.evaluate("getSelection().selectAllChildren(document.querySelector('.hsd-out')); getSelection().toString()")
+    copied = page.evaluate(
+        "getSelection().selectAllChildren(document.querySelector('.hsd-out')); getSelection().toString()"
+    )
     assert copied.count("\n") == "".join(CODE).count("\n") * (2000 // len(CODE))
     shown.check()
 

@@ -39,7 +39,6 @@ def every_view(basis) -> dict[str, widgets.Widget]:
     made += [
         views.Chart(figures.acceptance(trace)),
         views.Versus([trace, trace]),
-        views.StackBlocks("db > nano:4 > target"),
     ]
     made += [views.HierarchyGraph(basis), views.RuleLab(), views.OneDraftWhatIf(basis)]
     return {type(view).__name__: view for view in made}
@@ -60,7 +59,7 @@ def test_every_view_has_a_page_and_a_static_form(basis):
     m = load_bundled("both").metrics()
     assert f"{m['mean_acceptance_length']:.2f}" in shown["RoundInspector"]
     assert made["HierarchyGraph"].picked["stack"].replace(">", "&gt;") in shown["HierarchyGraph"]
-    assert "db &gt; nano:4 &gt; target" in shown["StackBlocks"] and "lookahead 4" in shown["OneDraftWhatIf"]
+    assert "lookahead 4" in shown["OneDraftWhatIf"]
 
 
 def test_charts_by_name_take_the_arguments_of_their_functions(basis):
@@ -173,14 +172,14 @@ def test_compose_arranges_views_and_figures():
 
 
 def test_a_file_is_written_by_its_ending(tmp_path, monkeypatch):
-    view = views.StackBlocks("db > target")
+    view = views.RuleLab()
     assert view.save(tmp_path / "x.html").read_text() == view.to_html()
     with pytest.raises(ValueError, match=r"x\.gif has no known ending: use \.html, \.svg or \.png"):
         view.save(tmp_path / "x.gif")
     monkeypatch.setenv("BROWSER_PATH", str(tmp_path / "none"))
     with pytest.raises(RuntimeError, match="SVG and PNG files need one"):
         view.save(tmp_path / "x.png")
-    with pytest.raises(ValueError, match=r"StackBlocks is drawn with HTML and has no vectors: save it as \.png"):
+    with pytest.raises(ValueError, match=r"RuleLab is drawn with HTML and has no vectors: save it as \.png"):
         view.save(tmp_path / "x.svg")
     assert [p.name for p in tmp_path.iterdir()] == ["x.html"]
 
