@@ -13,56 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, variance
 
+from hsd_viz.adapters.observation import NGRAMS, Observation, Served
+
 #: Fewest rounds, and requests on each side, of a judgement.
 ROUNDS, REQUESTS = 50, 10
 #: Standard errors by which two groups of requests must differ, and the most of the acceptance that is left.
 CERTAIN, FALLEN = 3.0, 0.7
-NGRAMS = ("lookup", "suffix")
 #: Rule -> the public thread that describes the case, and what to check.
 TEXTS: dict[str, dict[str, str]] = json.loads(Path(__file__).with_name("signatures.json").read_text(encoding="utf-8"))
-
-
-@dataclass(frozen=True, slots=True)
-class Served:
-    """A request of a record: its context and the cached part of it in tokens, its rounds and accepted draft tokens, its
-    category, and how many of its rounds accepted 0, 1, 2, ... tokens (() if unknown).
-    """
-
-    context: int | None
-    cached: int | None
-    rounds: float
-    accepted: float
-    category: str = ""
-    histogram: tuple[float, ...] = ()
-
-    @property
-    def rate(self) -> float:
-        return self.accepted / self.rounds
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What a record shows. ``rates``: P(the first k draft tokens are accepted), k = 1, 2, ..., () if unknown. Times
-    are those of a round in plain steps, ``None`` if unknown; ``verification`` is what it takes beyond a step.
-    """
-
-    method: str
-    rounds: int
-    tokens: int
-    length: float
-    rates: Sequence[float] = ()
-    batch: int = 1
-    speedup: float | None = None
-    drafting: float | None = None
-    verification: float | None = None
-    overhead: float | None = None
-    requests: Sequence[Served] = ()
-
-    @property
-    def slow(self) -> bool:
-        """Whether drafts are accepted well and decoding is slower all the same."""
-        accepted = (self.length - 1) / max(1, self.tokens)
-        return self.rounds >= ROUNDS and accepted >= 0.5 and self.speedup is not None and self.speedup < 0.97
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,35 +36,43 @@ class Finding:
 
 #: (evidence, confidence) of a rule that fires.
 Evidence = tuple[str, str] | None
+Rule = Callable[[Observation], Evidence]
 
 
-def signatures(facts: Facts) -> Iterator[Finding]:
-    """Yield the rules that fire."""
-    for name, rule in RULES.items() if facts.method not in NGRAMS else ():
-        if fired := rule(facts):
+def signatures(seen: Observation, speedup: float | None = None) -> Iterator[Finding]:
+    """Yield the rules that fire. ``speedup`` is the upper end of its interval, ``None`` where it was not observed on a
+    quiet machine. An unknown number of rounds is taken to be enough.
+    """
+    if seen.method in NGRAMS:
+        return
+    enough = not 0 < seen.total < ROUNDS
+    slow = enough and seen.length - 1 >= 0.5 * seen.deepest and speedup is not None and speedup < 0.97
+    rules = {**(OF_ROUNDS if enough else {}), **OF_REQUESTS, **(OF_SLOW_ROUNDS if slow else {})}
+    for name, rule in rules.items():
+        if fired := rule(seen):
             yield Finding(name, *fired, **TEXTS[name])
 
 
-def nothing_accepted(facts: Facts) -> Evidence:
+def nothing_accepted(seen: Observation) -> Evidence:
     """From the start, a trained drafter is accepted as rarely as a random one."""
-    first = facts.rates[0] if facts.rates else facts.length - 1
-    if facts.rounds < ROUNDS or first > 0.1 or facts.length > 1.12:
+    first = next(iter(seen.rates_by_position()), seen.length - 1)
+    if first > 0.1 or seen.length > 1.12:
         return None
-    evidence = f"the first draft token is accepted in {first:.1%} of {facts.rounds} rounds"
-    return evidence, "high" if first < 0.05 else "medium"
+    rounds = f"{seen.total} rounds" if seen.total else "the rounds"
+    return f"the first draft token is accepted in {first:.1%} of {rounds}", "high" if first < 0.05 else "medium"
 
 
-def only_the_first(facts: Facts) -> Evidence:
+def only_the_first(seen: Observation) -> Evidence:
     """The first token is accepted as it should be, and hardly any after it."""
-    rates = facts.rates
-    if facts.rounds < ROUNDS or len(rates) < 2 or rates[0] < 0.4 or rates[1] > 0.1 * rates[0]:
+    rates = seen.rates_by_position()
+    if len(rates) < 2 or rates[0] < 0.4 or rates[1] > 0.1 * rates[0]:
         return None
     return f"position 1 is accepted in {rates[0]:.0%} of the rounds, position 2 in {rates[1]:.1%}", "high"
 
 
-def falls_with_context(facts: Facts) -> Evidence:
+def falls_with_context(seen: Observation) -> Evidence:
     """Acceptance falls with the length of the context."""
-    ordered = sorted((one for one in facts.requests if one.context is not None), key=lambda one: one.context or 0)
+    ordered = sorted((one for one in seen.requests if one.context is not None), key=lambda one: one.context or 0)
     third = len(ordered) // 3
     if third < REQUESTS:
         return None
@@ -116,37 +82,39 @@ def falls_with_context(facts: Facts) -> Evidence:
     return f"contexts from {least} tokens on: {left:.0%} of the acceptance of those up to {most}", "medium"
 
 
-def falls_with_cached_prefixes(facts: Facts) -> Evidence:
+def falls_with_cached_prefixes(seen: Observation) -> Evidence:
     """Requests whose prefix was cached are accepted less."""
-    fresh = [one for one in facts.requests if one.cached == 0]
-    cached = [one for one in facts.requests if one.cached and one.context and one.cached > 0.5 * one.context]
+    fresh = [one for one in seen.requests if one.cached == 0]
+    cached = [one for one in seen.requests if one.cached and one.context and one.cached > 0.5 * one.context]
     if min(len(fresh), len(cached)) < REQUESTS or (left := _left(fresh, cached)) is None:
         return None
     uncached = f"of {len(fresh)} without"
     return f"{len(cached)} requests with a cached prefix have {left:.0%} of the acceptance {uncached}", "high"
 
 
-def host_overhead(facts: Facts) -> Evidence:
+def host_overhead(seen: Observation) -> Evidence:
     """Well accepted, and slower because of time outside the models."""
-    if not facts.slow or (facts.overhead or 0.0) < 0.5:
+    if (overhead := seen.parts()["overhead"] or 0.0) < 0.5:
         return None
-    spent = f"{facts.overhead:.1f} steps of a round are spent outside the models"
-    return f"{facts.length:.1f} tokens per forward pass, yet slower than plain decoding: {spent}", "high"
+    spent = f"{overhead:.1f} steps of a round are spent outside the models"
+    return f"{seen.length:.1f} tokens per forward pass, yet slower than plain decoding: {spent}", "high"
 
 
-def verification_not_memory_bound(facts: Facts) -> Evidence:
+def verification_not_memory_bound(seen: Observation) -> Evidence:
     """Well accepted at batch size 1, and slower because verifying a few tokens costs far more than a step."""
-    extra = facts.verification or 0.0
-    if not facts.slow or facts.batch > 1 or facts.tokens > 8 or extra < max(0.75, 0.15 * facts.tokens):
+    extra, tokens = seen.parts()["verification"] or 0.0, seen.deepest
+    if seen.batch > 1 or tokens > 8 or extra < max(0.75, 0.15 * tokens):
         return None
-    return f"verifying {facts.tokens} draft tokens at batch size 1 takes {1 + extra:.1f} plain steps", "medium"
+    return f"verifying {tokens} draft tokens at batch size 1 takes {1 + extra:.1f} plain steps", "medium"
 
 
-RULES: dict[str, Callable[[Facts], Evidence]] = {
-    "nothing accepted": nothing_accepted,
-    "only the first": only_the_first,
+OF_ROUNDS: dict[str, Rule] = {"nothing accepted": nothing_accepted, "only the first": only_the_first}
+OF_REQUESTS: dict[str, Rule] = {
     "falls with context": falls_with_context,
     "falls with cached prefixes": falls_with_cached_prefixes,
+}
+#: Of drafts that are accepted well, and decoding that is slower all the same.
+OF_SLOW_ROUNDS: dict[str, Rule] = {
     "host overhead": host_overhead,
     "verification not memory-bound": verification_not_memory_bound,
 }

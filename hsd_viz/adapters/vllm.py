@@ -8,8 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from hsd_viz.adapters import ENGINES
+from hsd_viz.adapters.observation import MOST_DRAFT
 from hsd_viz.adapters.record import counts_of, imported
 from hsd_viz.trace import Trace
+from hsd_viz.words import check_range
 
 NAME = "vllm"
 _NUMBER = r"([\d.]+)"
@@ -55,6 +57,7 @@ def _acceptance(engine: str, found: Mapping, tokens: int | None, **more: Any) ->
     histogram = found.get("acceptance_histogram")
     if isinstance(histogram, Mapping):
         counted = {int(j): n for j, n in histogram.items()}
+        check_range("the longest draft", max(counted, default=0), 0, MOST_DRAFT)
         histogram = [counted.get(j, 0) for j in range(max(counted, default=0) + 1)]
     known = counts_of(NAME, found) | {"tokens": tokens, "histogram": histogram}
     return imported(engine, known, steps=steps, **more)

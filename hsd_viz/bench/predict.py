@@ -136,7 +136,7 @@ def predict(
     """
     shapes = _shapes(models)
     machine = Machine(hardware.gpu_of(gpu, bandwidth=bandwidth, flops=flops, memory=memory), tp)
-    _check(shapes[0], tp, weights, cache, batch, context, temperature)
+    check_setting(shapes[0], tp, weights, cache, batch, context, temperature)
     formats = {"weights": weights, "cache": cache}
     if calibrate is not None:
         machine = hardware.fitted(machine, shapes[0], *calibrate, batch=batch[0], context=context[0], **formats)
@@ -212,9 +212,11 @@ def _shapes(models: Sequence[str]) -> tuple[Shape, ...]:
     return (target, *drafts)
 
 
-def _check(
-    target: Shape, tp: int, weights: str, cache: str, batch: Sequence[int], context: Sequence[int], t: float
-) -> None:
+def check_setting(
+    target: Shape, tp: int, weights: str, cache: str = "bf16", batch: Sequence[int] = (1,),
+    context: Sequence[int] = (1,), t: float = 0.0,
+) -> None:  # fmt: skip
+    """Raise ``ValueError`` for a setting that no machine has."""
     check_range("the number of GPUs", tp, 1, 64)
     if target.heads % tp:
         raise ValueError(f"{tp} GPUs do not divide the {target.heads} attention heads of {target.name}")

@@ -91,13 +91,12 @@ class Known:
 
 
 def doctor(
-    record: A[Path | None, "FILE", "a trace, a bench report or a record of another engine"] = None,
+    record: A[Path | None, "FILE", "a trace or a record of another engine"] = None,
     *,
     measure: A[str | None, "STACK", "measure a few short decodes with this stack instead"] = None,
     target: A[str, "M", "the target of --measure"] = "target",
     acceptance: A[str | None, "A", "instead of a record: accepted / drafted, a length, or rates: 0.8,0.6"] = None,
     lookahead: A[int | None, Range(1, 64), "K", "draft tokens per round, with --acceptance"] = None,
-    stack: A[str | None, "S", "the row of a bench report (default: the first with a drafter)"] = None,
     known: Known,
     gpu: A[str | None, "NAME", "the GPU, as in H100: fill in unknown times, and answer for other batches"] = None,
     models: A[str | None, "T,D", "with --gpu: the target and its draft model: names or config.json paths"] = None,
@@ -111,6 +110,8 @@ def doctor(
     """Explain why speculative decoding is not faster, and what to set."""
     from hsd_viz.logs import observe
     from hsd_viz.logs.doctor import diagnose, roofline_of
+    from hsd_viz.logs.profile import profile_of
+    from hsd_viz.tables import Table
 
     if sum(one is not None for one in (record, measure, acceptance)) != 1:
         raise ValueError("give one of FILE, --measure STACK and --acceptance A")
@@ -131,19 +132,18 @@ def doctor(
         )
     else:
         with arguments.reading(str(record)):
-            run = observe.observe(record, stack)
+            run = observe.observe(record)
     run = observe.with_times(run, **{name.removesuffix("_ms"): value for name, value in asdict(known).items()})
     diagnosis = diagnose(run, roofline)
-    if profile is not None:
-        with arguments.writing(profile):
-            observe.profile_of(run).save(profile)
+    arguments.write_json(profile, profile_of(run) if profile else None)
     parts: list[Any] = diagnosis.lines()
     for table in diagnosis.tables():
         parts += ["", f"{table.title}: {table.note}" if table.note else table.title, *([table] if table.rows else [])]
     # On lines of their own, to be pasted.
     settings = [f"  {engine}: {text}" for engine, text in diagnosis.flags.items()]
-    show([*parts, *(["", f"{diagnosis.settings().title}:", *settings] if settings else [])])
-    tables = [*diagnosis.tables(), diagnosis.settings()]
+    show([*parts, *(["", "Settings to paste:", *settings] if settings else [])])
+    rows = [["engine", "settings"], *map(list, diagnosis.flags.items())] if settings else []
+    tables = [*diagnosis.tables(), Table("Settings to paste", rows)]
     _write(json_, html, diagnosis.to_dict(), f"Diagnosis of {run.source}", diagnosis.lines(), tables)
 
 

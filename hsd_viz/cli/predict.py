@@ -74,8 +74,8 @@ def _acceptance(models: str, given: tuple[str, ...], profile: Path | None, recor
         raise ValueError("--profile, --records and --acceptance exclude each other")
     if len(models.split(",")) != 2:
         raise ValueError("a profile is of one draft model: name the target and that model in --models")
-    from hsd_viz.logs.observe import observe, profile_of
-    from hsd_viz.logs.profile import read_profile
+    from hsd_viz.logs.observe import observe
+    from hsd_viz.logs.profile import edge_of, profile_of, read_profile
 
     with arguments.reading(str(records or profile)):
-        return (read_profile(profile) if records is None else profile_of(observe(records))).edge()
+        return edge_of(read_profile(profile) if records is None else profile_of(observe(records)))

@@ -3,8 +3,7 @@
 Times are in plain steps of the target at the batch of the run. A round drafts D tokens and emits L; it takes w = 1 +
 drafting + verification beyond a step + overhead, and the speed-up is L / w. Another draft length of the same drafter
 keeps the times observed and the rounds cut at that length (longer ones: the pooled acceptance of the second position
-and later), so that the observed length has exactly the observed speed. Stacks of this project are compared by the
-latency law, scaled so that it gives the observed stack its observed speed. A time that was not observed is unknown: the
+and later), so that the observed length has exactly the observed speed. A time that was not observed is unknown: the
 speed-up is then bounded, and nothing is advised.
 
 A round of D draft tokens could emit D + 1 tokens in one step. What is lost of this ideal is divided among the causes::
@@ -26,18 +25,19 @@ from typing import Any
 import numpy as np
 
 from hsd_viz.adapters import METHODS, settings
-from hsd_viz.adapters.signatures import NGRAMS, Facts, Finding, signatures
-from hsd_viz.intervals import UNKNOWN, Estimate, estimate, ratio, resample
+from hsd_viz.adapters.observation import NGRAMS, PARALLEL, TIMES, Observation
+from hsd_viz.adapters.signatures import Finding, signatures
+from hsd_viz.bench.predict import check_setting
+from hsd_viz.intervals import RESAMPLES, UNKNOWN, Estimate, estimate, ratio
 from hsd_viz.latency.hardware import Machine, Shape, fitted, gpu_of, shape_of
-from hsd_viz.latency.law import MOST, Law
-from hsd_viz.latency.select import changes, select, split
-from hsd_viz.logs.observe import PARALLEL, TIMES, Observation, from_figures, from_traces, observe, with_times
+from hsd_viz.latency.law import MOST
+from hsd_viz.logs.observe import from_figures, from_traces, observe, with_times
 from hsd_viz.logs.profile import cells_of
 from hsd_viz.serialize import to_dict
 from hsd_viz.stack import parse
 from hsd_viz.tables import Table, lines, show
 from hsd_viz.trace import Trace
-from hsd_viz.words import check_range, counted
+from hsd_viz.words import counted
 
 #: Cause -> what it is (``is``), and what to do (``advice``).
 CAUSES = json.loads(Path(__file__).with_name("causes.json").read_text(encoding="utf-8"))
@@ -79,20 +79,10 @@ class Roofline:
         """Return whether the models and the caches of a batch fit into the memory."""
         return self.machine.memory_share((self.target, self.head), batch=batch, **self.at) <= 1
 
-    def drafting(self, tokens: float, batch: int, method: str) -> float:
+    def drafting(self, batch: int, seen: Observation) -> float:
         """Return the milliseconds of drafting; an n-gram drafter takes none."""
-        step = 0.0 if method in NGRAMS else self.machine.step_ms(self.head, batch=batch, **self.at)
-        return step * (1 if method in PARALLEL else tokens)
-
-    def fit(self, step: float, verify: float | None, tokens: float, batch: int) -> Roofline:
-        """Return the roofline that has the observed times."""
-        many = max(2, round(tokens))
-        if verify is None:
-            verify = step * self.ms(many, batch) / self.ms(1, batch)
-        return replace(
-            self,
-            machine=fitted(self.machine, self.target, step, max(step, verify), many=many, batch=batch, **self.at),
-        )
+        step = 0.0 if seen.method in NGRAMS else self.machine.step_ms(self.head, batch=batch, **self.at)
+        return step * (1 if seen.method in PARALLEL else sum(seen.survival()[0]))
 
 
 def roofline_of(
@@ -104,11 +94,8 @@ def roofline_of(
     names = [name.strip() for name in models]
     if not names or names[0] in ("", *METHODS):
         raise ValueError(f"the models '{','.join(names)}' have no target: name it first, as in llama-8b,eagle3")
-    check_range("the context", context, 1, 10_000_000)
-    check_range("the number of GPUs", tp, 1, 64)
     target, *drafts = [shape_of(name) for name in names if name not in METHODS]
-    if target.heads % tp:
-        raise ValueError(f"{tp} GPUs do not divide the {target.heads} attention heads of {target.name}")
+    check_setting(target, tp, weights, context=(context,))
     machine, head = Machine(gpu_of(gpu), tp), drafts[0] if drafts else target.head()
     if machine.memory_share((target, head), batch=1, context=1, weights=weights) > 1:
         raise ValueError(
@@ -155,7 +142,7 @@ class Diagnosis:
             "ms": {name: getattr(seen, name) for name in TIMES},
             "batch": seen.batch,
             "busy": seen.busy,
-            "by_position": seen.by_position() if seen.exact else None,
+            "by_position": seen.by_position() if seen.rounds else None,
             "by_batch": [dict(zip(keys, row, strict=True)) for row in self.by_batch],
             "not_observed": self.unknown(),
         }
@@ -185,18 +172,17 @@ class Diagnosis:
         if cells := cells_of(seen.requests):
             rows = [["category", "context", "rounds", "tokens per pass", "position 1", "2", "3", "4"]]
             for cell in cells:
-                shown = [
-                    f"{rate:.2f}" for rate in (1 + sum(cell.marginal_accept_rates), *cell.marginal_accept_rates[:4])
-                ]
-                context = f"up to {cell.context:,}" if cell.context else "longer"
-                rows.append([cell.category or "-", context, str(cell.rounds), *[*shown, *["-"] * 4][:5]])
+                rates = cell["marginal_accept_rates"]
+                shown = [f"{rate:.2f}" for rate in (1 + sum(rates), *rates[:4])]
+                context = f"up to {cell['context']:,}" if cell["context"] else "longer"
+                rows.append([cell["category"] or "-", context, str(cell["rounds"]), *[*shown, *["-"] * 4][:5]])
             tables.append(Table("Acceptance by category and context", rows))
         if self.options:
             ranked = sorted(self.options, key=lambda option: -option.speedup)
             best = [option for k, option in enumerate(ranked) if k < 6 or option in (self.observed, self.advised)]
             mark = lambda option: " (present)" if option == self.observed else ""
             rows = [["setting", "speed-up"], *([f"{one.stack}{mark(one)}", f"{one.speedup:.2f}"] for one in best)]
-            note = "the present one as observed, the others by the latency law"
+            note = "the present one as observed, the others by its times and rounds"
             tables.append(Table("Settings compared", rows, note))
         if self.by_batch:
             rows = [["batch", "draft tokens", "speed-up", "present setting"]]
@@ -204,50 +190,42 @@ class Diagnosis:
             tables.append(Table("By batch size", rows, "by the hardware model"))
         return tables
 
-    def settings(self) -> Table:
-        """Return the settings to paste as a table; without rows where nothing is advised."""
-        rows = [["engine", "settings"], *map(list, self.flags.items())]
-        return Table("Settings to paste", rows if self.flags else [])
-
 
 def diagnose(seen: Observation, roofline: Roofline | None = None) -> Diagnosis:
     """Return the diagnosis of an observation; ``roofline`` supplies times that were not observed, and other batches."""
-    observation, measured, predicted = seen, seen.whole(), ()
+    given, predicted = seen, ()
     if roofline is not None:
         seen, roofline, predicted = _filled(seen, roofline)
-    whole, weights = seen.whole(), _resampled(seen)
-    lengths = ratio(weights @ np.array([a for _, a in seen.rounds], float), weights.sum(1)) + 1
-    findings = lambda speedup: tuple(signatures(_facts(observation, speedup)))
-    found = Diagnosis(seen, estimate(lengths, seen.total if seen.exact else 1), findings(None), predicted=predicted)
+    curves, whole, modelled = _curves(seen), seen.whole(), given.whole() is None
+    lengths = curves[1][:, seen.deepest]
+    # What was observed is checked, nothing predicted.
+    found = Diagnosis(seen, estimate(lengths, seen.total), tuple(signatures(given)), predicted=predicted)
     if whole is None:
         return _bounded(found)
     shares = _shares(seen, whole, roofline)
     cause = max(shares, key=shares.__getitem__)
-    speedup, more = _speedup(seen, lengths, whole, measured is None)
+    speedup, more = _speedup(seen, lengths, whole, modelled)
     low, high = speedup.ends or (1.0, 1.0)
     observed = Option(_name(seen, seen.deepest), seen.method, seen.deepest, speedup.value or 0.0)
     off = Option(_name(seen, 0), "plain", 0, 1.0)
-    others = [*_lengths(seen, observed, weights, roofline), *_stacks(seen, observed)]
+    others = [*_lengths(seen, curves, observed, roofline)]
     better = max((one for one, robust in others if robust), key=lambda one: one.speedup, default=observed)
     decided = not low <= 1 <= high and not seen.busy  # noise must not change a setting
     advised = observed
     if decided:
         advised = better if low > 1 or better.speedup > 1 + LEAST_GAIN else off
     pays = "speculation pays" if low > 1 else "speculation loses" if high < 1 else "undecided whether speculation pays"
-    options = (observed, off, *(one for one, _ in others))
-    # Serving engines have no hierarchies.
-    served = advised
-    if advised.method not in ("plain", seen.method) or not _single(advised.stack, seen):
-        served = max((one for one in options if _single(one.stack, seen)), key=lambda option: option.speedup)
-    by_batch = () if roofline is None or not decided else tuple(_by_batch(seen, roofline, served, observed))
-    tokens = served.tokens
-    if served.method in NGRAMS:  # the longest draft that is usual: of one round in 20
+    by_batch = () if roofline is None or not decided else tuple(_by_batch(seen, curves, roofline, advised, observed))
+    tokens = advised.tokens
+    if advised.method in NGRAMS:  # the longest draft that is usual: of one round in 20
         tokens = min(tokens, max(1, sum(reached >= 0.05 for reached in seen.survival()[0])))
-    flags = settings(served.method, tokens, seen.draft_model, [row[:2] for row in by_batch])
+    flags = {"hsd-viz": f'--stack "{advised.stack}"'} if seen.stack else {}
+    if not _is_hierarchy(seen):  # serving engines have none
+        flags |= settings(advised.method, tokens, seen.draft_model, [row[:2] for row in by_batch])
     return replace(
         found,
-        findings=findings(None if measured is None or seen.busy else high),
-        verdict=f"{'predicted: ' if measured is None else ''}{pays}: {show(speedup, '{:.2f}')} times as fast as plain "
+        findings=tuple(signatures(given, None if modelled or seen.busy else high)),
+        verdict=f"{'predicted: ' if modelled else ''}{pays}: {show(speedup, '{:.2f}')} times as fast as plain "
         f"decoding; what limits it most: {CAUSES[cause]['is']} ({shares[cause]:.0%} of what is lost)",
         advice="measure again on a quiet machine before changing it" if seen.busy else CAUSES[cause]["advice"],
         cause=cause,
@@ -255,9 +233,9 @@ def diagnose(seen: Observation, roofline: Roofline | None = None) -> Diagnosis:
         speedup=speedup,
         observed=observed,
         advised=advised,
-        options=options,
+        options=(observed, off, *(one for one, _ in others)),
         more=more if low <= 1 <= high else "",
-        flags=({"hsd-viz": f'--stack "{advised.stack}"'} if seen.stack else {}) | flags,
+        flags=flags,
         by_batch=by_batch,
     )
 
@@ -272,14 +250,6 @@ def _bounded(found: Diagnosis) -> Diagnosis:
     return replace(found, at_most=most, verdict=f"undecided whether speculation pays: {bound}", advice=give)
 
 
-def _facts(seen: Observation, speedup: float | None) -> Facts:
-    """Return what the signatures of misconfiguration are checked against: what was observed, nothing predicted.
-    ``speedup`` is the upper end of its interval, ``None`` where it was not observed on a quiet machine.
-    """
-    about = (seen.method, seen.total, seen.deepest, seen.length, seen.rates_by_position(), seen.batch, speedup)
-    return Facts(*about, **seen.parts(), requests=seen.requests)
-
-
 def _name(seen: Observation, tokens: int) -> str:
     """Return a setting as text: a stack for runs of this project."""
     if not seen.stack:
@@ -287,24 +257,12 @@ def _name(seen: Observation, tokens: int) -> str:
     stack = parse(seen.stack)
     if not tokens:
         return str(stack.target)
-    if tokens == seen.deepest or stack.bottom is not None or len(stack.drafts) != 1:
-        return str(stack)
-    return f"{stack.drafts[0].name}:{tokens} > {stack.target}"
+    return str(stack) if tokens == seen.deepest else f"{stack.drafts[0].name}:{tokens} > {stack.target}"
 
 
-def _single(stack: str, seen: Observation) -> bool:
-    """Whether a setting has at most one source of drafts."""
-    return not seen.stack or len(parse(stack).parts) <= 2
-
-
-def _resampled(seen: Observation) -> np.ndarray:
-    """Return how often each kind of round counts in the sample (row 0) and its resamples; means have no resamples."""
-    counts = np.array(list(seen.rounds.values()))
-    if not seen.exact:
-        return counts[None].astype(float)
-    # Rounds of a kind are equal: how often each kind is drawn is multinomial.
-    draws = np.random.default_rng(0).multinomial(seen.total, counts / seen.total, size=len(resample(2)) - 1)
-    return np.vstack([counts, draws]).astype(float)
+def _is_hierarchy(seen: Observation) -> bool:
+    """Return whether a run has more than one source of drafts."""
+    return bool(seen.stack) and len(parse(seen.stack).parts) > 2
 
 
 def _speedup(seen: Observation, lengths: np.ndarray, whole: float, modelled: bool) -> tuple[Estimate, str]:
@@ -344,24 +302,27 @@ def _shares(seen: Observation, whole: float, roofline: Roofline | None) -> dict[
 # --- other settings ---------------------------------------------------------------------------------------------------
 
 
-def _curves(seen: Observation, weights: np.ndarray, shift: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
-    """Return draft tokens and emitted tokens of a round by draft length 0, 1, ..., ``[resamples, lengths]``."""
+def _curves(seen: Observation, shift: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    """Return draft tokens and emitted tokens of a round by draft length 0, 1, ..., ``[1 + resamples, lengths]``, with
+    ``shift`` added to every conditional acceptance. Known rates have no resamples.
+    """
     deepest = seen.deepest
-    if seen.exact:
-        kinds, places = np.array(list(seen.rounds)), np.arange(1, deepest + 1)
-        shares = weights / weights.sum(1, keepdims=True)
-        reached, taken = (shares @ (kinds[:, [k]] >= places) for k in (0, 1))
+    if seen.rounds:
+        kinds, counts = np.array(list(seen.rounds)), np.array(list(seen.rounds.values()))
+        # Rounds of a kind are equal: how often each kind is drawn is multinomial.
+        drawn = np.random.default_rng(0).multinomial(seen.total, counts / seen.total, size=RESAMPLES)
+        shares = np.vstack([counts, drawn]) / seen.total
+        reached, taken = (shares @ (kinds[:, [k]] >= np.arange(1, deepest + 1)) for k in (0, 1))
     else:
-        reached, taken = (np.array([one], float) for one in seen.survival())
+        reached, taken = (np.array([one]) for one in seen.survival())
     if shift:
         before = np.hstack([reached[:, :1], taken[:, :-1]])
         rates = np.divide(taken, before, out=np.zeros_like(taken), where=before > 0) + shift
         taken = np.minimum(np.cumprod(np.clip(rates, 0, 1), axis=1) * reached[:, :1], reached)
-    known = deepest > 1 and (seen.exact or seen.rates) and seen.method in EXTENDS
-    most = max(deepest, min(MOST, 2 * deepest)) if known else deepest
+    known = deepest > 1 and not seen.by_mean and seen.method in EXTENDS
     # Beyond the drafts that were seen: the pooled acceptance of the second position and later.
     tail = np.clip(np.nan_to_num(ratio(taken[:, 1:].sum(1), taken[:, :-1].sum(1))), 0, 1)[:, None]
-    further = np.arange(1, most - deepest + 1)
+    further = np.arange(1, max(deepest, min(MOST, 2 * deepest) if known else 0) - deepest + 1)
     taken = np.hstack([taken, taken[:, -1:] * tail**further])
     reached = np.hstack([reached, np.repeat(reached[:, -1:], len(further), 1)])
     zero = np.zeros((len(taken), 1))
@@ -369,86 +330,51 @@ def _curves(seen: Observation, weights: np.ndarray, shift: float = 0.0) -> tuple
 
 
 def _speeds(
-    seen: Observation, weights: np.ndarray, roofline: Roofline | None, batch: int = 0, *, shift: float = 0.0,
-    verify: float = 1.0, draft: float = 1.0,
+    seen: Observation, curves: tuple[np.ndarray, np.ndarray], roofline: Roofline | None, batch: int = 0, *,
+    verification: float = 1.0, drafting: float = 1.0,
 ) -> np.ndarray:  # fmt: skip
-    """Return the speed-up at each draft length, ``[resamples, lengths]``, at the batch of the run or another one.
+    """Return the speed-up at each draft length, ``[1 + resamples, lengths]``, at the batch of the run or another one.
 
-    ``shift`` is added to every acceptance; the extra time of verification and the time of drafting are multiplied.
-    Without a roofline both grow with the draft; with one they have its form and the size that was observed.
+    The extra time of verification and the time of drafting are multiplied. Without a roofline both grow with the draft;
+    with one they have its form and the size that was observed.
     """
-    depth, tokens = _curves(seen, weights, shift)
+    depth, tokens = curves
     parts = {name: part or 0.0 for name, part in seen.parts().items()}
-    now = depth[:, [seen.deepest]]
-    if roofline is None:
-        grown = depth / now
-        drafting = 1.0 if seen.method in PARALLEL else grown
-        return tokens / (
-            1 + draft * parts["drafting"] * drafting + verify * parts["verification"] * grown + parts["overhead"]
-        )
-    batch = batch or seen.batch
-
-    def further(fed: np.ndarray, at: int) -> np.ndarray:
-        curve = np.array([roofline.ms(m, at) for m in range(1, int(depth.max()) + 3)])
-        return np.interp(fed, np.arange(len(curve)), curve) - curve[0]
-
-    step, here = roofline.ms(1, batch), roofline.ms(1, seen.batch)
-    verifying = parts["verification"] * here * further(depth, batch) / np.maximum(further(now, seen.batch), 1e-12)
-    if seen.method in NGRAMS:
-        drafting = here * batch / seen.batch
-    else:
-        grown = 1.0 if seen.method in PARALLEL else depth / now
-        drafting = (
-            here * grown * roofline.drafting(1, batch, seen.method) / roofline.drafting(1, seen.batch, seen.method)
-        )
-    spent = verify * verifying + draft * parts["drafting"] * drafting + parts["overhead"] * here
-    return tokens / (1 + spent / step)
+    now, here = depth[:, [seen.deepest]], 1.0
+    drafts, verifies = np.ones_like(depth) if seen.method in PARALLEL else depth / now, depth / now
+    if roofline is not None:
+        batch, at = batch or seen.batch, seen.batch
+        curve = lambda size: np.array([roofline.ms(m, size) for m in range(1, int(depth.max()) + 3)])
+        further = lambda fed, ms: np.interp(fed, np.arange(len(ms)), ms) - ms[0]
+        here = roofline.ms(1, at) / roofline.ms(1, batch)
+        verifies = further(depth, curve(batch)) / np.maximum(further(now, curve(at)), 1e-12)
+        # An n-gram drafter takes each sequence in turn.
+        ngrams = seen.method in NGRAMS
+        drafts = drafts * (batch / at if ngrams else roofline.drafting(batch, seen) / roofline.drafting(at, seen))
+    extra = drafting * parts["drafting"] * drafts + verification * parts["verification"] * verifies + parts["overhead"]
+    return tokens / (1 + here * extra)
 
 
 def _lengths(
-    seen: Observation, observed: Option, weights: np.ndarray, roofline: Roofline | None
+    seen: Observation, curves: tuple[np.ndarray, np.ndarray], observed: Option, roofline: Roofline | None
 ) -> Iterator[tuple[Option, bool]]:
     """Yield the other draft lengths of the drafter, and whether they are robustly faster: by :data:`LEAST_GAIN`, and
     still faster in 95 % of the resamples and with acceptance or a cost that is off.
     """
-    if not _single(observed.stack, seen) or (seen.stack and seen.method != "draft") or None in seen.parts().values():
+    fixed = seen.stack and (seen.method != "draft" or _is_hierarchy(seen))
+    if fixed or None in seen.parts().values():
         return
     over = lambda speeds: speeds / speeds[:, [seen.deepest]]
-    gains = over(_speeds(seen, weights, roofline))
-    doubts: list[dict[str, float]] = [{"shift": by} for by in (-DOUBT, DOUBT)]
-    doubts += [{name: 1 + by} for name in ("verify", "draft") for by in (-COST_DOUBT, COST_DOUBT)]
+    gains = over(_speeds(seen, curves, roofline))
     worst = [np.quantile(gains, 0.05, axis=0)]
-    worst += [over(_speeds(seen, weights[:1], roofline, **doubt))[0] for doubt in doubts]
+    for sign in (-1, 1):
+        doubts = ({name: 1 + sign * COST_DOUBT} for name in ("verification", "drafting"))
+        worst += [over(_speeds(seen, curves, roofline, **doubt))[0] for doubt in doubts]
+        worst.append(over(_speeds(seen, _curves(seen, sign * DOUBT), roofline))[0])
     robust = (gains[0] >= 1 + LEAST_GAIN) & (np.min(worst, axis=0) > 1)
     for k in range(1, gains.shape[1]):
         if k != seen.deepest:
             yield Option(_name(seen, k), seen.method, k, observed.speedup * float(gains[0, k])), bool(robust[k])
-
-
-def _stacks(seen: Observation, observed: Option) -> Iterator[tuple[Option, bool]]:
-    """Yield the other stacks whose costs and acceptance are known, by the latency law scaled to the observed speed, and
-    whether they are robustly faster.
-    """
-    if seen.calibration is None or parse(seen.stack).target.name != seen.calibration.target:
-        return
-    try:
-        now = Law(seen.calibration).predict(seen.stack)
-    except ValueError:  # something of the stack was not measured
-        return
-    laws = [Law(changed) for _, changed in changes(seen.calibration, DOUBT, COST_DOUBT)]
-    for prediction in select(seen.calibration).ranked:
-        stack = parse(prediction.stack)
-        # Lengths of the same drafter are compared by its rounds.
-        same = _single(observed.stack, seen) and split(stack)[0] == split(parse(observed.stack))[0]
-        if len(stack.parts) == 1 or same or prediction.stack == observed.stack:
-            continue
-        drafter = "draft" if stack.drafts else "suffix" if "suffix" in prediction.stack else "lookup"
-        tokens = int(stack.drafts[-1].lookahead or 1) if stack.drafts else seen.deepest
-        gain = now.ms_per_token / prediction.ms_per_token
-        robust = gain >= 1 + LEAST_GAIN and all(
-            law.predict(prediction.stack).ms_per_token < law.predict(seen.stack).ms_per_token for law in laws
-        )
-        yield Option(prediction.stack, drafter, tokens, observed.speedup * gain), robust
 
 
 def _filled(seen: Observation, roofline: Roofline) -> tuple[Observation, Roofline, tuple[str, ...]]:
@@ -456,12 +382,15 @@ def _filled(seen: Observation, roofline: Roofline) -> tuple[Observation, Rooflin
     fitted on those that were, and the names of the predicted ones.
     """
     depth, batch = sum(seen.survival()[0]), seen.batch
-    if seen.step is not None:
-        roofline = roofline.fit(seen.step, seen.verify, depth + 1, batch)
+    if (step := seen.step) is not None:
+        many = max(2, round(depth + 1))
+        verify = step * roofline.ms(many, batch) / roofline.ms(1, batch) if seen.verify is None else seen.verify
+        at = {"many": many, "batch": batch, **roofline.at}
+        roofline = replace(roofline, machine=fitted(roofline.machine, roofline.target, step, max(step, verify), **at))
     guesses = {
         "step": roofline.ms(1, batch),
         "verify": roofline.ms(depth + 1, batch),
-        "draft": roofline.drafting(depth, batch, seen.method),
+        "draft": roofline.drafting(batch, seen),
         "overhead": roofline.machine.efficiency.round_us * 1e-3,
     }
     if seen.round is not None:
@@ -474,19 +403,19 @@ def _filled(seen: Observation, roofline: Roofline) -> tuple[Observation, Rooflin
 
 
 def _by_batch(
-    seen: Observation, roofline: Roofline, advised: Option, observed: Option
+    seen: Observation, curves: Any, roofline: Roofline, advised: Option, observed: Option
 ) -> Iterator[tuple[int, int, float, float]]:
     """Yield by batch size: the draft length to use (0: off), its speed-up, and that of the present length. The batch of
     the run has what is advised for it.
     """
-    weights = _resampled(seen)[:1]
+    first = tuple(curve[:1] for curve in curves)
     for batch in sorted({*BATCHES, seen.batch}):
         if batch == seen.batch:
             yield batch, advised.tokens, advised.speedup, observed.speedup
             continue
         if not roofline.fits(batch):
             continue
-        speeds = _speeds(seen, weights, roofline, batch)[0].tolist()
+        speeds = _speeds(seen, first, roofline, batch)[0].tolist()
         present, best = speeds[seen.deepest], max(range(1, len(speeds)), key=speeds.__getitem__)
         if speeds[best] < max(1.0, present) * (1 + LEAST_GAIN):
             best = seen.deepest if present > 1 else 0
@@ -496,7 +425,6 @@ def _by_batch(
 def doctor(
     record: str | Path | Trace | Sequence[Trace] | None = None,
     *,
-    stack: str | None = None,
     acceptance: Sequence[float] = (),
     lookahead: int | None = None,
     gpu: str = "",
@@ -509,9 +437,8 @@ def doctor(
     """Return why speculative decoding is not faster, and what to set.
 
     Args:
-        record: a trace, several of one stack, or the path of a trace, a bench report or a record of another engine;
-            ``None``: ``acceptance`` instead, as an engine prints it, with ``lookahead`` draft tokens.
-        stack: the row of a bench report.
+        record: a trace, several of one stack, or the path of a trace or a record of another engine; ``None``:
+            ``acceptance`` instead, as an engine prints it, with ``lookahead`` draft tokens.
         gpu, models: the GPU, and the target and its draft model on it: a hardware model fills in what is not known.
         tp, context, weights: of the hardware model, as in :func:`hsd_viz.predict`.
         known: ``batch``, ``method``, ``draft_model``, ``speed`` and ``plain_speed`` (tokens per second), and
@@ -523,7 +450,7 @@ def doctor(
     if record is None:
         seen = from_figures(acceptance, lookahead)
     elif isinstance(record, str | Path):
-        seen = observe(Path(record), stack)
+        seen = observe(Path(record))
     else:
         seen = from_traces([record] if isinstance(record, Trace) else record, "this run")
     return diagnose(with_times(seen, **known) if known else seen, roofline)

@@ -10,7 +10,7 @@ import pytest
 from hsd_viz.adapters.read import import_records, pooled
 from hsd_viz.cli import main
 from hsd_viz.engine.replay import load_bundled
-from hsd_viz.logs.observe import _even
+from hsd_viz.logs.observe import observe
 from hsd_viz.trace import Trace, TraceError
 from hsd_viz.trace.export import aiperf_record
 
@@ -182,9 +182,12 @@ def test_an_imported_trace_is_exported_only_where_it_can_be(tmp_path, capsys):
     assert "has no single verifications" in capsys.readouterr().err and not (tmp_path / "b.jsonl").exists()
 
 
-def test_the_depth_of_imported_means():
-    """Of 4 verifications with 12 drafted and 6 accepted tokens, each draft had 3 tokens."""
-    for verifications, drafted, accepted, depth in ((4, 12, 6, 3), (4, 12, 0, 3), (5, 12, 5, 3)):
-        rounds = _even(verifications, drafted, accepted)
-        assert {d for d, _ in rounds.elements()} == {depth}
-        assert rounds.total() == verifications and sum(a for _, a in rounds.elements()) == accepted
+@pytest.mark.parametrize(("steps", "drafted", "accepted"), [(4, 12, 6), (4, 12, 0), (5, 12, 5)])
+def test_the_depth_and_the_mean_of_imported_sums(tmp_path, steps, drafted, accepted):
+    """Of 4 verifications with 12 drafted tokens, each draft had 3 tokens; drafts of 5 with 12 had up to 3."""
+    path = tmp_path / "metrics"
+    counts = {"drafts": steps, "draft_tokens": drafted, "accepted_tokens": accepted}
+    path.write_text("".join(f"vllm:spec_decode_num_{name}_total {n}\n" for name, n in counts.items()))
+    seen = observe(path)
+    assert (seen.deepest, seen.total, seen.by_mean) == (3, steps, True)
+    assert seen.length == pytest.approx(1 + accepted / steps)

@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from hsd_viz.adapters.signatures import RULES, Facts, Served, signatures
+from hsd_viz.adapters.observation import Observation, Served
+from hsd_viz.adapters.signatures import TEXTS, signatures
 
-GOOD = Facts("eagle3", 500, 4, 3.2, (0.8, 0.62, 0.45, 0.33), 1, 2.0, 0.2, 0.1, 0.1)
+TIMES = {"step": 10.0, "verify": 11.0, "draft": 2.0, "overhead": 1.0}
+GOOD = Observation("case", rates=(0.8, 0.62, 0.45, 0.33), verifications=500, method="eagle3", **TIMES)
 
 
 def served(number, context, rate, cached=0, spread=0.2):
@@ -24,27 +26,29 @@ def cached(rate=0.7, number=12, part=900):
     return replace(GOOD, requests=[*served(12, 1000, 2.2), *served(number, 1000, rate, part)])
 
 
-NONE = replace(GOOD, length=1.03, rates=(0.03, 0.0, 0.0, 0.0))
-FIRST = replace(GOOD, length=1.63, rates=(0.6, 0.02, 0.01, 0.0))
-HOST = replace(GOOD, speedup=0.4, overhead=6.0)
-VERIFY = replace(GOOD, speedup=0.8, verification=1.5)
-NGRAM = replace(NONE, method="lookup")
-#: Rule -> a record that fires, and near misses.
+NONE = replace(GOOD, rates=(0.03, 0.0, 0.0, 0.0))
+FIRST = replace(GOOD, rates=(0.6, 0.02, 0.01, 0.0))
+HOST = replace(GOOD, overhead=60.0)
+VERIFY = replace(GOOD, verify=25.0)
+#: Rule -> a record that fires, and near misses, with the speed-up where it matters.
 CASES = {
-    "nothing accepted": (NONE, [replace(NONE, rounds=20), NGRAM, replace(NONE, length=1.2, rates=(0.2, 0, 0, 0))]),
-    "only the first": (
-        FIRST,
-        [replace(FIRST, rounds=40), replace(FIRST, rates=(0.6, 0.12, 0.05, 0)), replace(FIRST, rates=(0.6,), tokens=1)],
+    "nothing accepted": (
+        (NONE,),
+        [(replace(NONE, verifications=20),), (replace(NONE, method="lookup"),), (replace(NONE, rates=(0.2, 0, 0, 0)),)],
     ),
-    "falls with context": (context(), [context(1.9), context(number=5), context(far=1900)]),
-    "falls with cached prefixes": (cached(), [cached(2.0), cached(number=6), cached(part=100)]),
+    "only the first": (
+        (FIRST,),
+        [(replace(FIRST, **change),) for change in ({"verifications": 40}, {"rates": (0.6, 0.12)}, {"rates": (0.6,)})],
+    ),
+    "falls with context": ((context(),), [(context(1.9),), (context(number=5),), (context(far=1900),)]),
+    "falls with cached prefixes": ((cached(),), [(cached(2.0),), (cached(number=6),), (cached(part=100),)]),
     "host overhead": (
-        HOST,
-        [replace(HOST, speedup=1.1), replace(HOST, overhead=0.3), replace(HOST, length=2, rates=(0.6, 0.3, 0.1, 0))],
+        (HOST, 0.4),
+        [(HOST, 1.1), (replace(HOST, overhead=3.0), 0.4), (replace(HOST, rates=(0.6, 0.3, 0.1, 0)), 0.4)],
     ),
     "verification not memory-bound": (
-        VERIFY,
-        [replace(VERIFY, batch=64), replace(VERIFY, verification=0.5), replace(VERIFY, speedup=None)],
+        (VERIFY, 0.8),
+        [(replace(VERIFY, batch=64), 0.8), (replace(VERIFY, verify=15.0), 0.8), (VERIFY, None)],
     ),
 }
 
@@ -52,12 +56,12 @@ CASES = {
 @pytest.mark.parametrize("rule", CASES)
 def test_a_rule_fires_on_its_case_only(rule):
     case, misses = CASES[rule]
-    (found,) = signatures(case)
+    (found,) = signatures(*case)
     assert found.rule == rule and found.confidence in ("high", "medium")
     assert "https://github.com/" in found.thread and found.check
-    assert len(misses) == 3 and all(rule not in [f.rule for f in signatures(miss)] for miss in misses)
+    assert len(misses) == 3 and all(rule not in [f.rule for f in signatures(*miss)] for miss in misses)
 
 
 def test_a_healthy_record_and_n_grams_fire_nothing():
-    assert not [*signatures(GOOD)] and len(CASES) == len(RULES)
+    assert not [*signatures(GOOD, 2.0)] and CASES.keys() == TEXTS.keys()
     assert not [*signatures(replace(NONE, method="suffix"))]

@@ -7,7 +7,8 @@ import json
 import pytest
 
 from hsd_viz import cli
-from hsd_viz.logs.profile import AcceptanceProfile, difference, read_profile
+from hsd_viz.adapters.observation import Observation
+from hsd_viz.logs.profile import difference, edge_of, profile_of, read_profile
 
 #: The rates that the schema's authors give as an example.
 RATES = [0.816082, 0.776577, 0.749591]
@@ -27,16 +28,16 @@ def test_a_profile_of_the_interchange_form_is_read(tmp_path):
         "mean_accept_length": 2.924887,
     }
     found = read_profile(file_of(tmp_path, **given))
-    assert found.mean_length == pytest.approx(2.924887, abs=1e-4)
-    assert found.conditional == pytest.approx(RATES)
-    edge = found.edge()
-    assert edge.curve(4)[1:4] == pytest.approx(found.marginal) and edge.tail == pytest.approx(RATES[-1])
+    edge = edge_of(found)
+    assert edge.tokens(3) == pytest.approx(2.924887, abs=1e-4) and edge.tail == pytest.approx(RATES[-1])
+    assert edge.curve(4)[1:4] == pytest.approx(found["marginal_accept_rates"])
 
 
-def test_a_profile_is_its_own_inverse(tmp_path):
-    made = AcceptanceProfile((0.8, 0.5, 0.3), "eagle3", "head", "llama-8b", {1: 20, 2: 30, 3: 20, 4: 30})
-    again = read_profile(made.save(tmp_path / "p.json"))
-    assert again == made and json.loads((tmp_path / "p.json").read_text())["num_speculative_tokens"] == 3
+def test_a_profile_of_rounds_is_read_back(tmp_path):
+    seen = Observation("log", {(3, 0): 20, (3, 1): 30, (3, 2): 20, (3, 3): 30}, method="eagle3")
+    found = read_profile(file_of(tmp_path, **profile_of(seen)))
+    assert found["marginal_accept_rates"] == [0.8, 0.5, 0.3] and found["num_speculative_tokens"] == 3
+    assert found["acceptance_length_histogram"] == {1: 20, 2: 30, 3: 20, 4: 30} and found["method"] == "eagle3"
 
 
 @pytest.mark.parametrize(
@@ -57,14 +58,13 @@ def test_what_would_mislead_is_refused(tmp_path, data, words):
 
 
 def test_two_profiles_are_compared_with_an_interval():
-    before = AcceptanceProfile((0.5,), histogram={1: 500, 2: 500})
-    after = AcceptanceProfile((0.7,), histogram={1: 300, 2: 700})
+    before, after = ({"acceptance_length_histogram": {1: 1000 - n, 2: n}} for n in (500, 700))
     change, low, high = difference(before, after)
     assert change == pytest.approx(0.2) and low > 0.1 and high < 0.3
     same = difference(before, before)
     assert same[1] < 0 < same[2]
     with pytest.raises(ValueError, match="no interval"):
-        difference(before, AcceptanceProfile((0.5,)))
+        difference(before, {"marginal_accept_rates": [0.5]})
 
 
 def test_predict_takes_a_profile(tmp_path, capsys):

@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from hsd_viz.adapters import METHODS, method_of, settings
+from hsd_viz.adapters.observation import Observation
 from hsd_viz.cli import main
 from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled
 from hsd_viz.logs.doctor import diagnose, roofline_of
-from hsd_viz.logs.observe import Observation, from_figures, from_traces, observe, with_times
+from hsd_viz.logs.observe import from_figures, from_traces, with_times
 from hsd_viz.logs.profile import read_profile
 from hsd_viz.trace import Trace
 
@@ -161,7 +162,7 @@ def test_longer_drafts_use_the_pooled_acceptance_after_the_first_position():
 
 def test_acceptance_is_read_as_engines_print_it():
     for given, length in (([0.6], 4.0), ([4.0], 4.0), ([0.8, 0.6, 0.4, 0.2, 0.1], 3.1)):
-        assert from_figures(given, 5).length == pytest.approx(length, abs=0.002)
+        assert from_figures(given, 5).length == pytest.approx(length)
     assert from_figures([0.8, 0.6]).survival()[1] == [0.8, 0.6]
     for given, words in (([0.6], "--lookahead"), ([7.0], "needs the number"), ([0.5, 0.6], "must not rise")):
         with pytest.raises(ValueError, match=words):
@@ -280,28 +281,6 @@ def test_a_record_of_another_engine_with_given_times(capsys, tmp_path):
     assert "Acceptance by position" in capsys.readouterr().out
 
 
-def test_a_bench_report_is_read_by_row(tmp_path, capsys):
-    rows = [
-        {"stack": "target", "tokens_per_second": 100.0, "mean_acceptance_length": 1.0, "acceptance_rate": None},
-        {"stack": "db > target", "tokens_per_second": 90.0, "mean_acceptance_length": 1.2, "acceptance_rate": 0.5}
-        | {"draft_seconds_per_round": 0.0001},
-        {"stack": "nano:4 > target", "tokens_per_second": 50.0, "mean_acceptance_length": 3.0, "acceptance_rate": 0.5},
-    ]
-    rows.append({**rows[-1], "stack": "nano:4 > small:4 > target"})
-    parts = {"forward target": 12_000.0, "forward nano": 45_000.0, "drafting": 500.0, "rest": 2_500.0}
-    rows[2]["profile"] = {"parts": {name: {"mean_us": us, "median_us": us, "share": 0.1} for name, us in parts.items()}}
-    path = tmp_path / "report.json"
-    path.write_text(json.dumps({"stacks": rows}))
-    seen = observe(path)
-    assert seen.step == 10.0 and seen.draft == pytest.approx(0.1) and not seen.exact
-    assert seen.verify == pytest.approx(1200 / 90 - 0.1)
-    slow = diagnose(observe(path, "nano:4 > target"))
-    assert slow.cause == "drafting" and slow.speedup.value == pytest.approx(0.5)
-    assert set(diagnose(observe(path, "nano:4 > small:4 > target")).shares) == {"acceptance", "round"}
-    assert main(["doctor", str(path), "--stack", "lookup > target"]) == 2
-    assert "has no row 'lookup > target'" in capsys.readouterr().err
-
-
 def test_a_quick_measurement_of_a_pair(capsys, monkeypatch):
     monkeypatch.setattr("hsd_viz.logs.observe.PROMPTS", 2)
     monkeypatch.setattr("hsd_viz.logs.observe.TOKENS", 12)
@@ -315,7 +294,7 @@ def test_a_quick_measurement_of_a_pair(capsys, monkeypatch):
     [
         ([], "give one of FILE"),
         (["missing"], "cannot read"),
-        (["x.json"], "is not a trace, a bench report or a record"),
+        (["x.json"], "is not a trace or a record"),
         (["x.json", "--batch", "0"], "argument --batch"),
         (["x.json", "--context", "long"], "--context 'long' is not readable"),
         (["x.json", "--context", "0"], "--context"),
@@ -358,7 +337,7 @@ def test_a_damaged_or_mixed_record_is_one_line(tmp_path, capsys):
     names = ("vllm-0.32.0-detailed.jsonl", "sglang-0.5.9.jsonl")
     path.write_text("".join((RECORDS / name).read_text() for name in names))
     assert main(["doctor", str(path)]) == 2
-    assert "mixes records of sglang, vllm: give those of one engine" in capsys.readouterr().err
+    assert "several engines (sglang, vllm): choose one of them" in capsys.readouterr().err
     spec = {"numDraftTokens": 2, "numAcceptedTokens": 3, "numRequestsWithDraftTokens": 1}
     for changed, words in (
         (spec, "accepted more tokens than were drafted"),
@@ -401,17 +380,17 @@ def test_a_profile_divides_acceptance_by_category_and_context(tmp_path, capsys):
     path.write_text("".join(json.dumps(one) + "\n" for one in (*requests, requests[0])))
     assert main(["doctor", str(path), "--profile", str(out)]) == 0
     assert "code" in (printed := capsys.readouterr().out) and "up to 32,768" in printed
-    cells = {(cell.category, cell.context): cell for cell in read_profile(out).cells}
-    assert cells["code", 2048].rounds == 20 and cells["code", 2048].marginal_accept_rates == (0.9, 0.8)
-    assert cells["code", 32_768].marginal_accept_rates == (0.5, 0.2) and len(cells) == 3
+    cells = {(cell["category"], cell["context"]): cell for cell in read_profile(out)["cells"]}
+    assert cells["code", 2048]["rounds"] == 20 and cells["code", 2048]["marginal_accept_rates"] == [0.9, 0.8]
+    assert cells["code", 32_768]["marginal_accept_rates"] == [0.5, 0.2] and len(cells) == 3
 
 
 def test_a_profile_is_written_and_predicts(tmp_path, capsys):
     record, out = str(RECORDS / "llama.cpp-f5e85d4.log"), tmp_path / "profile.json"
     assert main(["doctor", record, "--profile", str(out)]) == 0
     found = read_profile(out)
-    assert found.marginal == pytest.approx((0.805, 0.632, 0.483), abs=0.01) and found.method == "eagle3"
-    assert sum(found.histogram.values()) == 87
+    assert found["marginal_accept_rates"] == pytest.approx((0.805, 0.632, 0.483), abs=0.01)
+    assert found["method"] == "eagle3"
     models = ["predict", "--gpu", "H100", "--models", "llama-8b,eagle3"]
     capsys.readouterr()
     assert main([*models, "--profile", str(out)]) == 0
