@@ -24,10 +24,8 @@ class Replay:
     budget: A[int | None, Range(1, 256), "N", "the most draft tokens per round, cost stopping off"] = None
     verify_cost: A[str, "C", "cost of drafts: cpu, free16, measured, a number, or c(0),c(1),..."] = "cpu"
     temperature: A[float, Range(0, 100), "T", "temperature of the log: the initial trust of db in its drafts"] = 0.0
-    eos: A[int | None, Range(0, 2**21), "ID", "end-of-text token id (default: the tokenizer's)"] = None
     databases: A[Path | None, "DIR", "use these databases (default: the shipped ones, for their tokenizer)"] = None
     limit: A[int | None, Range(1, 10**9), "N", "replay at most N requests"] = None
-    strict: A[bool, "stop at a broken record instead of counting it"] = False
 
 
 def replay(

@@ -6,8 +6,7 @@ Accepted forms, recognized for each entry by its keys:
   with optional ``category`` and ``max_new_tokens``;
 - **OpenAI chat logs**: ``messages`` (every answer of the assistant is a request), or ``request`` and ``response``
   objects (``messages`` or ``prompt``, and ``choices``);
-- **AIPerf** ``profile_export_raw.jsonl``: ``payload`` and ``responses``;
-- **ShareGPT**: ``conversations`` of ``from`` and ``value``;
+- **ShareGPT**: ``conversations`` of ``from`` and ``value``.
 
 Nothing in a log is executed, and an entry that cannot be used is a :class:`BrokenEntry`, never an exception.
 """
@@ -37,7 +36,7 @@ PROMPTS = ("prompt", "prompt_ids", "prompt_token_ids", "input", "input_ids")
 OUTPUTS = ("output", "output_ids", "output_token_ids", "token_ids", "completion", "response", "text")
 _ASSISTANT = ("assistant", "gpt", "chatgpt", "bing", "bard", "model")
 _ROLES = {"human": "user", "gpt": "assistant", "chatgpt": "assistant", "bing": "assistant", "bard": "assistant"}
-_FORMS = "prompt and output, messages, conversations, request and response, or payload and responses"
+_FORMS = "prompt and output, messages, conversations, or request and response"
 
 #: A message: role and text.
 Message = tuple[str, str]
@@ -80,11 +79,9 @@ def requests_of(number: int, entry: Any) -> Iterator[Request]:
     """Yield the requests of one entry. Raises: ValueError: if it has none of the forms."""
     if not isinstance(entry, Mapping):
         raise ValueError(f"a request must be a JSON object with {_FORMS}")
-    if entry.get("error") and not entry.get("responses"):
+    if entry.get("error"):
         raise ValueError("a failed request")
     category = str(entry.get("category") or (entry.get("metadata") or {}).get("category") or "")[:MOST_NAME]
-    if "payload" in entry and "responses" in entry:
-        entry = {"request": entry["payload"], "response": _joined(entry["responses"])}
     body = entry.get("response")
     if isinstance(body, Mapping) and isinstance(asked := entry.get("request", entry), Mapping):
         answer = answer_of(body.get("body", body))
@@ -146,21 +143,6 @@ def answer_of(body: Mapping) -> str:
     return text
 
 
-def _joined(responses: Sequence[Any]) -> dict[str, Any]:
-    """Return the responses of a request, or its chunks of a stream, as one completion."""
-    parts = []
-    for response in responses:
-        data = response.get("text") or response.get("data") or response
-        for packet in response.get("packets") or [{"value": data}]:
-            value = packet.get("value")
-            if isinstance(value, str) and value.lstrip().startswith("{"):
-                value = json.loads(value)
-            for choice in value.get("choices") or [] if isinstance(value, Mapping) else []:
-                found = choice.get("delta") or choice.get("message") or choice
-                parts.append(found.get("content") or found.get("text") or "")
-    return {"choices": [{"text": "".join(parts)}]}
-
-
 # --- token ids --------------------------------------------------------------------------------------------------------
 
 
@@ -170,7 +152,6 @@ class TokenizedRequest:
     match (``None``: only one of them is given).
     """
 
-    request: Request
     text: Text
     limit: int
     cut: int = 0
@@ -182,17 +163,16 @@ class LogTokenizer:
     ValueError: if there is no such tokenizer. ModuleNotFoundError: if the tokenizers library is missing.
     """
 
-    def __init__(self, name: str | Path | None = None, eos: int | None = None) -> None:
+    def __init__(self, name: str | Path | None = None) -> None:
         self.name = None if name is None else str(name)
         self._encode: Any = None
         self.vocabulary: dict[str, int] = {}
-        if self.name is not None:
-            eos = self._load(self.name, eos)
+        eos = None if self.name is None else self._load(self.name)
         self.eos = frozenset() if eos is None else frozenset((eos,))
         self.size = max(self.vocabulary.values(), default=MOST_IDS - 1) + 1
 
-    def _load(self, name: str, eos: int | None) -> int | None:
-        """Load a tokenizer, and return the id that ends a text: ``eos`` if given, else the tokenizer's."""
+    def _load(self, name: str) -> int | None:
+        """Load a tokenizer, and return the id that ends a text."""
         path = weights_dir() / name if name in names() else Path(name).expanduser()
         self._file, settings = path / "tokenizer.json" if path.is_dir() else path, {}
         if self._file.is_file():
@@ -211,9 +191,7 @@ class LogTokenizer:
         settings = settings if isinstance(settings, dict) else {}
         self._template = bool(settings.get("chat_template")) or self._file.with_name("chat_template.jinja").exists()
         end = settings.get("eos_token")
-        return (
-            self.vocabulary.get(end.get("content", "") if isinstance(end, dict) else end or "") if eos is None else eos
-        )
+        return self.vocabulary.get(end.get("content", "") if isinstance(end, dict) else end or "")
 
     @cached_property
     def _whole(self) -> Any:
@@ -239,7 +217,7 @@ class LogTokenizer:
         prompt = prompt[max(0, len(prompt) + len(output) - MOST_TOKENS) :]
         limit = _NO_LIMIT if output[-1] in self.eos else len(output)
         text = Text(request.category, tuple(prompt), tuple(output))
-        return TokenizedRequest(request, text, max(request.limit or limit, len(output)), cut, agrees)
+        return TokenizedRequest(text, max(request.limit or limit, len(output)), cut, agrees)
 
     def _ids(self, ids: Sequence[int] | None, text: str | tuple[Message, ...] | None, what: str) -> Sequence[int]:
         if ids is not None:

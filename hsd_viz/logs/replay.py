@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 #: The default drafters, and drafters with their names in serving engines.
 DRAFTERS = ("db", "db[context]", "hd", "lookup", "sam", "suffix", "ngram-cache")
 SERVED = {"lookup": "lookup", "suffix": "suffix", "ngram-cache": "lookup"}
-#: Requests that are listed one by one.
-MOST_REQUESTS = 10_000
 #: Broken entries that are reported one by one, and those in a row after which a file is not a log.
 EXAMPLES, MOST_BROKEN = 20, 50_000
 #: Resampled units per drafter: requests, in groups where there are more of them.
@@ -49,8 +47,7 @@ GROUPS = 200
 #: Categories that are counted on their own; the others are counted together.
 CATEGORIES, OTHER = 50, "other"
 FIELDS = ("requests", "tokens", "rounds", "drafted", "accepted", "cost")
-RATIOS = {"mean_acceptance_length": "tokens/rounds", "acceptance_rate": "accepted/drafted", "speedup": "tokens/cost"}
-QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+RATIOS = {"mean_acceptance_length": (1, 2), "acceptance_rate": (4, 3), "speedup": (1, 5)}
 #: Cost curves by name: cost of verifying 0, 1, 2, ... draft tokens, relative to a step without a draft.
 PRESETS = {"cpu": cost_curve(CPU_MARGINAL).relative, "free16": (*(1.0 for _ in range(17)), 1 + 1 / 16)}
 #: Seconds between two reports of progress.
@@ -60,9 +57,13 @@ Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
-    """Pooled figures: tokens per forward pass of the target, accepted per draft token, and the predicted speed-up."""
+class DrafterReport:
+    """One drafter: tokens per forward pass of the target, accepted per draft token, and the predicted speed-up, pooled
+    over all requests or those of a category. By position k (from 1): rounds whose draft reached that depth, and rounds
+    that accepted k or more.
+    """
 
+    name: str
     requests: int
     tokens: int
     rounds: int
@@ -71,24 +72,13 @@ class Counts:
     mean_acceptance_length: Estimate
     acceptance_rate: Estimate
     speedup: Estimate
+    drafted_by_position: tuple[int, ...]
+    accepted_by_position: tuple[int, ...]
+    by_category: dict[str, DrafterReport] = field(default_factory=dict)
 
     def bounds(self) -> tuple[float, float]:
         """Return the interval of the speed-up, without one twice its value."""
         return self.speedup.interval or (self.speedup.value or 0.0,) * 2
-
-
-@dataclass(frozen=True, slots=True)
-class DrafterReport(Counts):
-    """One drafter. By position k (from 1): rounds whose draft reached that depth, and rounds that accepted k or more.
-    ``by_request`` has quantiles of the requests' tokens per forward pass, ``seconds`` is processor time.
-    """
-
-    drafted_by_position: tuple[int, ...]
-    accepted_by_position: tuple[int, ...]
-    by_request: dict[str, float]
-    by_category: dict[str, Counts]
-    seconds: float
-    name: str = field(metadata={"first": True})
 
     def positions(self, depth: int) -> list[str]:
         """Return the acceptance at the first ``depth`` positions as text."""
@@ -99,15 +89,14 @@ class DrafterReport(Counts):
 
 @dataclass(frozen=True, slots=True)
 class ReplayReport:
-    """The result of :func:`replay`; ``complete`` is False if it was interrupted. ``requests`` lists the first requests
-    with the tokens per forward pass of each drafter.
+    """The result of :func:`replay`; ``log`` says what was read, ``refused`` why a drafter was not replayed, and
+    ``complete`` is False if it was interrupted.
     """
 
     log: dict[str, Any]
     settings: dict[str, Any]
     drafters: tuple[DrafterReport, ...]
     refused: dict[str, str]
-    requests: tuple[dict[str, Any], ...]
     complete: bool
 
     def to_dict(self) -> dict[str, Any]:
@@ -120,7 +109,7 @@ class ReplayReport:
         import pandas as pd
 
         rows = pd.DataFrame([to_dict(row) for row in self.drafters]).set_index("name")
-        return rows.drop(columns=["by_category", "by_request", "drafted_by_position", "accepted_by_position"])
+        return rows.drop(columns=["by_category", "drafted_by_position", "accepted_by_position"])
 
     def __str__(self) -> str:
         parts: list[Any] = self.introduction()
@@ -167,13 +156,12 @@ class ReplayReport:
         ranked = sorted(self.drafters, key=lambda row: -(row.mean_acceptance_length.value or 0))
         if not ranked:
             return
-        rows = [["drafter", "tokens/forward", "speed-up", "pays", "accepted", "drafted/forward", "M tokens/min"]]
+        rows = [["drafter", "tokens/forward", "speed-up", "pays", "accepted", "drafted/forward"]]
         for row in ranked:
             low, high = row.bounds()
             pays = "yes" if low > 1 else "no" if high <= 1 else "unclear"
-            rate = (self.log["prompt_tokens"] + row.tokens) / row.seconds * 60e-6 if row.seconds else 0.0
             figures = [show(row.mean_acceptance_length, "{:.2f}"), show(row.speedup, "{:.2f}"), pays]
-            figures += [show(row.acceptance_rate, "{:.2f}"), f"{row.drafted / row.rounds:.1f}", f"{rate:.1f}"]
+            figures += [show(row.acceptance_rate, "{:.2f}"), f"{row.drafted / row.rounds:.1f}"]
             rows.append([row.name, *figures])
         note = f"predicted speed-up at verification cost '{self.settings['verify_cost']}', drafting not counted:"
         yield Table("Tokens per forward pass", rows, note)
@@ -187,63 +175,51 @@ class ReplayReport:
             rows = [["tokens/forward by category", *names]]
             rows += [[row.name, *(length(row.by_category.get(name)) for name in names)] for row in ranked]
             yield Table("By category", rows)
-        rows = [["tokens/forward by request", *(f"{100 * q:.0f} %" for q in QUANTILES)]]
-        rows += [[row.name, *(f"{value:.2f}" for value in row.by_request.values())] for row in ranked]
-        yield Table("By request", rows)
 
 
-class Candidate:
-    """A drafter of a replay and its counts: sums by group of requests, in all and by category, the shapes of its
-    rounds, and requests by tokens per forward pass, in hundredths. With a ``memory`` it learns from earlier requests.
-    """
+class Tally:
+    """Counts of a drafter: sums by group of requests, and the shapes of its rounds."""
 
-    def __init__(self, name: str, source: DraftSource, memory: Memory | None = None) -> None:
-        self.name, self.source, self.memory = name, source, memory
-        self.groups: dict[str, np.ndarray] = {"": np.zeros((GROUPS, len(FIELDS)))}
+    def __init__(self) -> None:
+        self.groups = np.zeros((GROUPS, len(FIELDS)))
         self.shapes: Counter = Counter()
-        self.lengths: Counter = Counter()
-        self.seconds = 0.0
 
-    def add(self, number: int, category: str, sums: Sequence[float], shapes: Counter, seconds: float) -> None:
-        """Add the ``number``-th request."""
-        if category and category not in self.groups and len(self.groups) > CATEGORIES:
-            category = OTHER
-        for name in {"", category}:
-            self.groups.setdefault(name, np.zeros((GROUPS, len(FIELDS))))[number % GROUPS] += sums
-        self.shapes.update(shapes)
-        self.lengths[round(100 * sums[1] / sums[2])] += 1
-        self.seconds += seconds
-
-    def report(self) -> DrafterReport:
+    def report(self, name: str, by_category: dict[str, DrafterReport]) -> DrafterReport:
         """Return the figures."""
         deepest = max((depth for _, depth, _ in self.shapes), default=0)
         drafted, accepted = np.zeros(deepest + 1, int), np.zeros(deepest + 1, int)
         for (_, depth, taken), n in self.shapes.items():
             drafted[depth] += n
             accepted[taken] += n
-        lengths = np.array(sorted(self.lengths))
-        cumulated = np.cumsum([self.lengths[length] for length in lengths.tolist()])
-        at = np.searchsorted(cumulated, [q * cumulated[-1] for q in QUANTILES])
-        at_least = lambda by_depth: tuple(np.cumsum(by_depth[::-1])[::-1][1:].tolist())
-        return DrafterReport(
-            **_counts(self.groups[""]),
-            drafted_by_position=at_least(drafted),
-            accepted_by_position=at_least(accepted),
-            by_request={f"{q:g}": float(lengths[k]) / 100 for q, k in zip(QUANTILES, at, strict=True)},
-            by_category={name: Counts(**_counts(sums)) for name, sums in sorted(self.groups.items()) if name},
-            seconds=self.seconds,
-            name=self.name,
-        )
+        used = self.groups[self.groups[:, 0] > 0]
+        sums = resample(len(used)) @ used
+        ratios = (estimate(ratio(sums[:, a], sums[:, b]), len(used)) for a, b in RATIOS.values())
+        at_least = (tuple(np.cumsum(count[::-1])[::-1][1:].tolist()) for count in (drafted, accepted))
+        return DrafterReport(name, *map(int, sums[0, :-1]), *ratios, *at_least, by_category)
 
 
-def _counts(sums: np.ndarray) -> dict[str, Any]:
-    """Return the fields of :class:`Counts` from sums by group, ``[groups, fields]``."""
-    used = sums[sums[:, 0] > 0]
-    column = dict(zip(FIELDS, (resample(len(used)) @ used).T, strict=True))
-    figures = {
-        name: estimate(ratio(*(column[part] for part in parts.split("/"))), len(used)) for name, parts in RATIOS.items()
-    }
-    return {name: int(column[name][0]) for name in FIELDS[:-1]} | figures
+class Candidate:
+    """A drafter of a replay and its counts, in all ("") and by category. With a ``memory`` it learns from earlier
+    requests.
+    """
+
+    def __init__(self, name: str, source: DraftSource, memory: Memory | None = None) -> None:
+        self.name, self.source, self.memory = name, source, memory
+        self.tallies = {"": Tally()}
+
+    def add(self, number: int, category: str, sums: Sequence[float], shapes: Counter) -> None:
+        """Add the ``number``-th request."""
+        if category and category not in self.tallies and len(self.tallies) > CATEGORIES:
+            category = OTHER
+        for name in {"", category}:
+            tally = self.tallies.setdefault(name, Tally())
+            tally.groups[number % GROUPS] += sums
+            tally.shapes.update(shapes)
+
+    def report(self) -> DrafterReport:
+        """Return the figures."""
+        named = sorted((name, tally) for name, tally in self.tallies.items() if name)
+        return self.tallies[""].report(self.name, {name: tally.report(name, {}) for name, tally in named})
 
 
 def parse_cost(text: str) -> CostCurve:
@@ -316,24 +292,9 @@ def candidates(
     return rows, refused
 
 
-@dataclass(slots=True)
-class Facts:
-    """What was read of a log: usable requests, their tokens, and what was wrong with the others."""
-
-    name: str = ""
-    requests: int = 0
-    prompt_tokens: int = 0
-    output_tokens: int = 0
-    broken: int = 0
-    examples: list[tuple[int, str]] = field(default_factory=list)
-    compared: int = 0
-    disagreeing: int = 0
-    cut: int = 0
-
-
-def tokenized(reader: EntryReader, tokenizer: LogTokenizer, facts: Facts, strict: bool) -> Iterator[TokenizedRequest]:
-    """Yield the usable requests of a log as token ids; what is broken is counted in ``facts``. Raises: ValueError: for
-    a broken entry if ``strict``, and for :data:`MOST_BROKEN` in a row.
+def tokenized(reader: EntryReader, tokenizer: LogTokenizer, log: dict[str, Any]) -> Iterator[TokenizedRequest]:
+    """Yield the usable requests of a log as token ids; what is broken is counted in ``log``. Raises: ValueError: for
+    :data:`MOST_BROKEN` broken entries in a row.
     """
     in_a_row = 0
     for item in requests(reader):
@@ -344,20 +305,15 @@ def tokenized(reader: EntryReader, tokenizer: LogTokenizer, facts: Facts, strict
             except ValueError as error:
                 why = str(error)
         in_a_row = 0 if request is not None else in_a_row + 1
-        if request is None:
-            if strict:
-                raise ValueError(f"{reader.path}, record {item.number}: {why}")
-            if in_a_row >= MOST_BROKEN:
-                raise ValueError(
-                    f"{reader.path} is not a log: {in_a_row:,} records in a row cannot be used, the last: {why}"
-                )
-            facts.broken += 1
-            facts.examples = [*facts.examples, (item.number, why)][:EXAMPLES]
+        if request is not None:
+            yield request
             continue
-        if request.agrees is not None:
-            facts.compared += 1
-            facts.disagreeing += not request.agrees
-        yield request
+        if in_a_row >= MOST_BROKEN:
+            raise ValueError(
+                f"{reader.path} is not a log: {in_a_row:,} records in a row cannot be used, the last: {why}"
+            )
+        log["broken"] += 1
+        log["examples"] = [*log["examples"], (item.number, why)][:EXAMPLES]
 
 
 @guided("replay")
@@ -371,9 +327,7 @@ def replay(
     state: str = "cold",
     budget: int | None = None,
     temperature: float = 0.0,
-    eos: int | None = None,
     limit: int | None = None,
-    strict: bool = False,
     progress: Progress | None = None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> ReplayReport:
@@ -381,14 +335,14 @@ def replay(
 
     Args:
         log: a file of requests (:mod:`hsd_viz.logs.records`).
-        tokenizer: of the log's model; not needed for a log of token ids. ``eos`` replaces its end-of-text token.
+        tokenizer: of the log's model; not needed for a log of token ids.
         databases: a folder of databases with that tokenizer (default: the shipped ones, if they have it).
         verify_cost: cost of verifying 0, 1, 2, ... draft tokens, or its name (:func:`parse_cost`).
         state: for drafters that learn from request to request, ``cold`` (each request alone), ``warm`` or ``both``.
         budget: the most draft tokens per round, cost stopping off (default: each drafter's own limit, and ``db`` stops
             by ``verify_cost``).
         temperature: of the log: the initial trust of ``db`` in its drafts.
-        limit: the most requests. ``strict``: a broken record is an error.
+        limit: the most requests.
         cancelled: polled after each request; the report then has the requests so far, as after Ctrl-C.
 
     Raises: ValueError: for bad input.
@@ -400,7 +354,7 @@ def replay(
     if limit is not None:
         check_range("the limit", limit, 1)
     verify_cost = verify_cost if isinstance(verify_cost, str) else ",".join(map(str, verify_cost))
-    tokens, log, costs = LogTokenizer(tokenizer, eos), Path(log), parse_cost(verify_cost)
+    tokens, log, costs = LogTokenizer(tokenizer), Path(log), parse_cost(verify_cost)
     found = open_databases(tokens, databases)
     rows, refused = candidates(drafters, found, state)
     build, at = default_build(), costs.tables(MAX_BUDGET)[0]
@@ -411,49 +365,43 @@ def replay(
         made = make_drafter(row.source, databases=found, costs=None if budget is not None else costs, **options)
         return native_drafter(made, library) if library is not None else made
 
-    def run(row: Candidate, request: TokenizedRequest) -> tuple[Sequence[float], Counter, float]:
-        drafting, started = drafter(row), time.process_time()
+    def run(row: Candidate, request: TokenizedRequest) -> tuple[Sequence[float], Counter]:
+        drafting = drafter(row)
         done = replay_text(drafting, request.text, budget or drafting.nodes, tokens.eos, request.limit)
         accepted, cost = (
             sum(n * f(shape) for shape, n in done.shapes.items()) for f in (lambda s: s[2], lambda s: at[s[0]])
         )
-        sums = (1, done.tokens, done.rounds, done.drafted, accepted, cost)
-        return sums, done.shapes, time.process_time() - started
+        return (1, done.tokens, done.rounds, done.drafted, accepted, cost), done.shapes
 
-    reader, facts, listed = EntryReader(log), Facts(log.name), []
-    complete, shown = True, 0.0
+    counts = ("requests", "prompt_tokens", "output_tokens", "broken", "compared", "disagreeing", "cut")
+    facts: dict[str, Any] = {"name": log.name, **dict.fromkeys(counts, 0), "examples": []}
+    reader, complete, shown = EntryReader(log), True, 0.0
     try:
-        for request in tokenized(reader, tokens, facts, strict):
-            if limit is not None and facts.requests >= limit:
+        for request in tokenized(reader, tokens, facts):
+            if limit is not None and facts["requests"] >= limit:
                 break
             text, results = request.text, [run(row, request) for row in rows]
             # The counts change together: an interrupted replay has whole requests.
             for row, result in zip(rows, results, strict=True):
-                row.add(facts.requests, text.category, *result)
-            facts.requests += 1
-            facts.prompt_tokens += len(text.prompt)
-            facts.output_tokens += len(text.output)
-            facts.cut += request.cut > 0
-            if len(listed) < MOST_REQUESTS:
-                about: Mapping[str, Any] = {"record": request.request.number, "category": text.category}
-                lengths = {row.name: round(sums[1] / sums[2], 4) for row, (sums, *_) in zip(rows, results, strict=True)}
-                listed.append(
-                    {**about, "prompt_tokens": len(text.prompt), "output_tokens": len(text.output), **lengths}
-                )
+                row.add(facts["requests"], text.category, *result)
+            agrees = request.agrees
+            read = (1, len(text.prompt), len(text.output), 0, agrees is not None, agrees is False, request.cut > 0)
+            facts |= {name: facts[name] + n for name, n in zip(counts, read, strict=True)}
             if progress and time.monotonic() - shown > SHOW:
                 shown = time.monotonic()
-                progress(reader.done, reader.size, f"{facts.output_tokens:,} tokens of {facts.requests:,} outputs")
+                about = f"{facts['output_tokens']:,} tokens of {facts['requests']:,} outputs"
+                progress(reader.done, reader.size, about)
             if cancelled():
                 raise KeyboardInterrupt
     except KeyboardInterrupt:
         complete = False
     finally:
         reader.close()
-    if not facts.requests and complete:
-        why = "; record {}: {}".format(*facts.examples[0]) if facts.examples else ""
+    if not facts["requests"] and complete:
+        why = "; record {}: {}".format(*facts["examples"][0]) if facts["examples"] else ""
         raise ValueError(f"the log {log} has no usable request{why}")
     settings = {"drafters": list(drafters), "state": state, "budget": budget, "verify_cost": verify_cost}
-    settings |= {"temperature": temperature, "strict": strict, "limit": limit}
+    settings |= {"temperature": temperature, "limit": limit}
     settings |= {"tokenizer": tokens.name, "databases": str(databases or "")}
-    reports = tuple(row.report() for row in rows) if facts.requests else ()
-    return ReplayReport(asdict(facts), settings, reports, refused, tuple(listed), complete)
+    reports = tuple(row.report() for row in rows) if facts["requests"] else ()
+    return ReplayReport(facts, settings, reports, refused, complete)

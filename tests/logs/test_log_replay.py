@@ -113,7 +113,7 @@ def test_without_the_ladders_tokenizer_there_are_no_shipped_databases(tmp_path):
         replay(path, drafters=("retrieval",))
 
 
-def test_broken_records_are_counted_named_and_stop_a_strict_replay(tmp_path):
+def test_broken_records_are_counted_and_named(tmp_path):
     good = {"prompt_ids": [1, 2], "output_ids": [1, 2]}
     bad = [
         {"prompt_ids": [1], "output_ids": [10**9]},
@@ -126,8 +126,6 @@ def test_broken_records_are_counted_named_and_stop_a_strict_replay(tmp_path):
     whys = dict(report.log["examples"])
     assert "outside the vocabulary" in whys[2] and "give the tokenizer" in whys[3] and "no output" in whys[4]
     assert "3 broken records skipped" in str(report)
-    with pytest.raises(ValueError, match="record 2: output: token id 1000000000 is outside the vocabulary"):
-        replay(path, drafters=("lookup",), strict=True)
     with pytest.raises(ValueError, match="no usable request"):
         replay(write(tmp_path / "none.jsonl", bad[1]), drafters=("lookup",))
 
@@ -186,7 +184,6 @@ def test_more_requests_than_groups_have_an_interval(tmp_path):
     low, high = row.mean_acceptance_length.interval
     assert row.requests == GROUPS + 50 and low <= row.tokens / row.rounds <= high
     assert report.frame.loc["lookup", "tokens"] == 4 * (GROUPS + 50)
-    assert [row["record"] for row in report.requests[:2]] == [1, 2]
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux")

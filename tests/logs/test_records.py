@@ -24,9 +24,6 @@ def write(path, *entries):
     return path
 
 
-completion = lambda **choice: json.dumps({"choices": [choice]})
-STREAM = [completion(delta={"content": "He"}), completion(delta={"content": "llo"}), completion(delta={}), "[DONE]"]
-CHUNKS = [{"perf_ns": k, "packets": [{"name": "data", "value": text}]} for k, text in enumerate(STREAM)]
 USER, ANSWER = {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}
 PARTS = {"role": "user", "content": [{"type": "text", "text": "Hi"}]}
 #: An entry with a text as its prompt, or (the second ones) a message.
@@ -34,12 +31,10 @@ FORMS = {
     "text": {"prompt": "Hi", "output": "Hello"},
     "completion": {"prompt": "Hi", "completion": "Hello", "category": "c"},
     "batch": {"request": {"prompt": "Hi"}, "response": {"body": {"choices": [{"text": "Hello"}]}}},
-    "aiperf text": {"payload": {"prompt": "Hi"}, "responses": [{"perf_ns": 1, "text": completion(text="Hello")}]},
 }
 MESSAGES = {
     "chat": {"request": {"messages": [USER]}, "response": {"choices": [{"message": {"content": "Hello"}}]}},
     "parts": {"messages": [PARTS, ANSWER]},
-    "aiperf stream": {"metadata": {}, "payload": {"messages": [USER]}, "responses": CHUNKS},
     "sharegpt": {"conversations": [{"from": "human", "value": "Hi"}, {"from": "gpt", "value": "Hello"}]},
 }
 
