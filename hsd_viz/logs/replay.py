@@ -193,9 +193,17 @@ class Tally:
             accepted[taken] += n
         used = self.groups[self.groups[:, 0] > 0]
         sums = resample(len(used)) @ used
-        ratios = (estimate(ratio(sums[:, a], sums[:, b]), len(used)) for a, b in RATIOS.values())
-        at_least = (tuple(np.cumsum(count[::-1])[::-1][1:].tolist()) for count in (drafted, accepted))
-        return DrafterReport(name, *map(int, sums[0, :-1]), *ratios, *at_least, by_category)
+        counts = {field: int(n) for field, n in zip(FIELDS[:-1], sums[0, :-1], strict=True)}
+        figures = {field: estimate(ratio(sums[:, a], sums[:, b]), len(used)) for field, (a, b) in RATIOS.items()}
+        at_least = lambda by_depth: tuple(np.cumsum(by_depth[::-1])[::-1][1:].tolist())
+        return DrafterReport(
+            name,
+            **counts,
+            **figures,
+            drafted_by_position=at_least(drafted),
+            accepted_by_position=at_least(accepted),
+            by_category=by_category,
+        )
 
 
 class Candidate:
