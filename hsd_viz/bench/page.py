@@ -41,7 +41,6 @@ ONCE = ("repetition", "same as plain", "runtime")
 #: Kinds that are marked in tables ordered by speed: plain decoding, and methods of others.
 OTHERS = ("plain", "baseline", "hf")
 SPEED_TITLE, BY_CATEGORY = "Speed-up over plain decoding", "Speed-up by category"
-FASTEST_OF_KIND = "the fastest stack of each kind"
 
 
 def text_table(report: Report) -> str:
@@ -62,15 +61,6 @@ def introduction(report: Report) -> list[str]:
     states, automatic = {s.state for s in report.stacks}, any(s.stack.startswith("auto") for s in report.stacks)
     template = TEMPLATES.get(report.settings.template or "")
     return lines("bench.jinja", report=report, states=states, automatic=automatic, template=template)
-
-
-def fastest_of_kind(report: Report) -> list[str]:
-    """Return the fastest stack of each kind that drafts (:data:`FASTEST_OF_KIND`), the fastest first."""
-    found: dict[str, str] = {}
-    for s in report.ranked:
-        if (s.mean_acceptance_length.value or 0.0) > 1:
-            found.setdefault(kind(s.stack), s.stack)
-    return list(found.values())
 
 
 def answer(report: Report) -> list[tuple[str, bool]]:

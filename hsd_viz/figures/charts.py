@@ -23,7 +23,7 @@ HEIGHT = 300
 #: Pixels of a bar with its gap.
 STEP = 26
 #: Columns of a bar's row that are drawn; all others are text after the bar.
-DRAWN = ("group", "dot", "low", "high", "second")
+DRAWN = ("group", "dot", "low", "high")
 #: Parts of bars that are neither sources nor kinds of stacks: label and colour.
 PARTS = {
     "own": ("the target's own token", pale(HUES["target"].light)),
@@ -114,8 +114,8 @@ def bars(
 
     Args:
         rows: one per bar, from the top. The first column has the labels; ``group`` a heading above the first bar of
-            each; ``dot`` a value with its interval ``low`` to ``high``; ``second`` a thin bar below; the others are
-            text, shown after the bar and in the table.
+            each; ``dot`` a value with its interval ``low`` to ``high``; the others are text, shown after the bar and in
+            the table.
         parts: ``row`` (position in ``rows``), ``part`` (a source, a kind of :data:`palette.KINDS`, or one of
             :data:`PARTS`) and ``value``, in the order of the legend.
         unit: the label of the axis. dots: the name of the dots. faint: one name for all bars, drawn pale.
@@ -140,9 +140,6 @@ def bars(
         trace.update(name=name, marker=marker, width=0.62, orientation="h", customdata=said, hovertemplate=HOVER)
     ends = parts.groupby("row")["value"].sum().reindex(range(len(rows)), fill_value=0.0)
     quiet = {"orientation": "h", "hoverinfo": "skip"}
-    if "second" in rows:
-        thin = {"width": 0.12, "marker_color": INK.muted, "showlegend": False}
-        figure.add_bar(x=rows["second"], y=[p + 0.4 for p in place], **thin, **quiet)
     if faint:
         figure.add_bar(x=[None], y=[None], name=faint, marker_color=pale(INK.muted), showlegend=True, **quiet)
     if "dot" in rows and rows["dot"].notna().any():

@@ -10,7 +10,6 @@ from hsd_viz.bench.page import (
     HEAD,
     ONCE,
     answer,
-    fastest_of_kind,
     page,
     speed_bars,
     speed_words,
@@ -97,14 +96,6 @@ def test_what_is_the_same_for_all_is_noted_once(report):
     shown = Table("", rows, forms={"repetition": ("{:.0%}", 1.0)})
     assert shown.dense(ONCE).cells() == shown.cells() and shown.cells()[3] == ["c", "-", "-", "-"]
     assert Table("", rows[:3]).dense(ONCE).rows == [["stack", "repetition", "n"], ["a", 0.51, 1], ["b", 0.52, 1]]
-
-
-def test_the_fastest_of_each_kind(report):
-    found = fastest_of_kind(report)
-    assert len({kind(stack) for stack in found}) == len(found) and found[0] == report.ranked[0].stack
-    for name in found:
-        same = [s for s in report.stacks if kind(s.stack) == kind(name)]
-        assert name == max(same, key=lambda s: s.speedup_over_plain.value or 0.0).stack
 
 
 def test_an_impossible_speed_up_is_neither_the_answer_nor_a_bar(report):

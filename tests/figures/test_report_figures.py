@@ -1,4 +1,4 @@
-"""Figures of measurements show what the ablation, the report and the traces say."""
+"""Figures of measurements show what the ablation and the report say."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import hsd_viz as hsd
 from benchmarks.ablation import ablation_stacks, build, row_of
 from hsd_viz import figures
 from hsd_viz.bench.output import from_trace
-from hsd_viz.figures.reports import SUBSETS, method, methods, study_of
+from hsd_viz.figures.reports import SUBSETS, ablation_of, method
 from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.stack import DATABASES, parse
 
@@ -28,8 +28,6 @@ def test_speed_ups_are_those_of_the_report():
     for name, value, up in zip(names, dots.x, dots.error_x.array, strict=True):
         assert value == stacks[name]["speedup_over_plain"]
         assert value + up == pytest.approx(stacks[name]["speedup_over_plain_ci"][1])
-    thin = next(d for d in drawn.data if d.type == "bar" and d.width == 0.12)
-    assert thin.x[0] == stacks[names[0]]["low_repetition"]["speedup_over_plain"]
     for given, words in [({}, "not a report"), (BENCH / "none.json", "cannot be read"), (ABLATION, "not a report")]:
         with pytest.raises(ValueError, match=words):
             figures.speedup(given)
@@ -62,24 +60,15 @@ def test_bars_of_the_ablation_are_its_tokens_by_source():
     assert all(r["tokens"] == r["target_forwards"] + sum(r["accepted_by_source"].values()) for r in rows)
 
 
-def test_a_bar_is_as_long_as_a_round_and_its_parts_are_the_sources():
-    trace = hsd.load_bundled("databases")
-    m = trace.metrics()
-    drawn = figures.database_ablation(trace)
-    parts = {b.name: b.x[0] for b in drawn.data if b.type == "bar"}
-    assert sum(parts.values()) == pytest.approx(m["mean_acceptance_length"])
-    assert parts["context database"] == pytest.approx(m["accepted_by_source"]["context"] / m["target_forwards"])
-    rounds = trace.tokens.groupby("round").size()
-    assert drawn.layout.meta["table"][1][2] == f"{rounds[rounds > 1].sum() / len(trace):.0%}"
-
-
-def test_several_reports_make_curves_over_the_temperature():
-    drawn = figures.temperature_curves([REPORT, BENCH / "heldout-t1-cpu.json"], stacks=["db", "nano:4"])
+def test_curves_are_the_lengths_of_the_ablation():
+    drawn = figures.temperature_curves(ABLATION, stacks=["db", "lookup"])
+    rows = {(r["stack"], r["temperature"]): r for r in json.loads(ABLATION.read_text())["rows"]}
     curves = {d.name: dict(zip(d.x, d.y, strict=True)) for d in drawn.data}
-    for name, temperature in (("heldout-greedy-cpu", 0.0), ("heldout-t1-cpu", 1.0)):
-        rows = {s["stack"]: s for s in json.loads((BENCH / f"{name}.json").read_text())["stacks"]}
-        for stack in ("db", "nano:4"):
-            assert curves[stack][temperature] == rows[f"{stack} > target"]["mean_acceptance_length"]
+    for temperature in (0.0, 0.7, 1.0):
+        for name, stack in (("db", "db[context,model,statistics] > target"), ("lookup", "lookup > target")):
+            assert curves[name][temperature] == rows[stack, temperature]["mean_acceptance_length"]
+    whole = {d.name for d in figures.temperature_curves(ABLATION, metric="speedup").data}
+    assert {"db", "hd", "lookup"} <= whole and not any("[" in name or name == "target" for name in whole)
 
 
 def test_categories_are_those_of_the_report():
@@ -107,25 +96,20 @@ def test_methods_are_named_as_they_are_written(stack, name):
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        (lambda: figures.database_ablation(REPORT), "no tokens by database"),
+        (lambda: figures.database_ablation(REPORT), "not an ablation"),
         (lambda: figures.database_ablation(ABLATION, temperature=0.3), "use 0, 0.7, 1"),
-        (lambda: figures.temperature_curves(REPORT), "only one temperature"),
         (lambda: figures.temperature_curves(ABLATION, metric="joy"), "'length' or 'speedup'"),
+        (lambda: figures.temperature_curves(ABLATION, stacks=["dbs"]), "'dbs' was not measured"),
         (lambda: figures.by_category(REPORT, stacks=["dbs"]), "'dbs' was not measured"),
-        (lambda: study_of({"rows": 1}), "not an ablation or a bench report"),
-        (lambda: study_of([]), "expected an ablation"),
-        (lambda: study_of(BENCH / "nowhere.json"), "cannot be read"),
+        (lambda: figures.by_category(ABLATION), "not a report"),
+        (lambda: ablation_of({"rows": 1}), "not an ablation"),
+        (lambda: ablation_of(BENCH / "nowhere.json"), "cannot be read"),
     ],
 )
 def test_bad_data_gives_one_line(wrong, said):
     with pytest.raises(ValueError, match=said) as error:
         wrong()
     assert "\n" not in str(error.value)
-
-
-def test_subsets_are_no_methods():
-    found = methods(study_of(ABLATION))["method"]
-    assert {"db", "hd", "lookup"} <= set(found) and not any("[" in name for name in found)
 
 
 def test_an_ablation_has_all_subsets_in_all_orders_once():
@@ -138,7 +122,7 @@ def test_an_ablation_has_all_subsets_in_all_orders_once():
         assert all(set(o) <= set(DATABASES) for o in orders)
 
 
-def test_a_file_of_sums_reads_as_the_traces_do():
+def test_a_row_of_the_ablation_is_the_sum_of_its_traces():
     traces = [hsd.load_bundled("databases"), hsd.load_bundled("copied")]
     row = row_of("db > target", 0.7, [("one", traces[0]), ("other", traces[1])])
     suite = Suite(
@@ -147,18 +131,17 @@ def test_a_file_of_sums_reads_as_the_traces_do():
         (Prompt("1", "one", "a"), Prompt("2", "other", "b")),
     )
     machine = {"cpu": "A processor", "gpu": None, "load_average": 1.25, "load_average_at_end": 2.5}
-    data = build([row], machine, suite, {"device": "cpu", "threads": 1, "max_new_tokens": 8})
+    plain = row | {"stack": "target"}
+    data = build([row, plain], machine, suite, {"device": "cpu", "threads": 1, "max_new_tokens": 8})
     assert list(data["suite"]["categories"]) == ["one", "other"]
-    file, direct = study_of(data), study_of(traces)
-    whole, counted = (s.rows.query("category == ''").iloc[0] for s in (file, direct))
-    for name in ("length", "ratio"):
-        assert whole[name] == pytest.approx(counted[name])
-    by_source = [s.sources.set_index("source")["tokens"].to_dict() for s in (file, direct)]
-    assert by_source[0] == pytest.approx(by_source[1])
-    one = file.rows.query("category == 'one'").iloc[0]
-    assert one["length"] == pytest.approx(traces[0].metrics()["mean_acceptance_length"])
-    assert whole["draft"] == median(second for trace in traces for second in from_trace(trace).draft_seconds)
-    assert (
-        "A processor, 1 thread; drafting latency is the median over rounds, with a load average of 1.2 to 2.5"
-        in file.source
-    )
+    frame, source = ablation_of(data)
+    row = frame.to_dict("records")[0]
+    metrics = [trace.metrics() for trace in traces]
+    tokens, forwards = (sum(m[name] for m in metrics) for name in ("tokens", "target_forwards"))
+    assert row["length"] == pytest.approx(tokens / forwards)
+    several = sum(n for t in traces for n in t.tokens.groupby("round").size() if n > 1)
+    assert row["ratio"] == pytest.approx(several / tokens)
+    for source_, n in row["accepted"].items():
+        assert n == pytest.approx(sum(m["accepted_by_source"].get(source_, 0) for m in metrics) / forwards)
+    assert row["draft"] == median(second for trace in traces for second in from_trace(trace).draft_seconds)
+    assert "A processor, 1 thread, load average 1.2 to 2.5" in source
