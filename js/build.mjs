@@ -1,5 +1,5 @@
 // Bundle all views with their styles into hsd_viz/views/static/hsd-viz.js, the script that loads it into loader.js, and the frames of
-// exported pages into page.css, page_lessons.css and page_lessons.js.
+// exported pages into page.css and page_lessons.css.
 // plotly's cartesian build becomes the module hsd_viz/figures/plotly.js.gz, which a page gets once.
 //   node build.mjs            write the files
 //   node build.mjs --check    write nothing; exit with 1 if a built file differs from its sources
@@ -51,7 +51,6 @@ const builds = [
     format: "iife",
     entryPoints: [
       { in: "page/page.css", out: "page" },
-      { in: "page/lessons.ts", out: "page_lessons" },
       { in: "page/lessons.css", out: "page_lessons" },
       { in: "tab/worker.ts", out: "tab-worker" },
       { in: "site/index.ts", out: "site" },

@@ -93,10 +93,8 @@ def content_of(parts: Sequence[Any]) -> dict[str, Any]:
     return {"views": shown, "scripts": scripts, "styles": styles, **library}
 
 
-def document(
-    content: dict[str, Any], body: str, title: str, *, style: str = "", dark: bool | None = None, run: str = ""
-) -> str:
-    """Return a page with ``content`` for the bundle. ``body`` is HTML; ``run`` is another script."""
+def document(content: dict[str, Any], body: str, title: str, *, style: str = "", dark: bool | None = None) -> str:
+    """Return a page with ``content`` for the bundle. ``body`` is HTML."""
     styles = [(STATIC / "page.css").read_text(encoding="utf-8"), *content.pop("styles", []), style]
     # Only these sequences could close the script element early or keep it open.
     assert not re.search(r"<(/script|script|!--)", BUNDLE, re.IGNORECASE)
@@ -104,7 +102,7 @@ def document(
     if content.get("views") or content.get("about"):
         text = json.dumps(content, ensure_ascii=True, separators=(",", ":"))
         packed = base64.b64encode(gzip.compress(text.encode("ascii"), mtime=0)).decode("ascii")
-    given = {"body": body, "title": title, "dark": dark, "run": run, "content": packed, "bundle": BUNDLE}
+    given = {"body": body, "title": title, "dark": dark, "content": packed, "bundle": BUNDLE}
     return template("page.html").render(styles="\n".join(styles).replace("</", "<\\/"), **given)
 
 

@@ -65,7 +65,7 @@ class Writer:
 
 
 def _html(macro: str, *given: Any) -> str:
-    return getattr(template("lessons.html").module, macro)(*given).strip()
+    return str(getattr(template("lessons.html").module, macro)(*given)).strip()
 
 
 def tries(exercise: Exercise, most: int = 4) -> str:
@@ -152,48 +152,41 @@ def _cells(writer: Writer, step: Step, *, tour: bool) -> Iterator[str]:
 
 
 def deck(paths: Sequence[Path] | None = None) -> str:
-    """Return slides of lessons (default: all) as one page with keyboard control and full screen."""
+    """Return slides of lessons (default: all) as one page, a screen each: Space or Page Down shows the next one.
+
+    A slide is a section of a lesson, or its summary; exercises are left out.
+    """
     paths = editions.masters() if paths is None else list(paths)
     writer = Writer()
-    slides = [("", _html("contents", [title_of(path) for path in paths]))]
-    for path in paths:
-        slides += [(path.stem[0], content) for content in _slides(writer, list(run(path)))]
-    script = (STATIC / "page_lessons.js").read_text(encoding="utf-8")
-    return document(
-        content_of(writer.parts), _html("deck", slides), "Speculative decoding, hands on", style=_style(), run=script
-    )
+    slides = [(path.stem[0], slide) for path in paths for slide in _slides(writer, path)]
+    body = _html("deck", [(path.stem[0], title_of(path)) for path in paths], slides)
+    return document(content_of(writer.parts), body, "Speculative decoding, hands on", style=_style())
 
 
-def _slides(writer: Writer, steps: list[Step]) -> Iterator[str]:
-    """Yield the slides of one lesson: title, idea, prediction, recorded run, figure, questions, summary."""
-    head, _, idea = steps[0].text.partition("\n\n**Goal.**")
-    goal, _, idea = idea.partition("\n\n")
-    title = head.lstrip("# ")
-    yield writer.markdown(head) + writer.markdown(goal.partition("\n**Before.**")[0])
-    yield f"<h2>{escape(title)}</h2>{writer.markdown(idea)}"
-
-    def slide(text: str, rest: str = "") -> str:
-        named, _, content = text.partition("\n") if text.startswith("## ") else ("", "", text)
-        heading = f"<h2><small>{escape(title)}</small>{escape(named[3:])}</h2>"
-        return f"{heading}{writer.markdown(content)}{rest}"
-
-    text = printed = ""
-    for step in steps[1:]:
+def _slides(writer: Writer, path: Path) -> Iterator[str]:
+    slides: list[str] = []
+    printed = ""
+    for step in run(path):
         if step.kind == "markdown":
-            *before, text = re.split(r"\n(?=## )", step.text)
-            yield from (slide(part) for part in before if part.startswith("## "))
             printed = ""
-        elif isinstance(step.value, Quiz):
-            name = text.removeprefix("## ").strip()
-            for n, question in enumerate(step.value, 1):
-                yield slide(f"## {name}: {n} of {len(step.value)}", writer.value(Quiz([question])))
-        elif isinstance(step.value, Exported) or hasattr(step.value, "to_plotly_json") or editions.GUESS in step.text:
-            before = f"<pre>{escape(printed.rstrip())}</pre>" if printed else ""
-            yield slide(text, before + writer.shown(step))
+            for part in re.split(r"\n(?=## )", step.text):
+                html = writer.markdown(part)
+                if part.startswith(("#", "**What to take home")):
+                    slides.append(html)
+                else:
+                    slides[-1] += html
+        elif (
+            isinstance(step.value, Quiz | Exported)
+            or hasattr(step.value, "to_plotly_json")
+            or editions.GUESS in step.text
+        ):
+            slides[-1] += f"<pre>{escape(printed.rstrip())}</pre>" if printed else ""
+            slides[-1] += writer.shown(step)
             printed = ""
         else:
             printed += step.printed
-    yield f'<div class="summary">{writer.markdown(steps[-1].text)}</div>'
+    title = f"<small>{escape(title_of(path))}</small>"
+    yield from (slide.replace("<h2>", f"<h2>{title}", 1) for slide in slides if "<h2>Exercise" not in slide)
 
 
 def _style() -> str:
