@@ -93,8 +93,7 @@ export type Part =
   | { kind: "figure"; figure: Figure }
   /** A whole page of HTML without scripts. */
   | { kind: "page"; title: string; html: string }
-  /** `asks`: changes of these traits are asked about (`about` with them as options); the answer's first part has the new state. */
-  | { kind: "view"; view: string; state: Record<string, unknown>; asks?: { about: string; traits: string[] } }
+  | { kind: "view"; view: string; state: Record<string, unknown> }
   /** A widget of another package, by the id of its model in the kernel. */
   | { kind: "widget"; model: string };
 /** An option of a question: a menu above its answer. */
@@ -131,7 +130,7 @@ export interface Host {
   /** Decode; resolves with the final head of the run, also when `signal` cancelled it after the first token. */
   decode?(request: DecodeRequest, on: Progress, signal: AbortSignal): Promise<Head>;
   /**
-   * Topics that {@link ask} can answer: "doctor" "databases" "law" "law.pick" (of a run), "report" (options.name, or a file), "replay"
+   * Topics that {@link ask} can answer: "doctor" "databases" "law" (of a run), "report" (options.name, or a file), "replay"
    * (files: a log and perhaps a tokenizer), "predict", and the tabs of other packages.
    */
   readonly answers: readonly string[];

@@ -15,16 +15,14 @@ from __future__ import annotations
 
 import uuid
 import weakref
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import traitlets
 
-from hsd_viz.engine.replay import load_bundled
 from hsd_viz.figures.theme import Given, trace_of
 from hsd_viz.trace import Trace
 from hsd_viz.views import run_data
-from hsd_viz.views.page_data import page_palette, races
+from hsd_viz.views.page_data import page_palette
 from hsd_viz.views.view import Composition, View, compose
 
 if TYPE_CHECKING:
@@ -170,38 +168,15 @@ class Drafter(LinkedView):
     """Let the visitor propose the next tokens of a run; its recorded target verifies them.
 
     A proposal is compared with the tokens that the target drew, which is exact for greedy decoding and for point-mass
-    drafts: the text is the run's for any proposal. A staircase over target passes compares the visitor with the run,
-    with plain decoding, and with ``others``: the shipped recordings of the same prompt.
+    drafts: the text is the run's for any proposal. A staircase over target passes compares the visitor with the run
+    and with plain decoding.
     """
 
     view = traitlets.Unicode("drafter").tag(sync=True)
     others = traitlets.List(traitlets.Dict()).tag(sync=True)
-
-    def show(self, trace: Given) -> None:
-        """Show a whole trace in all views of the group, with its others."""
-        super().show(trace)
-        self.others = _others(self._shown or Trace({}))
 
 
 def overview(trace: Given) -> Composition:
     """Return the text, staircase, rounds and timeline of a run, or of the path of its file, with one cursor."""
     stream = TokenStream(trace)
     return compose([stream, *(view(group=stream.group) for view in (Staircase, RoundInspector, Timeline))], cols=1)
-
-
-def _others(trace: Trace) -> list[dict[str, Any]]:
-    """Return the shipped recordings of a trace's prompt and temperature: stack, and tokens of each target round."""
-    from hsd_viz.engine.replay import SIDE_BY_SIDE
-
-    own = (trace.meta.get("sampling") or {}).get("temperature", 0.0)
-    found = []
-    for race in races():
-        if race["prompt"] != trace.prompt:
-            continue
-        for run in race["runs"]:
-            group, name = run["name"].split("/")
-            other = load_bundled(name, SIDE_BY_SIDE / group)
-            if run["stack"] != "target" and (other.meta.get("sampling") or {}).get("temperature", 0.0) == own:
-                counts = Counter(token.round for token in other.token_rows)
-                found.append({"name": other.stack, "counts": [counts[k] for k in sorted(counts)]})
-    return found

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import traitlets
@@ -158,53 +158,26 @@ KINDS = {
 
 
 class HierarchyGraph(View):
-    """Models as circles with area proportional to cost per token, edges as wide as acceptance, the selected stack
-    highlighted.
+    """Models and databases as a table: time per token, acceptance by each verifier, the selected stack marked.
 
-    ``basis`` is a calibration (or an argument of :func:`~hsd_viz.calibration.basis.basis_of`), ``out`` the names of
-    removed draft models and databases, toggled by click or Enter. Raises: ValueError: if a name cannot be removed.
+    ``basis`` is a calibration (or an argument of :func:`~hsd_viz.calibration.basis.basis_of`).
     """
 
     view = traitlets.Unicode("hierarchy").tag(sync=True)
     graph = traitlets.Dict().tag(sync=True)
     picked = traitlets.Dict().tag(sync=True)
-    out = traitlets.List(traitlets.Unicode()).tag(sync=True)
 
-    def __init__(self, basis: Any, *, out: Collection[str] = (), source: str = "") -> None:
-        self._basis = basis_of(basis, source)
-        free = {*self._basis.calibration.models[:-1], *self._basis.calibration.databases}
-        for name in out:
-            if name not in free:
-                raise ValueError(f"'{name}' cannot be removed: use {', '.join(sorted(free)) or 'nothing'}")
-        super().__init__(**hierarchy_state(self._basis, out))
-        self.observe(lambda _change: self.set_trait("picked", chosen(self._basis, self.out)), "out")
+    def __init__(self, basis: Any, *, source: str = "") -> None:
+        super().__init__(**hierarchy_state(basis_of(basis, source)))
 
     def facts(self) -> str:
         """Return the selection as text."""
-        return f"{self.picked.get('stack', '')}: {self.picked.get('words', '')}"
+        return f"{self.picked['stack']}: {self.picked['words']}"
 
 
-def hierarchy_state(basis: Basis, out: Collection[str] = ()) -> dict[str, Any]:
+def hierarchy_state(basis: Basis) -> dict[str, Any]:
     """Return the traits of a :class:`HierarchyGraph`."""
-    return {"graph": graph(basis), "out": list(out), "picked": chosen(basis, out)}
-
-
-def chosen(basis: Basis, out: Collection[str]) -> dict[str, Any]:
-    """Return the selection without the models and databases in ``out`` (the target stays); an error as text under
-    ``error``.
-    """
-    known, gone = basis.calibration, set(out) - {basis.calibration.target}
-    models = tuple(m for m in known.models if m not in gone)
-    keep = lambda pairs: {pair: value for pair, value in pairs.items() if not gone & set(pair)}
-    left = {"models": models, "costs": {m: known.costs[m] for m in models}}
-    # The host hides errors of callbacks, so they are shown on the page.
-    try:
-        choice = select(replace(known, **left, edges=keep(known.edges), tiers=keep(known.tiers)))
-        found = picked(choice) | {"error": ""}
-    except Exception as error:
-        found = {"error": str(error) or type(error).__name__}
-    missed = [pair for pair in unseen(known) if not set(out) & set(pair.split(" > "))]
-    return found | {"missed": missed, "out": sorted(out)}
+    return {"graph": graph(basis), "picked": picked(select(basis.calibration)) | {"missed": unseen(basis.calibration)}}
 
 
 def graph(basis: Basis) -> dict[str, Any]:

@@ -46,7 +46,7 @@ function framed(title: string, page: string) {
 }
 
 /** A part as an element, with what ends it. */
-function partOf(host: Host, part: Part, state: Record<string, unknown>, ask: (question: Question) => Promise<Answer>) {
+function partOf(host: Host, part: Part, state: Record<string, unknown>) {
   if (part.kind === "text")
     return { el: make("p", part.caution ? "hsd-caution-line" : "hsd-blurb", part.text), close() {} };
   if (part.kind === "heading") return { el: make("h3", "", part.text), close() {} };
@@ -64,19 +64,7 @@ function partOf(host: Host, part: Part, state: Record<string, unknown>, ask: (qu
     );
     return { el, close: () => close() };
   }
-  const made = mount(part.view, { ...state, ...part.state });
-  const { asks } = part;
-  if (asks) {
-    const changed = async () => {
-      const options = Object.fromEntries(asks.traits.map((name) => [name, made.model.get(name)]));
-      const { parts } = await ask({ about: asks.about, options });
-      const [found] = parts;
-      if (found?.kind === "view")
-        for (const [name, value] of Object.entries(found.state)) made.model.set(name, value as never);
-    };
-    made.model.on(asks.traits.map((name) => `change:${name}`).join(" "), () => changed().catch(reportError));
-  }
-  return made;
+  return mount(part.view, { ...state, ...part.state });
 }
 
 export interface Asking {
@@ -122,13 +110,7 @@ export function answerView(
   }
   function draw() {
     clear();
-    const ask = (one: Question) =>
-      (host.ask as NonNullable<Host["ask"]>)(
-        { ...question(), ...one, options: { ...question().options, ...one.options }, files: [] },
-        { stage() {} },
-        new AbortController().signal,
-      );
-    parts = (answer?.parts ?? []).map((part) => partOf(host, part, state, ask));
+    parts = (answer?.parts ?? []).map((part) => partOf(host, part, state));
     const keep = async (topic: string) => {
       try {
         await download(host, { ...question(), about: topic });

@@ -1,9 +1,6 @@
-// The hierarchy as a table: who drafts for whom, at which cost and with which acceptance. A tick removes or restores a model or a
-// database; Python returns the selected stack, whose cells are marked.
+// The hierarchy as a table: who drafts for whom, at which cost and with which acceptance. The cells of the
+// selected stack are marked.
 import { html, nothing } from "lit-html";
-import { live } from "lit-html/directives/live.js";
-import { make } from "../lib/dom";
-import { drawNotice } from "../lib/notice";
 import { templated } from "../lib/template";
 
 interface Hue {
@@ -37,8 +34,6 @@ interface Graph {
 }
 interface Picked {
   path?: { name: string; lookahead: number | null }[];
-  out: string[];
-  error?: string;
   stack: string;
   words: string;
   ms: number;
@@ -52,7 +47,6 @@ interface Picked {
 interface Traits {
   graph: Graph;
   picked: Picked;
-  out: string[];
 }
 
 const percent = (v: number) => `${(100 * v).toFixed(0)} %`;
@@ -63,23 +57,13 @@ const signed = (v: number) =>
 const time = (ms: number) =>
   ms < 0.1 ? `${(1000 * ms).toFixed(0)} µs` : ms < 10 ? `${ms.toFixed(2)} ms` : `${ms.toFixed(1)} ms`;
 const hueOf = ({ light, dark }: Hue) => `--light: ${light}; --dark: ${dark}`;
-const EVENTS = "change:graph change:picked change:out";
 
 export default templated<Traits>(
-  { tag: "section", class: "hsd-latency hsd-hierarchy", events: EVENTS, behind: "--paper" },
+  { tag: "section", class: "hsd-latency hsd-hierarchy", events: "change:graph change:picked", behind: "--paper" },
   ({ model, root }) => {
     root.setAttribute("aria-label", "Hierarchy");
-    const failed = make("div");
-    let told = "";
-    function remove(out: string[]) {
-      model.set("out", out);
-      model.save_changes();
-    }
-
     function table({ models, bottoms, edges }: Graph) {
       const { path = [] } = model.get("picked");
-      const out = model.get("out");
-      const target = models.at(-1)?.name ?? "";
       const most = Math.max(...models.map((m) => m.ms));
       const next = new Map(path.map(({ name }, k) => [name, path[k + 1]?.name]));
       const verifiers = models.filter((m) => edges.some((e) => e.to === m.name));
@@ -89,8 +73,7 @@ export default templated<Traits>(
         const on = next.get(from) === to;
         const lookahead = path.find((p) => p.name === from)?.lookahead;
         const per = edge.per === null ? "" : `${edge.per.toFixed(1)} tokens per look-up`;
-        const off = out.includes(from) || out.includes(to);
-        return html`<td class=${on ? "hsd-hi-on" : off ? "hsd-hi-off" : ""} title=${per || nothing}
+        return html`<td class=${on ? "hsd-hi-on" : ""} title=${per || nothing}
           ><span class="hsd-hi-rate" style="--rate: ${100 * edge.rate}%">${percent(edge.rate)}</span>${
             on
               ? html`<small>${lookahead ? `γ = ${lookahead}` : "selected"}</small>`
@@ -99,16 +82,12 @@ export default templated<Traits>(
                 : nothing
           }</td>`;
       };
-      const row = (name: string, ms: number, words: string, hues: Hue[], width: number) => {
-        const gone = out.includes(name);
-        const toggle = () => remove(gone ? out.filter((n) => n !== name) : [...out, name]);
-        return html`<tr class=${gone ? "hsd-hi-gone" : ""} data-name=${name}>
-          <th scope="row"><label><input type="checkbox" aria-label="Use ${name}" .checked=${live(!gone)} ?disabled=${name === target} @change=${toggle}
-            ><span class="hsd-hi-key">${hues.map((hue) => html`<i style=${hueOf(hue)}></i>`)}</span>${name.split("/").pop()}</label></th>
+      const row = (name: string, ms: number, words: string, hues: Hue[], width: number) =>
+        html`<tr data-name=${name}>
+          <th scope="row"><span class="hsd-hi-key">${hues.map((hue) => html`<i style=${hueOf(hue)}></i>`)}</span>${name.split("/").pop()}</th>
           <td title=${words}><span class="hsd-hi-cost" style="--rate: ${width}%">${time(ms)}</span></td>
           ${verifiers.map((v) => (v.name === name ? html`<td class="hsd-hi-none"></td>` : cell(name, v.name)))}
         </tr>`;
-      };
       return html`<div class="hsd-hi-scroll" tabindex="0" role="region" aria-label="Models and databases"><table>
         <thead><tr><th scope="col">drafter</th><th scope="col">time per token</th>${verifiers.map(
           ({ name }) => html`<th scope="col">accepted by ${name.split("/").pop()}</th>`,
@@ -121,11 +100,6 @@ export default templated<Traits>(
 
     function answer() {
       const p = model.get("picked");
-      if (p.error) {
-        if (told !== p.error) drawNotice(failed, { title: "The selection failed", message: p.error });
-        told = p.error;
-        return failed;
-      }
       const fact = (label: string, value: string, note: string) =>
         html`<div class="hsd-answer-fact"
           ><span class="hsd-fact-label">${label}</span><strong>${value}</strong><span class="hsd-fact-note">${note}</span></div>`;
@@ -146,21 +120,18 @@ export default templated<Traits>(
             p.is_single ? `this stack is ${singles}` : p.single || "no draft model",
           )}
         </div>
-        ${missed.length ? html`<p class="hsd-note">Not measured, so excluded: ${missed.join(", ")}.</p>` : nothing}
-        ${model.get("out").length ? html`<button class="hsd-button" @click=${() => remove([])}>Restore all</button>` : nothing}`;
+        ${missed.length ? html`<p class="hsd-note">Not measured, so excluded: ${missed.join(", ")}.</p>` : nothing}`;
     }
 
     return () => {
       const graph = model.get("graph");
-      const { out } = model.get("picked");
-      const waiting = JSON.stringify(out) !== JSON.stringify([...model.get("out")].sort());
       return html`<div class="hsd-hi-body">
         <div>
           ${graph.models ? table(graph) : nothing}
-          <p class="hsd-note">Conditional acceptance of each drafter by each verifier. Marked: the best stack; γ is the lookahead, the tokens that a level proposes. Clear a tick to remove a model or a database: the best stack is recomputed.</p>
+          <p class="hsd-note">Conditional acceptance of each drafter by each verifier. Marked: the best stack; γ is the lookahead, the tokens that a level proposes.</p>
         </div>
-        <div class="hsd-answer ${waiting ? "hsd-waiting" : ""}">
-          <div class="hsd-answer-said" aria-live="polite">${answer()}</div>
+        <div class="hsd-answer">
+          <div class="hsd-answer-said">${answer()}</div>
           ${graph.warning ? html`<p class="hsd-answer-warning">${graph.warning}</p>` : nothing}
           <p class="hsd-source">${graph.source ?? ""}</p>
         </div>

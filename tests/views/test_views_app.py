@@ -213,12 +213,10 @@ def test_questions_about_a_run_are_answered(page):
     # Not a calibration that this machine may have stored.
     law = parts(page, "law", "both", options={"temperature": "0.7", "source": "recorded"})
     views = {p["view"]: p for p in law if p["kind"] == "view"}
-    assert set(views) == {"hierarchy", "one_draft"} and views["hierarchy"]["asks"]["about"] == "law.pick"
+    assert set(views) == {"hierarchy", "one_draft"}
     assert [p["name"] for p in views["one_draft"]["state"]["presets"]] == ["small", "nano"]
     (said,) = [p for p in parts(page, "law", "both", options={"temperature": "0.3"}) if p["kind"] == "text"]
     assert said["caution"] and "hsd-viz plan --temperature 0.3" in said["text"]
-    (picked,) = parts(page, "law.pick", "both", options={"out": ["nano", "small", "db"], "source": "recorded"})
-    assert picked["state"]["picked"]["stack"] == "target"
     page.ask("recording", name="plain")
     assert parts(page, "doctor", "plain") == []
     for about, options in (("databases", {"budget": "9"}), ("law", {"source": "/etc/passwd"}), ("nothing", {})):

@@ -13,7 +13,7 @@ from make_trace import make_trace
 import hsd_viz as hsd
 from hsd_viz import figures, views
 from hsd_viz.bench.report import read_report
-from hsd_viz.engine.replay import SIDE_BY_SIDE, bundled, load_bundled
+from hsd_viz.engine.replay import load_bundled
 from hsd_viz.figures.palette import HUES
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost, LookupCost, Tier
 from hsd_viz.latency.law import predict
@@ -144,17 +144,6 @@ def test_the_cursor_and_the_selection_are_visible_in_python():
     assert stream.cursor == {}
 
 
-def test_the_drafter_races_the_recordings_of_its_prompt():
-    greedy = SIDE_BY_SIDE / "greedy"
-    found = {other["name"]: other["counts"] for other in views.Drafter(load_bundled("both", greedy)).others}
-    assert "target" not in found  # plain decoding is the ramp
-    for trace in (load_bundled(recording.name, greedy) for recording in bundled(greedy)):
-        if trace.stack != "target":
-            counts = found[trace.stack]
-            assert len(counts) == trace.metrics()["target_forwards"] and sum(counts) == len(trace)
-    assert views.Drafter(make_trace()).others == views.Drafter().others == []
-
-
 def test_compose_arranges_views_and_figures():
     trace = make_trace()
     stream, chart = views.TokenStream(trace), figures.by_source(trace)
@@ -236,10 +225,6 @@ CALIBRATION = Calibration(
 )
 
 
-def names(graph: views.HierarchyGraph) -> list[str]:
-    return [step["name"] for step in graph.picked["path"]]
-
-
 def test_the_graph_holds_models_databases_and_edges():
     graph = views.HierarchyGraph(CALIBRATION, source="made up").graph
     assert [(m["name"], m["ms"]) for m in graph["models"]] == [("nano", 0.02), ("small", 0.2), ("target", 1.0)]
@@ -262,26 +247,13 @@ def test_a_token_costs_what_its_words_say():
     assert ms == 0.6 and "up to 3 tokens" in words
 
 
-def test_the_pick_is_the_selectors_and_what_is_taken_out_is_never_picked():
+def test_the_pick_is_the_selectors():
     graph = views.HierarchyGraph(CALIBRATION)
     choice, first = select(CALIBRATION), dict(graph.picked)
     assert first["stack"] == choice.picked.stack and choice.kind == "hierarchy"
     assert first["ms"] == predict(choice.picked.stack, CALIBRATION).ms_per_token
     assert first["over_plain"] == pytest.approx(1.0 / first["ms"] - 1)
     assert first["over_single"] == pytest.approx(choice.best_single_draft.ms_per_token / first["ms"] - 1)
-    graph.out = ["small"]
-    assert names(graph) == ["nano", "target"] and graph.picked["is_single"]
-    graph.out = ["small", "nano"]
-    assert names(graph) == ["db", "target"] and graph.picked["over_single"] is None
-    graph.out = ["small", "nano", "db"]
-    assert names(graph) == ["target"] and graph.picked["over_plain"] == 0
-    graph.out = []
-    assert graph.picked == first
-    for name in ("target", "huge"):
-        with pytest.raises(ValueError, match=f"'{name}' cannot be removed"):
-            views.HierarchyGraph(CALIBRATION, out=[name])
-    graph.out = ["target"]
-    assert names(graph)[-1] == "target"
 
 
 def test_a_stack_has_one_predicted_figure_in_all_views_and_it_is_the_plans():
@@ -292,13 +264,6 @@ def test_a_stack_has_one_predicted_figure_in_all_views_and_it_is_the_plans():
     drawn = views.Ranking(basis, measured={"nano:3 > small:2 > target": 2.5}).figure
     for stack, ms in zip(drawn.layout.yaxis.ticktext, drawn.data[0].x, strict=True):
         assert ms == pytest.approx(predict(stack, CALIBRATION).ms_per_token)
-
-
-def test_an_error_in_the_selection_is_said_on_the_page(monkeypatch):
-    graph = views.HierarchyGraph(CALIBRATION)
-    monkeypatch.setattr("hsd_viz.views.single.select", lambda *_args, **_options: 1 / 0)
-    graph.out = ["nano"]
-    assert graph.picked["error"] == "division by zero" and graph.picked["out"] == ["nano"]
 
 
 def test_presets_of_the_sliders_are_the_calibrated_draft_models(basis):

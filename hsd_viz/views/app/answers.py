@@ -26,7 +26,7 @@ from hsd_viz.views.view import as_widget, figure_part, registered
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-TOPICS = ("doctor", "databases", "law", "law.pick", "report", "replay", "predict")
+TOPICS = ("doctor", "databases", "law", "report", "replay", "predict")
 #: The most stored calibrations offered, newest first.
 MOST_STORED = 6
 RECORDED, RUN = "recorded", "run"
@@ -59,8 +59,8 @@ def heading(words: str) -> Part:
     return {"kind": "heading", "text": words}
 
 
-def view(name: str, state: dict[str, Any], **more: Any) -> Part:
-    return {"kind": "view", "view": name, "state": state, **more}
+def view(name: str, state: dict[str, Any]) -> Part:
+    return {"kind": "view", "view": name, "state": state}
 
 
 def drawn(make: Callable[..., go.Figure], *given: Any, **options: Any) -> Part:
@@ -99,7 +99,6 @@ class Answers:
             "doctor": lambda: doctor(_needed(run)),
             "databases": lambda: databases(_needed(run), options),
             "law": lambda: law(_needed(run), options),
-            "law.pick": lambda: law_pick(_needed(run), options),
             "report": lambda: self._report(options, files),
             "replay": lambda: self._replay(options, files, job),
             "predict": lambda: prediction(options),
@@ -304,7 +303,7 @@ def law(trace: Trace, options: dict[str, Any]) -> Answer:
     offered, source, basis = _sources(trace, options)
     parts = [
         *_fit(basis, _temperature(trace, options)),
-        view("hierarchy", hierarchy_state(basis), asks={"about": "law.pick", "traits": ["out"]}),
+        view("hierarchy", hierarchy_state(basis)),
         drawn(figures.ranking, basis),
         drawn(figures.levels, trace),
     ]
@@ -312,14 +311,6 @@ def law(trace: Trace, options: dict[str, Any]) -> Answer:
     parts += [heading("What if: one draft model"), view("one_draft", sliders)]
     menu = choice("source", "Costs and acceptance from", offered, source)
     return {"choices": [menu], "parts": parts}
-
-
-def law_pick(trace: Trace, options: dict[str, Any]) -> Answer:
-    """Return the selection without the removed models and databases."""
-    from hsd_viz.views.single import chosen
-
-    out = [str(name) for name in options.get("out") or []]
-    return {"parts": [view("hierarchy", {"picked": chosen(_sources(trace, options)[2], out)})]}
 
 
 def _temperature(trace: Trace, options: dict[str, Any]) -> float:
