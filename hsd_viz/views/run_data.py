@@ -131,21 +131,20 @@ def _check_meta(trace: Trace) -> None:
     """Check the types of the meta fields that the page reads."""
     meta = trace.meta
     sampling, plain = meta.get("sampling") or {}, meta.get("plain") or {}
-    numbers = [meta["prefill_ns"], meta["wall_ns"], *(meta.get(k) or 0 for k in ("max_new_tokens", "threads"))]
-    numbers += [sampling.get(key) or 0 for key in ("temperature", "top_k", "top_p", "seed")]
-    numbers += [
-        meta.get("fastest_of") or 0,
-        *(plain.get(k) or 0 for k in ("tokens_per_second", "load_average", "cores")),
-    ]
-    numbers += plain.get("speedups") or []
-    if not all(type(n) in (int, float) and math.isfinite(n) for n in numbers):
-        raise ValueError("a number in its meta is invalid")
+    given = [meta.get(key) or 0 for key in ("max_new_tokens", "threads", "fastest_of")]
+    given += [sampling.get(key) or 0 for key in ("temperature", "top_k", "top_p", "seed")]
+    given += [plain.get(key) or 0 for key in ("tokens_per_second", "load_average", "cores")]
+    numbers = [meta["prefill_ns"], meta["wall_ns"], *given, *(plain.get("speedups") or [])]
     ids = [*meta["prompt_ids"], *(t.token_id for t in trace.token_rows), *(d.token_id for d in trace.draft_rows)]
-    if not all(type(i) is int and 0 <= i < MOST_IDS for i in ids):
-        raise ValueError("a token id is invalid")
-    texts = [meta["prompt"], meta["stack"]]
-    texts += [meta[key] for key in ("device", "device_name", "dtype", "runtime", "created", "clock") if meta.get(key)]
-    if not all(isinstance(text, str) for text in texts) or not isinstance(meta.get("models") or [], list):
-        raise ValueError("a text in its meta is not text")
-    if not all(isinstance(model, dict) for model in meta.get("models") or []):
-        raise ValueError("a model in its meta is not an object")
+    optional = ("device", "device_name", "dtype", "runtime", "created", "clock")
+    texts = [meta["prompt"], meta["stack"], *(meta.get(key) or "" for key in optional)]
+    models = meta.get("models") or []
+    valid = (
+        all(type(n) in (int, float) and math.isfinite(n) for n in numbers)
+        and all(type(i) is int and 0 <= i < MOST_IDS for i in ids)
+        and all(isinstance(text, str) for text in texts)
+        and isinstance(models, list)
+        and all(isinstance(model, dict) for model in models)
+    )
+    if not valid:
+        raise ValueError("a value in its meta is invalid")

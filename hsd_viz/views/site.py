@@ -10,9 +10,8 @@ import json
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from hsd_viz.disk import write_whole
 from hsd_viz.engine import tab
@@ -34,8 +33,7 @@ _GPU, _WEIGHTS, _CONTEXT, _WIDEST = "H200", "fp8", 2048, 64
 _MODELS = {"target": "llama-70b", "small": "llama-8b", "nano": "llama-1b"}
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(NamedTuple):
     """A page of the site: its file relative to the index, and what the index says about it."""
 
     file: str
@@ -46,22 +44,13 @@ class Page:
     figures: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A section of the index."""
-
-    title: str
-    text: str
-    pages: list[Page]
-
-
-def sections() -> list[Section]:
-    """Return the content of the site: all bundled recordings, the lessons and the project's reports."""
+def sections() -> list[tuple[str, str, list[Page]]]:
+    """Return title, description and pages of each section: the recordings, the lessons and the project's reports."""
     return [
-        Section("Runs", "One run each: text, rounds, draft trees and timeline.", list(_runs())),
-        Section("Races", "The same prompt with several stacks, on one clock.", list(_races())),
-        Section("Lessons", "The course, with its figures and recorded runs.", list(_lessons())),
-        Section("Measurements", "Benchmarks with intervals, machine and settings.", list(_reports())),
+        ("Runs", "One run each: text, rounds, draft trees and timeline.", list(_runs())),
+        ("Races", "The same prompt with several stacks, on one clock.", list(_races())),
+        ("Lessons", "The course, with its figures and recorded runs.", list(_lessons())),
+        ("Measurements", "Benchmarks with intervals, machine and settings.", list(_reports())),
     ]
 
 
@@ -73,14 +62,14 @@ def build(out: Path, say: Callable[[str], None] = lambda text: None) -> int:
     """
     if out.exists() and not (out.is_dir() and (not any(out.iterdir()) or (out / MARK).is_file())):
         raise ValueError(f"{out} exists and is not a site made by this command: give a new or empty folder")
-    found = [section for section in sections() if section.pages]
+    found = sections()
     out.parent.mkdir(parents=True, exist_ok=True)
     # In a temporary folder beside it first: the site appears whole or not at all.
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as folder:
         draft = Path(folder) / "new"
-        for section in found:
-            for page in section.pages:
-                say(f"{section.title}: {page.title}")
+        for title, _, pages in found:
+            for page in pages:
+                say(f"{title}: {page.title}")
                 write_whole(draft / page.file, page.content())
         say("Runtime: models, databases")
         _copy_runtime(draft)

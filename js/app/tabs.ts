@@ -48,12 +48,8 @@ function view(name: string, words = "", extra: Record<string, unknown> = {}) {
 const panels = (...which: string[]) => view("panels", "", { which });
 
 function asked(about: string, words: string, title = "", ofRun = true) {
-  return ({ host, state, run, store }: Context): Section => {
-    const made = answerView(
-      host,
-      { about, words, run: ofRun ? run : undefined, options: () => ({ temperature: store.state.form.temperature }) },
-      state,
-    );
+  return ({ host, state, run }: Context): Section => {
+    const made = answerView(host, { about, words, run: ofRun ? run : undefined }, state);
     const root = make("section", "hsd-part");
     if (title) root.append(lede(title));
     root.append(made.root);

@@ -211,12 +211,14 @@ def test_questions_about_a_run_are_answered(page):
     assert card["view"] == "doctor" and sum(c["share"] for c in card["state"]["spec"]["causes"]) > 0.9
     assert [p["kind"] for p in parts(page, "databases", "both", options={"budget": "8"})] == ["figure"]
     # Not a calibration that this machine may have stored.
-    law = parts(page, "law", "both", options={"temperature": "0.7", "source": "recorded"})
+    law = parts(page, "law", "both", options={"source": "recorded"})
     views = {p["view"]: p for p in law if p["kind"] == "view"}
     assert set(views) == {"hierarchy", "one_draft"}
     assert [p["name"] for p in views["one_draft"]["state"]["presets"]] == ["small", "nano"]
-    (said,) = [p for p in parts(page, "law", "both", options={"temperature": "0.3"}) if p["kind"] == "text"]
-    assert said["caution"] and "hsd-viz plan --temperature 0.3" in said["text"]
+    assert not any(p["kind"] == "text" for p in law)
+    page.ask("recording", name="greedy/both")
+    said, *_ = parts(page, "law", "greedy/both", options={"source": "recorded"})
+    assert said["caution"] and "hsd-viz plan --temperature 0" in said["text"]
     page.ask("recording", name="plain")
     assert parts(page, "doctor", "plain") == []
     for about, options in (("databases", {"budget": "9"}), ("law", {"source": "/etc/passwd"}), ("nothing", {})):

@@ -16,7 +16,6 @@ from hsd_viz.calibration.basis import Basis, basis_of, of_run, temperature_words
 from hsd_viz.calibration.store import folder, identity
 from hsd_viz.engine.replay import TEMPERATURE, recorded
 from hsd_viz.machine import cpu_model
-from hsd_viz.stack import parse
 from hsd_viz.tables import Table, page
 from hsd_viz.trace import Trace
 from hsd_viz.views.linked import LinkedView
@@ -300,57 +299,29 @@ def law(trace: Trace, options: dict[str, Any]) -> Answer:
     """Return the stack selected by the latency law, its ranking, the levels of the run, and what-if sliders."""
     from hsd_viz.views.single import hierarchy_state, one_draft_state
 
-    offered, source, basis = _sources(trace, options)
-    parts = [
-        *_fit(basis, _temperature(trace, options)),
-        view("hierarchy", hierarchy_state(basis)),
-        drawn(figures.ranking, basis),
-        drawn(figures.levels, trace),
-    ]
-    sliders = {"acceptance": 0.7, "cost": 0.15, "lookahead": 4, "slope": 0.02} | one_draft_state(basis)
-    parts += [heading("What if: one draft model"), view("one_draft", sliders)]
-    menu = choice("source", "Costs and acceptance from", offered, source)
-    return {"choices": [menu], "parts": parts}
-
-
-def _temperature(trace: Trace, options: dict[str, Any]) -> float:
-    """Return the form's temperature, else that of the run."""
-    try:
-        return float(str(options.get("temperature")).replace(",", "."))
-    except ValueError:
-        return float((trace.meta.get("sampling") or {}).get("temperature") or 0.0)
-
-
-def _sources(trace: Trace, options: dict[str, Any]) -> tuple[list[tuple[str, str]], str, Basis]:
-    """Return the calibrations offered (label, value), and the chosen one: by default a stored one of the form's
-    temperature, the run if its temperature is not that of the recordings, else the recordings.
-    """
-    wanted, stored = _temperature(trace, options), stored_calibrations(trace)
+    own = float((trace.meta.get("sampling") or {}).get("temperature") or 0.0)
+    stored = stored_calibrations(trace)
     offered = [(f"bundled recordings ({temperature_words(TEMPERATURE)})", RECORDED), ("the run shown", RUN)]
     offered += [(f"hsd-viz plan, {basis.source}", path) for path, basis in stored.items()]
-    own = float((trace.meta.get("sampling") or {}).get("temperature") or 0.0)
-    usual = RUN if own == wanted != TEMPERATURE and parse(trace.stack).drafts else RECORDED
-    fitting = (path for path, basis in stored.items() if basis.temperature == wanted)
-    source = str(options.get("source") or next(fitting, usual))
+    fitting = (path for path, basis in stored.items() if basis.temperature == own)
+    source = str(options.get("source") or next(fitting, RECORDED))
     if source not in (RECORDED, RUN, *stored):
         raise ValueError("this calibration is no longer stored")
     basis = recorded() if source == RECORDED else of_run(trace) if source == RUN else stored[source]
-    return offered, source, basis
-
-
-def _fit(basis: Basis, wanted: float) -> Iterator[Part]:
-    """Yield how the calibration's temperature compares with the form's."""
-    there = basis.temperature
-    if there is None:
-        return
-    if there == wanted:
-        yield text(f"matches the form: both {'greedy' if not there else f'at {temperature_words(there)}'}.")
-    else:
-        yield text(
-            f"temperature mismatch: form {temperature_words(wanted)}, calibration {temperature_words(there)}. "
-            f"Acceptance depends on temperature; calibrate with: hsd-viz plan --temperature {wanted:g}",
-            caution=True,
+    parts = [
+        view("hierarchy", hierarchy_state(basis)),
+        drawn(figures.ranking, basis),
+        drawn(figures.levels, trace),
+        heading("What if: one draft model"),
+        view("one_draft", {"acceptance": 0.7, "cost": 0.15, "lookahead": 4, "slope": 0.02} | one_draft_state(basis)),
+    ]
+    if basis.temperature not in (None, own):
+        words = (
+            f"temperature mismatch: run {temperature_words(own)}, calibration {temperature_words(basis.temperature)}"
         )
+        advice = f"Acceptance depends on temperature; calibrate with: hsd-viz plan --temperature {own:g}"
+        parts.insert(0, text(f"{words}. {advice}", caution=True))
+    return {"choices": [choice("source", "Costs and acceptance from", offered, source)], "parts": parts}
 
 
 def stored_calibrations(trace: Trace) -> dict[str, Basis]:
@@ -386,10 +357,9 @@ def same_models(who: dict[str, Any], trace: Trace) -> bool:
         shown = identity(trace.meta)
     except (KeyError, IndexError, TypeError):
         return False  # an imported trace does not name its weights
-    there, target = who.get("models") or {}, shown["target"]
-    common = [name for name in shown["models"] if name in there]
-    same = all(there[name][0] == shown["models"][name][0] is not None for name in common)
-    return same and target in common and (who.get("target"), who.get("dtype")) == (target, shown["dtype"])
+    there, here = who.get("models") or {}, shown["models"]
+    same = all(there[name][0] == here[name][0] is not None for name in there.keys() & here.keys())
+    return same and shown["target"] in there and all(who.get(key) == shown[key] for key in ("target", "dtype"))
 
 
 def prediction(options: dict[str, Any]) -> Answer:

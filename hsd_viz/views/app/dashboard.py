@@ -15,7 +15,7 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import traitlets
 
@@ -43,15 +43,6 @@ OPTIONS = ("max_new_tokens", "temperature", "top_k", "top_p", "seed", "rule")
 DTYPES = ("int8", "float32", "bfloat16", "float64")
 
 
-class Machine(NamedTuple):
-    """Options of the engine; ``None``: its choice, and the shipped databases."""
-
-    device: str | None = None
-    dtype: str | None = None
-    target: str = "target"
-    databases: str | None = None
-
-
 class App(Exported, Part):
     """The whole page. ``engine`` replaces the one loaded on the first run; ``allow_models`` allows hub models and paths
     in stacks; ``shown`` is a trace, or the path of its file, to open. Create it with :func:`dashboard`.
@@ -62,7 +53,9 @@ class App(Exported, Part):
     can = traitlets.List(traitlets.Unicode()).tag(sync=True)
 
     def __init__(self, engine: Engine | None = None, *, allow_models: bool = False, shown: Given | None = None) -> None:
-        self._engine, self._own, self._machine = engine, engine is None, Machine()
+        self._engine, self._own = engine, engine is None
+        #: Options of the engine that was loaded.
+        self._machine: dict[str, Any] = {}
         self._models = None if allow_models else LADDER
         self._loading = threading.Lock()
         self._cancels: dict[str, threading.Event] = {}
@@ -213,7 +206,8 @@ class App(Exported, Part):
         decode = partial(decode_beside_plain, engine) if request.get("beside_plain") else engine.decode
         yield from decode(prompt, stack, **options)
 
-    def _wanted(self, request: dict[str, Any]) -> Machine:
+    def _wanted(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Return the options of the engine; ``None``: its choice, and the shipped databases."""
         target, folder = str(request.get("target") or "target"), str(request.get("databases") or "")
         allowed(Stack(None, (Model(target, None),)), self._models)
         if folder and self._models is not None:
@@ -221,15 +215,16 @@ class App(Exported, Part):
                 "other databases than the shipped ones are not allowed on this page: they need "
                 "`hsd-viz dashboard --allow-models`"
             )
-        return Machine(request.get("device") or None, request.get("dtype") or None, target, folder or None)
+        machine = {name: request.get(name) or None for name in ("device", "dtype")}
+        return machine | {"target": target, "databases": folder or None}
 
-    def _load(self, machine: Machine) -> None:
+    def _load(self, machine: dict[str, Any]) -> None:
         from hsd_viz.engine.local import load_engine
 
         self._engine = None  # frees the previous models
         # The page and the browser need the other cores, and small models do not profit from more.
         threads = min(8, max(1, (os.cpu_count() or 2) // 2))
-        self._engine = load_engine(**machine._asdict(), threads=threads, allow_models=self._models is None)
+        self._engine = load_engine(**machine, threads=threads, allow_models=self._models is None)
         self._machine = machine
 
 
