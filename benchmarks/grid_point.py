@@ -17,7 +17,7 @@ from benchmarks.harness import interleave
 from hsd_viz.bench.output import Output, from_trace, median_of
 from hsd_viz.bench.report import figures
 from hsd_viz.calibration.basis import rate
-from hsd_viz.calibration.calibrate import TARGET, WARM_UP_TOKENS, Workload, at, calibrate, decode
+from hsd_viz.calibration.calibrate import TARGET, WARM_UP_TOKENS, Workload, at, calibrate, decode, run
 from hsd_viz.calibration.store import StoredCalibration
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.latency.inputs import Calibration
@@ -119,7 +119,7 @@ def measure_point(
     """Calibrate on ``texts``, select, measure on ``others``; return the point as JSON data, or None if interrupted."""
     begun = time.time()
     work = Workload(texts, drafts, (DATABASE,), sampling=sampling, max_new_tokens=calibration_tokens)
-    stored = calibrate(engine, work, progress=progress)
+    stored = run(calibrate(engine, work), progress)
     if stored is None or not stored.complete:
         return None
     found = picks(stored.calibration, drafts)

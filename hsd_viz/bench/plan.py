@@ -13,7 +13,7 @@ import numpy as np
 
 from hsd_viz.bench.runner import Measurement, Settings, run_bench
 from hsd_viz.calibration.basis import rate
-from hsd_viz.calibration.calibrate import TARGET, TOKENS, Workload, calibrated, decode
+from hsd_viz.calibration.calibrate import TARGET, TOKENS, Workload, calibrated, decode, run
 from hsd_viz.calibration.store import StoredCalibration
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.engine import Engine
@@ -128,12 +128,10 @@ def plan(
     request: PlanRequest,
     *,
     progress: Callable[[Progress], None] = lambda _: None,
-    cancelled: Callable[[], bool] = lambda: False,
     note: Callable[[str], None] = lambda message: None,
 ) -> Plan | None:
     """Calibrate, rank and measure; ``None`` if it was interrupted before the first calibration prompt was finished.
-    Ctrl-C and ``cancelled`` end it with a partial result. Raises:
-    ValueError: for bad input.
+    Ctrl-C ends it with a partial result. Raises: ValueError: for bad input.
     """
     texts, others = split(suite, request.limit)
     if request.same_prompts:
@@ -143,8 +141,7 @@ def plan(
     parsed = [parse(text) for text in request.stacks]
     drafts = _drafts(engine, texts, request, parsed)
     work = _workload(texts, request, parsed, drafts)
-    calls = {"progress": progress, "cancelled": cancelled}
-    stored, was_stored = calibrated(engine, work, fresh=request.fresh, note=note, **calls)
+    stored, was_stored = run(calibrated(engine, work, note, fresh=request.fresh), progress)
     if stored is None:
         return None
     choice = select(stored.calibration, max_levels=request.max_levels)
@@ -158,7 +155,7 @@ def plan(
         wanted = (*choice.ranked[: request.measured], *_always(choice, ranked), *asked)
         chosen = tuple(dict.fromkeys(p.stack for p in wanted))
         settings = Settings(request.max_new_tokens, request.sampling, request.repeats)
-        measurement = run_bench(engine, chosen, others, settings, **calls)
+        measurement = run_bench(engine, chosen, others, settings, progress=progress)
         found, complete = pooled(measurement), measurement.complete
     kind = "prompts of the calibration" if request.same_prompts else "other prompts"
     return Plan(

@@ -13,7 +13,6 @@ pays for.
 Decodes are not recorded, so that the cost of recording is not included.
 """
 
-import functools
 import hashlib
 import json
 import time
@@ -21,20 +20,11 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
-from typing import Any
+from typing import Any, TypeVar
 
 from hsd_viz.calibration.estimate import estimate
 from hsd_viz.calibration.forwards import fit_curve, time_forwards
-from hsd_viz.calibration.store import (
-    StoredCalibration,
-    folder,
-    identity,
-    load,
-    newest,
-    path_of,
-    sampling_identity,
-    save,
-)
+from hsd_viz.calibration.store import StoredCalibration, identity, load, newest, path_of, save
 from hsd_viz.decoding.engine import Engine
 from hsd_viz.decoding.sampling import PromptTooLong, Sampling
 from hsd_viz.latency.inputs import Calibration
@@ -44,6 +34,7 @@ from hsd_viz.stack import Model, Stack, parse
 from hsd_viz.terminal import Progress
 from hsd_viz.trace import Stage, Trace
 
+T = TypeVar("T")
 TARGET = "target"
 #: Tokens decoded per prompt.
 TOKENS, WARM_UP_TOKENS = 128, 8
@@ -101,28 +92,10 @@ class Workload:
         return identity(decode(engine, self.suite.prompts[0], stack, 1, self.sampling).meta)
 
 
-def calibrate(
-    engine: Engine,
-    work: Workload,
-    *,
-    progress: Callable[[Progress], None] = lambda _: None,
-    cancelled: Callable[[], bool] = lambda: False,
-) -> StoredCalibration | None:
-    """Measure the decodes of ``work`` as :func:`calibration_steps` does, with its progress given to ``progress``."""
-    steps = calibration_steps(engine, work, cancelled)
-    try:
-        while True:
-            progress(next(steps))
-    except StopIteration as end:
-        return end.value
-
-
-def calibration_steps(
-    engine: Engine, work: Workload, cancelled: Callable[[], bool] = lambda: False
-) -> Generator[Progress, None, StoredCalibration | None]:
-    """Yield the progress before each decode of a calibration, and return the calibration. ``cancelled`` (called before
-    each decode) and Ctrl-C end it early: it then covers the prompts that every stack had finished, with ``complete``
-    False; ``None`` without any. Raises: ValueError: for bad input, or if all texts ended at once.
+def calibrate(engine: Engine, work: Workload) -> Generator[Progress, None, StoredCalibration | None]:
+    """Yield the progress before each decode of a calibration, and return the calibration. Ctrl-C ends it early: it then
+    covers the prompts that every stack had finished, with ``complete`` False; ``None`` without any. Raises: ValueError:
+    for bad input, or if all texts ended at once.
     """
     prompts, stacks, sampling = work.suite.prompts, work.stacks(), work.sampling
     total, created = len(stacks) * len(prompts), time.time()
@@ -130,26 +103,21 @@ def calibration_steps(
     shapes: dict[str, dict[int, float]] = {}
     engine_identity: dict[str, Any] = {}
 
-    def run(prompt: Prompt, stack: str, tokens: int, settings: Sampling) -> Trace:
-        if cancelled():
-            raise KeyboardInterrupt
-        return decode(engine, prompt, stack, tokens, settings)
-
     with suppress(KeyboardInterrupt):
         for stack in stacks:
             yield Progress(0, total, stack, "")
-            run(prompts[0], stack, min(WARM_UP_TOKENS, work.max_new_tokens), sampling)
+            decode(engine, prompts[0], stack, min(WARM_UP_TOKENS, work.max_new_tokens), sampling)
         yield Progress(0, total, "", "", "timing forward passes")
         engine.wait_ready()
         engine_identity = work.probe(engine)
         named = {**dict(zip(work.drafts, work.drafts, strict=True)), TARGET: work.target}
         if models := {name: model for name, own in named.items() if (model := engine.model(own)) is not None}:
-            shapes = time_forwards(models, cancelled=cancelled)
+            shapes = time_forwards(models)
         for k, prompt in enumerate(prompts):
             decoded: list[Trace] = []
             for stack in stacks:
                 yield Progress(k * len(stacks) + len(decoded), total, stack, prompt.id)
-                decoded.append(run(prompt, stack, work.max_new_tokens, at(sampling, k)))
+                decoded.append(decode(engine, prompt, stack, work.max_new_tokens, at(sampling, k)))
             texts.append(decoded)
     complete = len(texts) == len(prompts)
     if not any(len(trace) for text in texts for trace in text):
@@ -173,19 +141,13 @@ def calibration_steps(
 
 
 def calibrated(
-    engine: Engine,
-    work: Workload,
-    *,
-    fresh: bool = False,
-    progress: Callable[[Progress], None] = lambda _: None,
-    cancelled: Callable[[], bool] = lambda: False,
-    note: Callable[[str], None] = lambda message: None,
-) -> tuple[StoredCalibration | None, bool]:
-    """Return (calibration, whether it was stored): a recent stored one if there is one, else a new one, which is saved.
-    ``fresh`` measures again in any case. ``note`` gets a message if a stored one cannot be read or a new one cannot be
-    saved.
+    engine: Engine, work: Workload, note: Callable[[str], None], *, fresh: bool = False
+) -> Generator[Progress, None, tuple[StoredCalibration | None, bool]]:
+    """Yield the progress of a calibration, and return (calibration, whether it was stored): a recent stored one if
+    there is one, else a new one, which is saved. ``fresh`` measures again in any case. ``note`` gets a message if a
+    stored one cannot be read or a new one cannot be saved.
     """
-    progress(Progress(0, 0, "", "", "loading the models"))
+    yield Progress(0, 0, "", "", "loading the models")
     engine.wait_ready()
     path = path_of(work.probe(engine), work.texts(len(work.suite.prompts)))
     if not fresh:
@@ -196,13 +158,22 @@ def calibrated(
             pass
         except ValueError as error:
             note(f"{error}: it is measured again")
-    measured = calibrate(engine, work, progress=progress, cancelled=cancelled)
+    measured = yield from calibrate(engine, work)
     if measured is not None and measured.complete:
         try:
             save(measured)
         except ValueError as error:
             note(str(error))
     return measured, False
+
+
+def run(steps: Generator[Progress, None, T], progress: Callable[[Progress], None] = lambda _: None) -> T:
+    """Return the result of :func:`calibrate` or :func:`calibrated`, with its progress given to ``progress``."""
+    try:
+        while True:
+            progress(next(steps))
+    except StopIteration as end:
+        return end.value
 
 
 def decode(engine: Engine, prompt: Prompt, stack: str | Stack, max_new_tokens: int, sampling: Sampling) -> Trace:
@@ -222,49 +193,37 @@ def at(sampling: Sampling, k: int) -> Sampling:
 
 # --- the stack for ``auto``, and the lookaheads for ``:auto`` ---------------------------------------------------------
 #
-# ``auto`` is the fastest stack by the latency law for this machine, these models and this temperature. Without a stored
-# calibration, a short one is measured and saved. Calibrations are shared by all temperatures of a bucket, for any top-k
-# and top-p.
+# ``auto`` is the fastest stack by the latency law for this machine, these models and this sampling. Without a stored
+# calibration, a short one is measured and saved.
 
 #: The short calibration: about 8 000 tokens on the shipped ladder, which take 10 to 40 seconds on one thread.
 SUITE, PROMPTS, NEW_TOKENS = "heldout", 8, 64
-#: Acceptance changes slowly with the temperature: each of these serves the temperatures next to it.
-BUCKETS = (0.0, 0.35, 0.7, 1.0)
 #: A predicted gain below this share is within the error of the prediction: ``auto`` is then plain decoding.
 MIN_GAIN = 0.02
 
 
 def decide(
-    engine: Engine, stack: Stack, choosing: bool, meta: Mapping[str, Any], measured: dict[str, Calibration | None]
+    engine: Engine, stack: Stack, choosing: bool, meta: Mapping[str, Any], decided: dict[str, Stack]
 ) -> Generator[Stage, None, Stack]:
     """Return the fastest stack of the levels of ``stack`` (``choosing``), or ``stack`` with the fastest lookaheads for
     ``:auto``. Yields stages while ``auto`` calibrates this machine; closing the iterator cancels that. ``meta`` is that
-    of a trace of ``stack``, ``measured`` holds the calibrations of this process, in case they cannot be saved.
+    of a trace of ``stack``, ``decided`` holds the decisions of this process.
 
     Raises:
         ValueError: if lookaheads are to be chosen and this machine has no calibration of the models.
     """
-    if not choosing:
-        if (filled := calibrated_lookaheads(stack, meta)) is not None:
-            return filled
-        example = Model(stack.drafts[0].name, 4)
-        drafts, temperature = ",".join(m.name for m in stack.drafts), meta["sampling"]["temperature"]
-        raise ValueError(
-            f"'{stack}' needs a calibration of this machine: run `hsd-viz plan --models {drafts} --temperature "
-            f"{temperature:g}` with the same device, dtype and threads, or write a lookahead, as in {example}"
-        )
-    wanted = identity(meta)
-    temperature = min(BUCKETS, key=lambda bucket: abs(bucket - wanted["sampling"]["temperature"]))
-    sampling = Sampling(temperature, rule=meta["sampling"].get("rule", "token"))
-    bucket = {**wanted, "sampling": sampling_identity(asdict(sampling))}
-    for engine_identity in (wanted, bucket):
-        if (chosen := _stored(fastest, stack, engine_identity)) is not None:
-            return chosen
-    key = json.dumps([str(stack), bucket], sort_keys=True)
-    if key not in measured:
-        measured[key] = yield from _measure(engine, stack, meta, sampling)
-    calibration = measured[key]
-    return Stack(None, (stack.target,)) if calibration is None else fastest(stack, calibration)
+    key = json.dumps([str(stack), choosing, identity(meta)], sort_keys=True)
+    if key not in decided:
+        found = _stored(fastest if choosing else lookaheads, stack, meta)
+        if found is None and not choosing:
+            example = Model(stack.drafts[0].name, 4)
+            drafts, temperature = ",".join(m.name for m in stack.drafts), meta["sampling"]["temperature"]
+            raise ValueError(
+                f"'{stack}' needs a calibration of this machine: run `hsd-viz plan --models {drafts} --temperature "
+                f"{temperature:g}` with the same device, dtype and threads, or write a lookahead, as in {example}"
+            )
+        decided[key] = found or (yield from _measured(engine, stack, meta))
+    return decided[key]
 
 
 def fastest(levels: Stack, calibration: Calibration) -> Stack:
@@ -277,59 +236,43 @@ def fastest(levels: Stack, calibration: Calibration) -> Stack:
     return Stack(picked.bottom, (*picked.drafts, levels.target))
 
 
-def calibrated_lookaheads(stack: Stack, meta: Mapping[str, Any]) -> Stack | None:
-    """Return ``stack`` with the fastest lookaheads for ``:auto``, or ``None`` without a stored calibration for exactly
-    this engine. ``meta`` is that of a trace of the stack, with any lookaheads.
-    """
+def lookaheads(stack: Stack, calibration: Calibration) -> Stack:
+    """Return ``stack`` with the fastest lookaheads for ``:auto``. Raises: ValueError: if a part was not measured."""
     # The calibration calls the target by that name, however the stack calls it.
-    filled = _stored(fill, Stack(stack.bottom, (*stack.drafts, Model(TARGET))), identity(meta))
-    return None if filled is None else Stack(filled.bottom, (*filled.drafts, stack.target))
+    filled = fill(Stack(stack.bottom, (*stack.drafts, Model(TARGET))), calibration)
+    return Stack(filled.bottom, (*filled.drafts, stack.target))
 
 
-def _measure(
-    engine: Engine, levels: Stack, meta: Mapping[str, Any], sampling: Sampling
-) -> Generator[Stage, None, Calibration | None]:
-    """Yield stages of a short calibration, and return it; ``None`` if it is not possible."""
+def _stored(rule: Callable[[Stack, Calibration], Stack], stack: Stack, meta: Mapping[str, Any]) -> Stack | None:
+    """Return the decision of ``rule`` by a stored calibration for exactly this engine, ``None`` without one."""
+    if (stored := newest(identity(meta))) is None:
+        return None
+    with suppress(ValueError):  # part of the stack was not measured
+        return rule(stack, stored.calibration)
+    return None
+
+
+def _measured(engine: Engine, levels: Stack, meta: Mapping[str, Any]) -> Generator[Stage, None, Stack]:
+    """Yield stages of a short calibration, and return the fastest stack; plain decoding where it is not possible."""
     sizes = {m["name"]: m.get("parameters") or 0 for m in meta["models"]}
     drafts = sorted((m.name for m in levels.drafts), key=sizes.__getitem__)
     databases = () if levels.bottom is None else (str(levels.bottom),)
+    sampling = Sampling(**{name: value for name, value in meta["sampling"].items() if name != "seed"})
     prompts = load_suite(SUITE).limited(PROMPTS)
     work = Workload(prompts, drafts, databases, levels.target.name, sampling=sampling, max_new_tokens=NEW_TOKENS)
-    steps = calibration_steps(engine, work)
+    notes: list[str] = []
+    steps = calibrated(engine, work, notes.append)
     try:
         while True:
             step = next(steps)
             yield Stage("auto: measuring this machine once", step.done, step.total)
     except StopIteration as end:
-        stored = end.value
+        stored, _ = end.value
     except ValueError as error:
         yield Stage(f"auto: this machine cannot be measured ({error}): decoding without drafts")
-        return None
+        return Stack(None, (levels.target,))
     if stored is None or not stored.complete:
         raise KeyboardInterrupt
-    try:
-        save(stored)
-    except ValueError as error:
-        yield Stage(f"auto: {error}")
-    return stored.calibration
-
-
-def _stored(rule: Callable[[Stack, Calibration], Stack], stack: Stack, engine: Mapping[str, Any]) -> Stack | None:
-    """Return the decision of ``rule`` by the stored calibration of an engine's identity, ``None`` without one. Cached
-    until the folder changes.
-    """
-    try:
-        return _decided(rule, stack, json.dumps(engine, sort_keys=True), str(folder()), folder().stat().st_mtime_ns)
-    except OSError:
-        return None
-
-
-@functools.lru_cache(maxsize=64)
-def _decided(
-    rule: Callable[[Stack, Calibration], Stack], stack: Stack, engine: str, where: str, changed_ns: int
-) -> Stack | None:
-    stored = newest(json.loads(engine))
-    try:
-        return None if stored is None else rule(stack, stored.calibration)
-    except ValueError:  # part of the stack was not measured
-        return None
+    for message in notes:
+        yield Stage(f"auto: {message}")
+    return fastest(levels, stored.calibration)

@@ -52,13 +52,12 @@ def time_forwards(
     context: int = 256,
     repeats: int = 15,
     figure: Callable[[Sequence[float]], float] = median,
-    cancelled: Callable[[], bool] = lambda: False,
 ) -> dict[str, dict[int, float]]:
     """Return ``{name: {tokens fed: ms}}`` of forward passes behind ``context`` tokens with a row for each token fed.
 
     The models take turns, as they do in a stack. A forward pass ends when the most likely token of each row is known
     here, which is what a round waits for. ``figure`` summarises the repeats; ``context`` is shortened for models with
-    fewer positions. The result is empty when ``cancelled``.
+    fewer positions.
     """
     longest = min([context + max(widths), *(m.positions for m in models.values() if m.positions is not None)])
     context = max(1, longest - max(widths))
@@ -73,8 +72,6 @@ def time_forwards(
     for repeat in range(repeats + 1):
         for width in widths:
             for name, session in sessions.items():
-                if cancelled():
-                    return {}
                 start = time.perf_counter_ns()
                 session.verify(fed[:1], drafts[width], Sampling(), None, Record())
                 spent = time.perf_counter_ns() - start

@@ -35,8 +35,6 @@ from hsd_viz.words import card, check_range, guided, line, table
 if TYPE_CHECKING:
     import torch
 
-    from hsd_viz.latency.inputs import Calibration
-
 
 @guided("load_engine")
 def load_engine(
@@ -88,7 +86,7 @@ class LocalEngine(Engine):
         self._closed = False
         self._opened: dict[str, SharedDatabases] = {}
         #: What was measured for `auto`.
-        self._measured: dict[str, Calibration | None] = {}
+        self._decided: dict[str, Stack] = {}
 
     def __repr__(self) -> str:
         """Return one line: the target, the device and the dtype."""
@@ -110,7 +108,7 @@ class LocalEngine(Engine):
     def close(self) -> None:
         """Release models and databases; ``with load_engine() as engine:`` does it at the end of the block."""
         self.models.close()
-        self._opened, self._measured = {}, {}
+        self._opened, self._decided = {}, {}
         self._closed = True
 
     @property
@@ -167,7 +165,7 @@ class LocalEngine(Engine):
             from hsd_viz.calibration.calibrate import decide
 
             by_name = dict(zip(asked.names, loaded, strict=True))
-            choice = decide(self, asked.stack, asked.choosing, meta_of(models, asked, loaded, bridge), self._measured)
+            choice = decide(self, asked.stack, asked.choosing, meta_of(models, asked, loaded, bridge), self._decided)
             asked = asked.with_stack((yield from choice))
             loaded = tuple(by_name[name] for name in asked.names)
         drafter = yield from self._drafter(asked, loaded[0])

@@ -14,11 +14,10 @@ from fake_engine import WORLD, FakeEngine
 
 from hsd_viz.bench import Prompt, Suite
 from hsd_viz.calibration import store
-from hsd_viz.calibration.calibrate import TOKENS, Workload, at, calibrate, calibrated, calibrated_lookaheads
+from hsd_viz.calibration.calibrate import TOKENS, Workload, at, calibrate, calibrated, decide, run
 from hsd_viz.calibration.forwards import fit_curve
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.latency.law import Law
-from hsd_viz.latency.select import fill
 from hsd_viz.stack import parse
 
 DRAFTS = ("tiny", "mid")
@@ -41,7 +40,7 @@ def cache(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def known():
-    return calibrate(FakeEngine(), work(12))
+    return run(calibrate(FakeEngine(), work(12)))
 
 
 def test_what_is_known_is_found_again(known):
@@ -96,108 +95,102 @@ def test_a_curve_takes_its_shape_from_forwards_by_themselves():
 # --- on disk -----------------------------------------------------------------------------------------------------------
 
 
-def run(engine: FakeEngine, notes: list[str] | None = None, **options):
-    return calibrated(engine, work(2, tokens=40), note=(notes if notes is not None else []).append, **options)
+def measured(engine=None, texts=None, notes=None, **options):
+    note = (notes if notes is not None else []).append
+    return run(calibrated(engine or FakeEngine(), texts or work(2, tokens=40), note, **options))
 
 
-def test_it_is_kept_and_found_again(cache):
-    first, before = run(FakeEngine())
+def test_it_is_stored_and_found_again(cache):
+    first, before = measured()
     assert not before and len(list(cache.iterdir())) == 1
     engine = FakeEngine()
-    again, before = run(engine)
+    again, before = measured(engine)
     assert before and again == first and len(engine.asked) <= 1
-    assert run(FakeEngine(), fresh=True)[1] is False
+    assert measured(fresh=True)[1] is False
     assert all(o["record"] is False for o in engine.options)
+    others = (work(2, sampling=Sampling(), tokens=40), work(3, tokens=40), work(2, ("mid",), tokens=40))
+    assert measured(FakeEngine(weights="4567"))[1] is False
+    assert all(measured(texts=other)[1] is False for other in others)
+    assert measured()[1] is True
 
 
-def test_another_engine_or_text_is_measured_by_itself():
-    run(FakeEngine())
-    assert run(FakeEngine(weights="4567"))[1] is False
-    assert calibrated(FakeEngine(), work(2, sampling=Sampling(), tokens=40))[1] is False
-    assert calibrated(FakeEngine(), work(3, tokens=40))[1] is False
-    assert calibrated(FakeEngine(), work(2, ("mid",), tokens=40))[1] is False
-    assert run(FakeEngine())[1] is True
-
-
-def test_an_old_one_is_measured_anew(cache):
-    run(FakeEngine())
+def test_an_old_one_is_measured_again(cache):
+    measured()
     (path,) = cache.iterdir()
     data = json.loads(path.read_text())
     for days, used in ((store.MAX_AGE_DAYS - 1, True), (store.MAX_AGE_DAYS + 1, False), (-30, False)):
         path.write_text(json.dumps({**data, "created": data["created"] - days * 86_400}))
-        assert run(FakeEngine())[1] is used
+        assert measured()[1] is used
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"format": "hsd_viz calibration", "schema": 2}'])
 def test_a_broken_file_is_said_and_replaced(cache, text):
-    run(FakeEngine())
+    measured()
     (path,) = cache.iterdir()
     path.write_text(text)
     notes: list[str] = []
-    stored, before = run(FakeEngine(), notes)
+    stored, before = measured(notes=notes)
     assert not before and notes == [f"the calibration in {path} cannot be read: it is measured again"]
     assert store.load(path) == stored
 
 
-def test_where_nothing_can_be_kept_it_is_said(tmp_path, monkeypatch):
+def test_where_nothing_can_be_stored_it_is_said(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("HSD_VIZ_CACHE", str(tmp_path / "file"))
     notes: list[str] = []
-    stored, before = run(FakeEngine(), notes)
+    stored, before = measured(notes=notes)
     assert stored is not None and not before and len(notes) == 1 and "cannot be saved" in notes[0]
 
 
-@pytest.mark.parametrize("how", ["cancelled", "interrupted"])
-def test_cut_short_it_stands_on_whole_prompts_and_is_not_kept(cache, how):
+def test_an_interrupted_one_has_whole_prompts_and_is_not_stored(cache):
     stacks = len(work(1).stacks())
-    stop = 2 + stacks + stacks + 3  # two probes, warm-up, the first prompt and a bit of the second
-    engine = FakeEngine(stop_at=stop if how == "interrupted" else None)
-    cancelled = (lambda: len(engine.asked) >= stop) if how == "cancelled" else lambda: False
-    stored, _ = calibrated(engine, work(3, tokens=40), cancelled=cancelled)
+    # Two probes, warm-up, the first prompt and a bit of the second.
+    stored, _ = measured(FakeEngine(stop_at=2 + stacks + stacks + 3), work(3, tokens=40))
     assert not stored.complete and stored.texts["prompts"] == 1 and not cache.exists()
-    assert calibrated(FakeEngine(stop_at=5), work(3)) == (None, False)
+    assert measured(FakeEngine(stop_at=5), work(3)) == (None, False)
 
 
 # --- lookaheads that are left out --------------------------------------------------------------------------------------
 
 
-def meta_of(stack: str, **changes) -> dict:
-    return {**FakeEngine().run("p", stack, max_new_tokens=1, temperature=1.0, seed=3).meta, **changes}
+def filled(stack: str, **changes) -> str:
+    """Return a stack with the lookaheads of a stored calibration for an engine whose meta has ``changes``."""
+    meta = FakeEngine().run("p", stack, max_new_tokens=1, temperature=1.0, seed=3).meta
+    try:
+        next(decide(FakeEngine(), parse(stack), False, {**meta, **changes}, {}))
+    except StopIteration as end:
+        return str(end.value)
 
 
-def test_left_out_lookaheads_are_the_laws(cache, known):
-    stack = parse("tiny > mid > target")
-    assert calibrated_lookaheads(stack, meta_of("tiny > mid > target")) is None
+def test_left_out_lookaheads_are_the_laws(known):
+    with pytest.raises(ValueError, match="needs a calibration of this machine"):
+        filled("tiny > mid > target")
     store.save(known)
-    best = calibrated_lookaheads(stack, meta_of("tiny > mid > target"))
     law = Law(known.calibration)
-    at = law.predict(best).ms_per_token
+    at = law.predict(filled("tiny > mid > target")).ms_per_token
     for other in ((1, 1), (4, 4), (2, 8), (8, 16)):
         assert at <= law.predict(f"tiny:{other[0]} > mid:{other[1]} > target").ms_per_token
-    half = fill(parse("db > mid:9 > target"), known.calibration)
-    assert str(half) == "db > mid:9 > target"
-    assert fill(parse("tiny > mid:5 > target"), known.calibration).drafts[1].lookahead == 5
+    assert filled("db > mid:9 > target") == "db > mid:9 > target" and ":5 >" in filled("tiny > mid:5 > target")
 
 
 def test_another_engine_gets_none(known):
     store.save(known)
-    stack = parse("tiny > target")
-    assert calibrated_lookaheads(stack, meta_of("tiny > target")) is not None
-    sampling = {"temperature": 0.5, "top_k": 0, "top_p": 1.0, "seed": 3}
+    models = FakeEngine().run("p", "tiny > target", max_new_tokens=1, temperature=1.0, seed=3).meta["models"]
     changes = {
         "threads": 2,
         "device_name": "x",
         "dtype": "bfloat16",
         "versions": {"hsd_viz": "2"},
-        "sampling": sampling,
+        "sampling": {"temperature": 0.5, "top_k": 0, "top_p": 1.0, "seed": 3},
+        "models": [{**models[0], "runtime": "eager"}, *models[1:]],
     }
+    assert filled("tiny > target").startswith("tiny:")
     for name, value in changes.items():
-        assert calibrated_lookaheads(stack, meta_of("tiny > target", **{name: value})) is None
+        with pytest.raises(ValueError, match="needs a calibration"):
+            filled("tiny > target", **{name: value})
     # An unmeasured database says nothing of lookaheads.
-    assert calibrated_lookaheads(parse("lookup > tiny > target"), meta_of("tiny > target")) is None
-    models = meta_of("tiny > target")["models"]
-    models[0]["runtime"] = "eager"
-    assert calibrated_lookaheads(stack, meta_of("tiny > target", models=models)) is None
+    with pytest.raises(ValueError, match="needs a calibration"):
+        filled("lookup > tiny > target")
 
 
 def test_every_prompt_has_a_seed_of_its_own():

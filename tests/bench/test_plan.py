@@ -134,10 +134,8 @@ def test_interrupted_while_measuring_it_says_what_is_known():
     data = report(found, {})
     assert not data["complete"] and sum(row["measured_ms_per_token"] is not None for row in data["hierarchies"]) >= 4
     assert plan(FakeEngine(stop_at=6), SUITE, request(limit=2, fresh=True)) is None
-    # Cancelled during calibration: ranked by the prompts there are, nothing is measured.
-    engine = FakeEngine()
-    cancelled = lambda: len(engine.asked) > len(whole.asked) - 3
-    found = plan(engine, SUITE, request(limit=2, measured=2, fresh=True), cancelled=cancelled)
+    # During calibration: ranked by the prompts there are, nothing is measured.
+    found = plan(FakeEngine(stop_at=len(whole.asked) - 3), SUITE, request(limit=2, measured=2, fresh=True))
     assert not found.complete and found.stored.texts["prompts"] == 1 and all(m is None for _, m in found.rows)
 
 
