@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hsd_viz.bench.report import read_report
-from hsd_viz.calibration.basis import plan_machine, plan_measured, read_json
+from hsd_viz.calibration.basis import place, plan_measured, read_json
 from hsd_viz.engine.replay import bundled
 from hsd_viz.figures.reports import ablation_of
 from hsd_viz.trace import Trace
@@ -51,4 +51,4 @@ def test_old_reports_open():
         assert report.stacks[0].tokens_per_second.value > 0
     assert set(ablation_of(folder / "ablation.json")[0]["temperature"]) == {0.0, 0.7, 1.0}
     plan = read_json(folder / "plan.json")
-    assert plan_machine(plan).startswith("AMD EPYC") and plan_measured(plan)["target"].ms_per_token > 0
+    assert place(plan["machine"]).startswith("AMD EPYC") and plan_measured(plan)["target"].ms_per_token > 0

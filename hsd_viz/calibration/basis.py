@@ -1,4 +1,4 @@
-"""A calibration with its provenance, and measured times beside it: from ``hsd-viz plan``, files or traces."""
+"""A calibration with its provenance, and measured times beside it: from ``hsd-viz plan`` or traces."""
 
 import json
 from collections import Counter
@@ -19,8 +19,6 @@ from hsd_viz.stack import parse
 from hsd_viz.trace import Trace
 from hsd_viz.words import counted
 
-#: With fewer tokens, the selected stack may differ on other text.
-FEW_TOKENS = 2_000
 #: Draft length for acceptance and cost if the lookahead is not given.
 USUAL = 4
 _MS = 1e-6
@@ -40,29 +38,19 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """A calibration, its provenance, and measured stacks on the same machine. ``temperature``, emitted ``tokens`` and
-    ``runs`` describe the decodes; ``None`` if unknown.
+    """A calibration, its provenance, measured stacks on the same machine, and the ``temperature`` of the decodes
+    (``None``: unknown).
     """
 
     calibration: Calibration
     source: str
     measured: Mapping[str, Measured] = field(default_factory=dict)
     temperature: float | None = None
-    tokens: int | None = None
-    runs: int | None = None
 
     @property
     def predicted(self) -> str:
         """The provenance of a prediction."""
         return f"Predicted by the latency law; calibration {self.source}."
-
-    @property
-    def warning(self) -> str:
-        """A warning if the calibration has few tokens, else ""."""
-        if self.tokens is None or self.tokens >= FEW_TOKENS:
-            return ""
-        runs = "one short run" if self.runs == 1 else counted(self.runs or 0, "short run")
-        return f"Based on {counted(self.tokens, 'token')} of {runs}: the fastest stack may differ on other text."
 
 
 def of_run(trace: Trace) -> Basis:
@@ -71,10 +59,10 @@ def of_run(trace: Trace) -> Basis:
     """
     if not len(trace):
         raise ValueError("the trace has no emitted tokens")
-    about = f"{temperature_words(_temperature(trace))}, {counted(len(trace), 'token')}"
     speed = (trace.meta.get("plain") or {}).get("tokens_per_second")
     beside = " and from the plain run beside it" if speed else ""
-    basis = estimated([trace], f"estimated from the run shown{beside} ({about} on {machine_and_day(trace)})")
+    about = f"{temperature_words(_temperature(trace))}, {counted(len(trace), 'token')} on {machine_words(trace)}"
+    basis = estimated([trace], f"estimated from the run shown{beside} ({about})")
     if not speed:
         return basis
     target, ms = basis.calibration.target, 1e3 / speed
@@ -89,9 +77,8 @@ def of_run(trace: Trace) -> Basis:
 
 
 def estimated(traces: Sequence[Trace], source: str) -> Basis:
-    about: dict[str, Any] = {"tokens": sum(len(t) for t in traces), "runs": len(traces)}
-    about["temperature"] = _temperature(traces[0])
-    return Basis(estimate(traces).calibration(), source, measured(traces), **about)
+    """Return the calibration and the measured times of traces of one machine and temperature."""
+    return Basis(estimate(traces).calibration(), source, measured(traces), _temperature(traces[0]))
 
 
 def _temperature(trace: Trace) -> float:
@@ -113,39 +100,28 @@ def unseen(calibration: Calibration) -> list[str]:
 
 
 def basis_of(given: Basis | Calibration | Mapping[str, Any] | str | Path, source: str = "") -> Basis:
-    """Load a basis from a calibration, its JSON data, one stored by ``hsd-viz plan``, or the path of such a file.
-    ``source`` is the provenance, if the data lack it. Raises: ValueError: for anything else.
+    """Return the basis of a calibration, or of what ``hsd-viz plan`` wrote: its report, its stored calibration, or the
+    path of one of them. ``source`` is the provenance, else what was given says it. Raises: ValueError: for anything
+    else.
     """
     if isinstance(given, Basis):
         return given
     if isinstance(given, Calibration):
         return Basis(given, source or "as given")
     if isinstance(given, str | Path):
-        data = read_json(given)
-        names_its_own = isinstance(data, Mapping) and "identity" in data
-        return basis_of(data, source or ("" if names_its_own else f"read from {Path(given).name}"))
+        given = read_json(given)
     if not isinstance(given, Mapping):
-        raise ValueError(f"expected a calibration, its JSON data or the path of its file, not {type(given).__name__}")
-    data, is_plan = given, "hierarchies" in given
-    if is_plan or "identity" in given:
-        data = given.get("calibration") or {}
-    if is_plan and not {"models", "edges"} <= set(data):
-        raise ValueError("the plan has no calibration: use the calibration file of 'hsd-viz plan'")
-    found = Calibration.from_dict(data)
-    if "identity" not in given:
-        place = plan_machine(given)
-        return Basis(found, source or (f"measured on {place}" if place else "as given"), plan_measured(given))
-    who, texts = given["identity"] or {}, given.get("texts") or {}
-    temperature = (who.get("sampling") or {}).get("temperature")
-    day = None if given.get("created") is None else datetime.fromtimestamp(given["created"], UTC).date().isoformat()
+        raise ValueError(f"expected a calibration, a plan or the path of its file, not {type(given).__name__}")
+    data = given.get("calibration")
+    if not isinstance(data, Mapping) or not {"models", "edges"} <= set(data):
+        raise ValueError("this is not a plan with its calibration: use a file of 'hsd-viz plan'")
+    who = given.get("identity") or given.get("machine") or {}
+    temperature = (who.get("sampling") or {}).get("temperature") if isinstance(who, Mapping) else None
+    created = given.get("created")
+    day = None if created is None else datetime.fromtimestamp(created, UTC).date().isoformat()
     drawn = None if temperature is None else temperature_words(temperature)
-    words = f"measured on {_place(who, drawn, day)}"
-    runs, new = texts.get("prompts"), texts.get("max_new_tokens")
-    if {"prompts", "suite"} <= set(texts):
-        each = f", {counted(new, 'token')} each" if new else ""
-        words += f" ({counted(runs, 'prompt')} of {texts['suite']}{each})"
-    tokens = runs * new if runs and new else None
-    return Basis(found, source or words, temperature=temperature, tokens=tokens, runs=runs)
+    source = source or f"measured on {place(who, drawn, day)}"
+    return Basis(Calibration.from_dict(data), source, plan_measured(given), temperature)
 
 
 def read_json(path: str | Path) -> Any:
@@ -169,32 +145,21 @@ def plan_measured(plan: Mapping[str, Any]) -> dict[str, Measured]:
     return {str(row["stack"]): Measured(float(row["measured_ms_per_token"]), *ends(row)) for row in rows}
 
 
-def plan_machine(plan: Mapping[str, Any]) -> str:
-    """Return a plan's machine as text, or ""."""
-    machine = plan.get("machine")
-    if not isinstance(machine, Mapping):
-        return str(machine or "")
-    name = machine.get("gpu") or machine.get("cpu") or machine.get("device_name")
-    threads = machine.get("threads") if not machine.get("gpu") else None
-    return ", ".join(str(p) for p in (name, threads and counted(threads, "thread")) if p)
+def place(about: Mapping[str, Any] | str, *more: str | None) -> str:
+    """Return a machine with dtype and threads, and more facts, from the meta of a trace or the data of a plan."""
+    if isinstance(about, str):
+        return about
+    gpu = about.get("gpu")
+    name = gpu or about.get("cpu") or about.get("device_name") or about.get("device") or "an unknown machine"
+    on_cpu = not gpu and about.get("device", "cpu") == "cpu"
+    threads = counted(about["threads"], "thread") if on_cpu and about.get("threads") else None
+    return ", ".join(str(p) for p in (name, about.get("dtype"), threads, *more) if p)
 
 
 def machine_words(trace: Trace) -> str:
-    """Return a trace's machine as text."""
-    return _place(trace.meta, f"{trace.meta['runtime']} runtime" if trace.meta.get("runtime") else None)
-
-
-def machine_and_day(trace: Trace) -> str:
-    """Return a trace's machine and the day of its recording as text."""
-    created = trace.meta.get("created")
-    return f"{machine_words(trace)}, {str(created)[:10]}" if created else machine_words(trace)
-
-
-def _place(about: Mapping[str, Any], *more: str | None) -> str:
-    """Return a machine's name with dtype and threads, and more facts."""
-    name = about.get("device_name") or about.get("device") or "an unknown machine"
-    threads = counted(about["threads"], "thread") if about.get("device") == "cpu" and about.get("threads") else None
-    return ", ".join(str(p) for p in (name, about.get("dtype"), threads, *more) if p)
+    """Return a trace's machine, runtime and the day of its recording as text."""
+    runtime, created = trace.meta.get("runtime"), trace.meta.get("created")
+    return place(trace.meta, runtime and f"{runtime} runtime", created and str(created)[:10])
 
 
 def measured(traces: Iterable[Trace]) -> dict[str, Measured]:

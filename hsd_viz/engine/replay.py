@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from hsd_viz.calibration.basis import Basis, estimated, machine_and_day, temperature_words
+from hsd_viz.calibration.basis import Basis, estimated, machine_words, temperature_words
 from hsd_viz.serialize import from_dict
 from hsd_viz.trace import Trace, TraceError
 from hsd_viz.words import counted, did_you_mean
@@ -87,6 +87,6 @@ def recorded() -> Basis:
     prompts = counted(len({t.meta.get("prompt") for t in traces}), "prompt")
     words = (
         f"estimated from {len(traces)} short recorded runs of {prompts}, {temperature_words(TEMPERATURE)}, on "
-        f"{machine_and_day(traces[0])} ({counted(tokens, 'token')}, {repeated:.0%} repeated)"
+        f"{machine_words(traces[0])} ({counted(tokens, 'token')}, {repeated:.0%} repeated)"
     )
     return estimated(traces, words)

@@ -17,7 +17,7 @@ from hsd_viz.calibration.basis import (
     level_use,
     machine_words,
     measured,
-    plan_machine,
+    place,
     plan_measured,
     read_json,
     unseen,
@@ -62,9 +62,8 @@ def ranking(
     words = ""
     if isinstance(plan, Mapping) and "hierarchies" in plan:
         frame = plan_frame(plan, measured or {})
-        place = plan_machine(plan)
+        at = source or f"calibrated and measured on {place(plan.get('machine') or {})}"
         where = f"; measured on {plan['measured_on']}" if plan.get("measured_on") else ""
-        at = source or (f"calibrated and measured on {place}" if place else "from the given plan")
         note = f"Law and measurements, {at}{where}."
     else:
         basis = basis_of(plan, source)

@@ -195,7 +195,7 @@ def graph(basis: Basis) -> dict[str, Any]:
         bottoms.append({"name": name, "ms": known.lookup(name).lookup, "stripes": [asdict(HUES[p]) for p in parts]})
     edges = [{"from": d, "to": v, "rate": rate(edge), "per": None} for (d, v), edge in known.edges.items()]
     tiers = [{"from": b, "to": v, "rate": tier_rate(t), "per": t.tokens - 1} for (b, v), t in known.tiers.items()]
-    about = {"source": f"Predicted by the latency law; calibration {basis.source}.", "warning": basis.warning}
+    about = {"source": f"Predicted by the latency law; calibration {basis.source}."}
     shown = [edge for edge in edges if edge["to"] in known.models]
     return {"models": models, "bottoms": bottoms, "edges": [*shown, *tiers], **about}
 

@@ -66,34 +66,25 @@ def test_acceptance_of_a_curve_is_accepted_over_examined():
     assert rate(edge) == pytest.approx(accepted / examined)
 
 
-def test_a_basis_comes_from_a_calibration_its_data_or_its_file(tmp_path):
-    path = tmp_path / "mine.json"
-    path.write_text(json.dumps(DEAR.to_dict()))
-    assert basis_of(DEAR).calibration is DEAR
-    for given in (DEAR.to_dict(), path, str(path)):
-        assert basis_of(given).calibration == DEAR
-    assert "mine.json" in basis_of(path).source
+def test_a_basis_comes_from_a_calibration_a_plan_or_its_file(tmp_path):
+    assert basis_of(DEAR) == Basis(DEAR, "as given")
     plan = {"machine": {"cpu": "A processor", "threads": 1}, "hierarchies": [], "calibration": DEAR.to_dict()}
-    assert "A processor, 1 thread" in basis_of(plan).source
     who = {"device": "cpu", "device_name": "A processor", "dtype": "float32", "threads": 2}
-    kept = {"identity": who, "texts": {"suite": "heldout", "prompts": 24}, "calibration": DEAR.to_dict()}
-    assert basis_of(kept) == Basis(DEAR, "measured on A processor, float32, 2 threads (24 prompts of heldout)", runs=24)
-    # One that plan keeps says itself where it is from, and so does its file, whose name says nothing.
-    path.write_text(
-        json.dumps({**kept, "identity": {**who, "sampling": {"temperature": 0.0}}, "created": 1_700_000_000.0})
-    )
-    assert (
-        basis_of(path).source
-        == "measured on A processor, float32, 2 threads, greedy, 2023-11-14 (24 prompts of heldout)"
-    )
+    who["sampling"] = {"temperature": 0.0}
+    stored = {"identity": who, "texts": {}, "created": 1_700_000_000.0, "calibration": DEAR.to_dict()}
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps(stored))
+    assert basis_of(plan) == Basis(DEAR, "measured on A processor, 1 thread")
+    for given in (stored, path, str(path)):
+        words = "measured on A processor, float32, 2 threads, greedy, 2023-11-14"
+        assert basis_of(given) == Basis(DEAR, words, temperature=0.0)
     (tmp_path / "no.json").write_text("{")
     for given, words in [
         (tmp_path / "missing.json", "cannot be read"),
         (tmp_path / "no.json", "not JSON"),
-        ({"models": 3}, "not a calibration"),
-        ({"hierarchies": []}, "has no calibration"),
-        ({"hierarchies": [], "calibration": {"costs": {}}}, "has no calibration"),
-        ({"identity": {}}, "not a calibration"),
+        ({"models": 3}, "not a plan with its calibration"),
+        ({"hierarchies": [], "calibration": {"costs": {}}}, "not a plan with its calibration"),
+        ({"identity": {}, "calibration": {"models": 3, "edges": 4}}, "not a calibration"),
         (3, "not int"),
     ]:
         with pytest.raises(ValueError, match=words):

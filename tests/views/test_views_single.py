@@ -260,7 +260,7 @@ def test_a_stack_has_one_predicted_figure_in_all_views_and_it_is_the_plans():
     who = {"device": "cpu", "device_name": "A processor", "dtype": "float32", "threads": 1}
     kept = {"identity": who, "texts": {"suite": "python", "prompts": 8}, "calibration": CALIBRATION.to_dict()}
     basis = views.basis_of(kept)
-    assert "8 prompts of python" in basis.source and basis.calibration == CALIBRATION
+    assert "A processor" in basis.source and basis.calibration == CALIBRATION
     drawn = views.Ranking(basis, measured={"nano:3 > small:2 > target": 2.5}).figure
     for stack, ms in zip(drawn.layout.yaxis.ticktext, drawn.data[0].x, strict=True):
         assert ms == pytest.approx(predict(stack, CALIBRATION).ms_per_token)
