@@ -17,7 +17,6 @@ from hsd_viz.disk import write_whole
 from hsd_viz.engine import tab
 from hsd_viz.engine.replay import SIDE_BY_SIDE, bundled, load_bundled, side_by_side
 from hsd_viz.exercises.data import measured
-from hsd_viz.figures.palette import HUES
 from hsd_viz.latency.hardware import Machine, gpu_of, shape_of
 from hsd_viz.trace import Trace
 from hsd_viz.views import run_data
@@ -113,7 +112,7 @@ def _copy_runtime(out: Path) -> None:
 
 
 def _data() -> dict[str, Any]:
-    """Return what the article's scenes need besides the runtime: colours, prompts, costs predicted for a GPU."""
+    """Return what the article's scenes need besides the runtime and the page's data: costs, predicted for a GPU."""
     machine = Machine(gpu_of(_GPU))
     costs = {
         name: [
@@ -122,10 +121,8 @@ def _data() -> dict[str, Any]:
         ]
         for name, model in _MODELS.items()
     }
-    prompts = dict.fromkeys(str(load_bundled(recording.name).meta["prompt"]) for recording in bundled())
     return {
-        "hues": {name: {"label": hue.label, "light": hue.light, "dark": hue.dark} for name, hue in HUES.items()},
-        "prompts": [{"title": prompt.strip().partition("\n")[0][:50], "prompt": prompt} for prompt in prompts],
+        **about(),
         "gpu": {"words": f"one {_GPU} with {_WEIGHTS} weights", "models": _MODELS, "milliseconds": costs},
         "native": {name: measured(f"curves-{name}-cpu")["milliseconds"]["native"] for name in _MODELS},
     }

@@ -72,25 +72,6 @@ export interface Event {
 }
 
 export type Store = ReturnType<typeof createStore>;
-/** The rows of a run. */
-interface Rows {
-  readonly letter: string;
-  readonly run: string;
-  readonly seq: number;
-  readonly prompt: string;
-  readonly promptIds: number[];
-  readonly levels: string[];
-  readonly meta: Meta;
-  readonly pieces: Record<number, string>;
-  readonly tokens: Token[];
-  readonly rounds: Map<number, Round>;
-  readonly order: Map<number, number>;
-  readonly children: Map<number, number[]>;
-  readonly drafts: Map<number, Draft[]>;
-  readonly calls: Call[];
-  readonly steps: Step[];
-  index(): Index;
-}
 /** What happened to a run: another one, or new steps of the same. */
 export type Change = "reset" | "append";
 /** The events and tokens of a target round. */
@@ -188,15 +169,6 @@ export function createStore(letter = "") {
     snapshot(): Snapshot {
       const { run, seq, prompt, promptIds: prompt_ids, levels, meta } = store;
       return { run, seq, prompt, prompt_ids, levels, meta, ...joined(store.steps) };
-    },
-    /** Become a view of another store's run: its rows are shared, not copied. */
-    show(other: Rows) {
-      index = other.index();
-      const { letter, run, seq, prompt, promptIds, levels, meta, pieces, tokens, rounds, order } = other;
-      const { children, drafts, calls, steps } = other;
-      Object.assign(store, { letter, run, seq, prompt, promptIds, levels, meta, pieces, tokens, rounds, order });
-      Object.assign(store, { children, drafts, calls, steps });
-      store.listeners.tell("reset", 0);
     },
     /** Forget the run. */
     clear() {

@@ -25,7 +25,7 @@ const [PLAYED, STILL] = [5200, 1500];
 /** Rounds looked at for the height of the stage. */
 const SAMPLED = 48;
 
-export function createScene({ root, group, store, palette, follow }: View<object>) {
+function createScene({ root, group, store, palette, follow }: View<object>) {
   const uid = `hsdsc${Math.random().toString(36).slice(2, 9)}`;
   root.classList.add("hsd-scene");
   const { levelName, actor, usual, before, ownOf, stepOf, titleOf, summaryOf, nodeWords } = createReading({

@@ -1,12 +1,10 @@
 // The page of a built site: the article's scenes over a worker that decodes in this tab, and window.hsd for scripts.
-import type { openPage as open } from "../app/page";
-import type { About } from "../host";
+import type * as Page from "../hsd-viz";
 import { make } from "../lib/dom";
 import { Client, type On } from "../tab/client";
 import { tabHost } from "../tab/host";
 import type { Request, Result } from "../tab/protocol";
-import { button, type Scene, type Shared, type SiteData } from "./kit";
-import { darts, databases, draftAndVerify, hierarchies, passes } from "./scenes";
+import { type SiteData, scenes } from "./scenes";
 
 declare global {
   interface Window {
@@ -19,21 +17,6 @@ declare global {
 }
 const byId = <E extends HTMLElement>(id: string) => document.getElementById(id) as E;
 const megabytes = (bytes: number) => (bytes / 1e6).toFixed(1);
-
-/** Set a colour for each source, by the theme. */
-function paint(hues: SiteData["hues"]) {
-  const dark = matchMedia("(prefers-color-scheme: dark)");
-  const sheet = new CSSStyleSheet();
-  const apply = () =>
-    sheet.replaceSync(
-      Object.entries(hues)
-        .map(([name, hue]) => `[data-source="${name}"]{--hue:${dark.matches ? hue.dark : hue.light}}`)
-        .join(""),
-    );
-  dark.addEventListener("change", apply);
-  apply();
-  document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
-}
 
 /** What is loaded, or the one card that says why nothing can be decoded. */
 function status(client: Client) {
@@ -50,7 +33,8 @@ function status(client: Client) {
   const lost = (why: string) => {
     card.hidden = !why;
     bar.hidden = !!why;
-    const again = button("Start again", () => client.start());
+    const again = make("button", "", "Start again");
+    again.addEventListener("click", () => client.start());
     card.replaceChildren(make("b", "", "Nothing can be decoded in this tab."), make("p", "", why), again);
     const link = make("a", "", "The recorded runs need no decoding.");
     link.href = document.getElementById("recordings") ? "#recordings" : "index.html#recordings";
@@ -60,37 +44,24 @@ function status(client: Client) {
   lost(client.why);
 }
 
-function settings(data: SiteData): Shared {
+/** The settings of all scenes, from the fields of the article. */
+function settingsOf({ prompts }: SiteData) {
   const [prompt, preset] = [byId<HTMLTextAreaElement>("prompt"), byId<HTMLSelectElement>("preset")];
-  for (const { title } of data.prompts) preset.append(new Option(title));
+  preset.append(...prompts.map(({ title }) => new Option(title)));
   const choose = () => {
-    prompt.value = data.prompts[preset.selectedIndex].prompt;
+    prompt.value = prompts[preset.selectedIndex].prompt;
   };
   preset.addEventListener("change", choose);
   choose();
-  return {
-    get prompt() {
-      return prompt.value;
-    },
-    get temperature() {
-      return Number(byId<HTMLSelectElement>("temperature").value);
-    },
-    get seed() {
-      return Number(byId<HTMLInputElement>("seed").value);
-    },
-  };
+  return () => ({
+    prompt: prompt.value,
+    temperature: Number(byId<HTMLSelectElement>("temperature").value),
+    seed: Number(byId<HTMLInputElement>("seed").value),
+  });
 }
 
-/** The explorer: the page of the one bundle, over recorded runs and the worker. */
-async function explore(el: HTMLElement, client: Client, about: About) {
-  // A file beside this one, not a part of it.
-  const bundle = "./hsd-viz.js";
-  const { openPage } = (await import(bundle)) as { openPage: typeof open };
-  openPage(el, tabHost(client, about), { address: true });
-}
-
-function start() {
-  const data: SiteData & About = JSON.parse(byId("site-data").textContent ?? "");
+async function start() {
+  const data: SiteData = JSON.parse(byId("site-data").textContent ?? "");
   const client = new Client("tab-worker.js", "runtime/");
   status(client);
   const ready = new Promise<void>((resolve, reject) => {
@@ -102,19 +73,14 @@ function start() {
   });
   ready.catch(() => {});
   window.hsd = { ready, decode: async (request, on, signal) => (await client.decode(request, on, signal)).result };
+  // A page of a folder can load no module.
+  if (location.protocol === "file:") return;
+  // A file beside this one, not a part of it.
+  const bundle = "./hsd-viz.js";
+  const page = (await import(bundle)) as typeof Page;
   const explorer = document.getElementById("explorer");
-  if (explorer) {
-    void explore(explorer, client, data);
-    return;
-  }
-  paint(data.hues);
-  const shared = settings(data);
-  const scene = (name: string): Scene => ({ el: byId(`scene-${name}`), client, data, shared });
-  passes(scene("passes"));
-  draftAndVerify(scene("draft"), byId("scene-verify"));
-  darts(scene("darts"));
-  databases(scene("databases"));
-  hierarchies(scene("hierarchies"));
+  if (explorer) page.openPage(explorer, tabHost(client, data), { address: true });
+  else scenes({ client, data, page, settings: settingsOf(data) });
 }
 
-start();
+void start();

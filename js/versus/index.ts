@@ -1,9 +1,7 @@
-// Comparison of runs of one prompt: race, texts, metrics, and the round under the cursor; all from the columns of the runs.
+// Comparison of runs of one prompt: race, metrics and texts; all from the columns of the runs.
 import { html, nothing, render } from "lit-html";
 import { keyed } from "lit-html/directives/keyed.js";
 import { focusable, followTheme, make } from "../lib/dom";
-import { createGroup } from "../lib/group";
-import { open as openLinked } from "../lib/linked";
 import { drawNotice, guarded } from "../lib/notice";
 import { type Palette, type PaletteData, paletteOf } from "../lib/palette";
 import type { Snapshot } from "../lib/run";
@@ -11,7 +9,6 @@ import type { Sources } from "../lib/stack";
 import { term } from "../lib/tip";
 import { type Drawing, type Model, unique } from "../lib/widget";
 import { brief, duration, figure, glyphs, KIND_WORDS, plural } from "../lib/words";
-import { createScene } from "../scene";
 import { tokenPane } from "../stream/pane";
 import { type Agreement, agreementOf, doubtOf, factsOf, machineNote, refusalOf, storesOf, tableOf } from "./compare";
 import { gapWords, type Runner, runnerOf, shownAt, spentAt } from "./race";
@@ -40,8 +37,7 @@ export interface Traits {
   palette: PaletteData;
 }
 const SIGNS = { same: "=", apart: "≠", broken: "!" };
-const HINT =
-  "← → move by output position, with Shift by round of the run selected by ↑ ↓; Enter pins, Esc unpins, Space races";
+const HINT = "← → move by output position, ↑ ↓ select the run; Enter pins, Esc unpins, Space races";
 
 /** The selectable recordings. */
 function chooserOf(model: Model<Traits>) {
@@ -81,17 +77,9 @@ function chooserOf(model: Model<Traits>) {
 function textsOf(runs: Runner[], palette: Palette, model: Model<Traits>) {
   const root = make("section", "hsd-vs-texts hsd-stream");
   root.setAttribute("aria-label", "Texts");
-  const groups = runs.map(({ store }) => {
-    const group = createGroup();
-    group.store.show(store);
-    return group;
-  });
   const longest = Math.max(...runs.map((r) => r.store.tokens.length));
   const fewest = runs.reduce((best, r, k) => (r.store.order.size < runs[best].store.order.size ? k : best), 0);
   const state = { at: -1, row: fewest, pinned: false };
-  const round = make("section", "hsd-vs-inspected");
-  round.setAttribute("aria-label", "Round of the selected run");
-  let [opened, closeRound] = [-1, () => {}];
   const panes = runs.map(({ store, letter }, k) => {
     const text = make("div", "hsd-text");
     const out = focusable(make("div", "hsd-out"));
@@ -111,31 +99,14 @@ function textsOf(runs: Runner[], palette: Palette, model: Model<Traits>) {
     return { text, out, pane };
   });
   let marked: HTMLElement[] = [];
-  let moving = false;
   function move(at: number, row = state.row, pinned = state.pinned) {
     Object.assign(state, { at: Math.min(at, longest - 1), row, pinned: pinned && at >= 0 });
-    moving = true;
-    for (const group of groups) {
-      if (state.at < 0) group.release(true);
-      else if (state.pinned) group.pin({ token: state.at });
-      else {
-        group.pin(null);
-        group.go({ token: state.at });
-      }
-    }
-    moving = false;
     paint();
     const pin = state.pinned ? state.at : -1;
     if (model.get("pinned") === pin) return;
     model.set("pinned", pin);
     model.save_changes();
   }
-  /** The scene's own steps move all texts. */
-  groups.forEach((group, k) => {
-    group.listeners.add(({ token }) => {
-      if (!moving && k === state.row && token >= 0 && token !== state.at) move(token);
-    });
-  });
   function cardOf(run: Runner, k: number) {
     const at = state.at < 0 ? longest - 1 : state.at;
     const token = run.store.tokens[at];
@@ -173,26 +144,15 @@ function textsOf(runs: Runner[], palette: Palette, model: Model<Traits>) {
         )}</div>`,
       root,
     );
-    if (opened === state.row) return;
-    opened = state.row;
-    closeRound();
-    const traits = { get: (name: string) => (name === "data" ? {} : model.get(name as "palette")) };
-    closeRound = openLinked({ model: traits as Model<never>, el: round }, groups[opened], createScene);
   }
   paint();
   return {
     root,
-    round,
     move,
     /** Tokens after this time are not written yet. */
     clock: (ns: number) => runs.forEach(({ stairs }, k) => panes[k].pane.dim(shownAt(stairs, ns))),
     key(e: KeyboardEvent) {
-      const step = (by: number) => {
-        const group = groups[state.row];
-        if (!e.shiftKey) return move(Math.max(0, (state.at < 0 ? -1 : state.at) + by));
-        group.round(by);
-        move(group.cursor.token);
-      };
+      const step = (by: number) => move(Math.max(0, state.at + by));
       const keys: Record<string, () => void> = {
         ArrowRight: () => step(1),
         ArrowLeft: () => step(-1),
@@ -207,7 +167,6 @@ function textsOf(runs: Runner[], palette: Palette, model: Model<Traits>) {
       keys[e.key]();
       return true;
     },
-    close: () => closeRound(),
   };
 }
 
@@ -252,7 +211,6 @@ function draw({ model, el }: Drawing<Traits>) {
   let texts: ReturnType<typeof textsOf> | null = null;
   function close() {
     stage?.close();
-    texts?.close();
     stage = texts = null;
   }
   function open() {
@@ -281,7 +239,7 @@ function draw({ model, el }: Drawing<Traits>) {
             <span>${factsOf(stores[0]).join(" · ")}</span>
           </p>
           ${agreementWords(agreementOf(stores, model.get("sources")))}
-          ${caution(machineNote(stores))}${stage.root}${metricsTable(runs, caution(doubtOf(stores)))}${shown.root}${shown.round}`,
+          ${caution(machineNote(stores))}${stage.root}${metricsTable(runs, caution(doubtOf(stores)))}${shown.root}`,
       ),
       body,
     );
@@ -292,7 +250,7 @@ function draw({ model, el }: Drawing<Traits>) {
     if (pin >= 0) texts?.move(pin, undefined, true);
   };
   const keydown = (e: KeyboardEvent) => {
-    if (e.defaultPrevented || e.ctrlKey || e.metaKey || e.altKey || round(e)) return;
+    if (e.defaultPrevented || e.ctrlKey || e.metaKey || e.altKey) return;
     const own = e.key === "Enter" || e.key === " " ? "button, input, select" : "input, select";
     if (e.key !== "Escape" && (e.target as Element).closest?.(own)) return;
     if (e.key === " ") stage?.toggle();
@@ -300,8 +258,6 @@ function draw({ model, el }: Drawing<Traits>) {
     e.preventDefault();
     e.stopPropagation();
   };
-  /** The scene has keys of its own. */
-  const round = (e: KeyboardEvent) => Boolean((e.target as Element).closest?.(".hsd-vs-inspected"));
   const again = () => stage?.again();
   root.addEventListener("keydown", keydown);
   motion.addEventListener("change", again);

@@ -213,14 +213,18 @@ def test_every_scene_works_and_fits_a_phone(tab):
             place.get_by_role("button", name=name).click()
             place.get_by_role("button", name=name).wait_for()
             assert place.locator(".status.bad").count() == 0, place.locator(".status.bad").all_inner_texts()
+            assert tab.locator(".hsd-notice:not([hidden])").count() == 0, scene
         assert tab.evaluate("document.documentElement.scrollWidth") <= width
-    expect(tab.locator("#scene-verify svg title")).to_have_text(re.compile("nano:4 > target, plain"))
-    tab.get_by_role("button", name="Throw 1 000").click()
-    expect(tab.locator("#scene-darts")).to_contain_text("1,000 darts")
-    expect(tab.locator("#scene-hierarchies table tr")).to_have_count(5)
-    token = tab.locator("#scene-databases .token.accepted").first
-    token.click()
-    expect(tab.locator("#scene-databases .about")).to_contain_text("database")
+    expect(tab.locator("#scene-draft .hsd-out .hsd-tok")).to_have_count(64)
+    expect(tab.locator("#scene-verify .hsd-sc-title")).to_contain_text("Round 1 of")
+    expect(tab.locator("#scene-verify .hsd-vs-runs")).to_contain_text("nano:4 > target")
+    tab.locator("#scene-darts").get_by_role("button", name="Throw 1 000").click()
+    expect(tab.locator("#scene-darts")).to_contain_text("1000 tokens")
+    expect(tab.locator("#scene-hierarchies .hsd-vs-runs > li")).to_have_count(3)
+    expect(tab.locator("#scene-hierarchies > div > table tr")).to_have_count(4)
+    word = tab.locator("#scene-databases .hsd-out .hsd-tok[data-kind=accepted]", has_text=re.compile("^ ?[a-z]+$"))
+    word.first.click()
+    expect(tab.locator("#scene-databases .hsd-card")).to_contain_text("database")
 
 
 @pytest.mark.parametrize("width", [1440, 420])
