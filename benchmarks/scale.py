@@ -29,7 +29,7 @@ from benchmarks.harness import arguments, command, numbers, say, write
 from hsd_viz.drafting.context import spell
 from hsd_viz.drafting.index.build import build_database
 from hsd_viz.drafting.index.count import Pruning
-from hsd_viz.drafting.index.format import open_index
+from hsd_viz.drafting.index.format import Index
 from hsd_viz.machine import describe
 
 LOOKUPS = 20_000
@@ -88,26 +88,20 @@ def measure_one(folder: str, tokens: int, vocabulary: int, eos: int) -> dict[str
     """Build and query the database of the first ``tokens`` tokens; its file is written to ``folder``."""
     text = np.load(Path(folder) / "train.npy", mmap_mode="r")[:tokens]
     path = Path(folder) / f"statistics-{tokens}.hsdb"
-
-    def feed(writer) -> dict:
-        starts = [*np.flatnonzero(text == eos).tolist(), tokens]
-        for start, end in pairwise(starts):
-            writer.add(text[start:end])
-            writer.end()
-        return {}
-
+    starts = [*np.flatnonzero(text == eos).tolist(), tokens]
+    documents = ([text[start:end]] for start, end in pairwise(starts))
     anonymous = _Anonymous()
     before = anonymous.now()
     begin = time.perf_counter()
     with anonymous:
         pruning = Pruning(least=2, max_bytes=2**31)
         build_database(
-            feed, path, kind="statistics", vocabulary_size=vocabulary, vocabulary_hash="scale", pruning=pruning
+            documents, path, kind="statistics", vocabulary_size=vocabulary, vocabulary_hash="scale", pruning=pruning
         )
     seconds = time.perf_counter() - begin
     resident = _status("VmHWM")
     begin = time.perf_counter()
-    index = open_index(path)
+    index = Index(path)
     opening = time.perf_counter() - begin
     heldout = np.load(Path(folder) / "heldout.npy")
     places = np.random.default_rng(0).integers(TAIL, len(heldout), LOOKUPS)
@@ -125,7 +119,7 @@ def measure_one(folder: str, tokens: int, vocabulary: int, eos: int) -> dict[str
         "keys_by_length": index.header["keys_by_length"],
         "continuations": index.header["continuations"],
         "opening_ms": 1e3 * opening,
-        "read_whole_on_opening": type(index).__name__ == "Index",
+        "read_whole_on_opening": index.verified,
         "mean_key_length": statistics.fmean(lengths),
         "lookup_us": {"first_touch": first, "again": again},
     }

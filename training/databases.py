@@ -98,7 +98,7 @@ def rebuild_databases(
     paths = []
     if only != "model":
         paths.append(out / f"statistics{SUFFIX}")
-        build_database(documents, paths[-1], kind="statistics", **facts)
+        build_database(([d] for d in documents), paths[-1], kind="statistics", **facts)
     if only != "statistics":
         paths.append(out / f"model{SUFFIX}")
         identity = {"weights": weights_hash(weights / "target"), "documents": len(documents), "prompts": prompts}
@@ -107,7 +107,8 @@ def rebuild_databases(
         batches = choose_prompts(documents, prompts, batch=batch)
         generate = _greedy(weights / "target", new_tokens, dtype)
         sequences = collect_outputs(generate, batches, partial, identity=identity, eos=EOS_ID, progress=progress)
-        build_database(sequences, paths[-1], kind="model", **facts, meta={"decoding": "greedy", **identity})
+        outputs = ([sequence] for sequence in sequences)
+        build_database(outputs, paths[-1], kind="model", **facts, meta={"decoding": "greedy", **identity})
         paths.append(out / f"{FIVEGRAMS}{SUFFIX}")
         facts.pop("progress")
         build_fivegrams(sequences, paths[-1], **facts, meta={"decoding": "greedy", **identity})

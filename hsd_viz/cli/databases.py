@@ -25,7 +25,7 @@ def inspect(
 ) -> None:
     """Show what a database file contains."""
     from hsd_viz.drafting.index.build import describe, hit_rates
-    from hsd_viz.drafting.index.format import open_index
+    from hsd_viz.drafting.index.format import Index
     from hsd_viz.drafting.make import vocabulary_hash
     from hsd_viz.engine.databases import find_tokenizer
     from hsd_viz.ladder.load import weights_dir
@@ -55,7 +55,7 @@ def inspect(
             raise ValueError(f"'{Path(facts['path']).name}' was built with another tokenizer than {other}")
         if sample is not None and encoder is not None and (facts["kind"] != "fivegrams" or single):
             ids = encoder.encode(sample, add_special_tokens=False)
-            facts["hit_rates"] = hit_rates(open_index(facts["path"]), ids)
+            facts["hit_rates"] = hit_rates(Index(facts["path"]), ids)
     if json_:
         print(json.dumps(databases[0] if single else databases, default=str))
     else:

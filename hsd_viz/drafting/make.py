@@ -13,7 +13,7 @@ from hsd_viz.stack import DATABASES, DRAFT_SOURCES, DraftSource
 
 from .context import LOGITS, Database
 from .estimates import CPU_MARGINAL, CostCurve
-from .index.format import SUFFIX, DatabaseError, open_index
+from .index.format import SUFFIX, DatabaseError, Index
 from .tree import Drafter, as_eos_set
 
 #: The databases stored as files, in order of locality, and the model database of Hierarchy Drafting as published.
@@ -59,7 +59,7 @@ class SharedDatabases:
                 shared.absent[source] = f"no {source} database for these models: '{path}' does not exist"
                 continue
             try:
-                index = open_index(path, ours, vocabulary_size=size)
+                index = Index(path, ours, vocabulary_size=size)
                 if (kind := index.header["kind"]) != source:
                     raise DatabaseError(f"'{path.name}' contains a {kind} database, not a {source} database")
                 shared.found[source] = index

@@ -6,7 +6,7 @@ from typing import Any
 
 from hsd_viz.decoding.sampling import PromptTooLong
 from hsd_viz.drafting.index.build import LONGEST, build_database, build_fivegrams, collect_outputs
-from hsd_viz.drafting.index.count import CorpusWriter, Encode, Progress, Pruning, find_texts, write_texts
+from hsd_viz.drafting.index.count import Encode, Progress, Pruning, find_texts, read_documents
 from hsd_viz.drafting.index.format import SUFFIX
 from hsd_viz.drafting.make import FIVEGRAMS, vocabulary_hash
 from hsd_viz.engine.load import Models
@@ -70,17 +70,11 @@ def build_model(
         raise ValueError("every prompt fills the model's context: use shorter ones")
     vocabulary = vocabulary_hash(text.tokenizer.get_vocab())
     facts: dict[str, Any] = {"vocabulary_size": engine.models.fast(target).vocab_size, "vocabulary_hash": vocabulary}
-    meta = {"model": target, **identity, "prompts": len(batches)}
-
-    def feed(writer: CorpusWriter) -> dict[str, Any]:
-        for sequence in sequences:
-            writer.add(sequence)
-            writer.end()
-        return meta
-
+    facts["meta"] = {"model": target, **identity, "prompts": len(batches)}
     path, fivegrams = out / f"model{SUFFIX}", out / f"{FIVEGRAMS}{SUFFIX}"
-    build_database(feed, path, kind="model", **facts, longest=longest, pruning=pruning, progress=progress)
-    build_fivegrams(sequences, fivegrams, **facts, meta=meta)
+    documents = ([sequence] for sequence in sequences)
+    build_database(documents, path, kind="model", **facts, longest=longest, pruning=pruning, progress=progress)
+    build_fivegrams(sequences, fivegrams, **facts)
     return [path, fivegrams]
 
 
@@ -97,18 +91,16 @@ def build_text(
     transformers. Files are read in pieces and counted on disk, in constant memory. Raises ValueError if a named file
     cannot be read or has no text.
     """
-    files = find_texts(paths)
+    files, passed_over = find_texts(paths)
     vocabulary = tokenizer.get_vocab()
-    size = max(vocabulary.values(), default=-1) + 1
-    encode = _encoder(tokenizer)
-
-    def feed(writer: CorpusWriter) -> dict[str, Any]:
-        counted = write_texts(files, writer, encode, eos=tokenizer.eos_token_id, progress=progress)
-        return {"from": [str(p) for p in paths][:20], **counted}
-
+    facts: dict[str, Any] = {
+        "vocabulary_size": max(vocabulary.values(), default=-1) + 1,
+        "vocabulary_hash": vocabulary_hash(vocabulary),
+        "meta": {"from": [str(p) for p in paths][:20], "files": len(files), "passed_over": passed_over},
+    }
     path = Path(out) / f"statistics{SUFFIX}"
-    identity = {"vocabulary_size": size, "vocabulary_hash": vocabulary_hash(vocabulary)}
-    build_database(feed, path, kind="statistics", **identity, longest=longest, pruning=pruning, progress=progress)
+    documents = read_documents(files, _encoder(tokenizer), eos=tokenizer.eos_token_id, progress=progress)
+    build_database(documents, path, kind="statistics", **facts, longest=longest, pruning=pruning, progress=progress)
     return [path]
 
 
@@ -133,13 +125,13 @@ def find_tokenizer(name: str) -> Any:
 def _encoder(tokenizer: Any) -> Encode:
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
-        return lambda texts: [tokenizer.encode(text, add_special_tokens=False, verbose=False) for text in texts]
+        return lambda text: tokenizer.encode(text, add_special_tokens=False, verbose=False)
 
-    def encode(texts: list[str]) -> list[list[int]]:
+    def encode(text: str) -> list[int]:
         # A special token spelled out in a text is encoded as letters, not as the token.
         before, backend.encode_special_tokens = backend.encode_special_tokens, True
         try:
-            return [encoding.ids for encoding in backend.encode_batch(texts, add_special_tokens=False)]
+            return backend.encode(text, add_special_tokens=False).ids
         finally:
             backend.encode_special_tokens = before
 

@@ -141,10 +141,8 @@ def _file(index: Index) -> IndexFile:
     """Return where the arrays of an index are. They stay there for the index's lifetime."""
     views = (index.starts, index.marks, index.places, index.values)
     places = (np.frombuffer(view, np.uint8).ctypes.data if len(view) else None for view in views)
-    limit, most = (index.limit, MOST_IN_BUCKET) if index.guarded else (-1, 0)
-    return IndexFile(
-        *places, *map(len, views), limit, index.values.itemsize, index.wide, index.bits, index.longest, most
-    )
+    shape = (index.limit, index.values.itemsize, index.wide, index.bits, index.longest, MOST_IN_BUCKET)
+    return IndexFile(*places, *map(len, views), *shape)
 
 
 class NativeDecode(Decoding):

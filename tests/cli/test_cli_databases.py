@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from hsd_viz.cli import main
-from hsd_viz.drafting.index.format import Index, open_index
+from hsd_viz.drafting.index.format import Index
 from hsd_viz.engine.local import LocalEngine
 
 PROMPT = "def area(width, height):\n"
@@ -142,7 +142,7 @@ def test_a_large_file_is_opened_unread_and_verified_on_demand(tmp_path, words, c
     text.write_text(" ".join(f"w{i % 50 + 1}" for i in range(4000)))
     out = tmp_path / "mine"
     assert build(out, "statistics", "--text", text, "--tokenizer", words) == 0
-    monkeypatch.setitem(open_index.__kwdefaults__, "read_whole", 0)
+    monkeypatch.setattr("hsd_viz.drafting.index.format.READ_WHOLE", 0)
     path = out / "statistics.hsdb"
     assert main(["databases", "inspect", str(path), "--verify"]) == 0
     assert "checksum verified" in capsys.readouterr().out
@@ -161,7 +161,7 @@ def test_ctrl_c_while_text_is_counted_leaves_nothing(tmp_path, monkeypatch, caps
     def interrupted(*args, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(hsd_viz.drafting.index.build, "select_keys", interrupted)
+    monkeypatch.setattr(hsd_viz.drafting.index.build, "count_keys", interrupted)
     assert build(tmp_path / "out", "statistics", "--text", __file__) == 130
     assert os.listdir(tmp_path / "out") == []
 
@@ -172,13 +172,13 @@ def test_processes_read_one_large_file_at_once(tmp_path, words):
     assert build(tmp_path, "statistics", "--text", text, "--tokenizer", words) == 0
     path = tmp_path / "statistics.hsdb"
     program = (
-        "import sys; from hsd_viz.drafting.index.format import open_index; i = open_index(sys.argv[1], read_whole=0); "
+        "import sys; from hsd_viz.drafting.index.format import Index; i = Index(sys.argv[1], verify=False); "
         "print('open', flush=True); sys.stdin.readline(); print([i.lookup(chr(t)) for t in range(100)])"
     )
     run = [sys.executable, "-c", program, str(path)]
     both = [subprocess.Popen(run, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     assert [process.stdout.readline() for process in both] == ["open\n"] * 2
-    expected = str([open_index(path).lookup(chr(t)) for t in range(100)])
+    expected = str([Index(path).lookup(chr(t)) for t in range(100)])
     # Replaced while both have it open: they keep the file they opened.
     path.with_suffix(".new").write_bytes(b"something else")
     path.with_suffix(".new").replace(path)

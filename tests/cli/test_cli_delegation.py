@@ -20,7 +20,7 @@ def database(tmp_path):
     from hsd_viz.drafting.index.build import build_database
 
     path = tmp_path / "statistics.hsdb"
-    documents = [np.array([1, 2, 3, 4] * 8, dtype=np.uint16) for _ in range(4)]
+    documents = [[np.array([1, 2, 3, 4] * 8, dtype=np.uint16)] for _ in range(4)]
     build_database(documents, path, kind="statistics", vocabulary_size=16, vocabulary_hash="0" * 64)
     return path
 

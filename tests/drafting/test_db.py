@@ -32,10 +32,8 @@ def shared(tmp_path_factory):
         texts.append(text)
     facts = {"vocabulary_size": 8, "vocabulary_hash": vocabulary_hash(VOCABULARY)}
     pruning = Pruning(least=2)
-    build_database(
-        [np.array(t) for t in texts[:30]], folder / "statistics.hsdb", kind="statistics", pruning=pruning, **facts
-    )
-    build_database(texts[30:], folder / "model.hsdb", kind="model", pruning=pruning, **facts)
+    for kind, some in (("statistics", texts[:30]), ("model", texts[30:])):
+        build_database(([t] for t in some), folder / f"{kind}.hsdb", kind=kind, pruning=pruning, **facts)
     return SharedDatabases.open(folder, VOCABULARY)
 
 

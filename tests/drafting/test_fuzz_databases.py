@@ -13,7 +13,7 @@ from hsd_viz.drafting import SharedDatabases, make_drafter
 from hsd_viz.drafting.context import spell
 from hsd_viz.drafting.index.build import build_database, build_fivegrams
 from hsd_viz.drafting.index.count import Pruning
-from hsd_viz.drafting.index.format import DatabaseError, Index, open_index
+from hsd_viz.drafting.index.format import DatabaseError, Index
 from hsd_viz.drafting.make import vocabulary_hash
 from hsd_viz.stack import parse
 
@@ -34,12 +34,10 @@ def whole(texts, tmp_path_factory):
     folder = tmp_path_factory.mktemp("good")
     facts = {"vocabulary_size": SIZE, "vocabulary_hash": vocabulary_hash(VOCABULARY)}
     sequences = [t.tolist() for t in texts]
-    build_database(texts, folder / "statistics", kind="statistics", pruning=Pruning(least=2), **facts)
-    build_database(sequences, folder / "model", kind="model", **facts)
     build_fivegrams(sequences, folder / "fivegrams", **facts)
-    build_database(
-        texts, folder / "wide", kind="statistics", pruning=Pruning(least=2), **{**facts, "vocabulary_size": 70_000}
-    )
+    for name, kind, size in (("statistics",) * 2 + (SIZE,), ("model",) * 2 + (SIZE,), ("wide", "statistics", 70_000)):
+        facts["vocabulary_size"] = size
+        build_database(([t] for t in texts), folder / name, kind=kind, pruning=Pruning(least=2), **facts)
     return {p.name: p.read_bytes() for p in folder.iterdir()}
 
 
@@ -125,20 +123,20 @@ def test_damage_is_refused_or_harmless(whole, texts, tmp_path):
         path = folder / f"{name if name != 'wide' else 'statistics'}.hsdb"
         if case % 2:
             path.write_bytes(bad := damaged(good, rng))
-            guarded = rng.random() < 0.5
+            verify = rng.random() < 0.5
             try:
-                index = open_index(path, vocabulary_hash(VOCABULARY), read_whole=0 if guarded else 2**30)
+                index = Index(path, vocabulary_hash(VOCABULARY), verify=verify)
             except DatabaseError as error:
                 assert path.name in str(error) and "\n" not in str(error)
                 refused += 1
             else:
-                assert guarded or bad == good, "a file that was read whole is as it was written"
+                assert not verify or bad == good, "a file that was read whole is as it was written"
                 ask(index, rng, 20)
             shared = SharedDatabases.open(folder, VOCABULARY)
             assert shared.found.keys() | shared.absent.keys() == {"model", "statistics", "fivegrams"}
         else:
             path.write_bytes(harm_arrays(good, rng))
-            index = Index(path, vocabulary_hash(VOCABULARY), vocabulary_size=SIZE, whole=False)
+            index = Index(path, vocabulary_hash(VOCABULARY), vocabulary_size=SIZE, verify=False)
             ask(index, rng, 40)
             decode(SharedDatabases({index.header["kind"]: index}), rng, texts)
             misled += 1
@@ -154,20 +152,8 @@ def test_every_bit_of_the_header(whole, tmp_path):
         bad = bytearray(good)
         bad[place // 8] ^= 1 << place % 8
         path.write_bytes(bad)
-        for whole in (True, False):
-            with pytest.raises(DatabaseError):
-                Index(path, whole=whole)
-
-
-def test_undamaged_files_read_guardedly_say_the_same(whole, texts, tmp_path):
-    for name in ("statistics", "wide", "model"):
-        (tmp_path / name).write_bytes(whole[name])
-        plain, wary = open_index(tmp_path / name), open_index(tmp_path / name, read_whole=0)
-        assert wary.guarded and not plain.guarded
-        for text in texts:
-            tails = [spell(text[max(0, i - 8) : i].tolist()) for i in range(1, 120)]
-            for longest in (None, 1, 3):
-                assert [plain.lookup(t, longest) for t in tails] == [wary.lookup(t, longest) for t in tails]
+        with pytest.raises(DatabaseError):
+            Index(path, verify=False)
 
 
 def test_rows_that_cannot_be_are_not_given(whole, tmp_path):
@@ -199,7 +185,7 @@ def test_rows_that_cannot_be_are_not_given(whole, tmp_path):
     }
     for what, (where, new, expected) in changes.items():
         path.write_bytes(good[:where] + new + good[where + len(new) :])
-        match = Index(path, whole=False).lookup(chr(first))
+        match = Index(path, verify=False).lookup(chr(first))
         assert (match[2] if match else None) == (expected or None), what
 
 
@@ -209,13 +195,15 @@ def test_a_bucket_without_an_end_costs_no_more_than_others(tmp_path):
     path = tmp_path / "large"
     text = [rng.integers(0, 3000, 300_000).astype(np.uint16)]
     pruning = Pruning(least=1, max_bytes=10**8, least_continuation=1)
-    build_database(text, path, kind="statistics", vocabulary_size=3000, vocabulary_hash="v", longest=3, pruning=pruning)
+    build_database(
+        [text], path, kind="statistics", vocabulary_size=3000, vocabulary_hash="v", longest=3, pruning=pruning
+    )
     good = path.read_bytes()
     begin, buckets = body_of(good), len(Index(path).starts)
     bad = np.frombuffer(good, "<u4", buckets, begin).copy()
     bad[1::2] = 2**31
     path.write_bytes(good[:begin] + bad.tobytes() + good[begin + bad.nbytes :])
-    index = Index(path, whole=False)
+    index = Index(path, verify=False)
     begin = time.perf_counter()
     for _ in range(2000):
         index.lookup(spell(rng.integers(0, 3000, 4).tolist()))
@@ -227,7 +215,6 @@ def test_models_that_know_fewer_tokens_are_given_none_beyond(whole, tmp_path):
     shared = SharedDatabases.open(tmp_path, VOCABULARY, size=5)
     given = [c[0] for t in range(SIZE) if (m := shared.found["statistics"].lookup(chr(t))) for c in m[2]]
     assert given and max(given) < 5
-    assert not SharedDatabases.open(tmp_path, VOCABULARY, size=SIZE).found["statistics"].guarded
 
 
 def test_a_folder_that_was_named_must_do(whole, tmp_path):

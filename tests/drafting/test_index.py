@@ -1,5 +1,6 @@
 import json
 import struct
+import tracemalloc
 import zlib
 from collections import Counter, defaultdict
 
@@ -9,9 +10,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from hsd_viz.drafting.context import ContextDatabase, spell
+from hsd_viz.drafting.index import count
 from hsd_viz.drafting.index.build import build_database, describe
-from hsd_viz.drafting.index.count import Level, Pruning, select_keys
-from hsd_viz.drafting.index.format import DatabaseError, Index, marks, pack_counts
+from hsd_viz.drafting.index.count import Pruning, find_texts, read_documents, read_pieces, select_keys
+from hsd_viz.drafting.index.format import DatabaseError, Index, Table, marks, pack_counts
 from hsd_viz.drafting.make import SharedDatabases, vocabulary_hash
 from training.databases import split_documents
 
@@ -40,17 +42,14 @@ def brute(documents, longest, per_document=False):
 documents = st.lists(st.lists(st.integers(0, 5), max_size=30), min_size=1, max_size=6)
 
 
+def in_pieces(texts, length=7):
+    return ([text[k : k + length] for k in range(0, len(text), length)] for text in texts)
+
+
 def counted(texts, path, *, per_document=False, **options):
     """Return the index of a build in pieces, next to which nothing is left."""
-
-    def feed(writer):
-        for text in texts:
-            for start in range(0, len(text), 7):
-                writer.add(text[start : start + 7])
-            writer.end()
-        return {}
-
-    build_database(feed, path, kind="model" if per_document else "statistics", vocabulary_hash="v", **options)
+    kind = "model" if per_document else "statistics"
+    build_database(in_pieces(texts), path, kind=kind, vocabulary_hash="v", **options)
     assert list(path.parent.iterdir()) == [path]
     return Index(path)
 
@@ -99,7 +98,7 @@ def test_ids_that_are_no_characters(tmp_path):
 
 @given(st.lists(st.integers(0, 2**20), min_size=1, max_size=8))
 def test_both_hashes_agree(tokens):
-    assert marks(np.array([tokens, tokens[::-1]])).tolist() == [mark(tokens), mark(tokens[::-1])]
+    assert marks(np.array([tokens, tokens[::-1]]).T).tolist() == [mark(tokens), mark(tokens[::-1])]
 
 
 def test_pruning_keeps_what_gains_most_and_every_suffix_of_it(tmp_path):
@@ -141,10 +140,8 @@ def folder(tmp_path):
     rng = np.random.default_rng(1)
     texts = [rng.integers(0, 50, 300) for _ in range(30)]
     facts = {"vocabulary_size": 50, "vocabulary_hash": vocabulary_hash(VOCABULARY)}
-    build_database(texts, tmp_path / "statistics.hsdb", kind="statistics", pruning=Pruning(least=2), **facts)
-    build_database(
-        [t.tolist() for t in texts], tmp_path / "model.hsdb", kind="model", meta={"decoding": "greedy"}, **facts
-    )
+    for kind in ("statistics", "model"):
+        build_database(([t] for t in texts), tmp_path / f"{kind}.hsdb", kind=kind, meta={"decoding": "greedy"}, **facts)
     return tmp_path
 
 
@@ -152,7 +149,6 @@ def test_shared_databases_open(folder):
     shared = SharedDatabases.open(folder, VOCABULARY)
     assert set(shared.found) == {"model", "statistics"} and set(shared.absent) == {"fivegrams"}
     assert shared.found["statistics"].lookup(chr(3)) is not None
-    assert not list(folder.glob("*.new"))
 
 
 def test_another_tokenizer_is_refused(folder):
@@ -174,36 +170,21 @@ def test_any_changed_byte_is_refused(folder):
     path = folder / "model.hsdb"
     good = path.read_bytes()
     rng = np.random.default_rng(2)
-    places = [*range(24), *rng.integers(24, len(good), 60).tolist(), len(good) - 1]
-    for place in places:
+    cut = [good[:n] for n in (0, 5, 23, 24, 100, -1, -500)]
+    for place in [*range(24), *rng.integers(24, len(good), 60).tolist(), len(good) - 1]:
         bad = bytearray(good)
         bad[place] ^= 1 << int(rng.integers(8))
-        path.write_bytes(bad)
+        cut.append(bad)
+    other = json.dumps({"no": "database"} | {str(i): i for i in range(20)}).encode()
+    for content in (*cut, good + b"\0", other):
+        path.write_bytes(content)
         with pytest.raises(DatabaseError) as error:
             Index(path)
         assert "model.hsdb" in str(error.value) and "\n" not in str(error.value)
     path.write_bytes(good)
     Index(path)
-
-
-@pytest.mark.parametrize("length", [0, 5, 23, 24, 100, -1, -500])
-def test_a_truncated_file_is_refused(folder, length):
-    path = folder / "model.hsdb"
-    good = path.read_bytes()
-    path.write_bytes(good[:length])
-    with pytest.raises(DatabaseError):
-        Index(path)
-    path.write_bytes(good + b"\0")
-    with pytest.raises(DatabaseError):
-        Index(path)
-
-
-def test_other_files_are_refused(tmp_path):
-    path = tmp_path / "model.hsdb"
+    path.unlink()
     with pytest.raises(DatabaseError, match="cannot be read"):
-        Index(path)
-    path.write_text(json.dumps({"no": "database"} | {str(i): i for i in range(20)}))
-    with pytest.raises(DatabaseError, match="is not a database file"):
         Index(path)
 
 
@@ -224,7 +205,94 @@ def test_the_cut_includes_its_limit():
     """Two keys at the limit that fill the room to the last byte are kept, a third is not; nor is one without a gain."""
     gains = np.array([3.0, 2.0, 2.0, 2.0, 0.0])
     some = np.arange(5)
-    level = Level(some.astype(np.uint32), np.ones(5, int), some, np.arange(6), some, some, some, gains)
-    assert select_keys([level], 3 * 16, 100).totals.tolist() == [0, 1, 2]
-    assert select_keys([level], 3 * 16 - 1, 100).totals.tolist() == [0, 1]
-    assert select_keys([level], 10**6, 100).totals.tolist() == [0, 1, 2, 3]
+    table = Table(some.astype(np.uint32), np.ones(5, int), some, np.ones(5, int), gains, some, some)
+    assert select_keys([table], 3 * 16, 100).totals.tolist() == [0, 1, 2]
+    assert select_keys([table], 3 * 16 - 1, 100).totals.tolist() == [0, 1]
+    assert select_keys([table], 10**6, 100).totals.tolist() == [0, 1, 2, 3]
+
+
+def test_parts_change_nothing_and_memory_is_that_of_a_part(tmp_path):
+    """A corpus eight times as long needs hardly more memory, and counting it in parts yields the same file."""
+
+    def build(documents, part_tokens):
+        texts = (np.random.default_rng(k).zipf(1.3, 5_000).astype(np.uint16) % 300 for k in range(documents))
+        options = {"vocabulary_size": 300, "vocabulary_hash": "v", "kind": "statistics", "part_tokens": part_tokens}
+        tracemalloc.start()
+        pruning = Pruning(least=4, max_bytes=30_000)
+        build_database(in_pieces(texts, 1000), tmp_path / "x", longest=3, pruning=pruning, **options)
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return (tmp_path / "x").read_bytes(), most
+
+    whole, most = build(40, 10**9)
+    parts, less = build(40, 20_000)
+    assert parts == whole and less < 0.5 * most
+    assert less < 4 * build(5, 20_000)[1], "the most frequent token has a third of the places"
+
+
+def test_an_interrupted_build_leaves_nothing(tmp_path):
+    path = tmp_path / "x.hsdb"
+    path.write_bytes(b"the one before")
+
+    def interrupted():
+        yield [[1, 2, 3]]
+        raise KeyboardInterrupt
+
+    options = {"vocabulary_hash": "v", "vocabulary_size": 6, "kind": "statistics"}
+    with pytest.raises(KeyboardInterrupt):
+        build_database(interrupted(), path, **options)
+    with pytest.raises(ValueError, match="no tokens"):
+        build_database([], path, **options)
+    with pytest.raises(ValueError, match="token 6 is outside"):
+        build_database([[[6]]], path, **options)
+    assert list(tmp_path.iterdir()) == [path] and path.read_bytes() == b"the one before"
+
+
+def encode(text):
+    return [ord(c) + 1 for c in text]
+
+
+def documents_of(paths):
+    return [
+        [t for piece in document for t in piece] for document in read_documents(find_texts(paths)[0], encode, eos=0)
+    ]
+
+
+@pytest.mark.parametrize("piece", [1, 2, 5, 1000])
+def test_pieces_make_up_the_text(tmp_path, monkeypatch, piece):
+    monkeypatch.setattr(count, "PIECE", piece)
+    path, text = tmp_path / "a.txt", "one\ntwo ü\n\n漢字 in a line without an end\nthree"
+    path.write_bytes("\ufeffone\r\ntwo ü\r\n\r\n漢字 in a line without an end\rthree".encode())
+    assert "".join(read_pieces(path)) == text
+    assert documents_of([path]) == [[0, *encode(text), 0]]
+    (tmp_path / "empty").touch()
+    assert [t for piece in next(read_documents([tmp_path / "empty"], encode, eos=0)) for t in piece] == []
+
+
+def test_files_and_folders_are_found_in_order(tmp_path):
+    for name in ("b.txt", "a/z.py", "a/y.md", ".git/config", "a/.hidden", "c.bin"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(name)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "a" / "again").symlink_to(tmp_path / "b.txt")
+    found, passed_over = find_texts([tmp_path / "c.bin", tmp_path])
+    assert [file.relative_to(tmp_path).as_posix() for file in found] == ["c.bin", "b.txt", "a/y.md", "a/z.py"]
+    assert passed_over == 0
+    with pytest.raises(ValueError, match="there is no file or folder"):
+        find_texts([tmp_path / "nothing"])
+    with pytest.raises(ValueError, match="there is no file to read"):
+        find_texts([tmp_path / "empty"])
+
+
+def test_what_is_no_text_is_passed_over_unless_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(count, "PIECE", 8)
+    (tmp_path / "a.txt").write_text("good one\n")
+    # The harm comes late: what was read before it must not be in the corpus.
+    (tmp_path / "b.bin").write_bytes(b"fine so far\n" * 9 + b"\xff\xfe")
+    (tmp_path / "c.bin").write_bytes(b"fine so far\n" * 9 + b"\0")
+    (tmp_path / "d.txt").write_text("good too\n")
+    assert find_texts([tmp_path]) == ([tmp_path / "a.txt", tmp_path / "d.txt"], 2)
+    assert documents_of([tmp_path]) == [[0, *encode(t), 0] for t in ("good one\n", "good too\n")]
+    for name in ("b.bin", "c.bin"):
+        with pytest.raises(ValueError, match=f"cannot read '.*{name}' as UTF-8 text"):
+            find_texts([tmp_path / name])

@@ -17,7 +17,7 @@ from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
 from hsd_viz.drafting.db import DatabaseDrafter, LogitsDatabaseDrafter
 from hsd_viz.drafting.index.build import build_database
 from hsd_viz.drafting.index.count import Pruning
-from hsd_viz.drafting.index.format import Header, Index, Table, marks, write_index
+from hsd_viz.drafting.index.format import Index, Table, marks, write_index
 from hsd_viz.engine.load import Models
 from hsd_viz.native.build import default_build
 from hsd_viz.native.decode import NativeDatabaseDrafter, native_drafter
@@ -62,8 +62,8 @@ def write(folder: Path, size: int, texts: list[list[int]]) -> dict[str, Path]:
     paths = {"model": folder / "model.hsdb", "statistics": folder / "statistics.hsdb"}
     facts = {"vocabulary_size": size, "vocabulary_hash": "h", "pruning": Pruning(least=2)}
     half = len(texts) // 2
-    build_database([np.array(text) for text in texts[half:]], paths["statistics"], kind="statistics", **facts)
-    build_database(texts[:half], paths["model"], kind="model", **facts)
+    build_database(([np.array(text)] for text in texts[half:]), paths["statistics"], kind="statistics", **facts)
+    build_database(([text] for text in texts[:half]), paths["model"], kind="model", **facts)
     return paths
 
 
@@ -160,21 +160,21 @@ def test_counts_of_any_size(tmp_path):
     for size in (300, 70_000):
         # The key (k,) is followed by k + 1 and k + 2.
         table = Table(
-            marks(np.arange(12)[:, None]),
+            marks([np.arange(12)]),
             np.ones(12, int),
             np.array(counts) + np.array(counts) // 2,
-            np.arange(0, 26, 2),
+            np.full(12, 2),
+            np.ones(12),
             np.repeat(np.arange(12), 2) + np.tile([1, 2], 12),
             np.stack([counts, np.array(counts) // 2 + 1], 1).ravel(),
         )
         path = tmp_path / f"{size}.hsdb"
-        write_index(path, table, Header("statistics", size, "h", {}))
-        for file in (Index(path), Index(path, whole=False)):
-            one, twin = pair(("statistics",), {"statistics": file}, costs=None)
-            for token in range(12):
-                tree = one.draft([token], 12)
-                same(tree, twin.draft([token], 12))
-                assert len(tree) and tree.counts[0] >= min(counts[token], 2**23) * 0.99
+        write_index(path, table, "statistics", size, "h", {})
+        one, twin = pair(("statistics",), {"statistics": Index(path)}, costs=None)
+        for token in range(12):
+            tree = one.draft([token], 12)
+            same(tree, twin.draft([token], 12))
+            assert len(tree) and tree.counts[0] >= min(counts[token], 2**23) * 0.99
 
 
 def damages(arrays: dict, draw: random.Random):
@@ -221,7 +221,7 @@ def test_damaged_files_are_read_like_in_python_and_never_past_their_end(paths, t
             damages(arrays, draw)[way](arrays)
             (tmp_path / f"{seed}{path.name}").write_bytes(raw)
             size = draw.choice([None, SIZE - 2, SIZE + 5])
-            shared[name] = Index(tmp_path / f"{seed}{path.name}", vocabulary_size=size, whole=False)
+            shared[name] = Index(tmp_path / f"{seed}{path.name}", vocabulary_size=size, verify=False)
         for sources in (("statistics",), ("model",), ("statistics", "context", "model")):
             one, twin = pair(sources, shared, costs=0.02)
             text = habits(seed, SIZE, 1, 80)[0]

@@ -4,16 +4,16 @@ import hashlib
 import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 
 from hsd_viz.disk import Journal
 from hsd_viz.drafting.context import spell
-from hsd_viz.drafting.index.count import PART_TOKENS, CorpusWriter, KeyCount, Progress, Pruning, select_keys
-from hsd_viz.drafting.index.format import Header, Index, Table, marks, open_index, write_index
+from hsd_viz.drafting.index.count import PART_TOKENS, Document, Progress, Pruning, count_keys, write_corpus
+from hsd_viz.drafting.index.format import Index, Table, marks, write_index
 from hsd_viz.drafting.tree import as_eos_set
 from hsd_viz.words import check_range
 
@@ -27,14 +27,12 @@ PRUNING = {
 #: 5-grams of Hierarchy Drafting, in all and per first token.
 FIVEGRAMS, FIVEGRAMS_PER_TOKEN = 100_000, 7
 
-#: Token sequences, or a function that writes documents and returns facts for the header.
-Documents = Iterable[Sequence[int] | np.ndarray] | Callable[[CorpusWriter], Mapping]
 #: Maps a batch of prompts of one length to the model's outputs, without the prompts.
 Generate = Callable[[list[list[int]]], list[list[int]]]
 
 
 def build_database(
-    documents: Documents,
+    documents: Iterable[Document],
     path: str | Path,
     *,
     kind: str,
@@ -42,7 +40,7 @@ def build_database(
     vocabulary_hash: str,
     longest: int = LONGEST,
     pruning: Pruning | None = None,
-    meta: Mapping | None = None,
+    meta: Mapping[str, Any] | None = None,
     part_tokens: int = PART_TOKENS,
     progress: Progress | None = None,
 ) -> None:
@@ -60,24 +58,11 @@ def build_database(
     pruning, path, per_document = pruning or PRUNING[kind], Path(path), kind == "model"
     path.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
-        facts: Mapping = {}
-        with closing(CorpusWriter(folder, vocabulary_size)) as writer:
-            if callable(documents):
-                facts = documents(writer)
-            else:
-                for document in documents:
-                    writer.add(document)
-                    writer.end()
-            corpus = writer.finish()
-        if not len(corpus.tokens):
-            raise ValueError("the corpus is empty: there are no tokens to count")
-        counts = KeyCount(corpus, folder, vocabulary_size, longest, pruning, per_document, part_tokens, progress)
-        table = select_keys(counts.levels(), pruning.max_bytes, vocabulary_size)
-        if progress:
-            progress("writing the file", 1.0)
+        corpus = write_corpus(documents, Path(folder) / "tokens", vocabulary_size)
+        table = count_keys(corpus, vocabulary_size, longest, pruning, per_document, part_tokens, progress)
         unit = "outputs" if per_document else "documents"
-        facts = {unit: len(corpus.ends), "tokens": len(corpus.tokens), **facts, **(meta or {})}
-        write_index(path, table, Header(kind, vocabulary_size, vocabulary_hash, facts))
+        facts = {unit: len(corpus.ends), "tokens": len(corpus.tokens), **(meta or {})}
+        write_index(path, table, kind, vocabulary_size, vocabulary_hash, facts)
 
 
 def build_fivegrams(
@@ -106,11 +91,10 @@ def build_fivegrams(
             rows.append((gram[0], taken[gram[0]], *gram[1:], seen))
             taken[gram[0]] += 1
     grams = np.array(rows, dtype=np.int64).reshape(len(rows), 7)
-    totals, firsts = grams[:, 6], np.arange(len(rows) + 1) * 4
-    hashes, lengths = marks(grams[:, :2]), np.full(len(rows), 2)
-    table = Table(hashes, lengths, totals, firsts, grams[:, 2:6].reshape(-1), np.repeat(totals, 4))
+    totals, two, four = grams[:, 6], np.full(len(rows), 2), np.full(len(rows), 4)
+    table = Table(marks(grams[:, :2].T), two, totals, four, totals, grams[:, 2:6].reshape(-1), np.repeat(totals, 4))
     facts = {"outputs": len(sequences), "tokens": sum(map(len, sequences)), **(meta or {})}
-    write_index(path, table, Header("fivegrams", vocabulary_size, vocabulary_hash, facts))
+    write_index(path, table, "fivegrams", vocabulary_size, vocabulary_hash, facts)
 
 
 def collect_outputs(
@@ -161,7 +145,7 @@ def describe(path: str | Path, most: int = 10, *, verify: bool = False) -> dict:
     ``meta`` is its origin, ``most_used`` that of :func:`most_used`, ``verified`` whether the checksum of the whole file
     was checked, which ``verify`` requires for large files, too. Raises: DatabaseError: if the file cannot be used.
     """
-    index = Index(path) if verify else open_index(path)
+    index = Index(path, verify=verify or None)
     names = ("kind", "continuations", "vocabulary_size", "vocabulary_hash", "meta")
     lengths = {int(n): keys for n, keys in index.header["keys_by_length"].items()}
     return {

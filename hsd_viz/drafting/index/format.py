@@ -9,20 +9,18 @@ A file is a safetensors file of four tensors: ``starts`` (u32 per bucket, one mo
 per key its total, then token, count, ...). Its metadata contains the version, ``facts`` as JSON, and the CRC-32 of the
 header (counted with zeros in place of the checksum) and of the tensors.
 
-A file of up to :data:`READ_WHOLE` bytes is checked completely when opened. Of a larger one only the header and the size
-are checked, and each row when it is read: with any damage, a look-up ends after a bounded number of steps, and returns
-no token outside the vocabulary. ``hsd-viz databases inspect --verify`` checks any file completely.
+The header is always checked, the tensors when a file of up to :data:`READ_WHOLE` bytes is opened, or on request
+(``hsd-viz databases inspect --verify``). With any damage, a look-up ends after a bounded number of steps, and returns
+no token outside the vocabulary.
 """
 
-import functools
 import json
 import mmap
 import zlib
 from codecs import utf_32_le_encode
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -35,9 +33,9 @@ SUFFIX = ".hsdb"
 MOST_CONTINUATIONS, MOST_VALUES = 7, 2**29
 #: Bytes of a key in the file besides its values: mark, place, and half of a bucket's start.
 KEY_BYTES = 10
-#: Largest size in bytes of a file that is checked whole when opened, which takes about 50 ms.
+#: Largest size in bytes of a file whose tensors are checked when it is opened, which takes about 50 ms.
 READ_WHOLE = 64 * 2**20
-#: Most keys examined in one bucket of an unchecked file. Among 2**28 buckets of random marks none reaches twenty.
+#: Most keys examined in one bucket. Among 2**28 buckets of random marks none reaches twenty.
 MOST_IN_BUCKET = 32
 _NO_POSITIONS = (None,) * MOST_CONTINUATIONS
 _TENSORS = ("starts", "marks", "places", "values")
@@ -49,15 +47,16 @@ class DatabaseError(ValueError):
     """A database file that cannot be used; the message is one line with the file's name."""
 
 
-def marks(keys: np.ndarray) -> np.ndarray:
-    """Return the CRC-32 of every row of an integer array [keys, tokens] as little-endian u32, as uint32 [keys]."""
+def marks(columns: Iterable[np.ndarray]) -> np.ndarray:
+    """Return the CRC-32 of keys as little-endian u32, uint32 [keys]; ``columns`` are their first tokens, second, ..."""
     table = np.arange(256, dtype=np.uint32)
     for _ in range(8):
         # The reflected polynomial of CRC-32 (ISO 3309), as in zlib.
         table = np.where(table & 1, (table >> 1) ^ np.uint32(0xEDB88320), table >> 1)
-    crc = np.full(len(keys), 0xFFFFFFFF, dtype=np.uint32)
-    for byte in np.ascontiguousarray(keys, dtype="<u4").view(np.uint8).reshape(len(keys), 4 * keys.shape[1]).T:
-        crc = table[(crc ^ byte) & 0xFF] ^ (crc >> 8)
+    crc: Any = np.uint32(0xFFFFFFFF)
+    for tokens in columns:
+        for shift in (0, 8, 16, 24):
+            crc = table[(crc ^ (tokens.astype(np.uint32) >> shift)) & 0xFF] ^ (crc >> 8)
     return ~crc
 
 
@@ -69,93 +68,77 @@ def pack_counts(counts: np.ndarray, wide: bool) -> np.ndarray:
     return np.where(counts < 32768, counts, 32768 + np.minimum(counts >> 8, 32767)).astype(np.uint16)
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Counted keys, one row per key, in any order. ``marks`` uint32 [keys], ``lengths`` int [keys], ``totals`` int
-    [keys] (times seen with anything after them); the continuations of row i are ``tokens[firsts[i]:firsts[i+1]]`` with
-    ``counts``, most frequent first, at most seven.
+class Table(NamedTuple):
+    """Counted keys, one row per key. ``marks`` uint32 [keys]; ``lengths``, ``totals`` (times seen with anything after
+    them) and ``numbers`` (of continuations, at most seven) int [keys]; ``gains``: correct first continuations that a
+    key adds to those of its suffix, float [keys]. Its continuations, in the order of the keys and most frequent first,
+    are ``tokens`` with ``counts``, int [continuations].
     """
 
     marks: np.ndarray
     lengths: np.ndarray
     totals: np.ndarray
-    firsts: np.ndarray
+    numbers: np.ndarray
+    gains: np.ndarray
     tokens: np.ndarray
     counts: np.ndarray
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
-    """What a database file is: ``statistics``, ``model`` or ``fivegrams``, for which vocabulary, and its origin."""
+def write_index(
+    path: str | Path, table: Table, kind: str, vocabulary_size: int, vocabulary_hash: str, meta: Mapping[str, Any]
+) -> None:
+    """Write a ``statistics``, ``model`` or ``fivegrams`` database, atomically; ``meta`` is its origin.
 
-    kind: str
-    vocabulary_size: int
-    vocabulary_hash: str
-    meta: Mapping[str, Any]
-
-
-def write_index(path: str | Path, table: Table, header: Header) -> None:
-    """Write ``table`` as a database file, atomically. Raises: ValueError: if there are too many values for one file."""
-    wide, keys = header.vocabulary_size > 2**16, len(table.marks)
-    total = keys + 2 * len(table.tokens)
+    Raises: ValueError: if there are too many values for one file.
+    """
+    wide, keys, total = vocabulary_size > 2**16, len(table.marks), len(table.marks) + 2 * len(table.tokens)
     if total >= MOST_VALUES:
         raise ValueError(f"{total} values are too many for one file: reduce its bytes or raise the minimum count")
-    bits = max(1, (max(keys, 2) // 2 - 1).bit_length())
     # The shorter of two keys with the same mark comes first and is found: it is the more frequent one.
     order = np.lexsort((table.lengths, table.marks))
-    ranked = table.marks[order]
+    ranked, numbers = table.marks[order], table.numbers[order]
+    bits = max(1, (max(keys, 2) // 2 - 1).bit_length())
     starts = np.searchsorted(ranked >> np.uint32(32 - bits), np.arange(2**bits + 1))
-    tensors = (starts.astype("<u4"), ranked.astype("<u4"), *_packed(table, order, wide))
-    lengths, numbers = np.unique(table.lengths, return_counts=True)
+    # Of each key the place of its total, and of each continuation that of its token.
+    offsets = np.cumsum(1 + 2 * numbers) - (1 + 2 * numbers)
+    rank = np.arange(len(table.tokens)) - np.repeat(np.cumsum(numbers) - numbers, numbers)
+    source = np.repeat((np.cumsum(table.numbers) - table.numbers)[order], numbers) + rank
+    places = np.repeat(offsets, numbers) + 1 + 2 * rank
+    values = np.zeros(total, dtype="<u4" if wide else "<u2")
+    values[offsets] = pack_counts(table.totals[order], wide)
+    values[places], values[places + 1] = table.tokens[source], pack_counts(table.counts[source], wide)
+    lengths, of_length = np.unique(table.lengths, return_counts=True)
     facts = {
-        **asdict(header),
+        "kind": kind,
+        "vocabulary_size": vocabulary_size,
+        "vocabulary_hash": vocabulary_hash,
+        "meta": dict(meta),
         "bits": bits,
         "longest": int(lengths.max(initial=1)),
-        "keys_by_length": {str(n): int(number) for n, number in zip(lengths, numbers, strict=True)},
+        "keys_by_length": dict(zip(map(str, lengths), of_length.tolist(), strict=True)),
         "continuations": len(table.tokens),
     }
-    _write(Path(path), facts, dict(zip(_TENSORS, tensors, strict=True)))
-
-
-def _packed(table: Table, order: np.ndarray, wide: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return the tensors ``places`` and ``values`` for the rows of ``table`` in ``order``."""
-    numbers = np.diff(table.firsts)[order]
-    offsets = np.concatenate(([0], np.cumsum(1 + 2 * numbers)))
-    values = np.zeros(offsets[-1], dtype="<u4" if wide else "<u2")
-    values[offsets[:-1]] = pack_counts(table.totals[order], wide)
-    # Each continuation's place: its key's first value, then pairs.
-    row = np.repeat(np.arange(len(order)), numbers)
-    rank = np.arange(len(row)) - np.repeat(np.cumsum(numbers) - numbers, numbers)
-    source = np.repeat(table.firsts[:-1][order], numbers) + rank
-    values[offsets[row] + 1 + 2 * rank] = table.tokens[source]
-    values[offsets[row] + 2 + 2 * rank] = pack_counts(table.counts[source], wide)
-    return (offsets[:-1] * 8 + numbers).astype("<u4"), values
-
-
-def _write(path: Path, facts: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> None:
-    """Write a database file from its facts and its four tensors, atomically."""
-    body = [tensor.tobytes() for tensor in tensors.values()]
-    crc = functools.reduce(lambda so_far, piece: zlib.crc32(piece, so_far), body, 0)
+    tensors = (starts.astype("<u4"), ranked.astype("<u4"), (offsets * 8 + numbers).astype("<u4"), values)
+    crc, at, entries = 0, 0, {}
+    for name, tensor in zip(_TENSORS, tensors, strict=True):
+        crc, end = zlib.crc32(tensor.tobytes(), crc), at + tensor.nbytes
+        entries[name] = {"dtype": f"U{8 * tensor.itemsize}", "shape": [len(tensor)], "data_offsets": [at, end]}
+        at = end
     metadata = {"hsd_viz": VERSION, "checksum": _NO_CHECKSUM, "tensors": f"{crc:08x}", "facts": json.dumps(facts)}
-    entries, at = {}, 0
-    for name, tensor in tensors.items():
-        kind = {2: "U16", 4: "U32"}[tensor.itemsize]
-        entries[name] = {"dtype": kind, "shape": [len(tensor)], "data_offsets": [at, at := at + tensor.nbytes]}
     head = json.dumps({"__metadata__": metadata, **entries}).encode()
     head += b" " * (-len(head) % 8)
     head = head.replace(_NO_CHECKSUM.encode(), f"{zlib.crc32(head):08x}".encode(), 1)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path, sync=True) as fresh, open(fresh, "wb") as f:
-        f.writelines([len(head).to_bytes(8, "little"), head, *body])
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    with replacing(Path(path), sync=True) as fresh, open(fresh, "wb") as f:
+        f.writelines([len(head).to_bytes(8, "little"), head, *(tensor.tobytes() for tensor in tensors)])
 
 
 class Index:
     """An open database file, read-only and memory-mapped: runs and processes share its pages.
 
     ``starts``, ``marks``, ``places`` and ``values`` are its tensors as memoryviews, ``bits`` the shift from a mark to
-    its bucket, ``wide`` whether values are u32. With ``whole=False`` the tensors are not checked: the index is then
-    ``guarded``, as it is for models with fewer tokens (``vocabulary_size``) than the file: it searches a limited part
-    of a bucket and returns only possible rows (tokens below ``limit``, counts of at most their total).
+    its bucket, ``wide`` whether values are u32. Of a model with a smaller ``vocabulary_size`` than the file's only the
+    tokens are returned. ``verify``: whether to check the tensors (default: those of files that are not large).
 
     Raises: DatabaseError: if the file is missing, truncated, damaged, of another version or, if ``vocabulary_hash`` is
     given, made with another tokenizer.
@@ -167,9 +150,9 @@ class Index:
         vocabulary_hash: str | None = None,
         *,
         vocabulary_size: int | None = None,
-        whole: bool = True,
+        verify: bool | None = None,
     ) -> None:
-        self.path, self.verified = Path(path), whole
+        self.path = Path(path)
         try:
             with open(self.path, "rb") as f:
                 self._map = mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ)
@@ -179,7 +162,8 @@ class Index:
             raise DatabaseError(f"the database '{self.path}' cannot be read: {error.strerror or error}") from None
         self.size = len(self._map)
         try:
-            self.header, views = self._check(whole)
+            self.verified = self.size <= READ_WHOLE if verify is None else verify
+            self.header, views = self._check()
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             if isinstance(error, DatabaseError):
                 raise
@@ -192,11 +176,10 @@ class Index:
                 f"(vocabulary {known[:12]}, expected that of the models, {vocabulary_hash[:12]})"
             )
         self.limit = own if vocabulary_size is None else min(own, vocabulary_size)
-        self.guarded = not whole or self.limit < own
         self.bits, self.wide, self.longest = 32 - self.header["bits"], own > 2**16, self.header["longest"]
 
-    def _check(self, whole: bool) -> tuple[dict[str, Any], dict[str, memoryview]]:
-        """Return the facts and the tensors, after checking the header (``whole``: every byte)."""
+    def _check(self) -> tuple[dict[str, Any], dict[str, memoryview]]:
+        """Return the facts and the tensors, after checking the header, and the tensors if they are to be verified."""
         name, mapped = self.path.name, self._map
         if mapped[:8] == b"HSDVIZDB":
             raise DatabaseError(f"the database '{name}' was written by an earlier version of hsd_viz: rebuild it")
@@ -215,7 +198,7 @@ class Index:
         if self.size != expected:
             raise DatabaseError(f"the database '{name}' is damaged: it has {self.size} bytes, expected {expected}")
         contents = memoryview(mapped)[body:]
-        if whole and f"{zlib.crc32(contents):08x}" != tensors:
+        if self.verified and f"{zlib.crc32(contents):08x}" != tensors:
             raise DatabaseError(f"the database '{name}' is damaged: its contents do not match its checksum")
         # Reading a scalar from a memoryview is several times as fast as from a numpy array.
         views = {
@@ -229,7 +212,6 @@ class Index:
         ``tail`` is a text as of :func:`~hsd_viz.drafting.context.spell`. The search extends the suffix until it misses.
         """
         starts, marks, bits, crc32, keys = self.starts, self.marks, self.bits, zlib.crc32, len(self.marks)
-        most_in_bucket = MOST_IN_BUCKET if self.guarded else 2**32
         size = len(tail)
         most = self.longest if longest is None or longest > self.longest else longest
         if size > most:
@@ -244,8 +226,8 @@ class Index:
             wanted = crc32(packed[at:])
             bucket = wanted >> bits
             i, end = starts[bucket], starts[bucket + 1]
-            if end > keys or end - i > most_in_bucket:  # damaged
-                end = min(keys, i + most_in_bucket)
+            if end > keys or end - i > MOST_IN_BUCKET:  # damaged
+                end = min(keys, i + MOST_IN_BUCKET)
             while i < end and marks[i] != wanted:
                 i += 1
             if i < end:
@@ -264,30 +246,15 @@ class Index:
         """Return the total and the possible continuations of row ``key``; ``None`` if it has none."""
         place = self.places[key]
         at, numbers = place >> 3, 2 * (place & 7)
-        if self.guarded and at + numbers >= len(self.values):
+        if at + numbers >= len(self.values):  # damaged
             return None
         row = self.values[at : at + 1 + numbers].tolist()
         if not self.wide and max(row) >= 32768:
             for i in range(0, len(row), 2):
                 if row[i] >= 32768:
                     row[i] = (row[i] - 32768) << 8
-        total, continuations = row[0], list(zip(row[1::2], row[2::2], _NO_POSITIONS, strict=False))
-        if self.guarded:
-            # Rounding large counts preserves their order, so none exceeds its total.
-            continuations = [c for c in continuations if c[0] < self.limit and 0 < c[1] <= total]
+        # Rounding large counts preserves their order, so none exceeds its total.
+        total, limit = row[0], self.limit
+        rows = zip(row[1::2], row[2::2], _NO_POSITIONS, strict=False)
+        continuations = [c for c in rows if c[0] < limit and 0 < c[1] <= total]
         return (total, continuations) if continuations else None
-
-
-def open_index(
-    path: str | Path,
-    vocabulary_hash: str | None = None,
-    *,
-    vocabulary_size: int | None = None,
-    read_whole: int = READ_WHOLE,
-) -> Index:
-    """Open a database file; the tensors of one larger than ``read_whole`` bytes are not checked. Raises: DatabaseError:
-    if the file cannot be used.
-    """
-    path = Path(path)
-    whole = not path.exists() or path.stat().st_size <= read_whole
-    return Index(path, vocabulary_hash, vocabulary_size=vocabulary_size, whole=whole)
