@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hsd_viz.terminal import table_lines
+from hsd_viz.terminal import plain
 from hsd_viz.words import counted
 
 #: The comparisons of a grid.
@@ -45,7 +45,7 @@ def table(report: dict[str, Any]) -> str:
                 _gain(alone),
             ]
         )
-    parts = (table_lines(rows), _reached(report["reached"]), _needed(report), _errors(report["points"]))
+    parts = (plain([rows]).splitlines(), _reached(report["reached"]), _needed(report), _errors(report["points"]))
     lines += [line for part in parts for line in ("", *part)]
     return "\n".join(lines)
 

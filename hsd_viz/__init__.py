@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from hsd_viz.latency.select import plan
     from hsd_viz.logs.doctor import doctor
     from hsd_viz.logs.replay import replay
-    from hsd_viz.quick import compare, load_ipython_extension, run
+    from hsd_viz.quick import compare, run
     from hsd_viz.stack import StackError, parse
     from hsd_viz.trace import Trace, TraceError
     from hsd_viz.views.app.dashboard import dashboard
@@ -41,7 +41,7 @@ _MODULES = {
     "latency.select": ("plan",),
     "logs.doctor": ("doctor",),
     "logs.replay": ("replay",),
-    "quick": ("compare", "load_ipython_extension", "run"),
+    "quick": ("compare", "run"),
     "stack": ("StackError", "parse"),
     "trace": ("Trace", "TraceError"),
     "views.app.dashboard": ("dashboard",),

@@ -2,7 +2,6 @@
 
 import errno
 import gzip
-import hashlib
 import json
 import os
 import secrets
@@ -17,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 PACKAGE = Path(__file__).resolve().parent
-#: The most bytes of a JSON file of reports and profiles: parsed, it takes up to thirty times as much memory.
-MOST_BYTES = 8 * 2**20
+#: The most bytes of a text file, and of a JSON file: parsed, it takes up to thirty times as much memory.
+MOST_TEXT, MOST_JSON = 64 * 2**20, 8 * 2**20
 #: The most times that a gzipped file may grow beyond :data:`FREE_BYTES`. Traces and logs grow less than ten times,
 #: bombs a thousand times.
 MOST_GROWTH, FREE_BYTES = 100, 2_200_000
@@ -41,11 +40,6 @@ def cache_folder(kind: str) -> Path:
     if named := os.environ.get("HSD_VIZ_CACHE"):
         return Path(named).expanduser() / kind
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").expanduser() / "hsd_viz" / kind
-
-
-def cache_name(identity: Any) -> str:
-    """Return the name of the cached JSON file of what is identified by JSON data."""
-    return f"{hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:24]}.json"
 
 
 def regular_target(path: Path) -> Path | None:
@@ -117,18 +111,23 @@ def _copy(content: Path, path: Path) -> None:
         shutil.copyfileobj(source, file)
 
 
-def read_limited(path: Path, most: int = MOST_BYTES) -> str:
-    """Return the text of a UTF-8 file from a stranger. Raises: ValueError: if it has more than ``most`` bytes (a device
-    may have no end) or is not UTF-8. OSError: if it cannot be read.
+def read_text(path: Path, what: str, most: int = MOST_TEXT) -> str:
+    """Return a UTF-8 text file of a stranger with ``\\n`` line ends and without a byte order mark. Raises: ValueError:
+    if it cannot be read, has more than ``most`` bytes (a device may have no end) or is not UTF-8; the message calls it
+    the ``what`` file.
     """
-    with path.open("rb") as file:
-        content = file.read(most + 1)
-    if len(content) > most:
-        raise ValueError(f"{path} is larger than {most // 2**20} MiB")
     try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError:
-        raise ValueError(f"{path} is not UTF-8 text") from None
+        with path.open("rb") as file:
+            content = file.read(most + 1)
+        if len(content) > most:
+            raise ValueError(f"the {what} file {path} is too large: the limit is {most // 2**20} MiB")
+        text = content.decode("utf-8-sig")
+    except OSError as error:
+        raise ValueError(f"cannot read the {what} file {path}: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        byte = error.object[error.start]
+        raise ValueError(f"the {what} file {path} is not UTF-8 text (byte {error.start} is {byte:#04x})") from None
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def most_unpacked(size: int) -> int:

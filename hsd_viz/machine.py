@@ -16,7 +16,6 @@ import psutil
 
 from hsd_viz.serialize import to_dict
 from hsd_viz.version import __version__
-from hsd_viz.words import counted
 
 #: Most CPU threads that can be asked for.
 MAX_THREADS = 1024
@@ -128,15 +127,6 @@ def cores() -> int | None:
 def load_average() -> float:
     """Return the load average of the last minute."""
     return psutil.getloadavg()[0]
-
-
-def busy_words() -> str:
-    """Return a warning if the machine had more to do in the last minute than it has cores, else ""."""
-    load, there = load_average(), cores()
-    if there is None or load <= there:
-        return ""
-    has = f"{counted(there, 'core')} (load average {load:.1f})"
-    return f"The machine had more to do than its {has}: times and speeds are unsure."
 
 
 @functools.cache

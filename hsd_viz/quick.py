@@ -1,24 +1,17 @@
-"""Decode and compare in one call or one cell, with an engine that the process loads once.
-
-``%load_ext hsd_viz`` adds the cell magic ``%%decode``.
-"""
+"""Decode and compare in one call, with an engine that the process loads once."""
 
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from functools import cache
-from typing import TYPE_CHECKING, Any, NoReturn, Unpack
-from typing import Annotated as A
+from typing import TYPE_CHECKING, Any, Unpack
 
-from hsd_viz.cli.arguments import SamplingOptions
 from hsd_viz.engine import Engine, Options
 from hsd_viz.stack import Stack
-from hsd_viz.terminal import progress_bar, table_lines
+from hsd_viz.terminal import progress_bar
 from hsd_viz.trace import Trace
-from hsd_viz.words import card, line, number, table
+from hsd_viz.words import line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,8 +20,7 @@ if TYPE_CHECKING:
 
 _CAUTION = "One run per stack: speeds are noisy. hsd-viz bench measures them."
 _DIFFERENT = "The prompts differ, so that neither speeds nor texts can be compared."
-_YES = {True: "yes", False: "no"}
-_FORMS = {"tokens/s": ".0f", "× first": ".2f", "tokens per target pass": ".2f", "acceptance rate": ".0%"}
+_FORM: dict[str, Any] = {"index": False, "na_rep": "–", "float_format": "{:.2f}".format}
 
 
 @cache
@@ -117,70 +109,11 @@ class Comparison(list[Trace]):
 
         return Versus(list(self))
 
-    def _text(self) -> tuple[list[list[str]], str]:
-        """Return the cells of the table, the head first, and the note below it."""
-        write = lambda name, value: _YES[value] if isinstance(value, bool) else number(value, _FORMS.get(name, ""))
-        rows = [[write(name, value) for name, value in row.items()] for row in self.rows()]
-        return [list(self.rows()[0]), *rows], _CAUTION if len({t.prompt for t in self}) < 2 else _DIFFERENT
-
     def __repr__(self) -> str:
-        if not self:
-            return "Comparison([])"
-        cells, note = self._text()
-        return "\n".join([*table_lines(cells), note])
+        return f"{self.table.to_string(**_FORM)}\n{self._note()}" if self else "Comparison([])"
 
     def _repr_html_(self) -> str:
-        (head, *cells), note = self._text() if self else ([()], "")
-        return card("Comparison", f"{len(self)} runs", table(head, cells), line(note))
+        return f"{self.table.to_html(**_FORM, border=0)}{line(self._note())}" if self else repr(self)
 
-
-_EPILOG = """\
-The cell is the prompt, without line breaks at its end. The run is shown, and stored as the variable `trace`.
-
-example:
-  %%decode db > nano:4 > target --temperature 0.7
-  def main(
-"""
-
-
-def _read_line(
-    stack: A[tuple[str, ...], "STACK", "the stack, such as db > nano:4 > target"] = (),
-    *,
-    name: A[str, "NAME", "the variable of the trace"] = "trace",
-    chat: A[bool, "format the cell as a user turn by the chat template"] = False,
-    sampling: SamplingOptions,
-) -> tuple[str, str, dict[str, Any]]:
-    """Return the variable, the stack and the options of a decode. Raises: ValueError: if one is not valid."""
-    if not name.isidentifier():
-        raise ValueError(f"{name!r} is not the name of a variable")
-    options = {"max_new_tokens": sampling.max_new_tokens, "chat": chat, **asdict(sampling.sampling())}
-    return name, " ".join(stack) or "target", options
-
-
-def load_ipython_extension(shell: Any) -> None:
-    """Register the cell magic ``%%decode`` in an IPython shell."""
-    from IPython.core.error import UsageError
-    from IPython.display import display
-
-    from hsd_viz.cli.options import Parser, add_options, call
-
-    class MagicParser(Parser):
-        def error(self, message: str) -> NoReturn:
-            raise ValueError(f"{message} (see %%decode --help)")
-
-    parser = MagicParser(prog="%%decode", description="Continue the text of the cell and show how.", epilog=_EPILOG)
-    add_options(parser, _read_line)
-
-    def decode(line: str, cell: str) -> None:
-        try:
-            name, stack, options = call(_read_line, parser.parse_args(shlex.split(line)))
-            trace = run(cell.rstrip("\r\n"), stack, **options)
-        except ValueError as error:
-            raise UsageError(str(error)) from None
-        except SystemExit:  # --help has printed
-            return
-        shell.user_ns[name] = trace
-        display(trace.show())
-
-    decode.__doc__ = parser.format_help()
-    shell.register_magic_function(decode, "cell", "decode")
+    def _note(self) -> str:
+        return _CAUTION if len({trace.prompt for trace in self}) < 2 else _DIFFERENT

@@ -70,11 +70,6 @@ def _print(console: Console, parts: Iterable[str | Table | Rows], width: int) ->
         console.print(drawn)
 
 
-def table_lines(rows: Rows) -> list[str]:
-    """Return rows of cells as lines of plain text."""
-    return plain([rows]).splitlines()
-
-
 @dataclass(frozen=True, slots=True)
 class Progress:
     """``done`` of ``total`` decodes are finished; the next one is ``stack`` on ``prompt`` (empty during warm-up).

@@ -26,15 +26,6 @@ def counted(n: int, noun: str) -> str:
     return f"{n} {noun}" if n == 1 else f"{n} {noun}{'es' if noun.endswith('s') else 's'}"
 
 
-def number(value: float | None, form: str = "", missing: str = "–") -> str:
-    """Return a number in a format, ``missing`` where there is none.
-
-    >>> number(0.254, ".0%"), number(None)
-    ('25%', '–')
-    """
-    return missing if value is None else format(value, form)
-
-
 def first_line(error: BaseException) -> str:
     """Return the first line of an error's message, the name of its type where it has none."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]

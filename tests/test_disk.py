@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hsd_viz.calibration.basis import read_json
-from hsd_viz.disk import check_writable, read_limited, replacing, write_whole
+from hsd_viz.disk import check_writable, read_text, replacing, write_whole
 from hsd_viz.figures.reports import report_of
 from hsd_viz.latency.hardware import shape_of
 from hsd_viz.logs.observe import observe
@@ -160,13 +160,13 @@ while True:
 def test_a_file_of_a_stranger_is_read_up_to_a_limit(tmp_path):
     path = tmp_path / "x.json"
     path.write_bytes(b"a" * 2**20)
-    assert read_limited(path, 2**20) == "a" * 2**20
+    assert read_text(path, "JSON", 2**20) == "a" * 2**20
     path.write_bytes(b"a" * (2**20 + 1))
-    with pytest.raises(ValueError, match=r"x\.json is larger than 1 MiB"):
-        read_limited(path, 2**20)
+    with pytest.raises(ValueError, match=r"JSON file .*x\.json is too large: the limit is 1 MiB"):
+        read_text(path, "JSON", 2**20)
     # A device has no end.
-    with pytest.raises(ValueError, match="zero is larger than 1 MiB"):
-        read_limited(Path("/dev/zero"), 2**20)
+    with pytest.raises(ValueError, match="zero is too large: the limit is 1 MiB"):
+        read_text(Path("/dev/zero"), "JSON", 2**20)
 
 
 @pytest.mark.parametrize("content", [b"[" * 200_000, b" " * (8 * 2**20 + 1), b"\xff\xfe", b""])

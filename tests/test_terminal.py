@@ -12,14 +12,14 @@ ROWS = [
 
 
 def test_plain_text_is_aligned_and_never_wrapped():
-    lines = terminal.table_lines(ROWS)
+    lines = terminal.plain([ROWS]).splitlines()
     assert lines == [
         "stack                 speed-up  drafting µs/round",
         "db > target  2.75 [2.37, 3.23]                 39",
         "target                 [bold]1                  0",
     ]
     wide = [["name", "x" * 400], ["a", "y"]]
-    assert [len(line) for line in terminal.table_lines(wide)] == [406, 406]
+    assert [len(line) for line in terminal.plain([wide]).splitlines()] == [406, 406]
 
 
 def test_a_pipe_gets_plain_text_and_no_bar(capsys):
@@ -27,7 +27,7 @@ def test_a_pipe_gets_plain_text_and_no_bar(capsys):
     with terminal.progress_bar() as bar:
         bar(1, 2, "db > target")
     out, err = capsys.readouterr()
-    assert out == "\n".join(["first", "", *terminal.table_lines(ROWS), ""]) and err == ""
+    assert out == "\n".join(["first", "", *terminal.plain([ROWS]).splitlines(), ""]) and err == ""
 
 
 def test_on_a_narrow_terminal_intervals_are_below_their_figures(capsys, monkeypatch):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hsd_viz.calibration.estimate import estimate, level_names, timings
-from hsd_viz.disk import read_limited
+from hsd_viz.disk import MOST_JSON, read_text
 from hsd_viz.intervals import LEAST, ratio, resample
 from hsd_viz.intervals import estimate as interval
 from hsd_viz.latency.inputs import Calibration, Edge, Tier
@@ -127,11 +127,9 @@ def basis_of(given: Basis | Calibration | Mapping[str, Any] | str | Path, source
 def read_json(path: str | Path) -> Any:
     """Read a JSON file. Raises: ValueError: if it cannot be read."""
     try:
-        return json.loads(read_limited(Path(path).expanduser()))
-    except OSError as error:
-        raise ValueError(f"{path} cannot be read: {error.strerror or error}") from None
-    except (ValueError, RecursionError):
-        raise ValueError(f"{path} is not JSON of at most 8 MiB: use the output of 'hsd-viz plan --json'") from None
+        return json.loads(read_text(Path(path).expanduser(), "JSON", MOST_JSON))
+    except (json.JSONDecodeError, RecursionError):
+        raise ValueError(f"{path} is not JSON: use the output of 'hsd-viz plan --json'") from None
 
 
 def plan_measured(plan: Mapping[str, Any]) -> dict[str, Measured]:

@@ -5,6 +5,7 @@ It is stored in ``~/.cache/hsd_viz/calibration`` (see :func:`hsd_viz.disk.cache_
 and of the texts.
 """
 
+import hashlib
 import json
 import time
 from collections.abc import Mapping
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from hsd_viz import serialize
-from hsd_viz.disk import cache_folder, cache_name, write_whole
+from hsd_viz.disk import cache_folder, write_whole
 from hsd_viz.latency.inputs import Calibration
 
 #: The schema changes with the form of the file and with the method of measuring.
@@ -86,7 +87,8 @@ def folder() -> Path:
 
 def path_of(identity: Mapping[str, Any], texts: Mapping[str, Any]) -> Path:
     """Return the file of a calibration."""
-    return folder() / cache_name([identity, texts])
+    digest = hashlib.sha256(json.dumps([identity, texts], sort_keys=True).encode()).hexdigest()
+    return folder() / f"{digest[:24]}.json"
 
 
 def save(stored: StoredCalibration) -> Path:

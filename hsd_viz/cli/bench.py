@@ -111,9 +111,9 @@ def _show(report: Report, json: Path | None, html: Path | None) -> None:
 def _read(path: Path) -> Report:
     """Read a saved report. Raises: ValueError: if the file does not hold one."""
     from hsd_viz.bench.report import read_report
-    from hsd_viz.prompts.suites import read_text
+    from hsd_viz.disk import MOST_JSON, read_text
 
-    return read_report(read_text(path, "report"), str(path))
+    return read_report(read_text(path, "report", MOST_JSON), str(path))
 
 
 def plan(

@@ -24,12 +24,12 @@ def inspect(
     json_: A[bool, "print JSON: one object for a file, else a list of them"] = False,
 ) -> None:
     """Show what a database file contains."""
+    from hsd_viz.disk import read_text
     from hsd_viz.drafting.index.build import describe, hit_rates
     from hsd_viz.drafting.index.format import Index
     from hsd_viz.drafting.make import vocabulary_hash
     from hsd_viz.engine.databases import find_tokenizer
     from hsd_viz.ladder.load import weights_dir
-    from hsd_viz.prompts import read_text
     from hsd_viz.tables import lines
 
     single = path is not None and not path.is_dir()

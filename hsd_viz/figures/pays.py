@@ -17,7 +17,7 @@ import pandas as pd
 import plotly.express as px
 
 from hsd_viz.bench.predict import predict
-from hsd_viz.disk import data_folder, read_limited
+from hsd_viz.disk import MOST_JSON, data_folder, read_text
 from hsd_viz.figures.charts import HOVER, INK, Figure, between, finish
 from hsd_viz.figures.palette import pale
 from hsd_viz.latency.hardware import Machine, gpu_of, shape_of
@@ -97,7 +97,7 @@ def when_it_pays(grids: Sequence[Mapping[str, Any] | str | Path] | None = None, 
     """
     if grids is None:
         grids = sorted(data_folder("bench/measured", "docs/bench").glob("grid-*.json"))
-    data = [json.loads(read_limited(Path(g))) if isinstance(g, str | Path) else g for g in grids]
+    data = [json.loads(read_text(Path(g), "grid", MOST_JSON)) if isinstance(g, str | Path) else g for g in grids]
     points = pd.concat([measured_points(data), predicted_point(*PREDICTED)], ignore_index=True)
     here = [[point["verifying_over_one"][str(w)] for w in WIDTHS[1:]] for grid in data for point in grid["points"]]
     colours = {"surely above 1": INK.accent, "surely below 1": INK.loss, "not settled": INK.muted}

@@ -14,7 +14,7 @@ import plotly.express as px
 from hsd_viz.bench.page import speed_words, warnings
 from hsd_viz.bench.report import Report, kind, read_report
 from hsd_viz.calibration.basis import read_json, temperature_words
-from hsd_viz.disk import read_limited
+from hsd_viz.disk import MOST_JSON, read_text
 from hsd_viz.figures.charts import HOVER, INK, Figure, bars, between, finish
 from hsd_viz.figures.palette import in_order
 from hsd_viz.stack import DATABASES, Stack, StackError, parse_bench
@@ -36,10 +36,7 @@ def report_of(given: Report | Mapping[str, Any] | str | Path) -> Report:
     if isinstance(given, Report):
         return given
     if isinstance(given, str | Path):
-        try:
-            return read_report(read_limited(Path(given).expanduser()), str(given))
-        except OSError as error:
-            raise ValueError(f"{given} cannot be read: {error.strerror or error}") from None
+        return read_report(read_text(Path(given).expanduser(), "report", MOST_JSON), str(given))
     return read_report(json.dumps(given), "the data")
 
 

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from hsd_viz.words import check_range
-
-MAX_BYTES = 64 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,22 +45,3 @@ class Suite:
         in_turn = [group[k] for k in range(longest) for group in by_category if k < len(group)]
         chosen = {p.id for p in in_turn[:limit]}
         return Suite(self.name, self.categories, tuple(p for p in self.prompts if p.id in chosen))
-
-
-def read_text(path: Path, what: str) -> str:
-    """Return a UTF-8 text file of at most 64 MiB with ``\\n`` line ends and without a byte order mark.
-
-    Raises ValueError if it cannot be read, is too large or not UTF-8; the message calls it the ``what`` file.
-    """
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-        if len(data) > MAX_BYTES:
-            raise ValueError(f"the {what} file {path} is too large: the limit is {MAX_BYTES // 2**20} MiB")
-        text = data.decode("utf-8-sig")
-    except OSError as error:
-        raise ValueError(f"cannot read the {what} file {path}: {error.strerror or error}") from None
-    except UnicodeDecodeError as error:
-        byte = error.object[error.start]
-        raise ValueError(f"the {what} file {path} is not UTF-8 text (byte {error.start} is {byte:#04x})") from None
-    return text.replace("\r\n", "\n").replace("\r", "\n")

@@ -1,11 +1,12 @@
-"""Load suites of prompts: the shipped ones, Spec-Bench, SPEED-Bench, and custom files."""
+"""Load suites of prompts: the shipped ones, Spec-Bench, and custom files."""
 
 import json
 import re
 from pathlib import Path
 
-from hsd_viz.prompts import Prompt, Suite, read_text
-from hsd_viz.prompts.questions import HOW, TASKS, question_file, read_questions
+from hsd_viz.disk import read_text
+from hsd_viz.prompts import Prompt, Suite
+from hsd_viz.prompts.questions import TASKS, question_file, read_questions
 from hsd_viz.words import did_you_mean
 
 _FOLDER = Path(__file__).parent / "data"
@@ -28,23 +29,21 @@ def names() -> tuple[str, ...]:
 
 
 def load_suite(name_or_path: str) -> Suite:
-    """Load a suite by name, a ``.jsonl`` or ``.parquet`` file of questions or a text file of prompts. Three or more
-    blank lines separate the prompts of a text file. ``spec-bench`` is downloaded once. Raises ValueError for an unknown
-    name, and for a file that cannot be read or contains no prompt.
+    """Load a suite by name, a ``.jsonl`` file of questions or a text file of prompts, which three or more blank
+    lines separate. ``spec-bench`` is downloaded once. Raises ValueError for an unknown name, and for a file that cannot
+    be read or contains no prompt.
     """
     if name_or_path == SPEC_BENCH:
         return read_questions(question_file(), SPEC_BENCH)
     if name_or_path in SHIPPED:
         return _from_json(json.loads((_FOLDER / f"{name_or_path}.json").read_text(encoding="utf-8")))
-    if name_or_path == "speed-bench":
-        raise ValueError(f"SPEED-Bench is not downloaded, as its licence has to be accepted: {HOW}")
     path = Path(name_or_path).expanduser()
     if not name_or_path or not path.exists():
         raise ValueError(
             f"unknown suite '{name_or_path}': use {', '.join(names())} or the path of a file"
             + did_you_mean(name_or_path, names())
         )
-    if path.suffix.lower() in (".jsonl", ".parquet"):
+    if path.suffix.lower() == ".jsonl":
         return read_questions(path)
     return _from_text(path.name, read_text(path, "suite"))
 
@@ -54,16 +53,12 @@ def describe_suites() -> str:
     lines = []
     for name, about in sorted(SHIPPED.items()):
         suite = load_suite(name)
-        lines += [f"{name}: {len(suite.prompts)} prompts, shipped. {about}", *_categories(suite.categories), ""]
+        lines += [f"{name}: {len(suite.prompts)} prompts, shipped. {about}"]
+        lines += [*(f"  {category}: {text}" for category, text in suite.categories.items()), ""]
     about = "480 questions to chat models, downloaded once (or give the path of its question.jsonl)"
-    lines += [f"{SPEC_BENCH}: {about}", *_categories(TASKS), ""]
+    lines += [f"{SPEC_BENCH}: {about}", *(f"  {task}: {text}" for task, text in TASKS.items()), ""]
     lines += ["A text file: prompts separated by three or more blank lines. A .jsonl file: questions as in Spec-Bench."]
-    lines += ["A .parquet or .jsonl file of SPEED-Bench: " + HOW + "."]
     return "\n".join(lines)
-
-
-def _categories(categories: dict[str, str]) -> list[str]:
-    return [f"  {name}: {about}" for name, about in categories.items()]
 
 
 def _from_text(name: str, text: str) -> Suite:

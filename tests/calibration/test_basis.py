@@ -80,7 +80,7 @@ def test_a_basis_comes_from_a_calibration_a_plan_or_its_file(tmp_path):
         assert basis_of(given) == Basis(DEAR, words, temperature=0.0)
     (tmp_path / "no.json").write_text("{")
     for given, words in [
-        (tmp_path / "missing.json", "cannot be read"),
+        (tmp_path / "missing.json", "cannot read the JSON file"),
         (tmp_path / "no.json", "not JSON"),
         ({"models": 3}, "not a plan with its calibration"),
         ({"hierarchies": [], "calibration": {"costs": {}}}, "not a plan with its calibration"),

@@ -28,7 +28,7 @@ def test_speed_ups_are_those_of_the_report():
     for name, value, up in zip(names, dots.x, dots.error_x.array, strict=True):
         assert value == stacks[name]["speedup_over_plain"]
         assert value + up == pytest.approx(stacks[name]["speedup_over_plain_ci"][1])
-    for given, words in [({}, "not a report"), (BENCH / "none.json", "cannot be read"), (ABLATION, "not a report")]:
+    for given, words in [({}, "not a report"), (BENCH / "none.json", "cannot read"), (ABLATION, "not a report")]:
         with pytest.raises(ValueError, match=words):
             figures.speedup(given)
 
@@ -103,7 +103,7 @@ def test_methods_are_named_as_they_are_written(stack, name):
         (lambda: figures.by_category(REPORT, stacks=["dbs"]), "'dbs' was not measured"),
         (lambda: figures.by_category(ABLATION), "not a report"),
         (lambda: ablation_of({"rows": 1}), "not an ablation"),
-        (lambda: ablation_of(BENCH / "nowhere.json"), "cannot be read"),
+        (lambda: ablation_of(BENCH / "nowhere.json"), "cannot read the JSON file"),
     ],
 )
 def test_bad_data_gives_one_line(wrong, said):

@@ -1,4 +1,4 @@
-"""Files of questions: Spec-Bench, its download, and SPEED-Bench in its published form."""
+"""Files of questions: Spec-Bench, and its download."""
 
 import hashlib
 import json
@@ -7,8 +7,8 @@ import httpx
 import pytest
 
 from hsd_viz.prompts import questions
-from hsd_viz.prompts.questions import PLACEHOLDER, question_file
-from hsd_viz.prompts.suites import describe_suites, load_suite
+from hsd_viz.prompts.questions import question_file
+from hsd_viz.prompts.suites import load_suite
 
 QUESTIONS = [
     {"question_id": 81, "category": "writing", "turns": ["Write a line.", "Now another."]},
@@ -18,9 +18,8 @@ QUESTIONS = [
 ]
 
 
-def write(tmp_path, lines: list, name: str = "question.jsonl") -> str:
-    path = tmp_path / name
-    path.parent.mkdir(exist_ok=True)
+def write(tmp_path, lines: list) -> str:
+    path = tmp_path / "question.jsonl"
     path.write_bytes(b"\n".join(x if isinstance(x, bytes) else json.dumps(x).encode() for x in lines) + b"\n")
     return str(path)
 
@@ -46,9 +45,8 @@ GOOD = {"question_id": 1, "category": "qa", "turns": ["x"]}
     ("line", "part"),
     [
         (b'{"question_id": 2', "not JSON"),
-        (b"[" * 100_000, "nested too deeply"),
+        (b"[" * 100_000, "not JSON (maximum recursion"),
         (b'{"question_id": ' + b"1" * 5000 + b"}", "not JSON"),
-        (b'{"question_id": 2, "category": "q\xff"}', "not UTF-8 text (byte 33 of the line is 0xff)"),
         ([1], "a question must be a JSON object"),
         ({"question_id": 2, "turns": ["x"]}, "no category"),
         ({**GOOD, "question_id": ""}, "question_id must be an integer"),
@@ -75,80 +73,8 @@ def test_a_malformed_line_is_named(tmp_path, line, part):
 def test_a_file_without_questions_is_refused(tmp_path):
     with pytest.raises(ValueError, match="contains no question"):
         load_suite(write(tmp_path, [b"", b" "]))
-
-
-# --- SPEED-Bench ---
-
-
-def row(number, category, turns, **more):
-    """Return a row with the published columns."""
-    fixed = {
-        "sub_category": "",
-        "source": "x",
-        "src_id": f"x_{number}",
-        "difficulty": None,
-        "multiturn": len(turns) > 1,
-    }
-    return {"question_id": f"{number:032x}", "category": category, **fixed, "turns": turns, **more}
-
-
-ROWS = [
-    row(1, "coding", ["Write a loop.", "Faster."]),
-    row(2, "multilingual", ["Grüße übersetzen."], sub_category="de"),
-    row(3, "math", [PLACEHOLDER]),
-    row(4, "reasoning", ["Why?"]),
-]
-
-
-def test_questions_keep_their_categories_and_placeholders_are_left_out(tmp_path):
-    suite = load_suite(write(tmp_path, ROWS, "qualitative/test.jsonl"))
-    assert suite.name == "speed-bench qualitative" and list(suite.categories) == ["coding", "multilingual", "reasoning"]
-    assert suite.prompts[0].turns == ("Write a loop.", "Faster.") and suite.prompts[0].id == f"{1:032x}"
-    assert suite.prompts[1].origin["sub_category"] == "de"
-    assert "without 1 placeholders" in suite.categories["coding"]
-    assert [p.category for p in suite.limited(2).prompts] == ["coding", "multilingual"]
-
-
-def test_the_length_splits_have_their_names(tmp_path):
-    rows = [row(k, category, ["word " * 200]) for k, category in enumerate(("low", "mixed", "high"))]
-    suite = load_suite(write(tmp_path, rows, "throughput_16k.jsonl"))
-    assert suite.name == "speed-bench throughput_16k" and list(suite.categories) == ["low", "mixed", "high"]
-
-
-def test_prepared_messages_are_read(tmp_path):
-    messages = [{"role": "user", "content": "One?"}, {"role": "user", "content": "Two?"}]
-    entry = {"question_id": "ab", "category": "qa", "messages": messages}
-    assert load_suite(write(tmp_path, [entry])).prompts[0].turns == ("One?", "Two?")
-
-
-def test_parquet_is_read_as_published(tmp_path):
-    pyarrow = pytest.importorskip("pyarrow")
-    from pyarrow import parquet
-
-    path = tmp_path / "throughput_1k" / "test-00000-of-00001.parquet"
-    path.parent.mkdir()
-    parquet.write_table(pyarrow.Table.from_pylist(ROWS), path)
-    suite = load_suite(str(path))
-    assert suite.name == "speed-bench throughput_1k" and len(suite.prompts) == 3
-    assert suite.prompts == load_suite(write(tmp_path, ROWS, "throughput_1k/same.jsonl")).prompts
-
-
-def test_a_file_that_is_no_parquet_is_one_line(tmp_path):
-    path = tmp_path / "x.parquet"
-    path.write_bytes(b"no parquet")
-    with pytest.raises(ValueError, match=r"needs pyarrow|is not a parquet file"):
-        load_suite(str(path))
-
-
-def test_what_is_not_included_is_not_downloaded(tmp_path):
-    with pytest.raises(ValueError, match="contains only 1 placeholders: prepare the files"):
-        load_suite(write(tmp_path, [ROWS[2]]))
-    with pytest.raises(ValueError, match="licence has to be accepted"):
-        load_suite("speed-bench")
-    assert "SPEED-Bench" in describe_suites()
-
-
-# --- download ---------------------------------------------------------------------------------------------------------
+    with pytest.raises(ValueError, match=r"the question file \S+ is not UTF-8 text \(byte 10 is 0xff\)"):
+        load_suite(write(tmp_path, [b'{"turn": "\xff"}']))
 
 
 @pytest.fixture
