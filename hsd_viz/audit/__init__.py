@@ -6,7 +6,6 @@ as a decoder.
 """
 
 from hsd_viz.audit.exact import ExactAudit, Task, exact
-from hsd_viz.audit.page import page
 from hsd_viz.audit.statistical import Endpoint, StatisticalAudit, statistical
 
-__all__ = ["Endpoint", "ExactAudit", "StatisticalAudit", "Task", "exact", "page", "statistical"]
+__all__ = ["Endpoint", "ExactAudit", "StatisticalAudit", "Task", "exact", "statistical"]

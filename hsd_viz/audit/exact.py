@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hsd_viz.audit.enumeration import MAX_RUNS, Choices, outcomes
+from hsd_viz.audit.enumeration import MAX_RUNS, Choices, law
 from hsd_viz.audit.faults import FAULTS, Row, WrongConditional, recognise
 from hsd_viz.words import check_range
 
@@ -63,16 +63,14 @@ class ExactAudit:
     """The result of :func:`exact`.
 
     ``error`` is the largest difference between the probability of an output and the target's, over ``outputs`` outputs
-    of ``instances`` toy instances, from ``runs`` runs. ``wrong`` is the first wrong conditional, ``faults`` the numbers
-    of the faults in :data:`~hsd_viz.audit.faults.FAULTS` that explain it, ``malformed`` an output that is not a text
-    for the task.
+    of ``instances`` toy instances. ``wrong`` is the first wrong conditional, ``faults`` the numbers of the faults in
+    :data:`~hsd_viz.audit.faults.FAULTS` that explain it, ``malformed`` an output that is not a text for the task.
     """
 
     lossless: bool
     error: float
     instances: int
     outputs: int
-    runs: int
     wrong: WrongConditional | None = None
     faults: tuple[int, ...] = ()
     malformed: str | None = None
@@ -81,20 +79,15 @@ class ExactAudit:
     def verdict(self) -> str:
         return "lossless" if self.lossless else "not lossless"
 
-    @property
-    def where(self) -> str:
-        """The place of the first wrong conditional."""
-        return f"after {list(self.wrong.prefix)}" if self.wrong and self.wrong.prefix else "of the first token"
-
     def __str__(self) -> str:
         """Return the verdict in one line."""
-        counts = f"{self.runs} runs, {self.outputs} outputs, {self.instances} toy instances"
+        counts = f"{self.outputs} outputs, {self.instances} toy instances"
         if self.wrong is None:
             return f"{self.verdict}: {self.malformed or f'largest error {self.error:.1e}'} ({counts})"
         rows = [f"[{', '.join(f'{p:.4f}' for p in row)}]" for row in (self.wrong.found, self.wrong.expected)]
-        known = [f"fault {fault}: {FAULTS[fault]}" for fault in self.faults]
-        cause = ", or ".join(known) or "none of the six known faults"
-        return f"{self.verdict}: the law {self.where} is {rows[0]}, not {rows[1]}; {cause} ({counts})"
+        where = f"after {list(self.wrong.prefix)}" if self.wrong.prefix else "of the first token"
+        cause = ", or ".join(f"fault {n}: {FAULTS[n]}" for n in self.faults) or "none of the six known faults"
+        return f"{self.verdict}: the law {where} is {rows[0]}, not {rows[1]}; {cause} ({counts})"
 
 
 def exact(
@@ -122,23 +115,21 @@ def exact(
     check_range("the vocabulary", vocabulary, 2, 6)
     check_range("the number of new tokens", new_tokens, 1, 8)
     check_range("the number of instances", instances, 1, 20)
-    error, outputs, runs = 0.0, 0, 0
+    error, outputs = 0.0, 0
     wrong: list[WrongConditional] = []
     for k in range(instances):
         toy = make_toy(models, vocabulary, new_tokens, temperature, seed + k, k % 2 == 1)
-        law: dict[tuple[int, ...], float] = {}
-        for text, weight in outcomes(lambda choices, toy=toy: tuple(decode(replace(toy, random=choices))), max_runs):
-            law[text], runs = law.get(text, 0.0) + weight, runs + 1
-        outputs += len(law)
-        malformed = next((why for text in law if (why := _malformed(toy, text))), None)
+        found = law(lambda choices, toy=toy: tuple(decode(replace(toy, random=choices))), max_runs)
+        outputs += len(found)
+        malformed = next((why for text in found if (why := _malformed(toy, text))), None)
         if malformed is not None:
-            return ExactAudit(False, 1.0, k + 1, outputs, runs, malformed=malformed)
+            return ExactAudit(False, 1.0, k + 1, outputs, malformed=malformed)
         # Outputs that never occur count, too.
-        error = max(error, *(abs(law.get(text, 0.0) - weight) for text, weight in _true_law(toy, ())))
-        wrong += _first_wrong(toy, law, k, tolerance)
+        error = max(error, *(abs(found.get(text, 0.0) - weight) for text, weight in _true_law(toy, ())))
+        wrong += _first_wrong(toy, found, tolerance)
     faults = recognise(wrong) if wrong else ()
     lossless = not wrong and error < tolerance
-    return ExactAudit(lossless, error, instances, outputs, runs, wrong[0] if wrong else None, faults)
+    return ExactAudit(lossless, error, instances, outputs, wrong[0] if wrong else None, faults)
 
 
 def softmax(scores: np.ndarray) -> np.ndarray:
@@ -178,17 +169,17 @@ def _true_law(toy: Task, text: tuple[int, ...], weight: float = 1.0) -> Iterator
         yield from _true_law(toy, (*text, token), weight * float(p))
 
 
-def _first_wrong(toy: Task, law: dict[tuple[int, ...], float], k: int, tolerance: float) -> list[WrongConditional]:
+def _first_wrong(toy: Task, found: dict[tuple[int, ...], float], tolerance: float) -> list[WrongConditional]:
     """Return the wrong conditionals after the shortest prefixes that have one."""
     for length in range(toy.new_tokens):
         counts: dict[tuple[int, ...], np.ndarray] = {}
-        for text, weight in law.items():
+        for text, weight in found.items():
             if len(text) > length:
                 counts.setdefault(text[:length], np.zeros(toy.vocabulary))[text[length]] += weight
         wrong = []
         for prefix, seen in sorted(counts.items()):
             rows = [tuple(toy.row(m, (*toy.prompt, *prefix), t) for m in range(len(toy.logits))) for t in (None, 1.0)]
-            wrong.append(WrongConditional(k, prefix, rows[0], rows[1], seen / seen.sum()))
+            wrong.append(WrongConditional(prefix, rows[0], rows[1], seen / seen.sum()))
         if wrong := [one for one in wrong if one.error >= tolerance]:
             return wrong
     return []

@@ -27,11 +27,10 @@ FAULTS = {
 
 @dataclass(frozen=True, slots=True)
 class WrongConditional:
-    """A conditional that differs: ``found`` is the law of the decoder's next token after ``prefix`` (new tokens) in a
-    toy instance. ``sampled`` are the models' rows there as they are sampled, ``raw`` those before temperature.
+    """A conditional that differs: ``found`` is the law of the decoder's next token after ``prefix`` (new tokens).
+    ``sampled`` are the models' rows there as they are sampled, ``raw`` those before temperature.
     """
 
-    instance: int
     prefix: tuple[int, ...]
     sampled: tuple[Row, ...]
     raw: tuple[Row, ...]

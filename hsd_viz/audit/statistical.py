@@ -15,36 +15,32 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import cycle, islice
-from random import Random
 from statistics import fmean
-from typing import Any
+from typing import NamedTuple
 
 import httpx
+
+from hsd_viz.tables import Rows, Table
+from hsd_viz.words import first_line
 
 TIMEOUT = 120.0
 #: Likeliest tokens requested per position.
 LOGPROBS = 5
-#: Difference of log probabilities (nats) up to which two tokens are a near-tie.
-NEAR_TIE = 0.05
-Progress = Callable[[int, int, str], None]
 #: Prior weights of "no difference" for the bets by token, in observations of a prefix.
 SHRINKAGE = (4.0, 16.0, 64.0)
 #: Slopes of the bets by how likely a text is: one decoder may prefer likely texts, or unlikely ones.
 SLOPES = (-1.0, -0.3, -0.1, 0.1, 0.3, 1.0)
-ALPHA = 0.001
 
 Text = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Completion:
+class Completion(NamedTuple):
     """A completion: its ``tokens`` as text (words, where the endpoint does not report tokens) and, by position, the log
     probabilities of the likeliest tokens, where reported.
     """
 
-    tokens: tuple[str, ...]
-    likely: tuple[dict[str, float], ...] | None
+    tokens: Text
+    likely: Sequence[Mapping[str, float]] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,29 +60,19 @@ class Endpoint:
         address = f"{self.url.rstrip('/')}/completions"
         try:
             answer = self._client.post(address, json=body, headers=headers).raise_for_status()
-            return _completion(answer.json()["choices"][0])
-        except httpx.UnsupportedProtocol:
-            raise ValueError(
-                f"the endpoint '{self.url}' is not an address: it starts with http:// or https://"
-            ) from None
-        except httpx.HTTPStatusError as error:
-            raise ValueError(f"{address} answered {error.response.status_code}") from None
+            choice = answer.json()["choices"][0]
+            reported = choice.get("logprobs") or {}
+            if not (tokens := reported.get("tokens")):
+                return Completion(tuple(re.findall(r"\s*\S+|\s+$", str(choice["text"]))), None)
+            likely = reported.get("top_logprobs")
+            return Completion(tuple(map(str, tokens)), None if likely is None else [dict(row or {}) for row in likely])
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise ValueError(f"{address} does not answer: {error}") from None
+            raise ValueError(f"{address} does not answer: {first_line(error)}") from None
         except (ValueError, KeyError, IndexError, TypeError, AttributeError):
             raise ValueError(f"{address} did not answer with a completion: expected choices with a text") from None
 
 
-def _completion(choice: dict[str, Any]) -> Completion:
-    found = choice.get("logprobs") or {}
-    if tokens := found.get("tokens"):
-        likely = found.get("top_logprobs")
-        return Completion(tuple(map(str, tokens)), None if likely is None else tuple(dict(row or {}) for row in likely))
-    return Completion(tuple(re.findall(r"\s*\S+|\s+$", str(choice["text"]))), None)
-
-
-@dataclass(frozen=True, slots=True)
-class Divergence:
+class Divergence(NamedTuple):
     """The first place where the greedy texts of a prompt differ: ``kind`` is ``near-tie``, ``bug`` or ``unknown`` (the
     endpoint reports no log probabilities); ``gap`` is the plain endpoint's preference for its own token, in nats.
     """
@@ -103,8 +89,7 @@ class Divergence:
 class StatisticalAudit:
     """The result of :func:`statistical`, as far as it got.
 
-    ``evidence`` is the test's wealth: at 1 / ``alpha`` the distributions differ. ``power`` gives, by the share of
-    outputs in which a decoder is wrong, how often the test would have found that.
+    ``evidence`` is the test's wealth: at 1 / ``alpha`` the distributions differ.
     """
 
     alpha: float
@@ -113,12 +98,7 @@ class StatisticalAudit:
     divergences: list[Divergence] = field(default_factory=list)
     pairs: int = 0
     evidence: float = 1.0
-    power: dict[float, float] = field(default_factory=dict)
     complete: bool = False
-
-    @property
-    def bugs(self) -> list[Divergence]:
-        return [d for d in self.divergences if d.kind == "bug"]
 
     @property
     def differs(self) -> bool:
@@ -128,18 +108,26 @@ class StatisticalAudit:
     @property
     def verdict(self) -> str:
         """``not lossless``, ``no difference found`` or ``unfinished``."""
-        if self.bugs or self.differs:
+        if self.differs or any(d.kind == "bug" for d in self.divergences):
             return "not lossless"
         return "no difference found" if self.complete else "unfinished"
 
     def __str__(self) -> str:
         """Return the result in one line."""
-        kinds = [(kind, sum(d.kind == kind for d in self.divergences)) for kind in ("near-tie", "bug", "unknown")]
-        greedy = ", ".join([f"{self.greedy_equal} equal", *(f"{n} {kind}" for kind, n in kinds if n)])
+        kinds = Counter(d.kind for d in self.divergences)
+        greedy = ", ".join([f"{self.greedy_equal} equal", *(f"{n} {kind}" for kind, n in kinds.items())])
         return (
             f"{self.verdict}: greedy texts of {self.prompts} prompts: {greedy}; {self.pairs} sampled pairs, evidence "
             f"{self.evidence:.3g} of {1 / self.alpha:.0f} (false alarms at most {self.alpha:g})"
         )
+
+    def table(self, name: str) -> Table:
+        """Return the divergences as a table of a page."""
+        rows: Rows = [["prompt", "token", "without speculation", "with", "gap (nats)", "kind"]]
+        for d in self.divergences:
+            gap = None if d.gap is None else f"{d.gap:.4f}"
+            rows.append([d.prompt[:80], str(d.place), repr(d.plain), repr(d.speculative), gap, d.kind])
+        return Table(f"{name}: first divergences of greedy texts", rows if self.divergences else [])
 
 
 def statistical(
@@ -151,10 +139,10 @@ def statistical(
     tokens: int = 8,
     greedy_tokens: int = 64,
     temperature: float = 1.0,
-    alpha: float = ALPHA,
-    near_tie: float = NEAR_TIE,
+    alpha: float = 0.001,
+    near_tie: float = 0.05,
     seed: int = 0,
-    progress: Progress = lambda done, total, what: None,
+    progress: Callable[[str], None] = lambda state: None,
 ) -> StatisticalAudit:
     """Compare the endpoints on ``prompts``: one greedy text each, then up to ``samples`` pairs of sampled texts. The
     test of pairs stops as soon as it is decided. Ctrl-C ends it with a partial result. Raises: ValueError: if the
@@ -163,40 +151,34 @@ def statistical(
     if not prompts:
         raise ValueError("an audit needs at least one prompt")
     found, test = StatisticalAudit(alpha, len(prompts)), PairTest()
-    texts: dict[Hashable, list[Text]] = {}
     try:
         for k, prompt in enumerate(prompts):
-            progress(k, len(prompts) + samples, "greedy")
+            progress(f"greedy {k}/{len(prompts)}")
             pair = [end.complete(prompt, greedy_tokens, 0.0) for end in (speculative, plain)]
             divergence = first_divergence(prompt, *pair, near_tie=near_tie)
-            if divergence is None:
-                found.greedy_equal += 1
-            else:
-                found.divergences.append(divergence)
+            found.greedy_equal += divergence is None
+            found.divergences += [] if divergence is None else [divergence]
         for k in range(samples):
-            progress(len(prompts) + k, len(prompts) + samples, f"sampling, evidence {found.evidence:.3g}")
+            progress(f"sampling {k}/{samples}, evidence {found.evidence:.3g}")
             place = k % len(prompts)
             # Different seeds: with one seed two lossless endpoints could give the same texts, which is not evidence.
             one = speculative.complete(prompts[place], tokens, temperature, 2 * (seed + k))
             other = plain.complete(prompts[place], tokens, temperature, 2 * (seed + k) + 1)
-            texts.setdefault(place, []).append(other.tokens)
-            found.evidence = test.add(place, one.tokens, other.tokens)
-            found.pairs = test.pairs
+            found.evidence, found.pairs = test.add(place, one.tokens, other.tokens), k + 1
             if found.differs:
                 break
         found.complete = True
-        progress(len(prompts) + samples, len(prompts) + samples, "power")
-        if found.pairs and not found.differs:
-            found.power = power(texts, found.pairs, alpha, trials=40, seed=seed)
     except KeyboardInterrupt:
         pass
     return found
 
 
 def first_divergence(
-    prompt: str, speculative: Completion, plain: Completion, near_tie: float = NEAR_TIE
+    prompt: str, speculative: Completion, plain: Completion, near_tie: float = 0.05
 ) -> Divergence | None:
-    """Return the first place where two greedy texts differ; ``None`` if they are equal."""
+    """Return the first place where two greedy texts differ; ``None`` if they are equal. Tokens whose log probabilities
+    differ by at most ``near_tie`` (nats) are a near-tie.
+    """
     ours, theirs = speculative.tokens, plain.tokens
     shared = min(len(ours), len(theirs))
     place = next((k for k in range(shared) if ours[k] != theirs[k]), shared)
@@ -212,19 +194,14 @@ def first_divergence(
 
 @dataclass(slots=True)
 class PairTest:
-    """The bets on pairs of texts. ``evidence`` is the wealth: above 1 / alpha the distributions differ."""
+    """The bets on pairs of texts."""
 
-    pairs: int = 0
     _log_wealth: list[float] = field(default_factory=lambda: [0.0] * (len(SHRINKAGE) + len(SLOPES)))
     #: For each decoder, the tokens that followed a prompt and the tokens after it.
     _seen: tuple[defaultdict, defaultdict] = field(default_factory=lambda: (defaultdict(Counter), defaultdict(Counter)))
 
-    @property
-    def evidence(self) -> float:
-        return fmean(math.exp(min(700.0, log)) for log in self._log_wealth)
-
     def add(self, prompt: Hashable, first: Text, second: Text) -> float:
-        """Bet on one pair of texts after ``prompt``, and return the evidence so far."""
+        """Bet on a pair of texts after ``prompt``, and return the wealth: above 1 / alpha the distributions differ."""
         one, other = self._scores(prompt, first), self._scores(prompt, second)
         for k, (a, b) in enumerate(zip(one, other, strict=True)):
             # The stake is 2 * sigma(a - b): fair, since a swap of the texts would have given 2 * sigma(b - a).
@@ -232,8 +209,7 @@ class PairTest:
         for seen, text in zip(self._seen, (first, second), strict=True):
             for place, token in enumerate(text):
                 seen[prompt, text[:place]][token] += 1
-        self.pairs += 1
-        return self.evidence
+        return fmean(math.exp(min(700.0, log)) for log in self._log_wealth)
 
     def _scores(self, prompt: Hashable, text: Text) -> list[float]:
         """Return the log likelihood ratio of ``text``, first decoder over second, by what each bet learned."""
@@ -252,23 +228,3 @@ class PairTest:
 
 def _softplus(x: float) -> float:
     return max(x, 0.0) + math.log1p(math.exp(-abs(x)))
-
-
-def power(
-    texts: Mapping[Hashable, Sequence[Text]], pairs: int, alpha: float, trials: int, seed: int
-) -> dict[float, float]:
-    """Return, by share, how often the test finds a decoder that gives a wrong text in that share of its outputs: the
-    prompt's most frequent one instead of one drawn from the observed ``texts``. Share 0 is the rate of false alarms.
-    """
-    random, prompts = Random(seed), list(texts)
-    favourite = {prompt: Counter(some).most_common(1)[0][0] for prompt, some in texts.items()}
-
-    def found(share: float) -> bool:
-        test = PairTest()
-        for prompt in islice(cycle(prompts), pairs):
-            right, wrong = random.choice(texts[prompt]), random.choice(texts[prompt])
-            if test.add(prompt, favourite[prompt] if random.random() < share else wrong, right) >= 1 / alpha:
-                return True
-        return False
-
-    return {share: sum(found(share) for _ in range(trials)) / trials for share in (0.0, 0.05, 0.1, 0.2, 0.4)}

@@ -56,6 +56,7 @@ def audit(
         raise ValueError("a statistical audit compares two endpoints: give both --speculative and --plain")
     arguments.check_outputs(html)
     from hsd_viz import audit as audits
+    from hsd_viz import tables
     from hsd_viz.audit.stacks import loop_decoder, models_in
     from hsd_viz.prompts.suites import load_suite
 
@@ -78,10 +79,13 @@ def audit(
         ends = audits.Endpoint(speculative, model, key), audits.Endpoint(plain, model, key)
         given = asdict(statistical)
         given["tokens"] = given.pop("sample_tokens")
-        progress = lambda done, total, task: arguments.status(f"{done}/{total}  {task}")
-        add(speculative, audits.statistical(*ends, prompts, progress=progress, **given))
+        add(speculative, audits.statistical(*ends, prompts, progress=arguments.status, **given))
     if html is not None:
-        arguments.write_text(html, audits.page(done))
+        results = tables.Table(
+            "Decoders", [["decoder", "result"], *([name, str(result)] for name, result in done.items())]
+        )
+        more = [result.table(name) for name, result in done.items() if isinstance(result, audits.StatisticalAudit)]
+        arguments.write_text(html, tables.page("Audit of losslessness", [], [results, *more]))
     verdicts = {result.verdict for result in done.values()}
     return 1 if "not lossless" in verdicts else 130 if "unfinished" in verdicts else 0
 

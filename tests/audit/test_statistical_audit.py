@@ -9,8 +9,8 @@ from random import Random
 
 import pytest
 
-from hsd_viz.audit import Endpoint, page, statistical
-from hsd_viz.audit.statistical import Completion, PairTest, first_divergence, power
+from hsd_viz.audit import Endpoint, statistical
+from hsd_viz.audit.statistical import Completion, PairTest, first_divergence
 from hsd_viz.cli import main
 
 ROWS = {"a": [0.6, 0.3, 0.1], "b": [0.2, 0.5, 0.3], "c": [0.3, 0.3, 0.4]}
@@ -74,8 +74,7 @@ def audit(start, flaw, **options):
 def test_equal_endpoints(endpoint):
     found = audit(endpoint, None, samples=60)
     assert found.verdict == "no difference found" and found.pairs == 60 and found.greedy_equal == 2
-    assert found.evidence < 1000 and found.power[0.0] <= 0.05 and set(found.power) > {0.2}
-    assert "at most 0.001" in page({"endpoint": found})
+    assert found.evidence < 1000 and "at most 0.001" in str(found)
 
 
 def test_sharpened_samples_are_found(endpoint):
@@ -88,14 +87,15 @@ def test_greedy_divergences(endpoint):
     assert {d.kind for d in tie.divergences} == {"near-tie"} and tie.verdict == "no difference found"
     assert {d.kind for d in bug.divergences} == {"bug"} and bug.verdict == "not lossless"
     assert bug.divergences[0].place == 3 and bug.divergences[0].gap == pytest.approx(1.5)
-    assert "First divergences" in page({"endpoint": bug})
+    assert bug.table("endpoint").rows[1] == ["x", "3", "'a'", "'c'", "1.5000", "bug"]
 
 
 def test_divergence_without_log_probabilities_or_at_an_end():
-    assert first_divergence("x", Completion(("a",), None), Completion(("b",), None)).kind == "unknown"
-    assert first_divergence("x", Completion(("a",), None), Completion(("a",), None)) is None
-    longer = Completion(("a", "b"), ({"a": 0.0}, {"b": 0.0}))
-    assert first_divergence("x", Completion(("a",), None), longer).kind == "unknown"
+    """Also where the endpoint reports the probability of an empty token, as some do at the end of a text."""
+    one, longer, likely = Completion(("a",), None), Completion(("a", "b"), None), ({"a": 0.0}, {"b": -0.7, "": -0.7})
+    assert first_divergence("x", one, one) is None
+    assert first_divergence("x", one, Completion(("b",), None)).kind == "unknown"
+    assert first_divergence("x", one, longer._replace(likely=likely)).kind == "unknown"
 
 
 def test_false_alarms_are_as_rare_as_stated():
@@ -107,19 +107,12 @@ def test_false_alarms_are_as_rare_as_stated():
     assert alarms / 150 < 0.16
 
 
-def test_power_rises_with_the_share_of_wrong_texts():
-    random = Random(2)
-    observed = {0: [texts(ROWS, random, 2) for _ in range(200)]}
-    found = power(observed, 200, alpha=0.01, trials=10, seed=0)
-    assert found[0.0] <= 0.1 and found[0.4] >= 0.8
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         ([], "nothing to audit"),
         (["--plain", "http://127.0.0.1:9/v1"], "give both --speculative and --plain"),
-        (["--speculative", "ftp://x", "--plain", "ftp://x"], "it starts with http:// or https://"),
+        (["--speculative", "ftp://x", "--plain", "ftp://x"], "unsupported protocol"),
         (["--speculative", "http://127.0.0.1:9/v1", "--plain", "http://127.0.0.1:9/v1"], "does not answer"),
         (["--exact", "nothing"], "does not name a function"),
         (["--exact", "no_such_module:f"], "cannot import no_such_module"),
@@ -144,9 +137,10 @@ def test_the_command(tmp_path, capsys, endpoint):
     assert main(["audit", "--stack", "nano:1 > target", "--exact", decoder, "--html", str(out)]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("nano:1 > target: lossless") and "not lossless: the law of the first token" in lines[1]
-    assert out.read_text().count("<h2>") == 3  # two decoders and the first wrong conditional
-    words = ["audit", "--speculative", endpoint(), "--plain", endpoint(), "--limit", "2", "--samples", "10"]
-    assert main(words) == 0 and "no difference found" in capsys.readouterr().out
+    assert "nano:1 &gt; target" in out.read_text() and "not lossless: the law of the first" in out.read_text()
+    words = ["audit", "--speculative", endpoint("tie"), "--plain", endpoint(), "--limit", "2", "--samples", "10"]
+    assert main([*words, "--html", str(out)]) == 0 and "2 near-tie" in capsys.readouterr().out
+    assert "first divergences of greedy texts" in out.read_text()
 
 
 def test_bets_are_made_before_the_pair_is_known():
@@ -172,9 +166,3 @@ def test_endpoints_have_different_seeds():
     statistical(one, other, ["x", "y"], tokens=2, greedy_tokens=2, samples=4)
     assert len(one.seeds) == len(other.seeds) > 1
     assert len({*one.seeds, *other.seeds}) == 2 * len(one.seeds)
-
-
-def test_a_text_that_ended_earlier_is_not_a_near_tie():
-    """Also where the endpoint reports the probability of an empty token, as some do at the end of a text."""
-    likely = ({"a": 0.0}, {"b": -0.7, "": -0.7})
-    assert first_divergence("x", Completion(("a",), None), Completion(("a", "b"), likely)).kind == "unknown"
