@@ -150,14 +150,6 @@ class Stack:
         """Whether the draft source is ``auto``, which chooses a stack."""
         return self.bottom is not None and self.bottom.name == "auto"
 
-    @property
-    def drafts_with_models(self) -> bool:
-        """Whether draft models may be used. They consume random numbers, so that above temperature 0 the text may
-        differ from plain decoding with the same seed. Databases and baselines (point masses) leave the random number of
-        each position unchanged.
-        """
-        return set(self.bottom.items) != {"db"} if self.bottom and self.automatic else bool(self.drafts)
-
     def resolved(self, lookahead: Lookahead = DEFAULT_LOOKAHEAD) -> Stack:
         """Return the same stack with ``lookahead`` where it was left out."""
         drafts = (replace(m, lookahead=lookahead if m.lookahead is None else m.lookahead) for m in self.drafts)

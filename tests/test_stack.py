@@ -145,19 +145,6 @@ def test_bench_reads_transformers_loops():
             parse_bench(text)
 
 
-def test_whether_draft_models_may_take_part():
-    for text in ("target", "db > target", "hd > target", "lookup > target", "auto[db] > target"):
-        assert not parse(text).drafts_with_models
-    for text in (
-        "nano:4 > target",
-        "db > nano:4 > target",
-        "auto > target",
-        "auto[nano] > target",
-        "auto[db,nano] > target",
-    ):
-        assert parse(text).drafts_with_models
-
-
 def test_left_out_lookaheads_are_filled_in():
     assert str(parse("nano > small:9 > target").resolved()) == "nano:4 > small:9 > target"
     assert str(parse("nano:auto > small > target").resolved(2)) == "nano:auto > small:2 > target"

@@ -137,7 +137,7 @@ def test_a_missing_torch_names_the_extra_to_install(tmp_path, blocked):
     code = """
         import hsd_viz as hsd
         try:
-            hsd.load_engine(dtype="float32").run("def main(")
+            hsd.load_engine(runtime="eager").run("def main(")
         except ValueError as error:
             print(error)
     """

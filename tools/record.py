@@ -13,7 +13,7 @@ import torch
 
 from hsd_viz.bench.report import impossible
 from hsd_viz.disk import write_whole
-from hsd_viz.engine.beside import note_plain
+from hsd_viz.engine.live import note_plain
 from hsd_viz.engine.local import LocalEngine, load_engine
 from hsd_viz.engine.replay import SIDE_BY_SIDE, TEMPERATURE, TRACES
 from hsd_viz.trace import Trace

@@ -235,9 +235,9 @@ def _prose(text: str) -> str:
     return text.replace("\n\n```\n", "\n```\n").strip()
 
 
-_JSON = {"int": "integer", "float": "number", "str": "text", "ints": "list of integers", "texts": "list of texts"}
+_JSON = {"int": "integer", "float": "number", "str": "text", "ints": "list of integers"}
 _JSON["top"] = "list of [token id, probability]"
-_TYPESCRIPT = {"int": "number", "float": "number", "str": "string", "ints": "number[]", "texts": "string[]"}
+_TYPESCRIPT = {"int": "number", "float": "number", "str": "string", "ints": "number[]"}
 _TYPESCRIPT["top"] = "[number, number][]"
 
 

@@ -38,7 +38,7 @@ class HFDecoder:
         if stack.assistant is not None:
             if stack.assistant == "target":
                 raise ValueError(f"'{stack}' is not possible: the target cannot assist itself")
-            engine.models.check_tokenizers(engine.target, [stack.assistant])
+            engine.models.check_tokenizer(engine.target, stack.assistant)
             self._assistant = engine.module(stack.assistant)
 
     def __call__(self, prompt: str | Sequence[int], max_new_tokens: int, sampling: Sampling) -> Output:

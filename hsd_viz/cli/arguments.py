@@ -52,7 +52,7 @@ class MachineOptions:
 
     target: A[str, "M", "the model 'target': a ladder name, a hub id (owner/name) or a path"] = "target"
     databases: A[Path | None, "DIR", "use the databases in this folder (default: the shipped ones)"] = None
-    device: A[Literal["cpu", "cuda", "auto"] | None, "auto spreads a large model; default: cuda, else cpu"] = None
+    device: A[Literal["cpu", "cuda"] | None, "default: cuda, else cpu"] = None
     dtype: A[DType | None, "default: int8 for the ladder on the CPU, else float32, bfloat16 on a GPU"] = None
     runtime: A[Literal["auto", "eager", "compiled", "strict"], "what runs forward passes; auto: the fastest"] = "auto"
     bridge: A[Literal["slem", "tli"] | None, "how a draft model with another tokenizer drafts"] = None

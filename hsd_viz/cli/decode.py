@@ -49,7 +49,7 @@ def decode(
         events = engine.decode(text, stack, **options)
     else:
         # The trace then explains its own speed-up (`hsd-viz doctor`).
-        from hsd_viz.engine.beside import PLAIN_TOKENS, decode_beside_plain
+        from hsd_viz.engine.live import PLAIN_TOKENS, decode_beside_plain
 
         events = decode_beside_plain(engine, text, stack, least=PLAIN_TOKENS, **options)
     trace, stopped = _follow(events, show=not json_)

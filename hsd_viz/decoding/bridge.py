@@ -27,8 +27,6 @@ from hsd_viz.decoding.verify import Numbers, SampledChain
 
 #: Share of the draft model's tokens that the target must have, too, for TLI to be chosen.
 MIN_SHARED = 0.5
-#: Tokens of the text that are encoded again in each round, at least.
-WINDOW = 64
 #: Tokens of the text before a draft that its cut takes into account.
 _CONTEXT = 16
 #: Forward passes of a SLEM draft for each token it may propose, at most.
@@ -64,29 +62,21 @@ class Lexicon:
         return max(map(len, self.by_bytes), default=0)
 
     def encode(self, data: bytes) -> list[int]:
-        """Return tokens that spell ``data``, as the tokenizer cuts it; bytes that no token spells are left out."""
-        found: list[int] = []
-        while data:
-            try:
-                whole, broken = data.decode(), b""
-            except UnicodeDecodeError as error:
-                whole, broken = data[: error.start].decode(), data[error.start : max(error.end, error.start + 1)]
-            found += [*self._cut(whole), *self._match(broken)]
-            data = data[len(whole.encode()) + len(broken) :]
-        return found
-
-    def _cut(self, text: str) -> list[int]:
-        """Cut whole characters by the tokenizer, and by longest match where its tokens do not spell them."""
-        if not text:
+        """Return tokens that spell ``data``: as the tokenizer cuts it, and by longest match where its tokens do not
+        spell it and after a broken character. Bytes that no token spells are left out.
+        """
+        if not data:
             return []
-        data, ids = text.encode(), self._text.tokenizer.encode(text, add_special_tokens=False, verbose=False)
-        pieces = [self.pieces[t] if t < self.size else None for t in ids]
-        if None not in pieces:
-            spelled = b"".join(pieces)  # type: ignore[arg-type]
-            if spelled == data:
-                return ids
-            if spelled == b" " + data:  # tokenizers that put a space before a text
-                return [*self._match(pieces[0][1:]), *ids[1:]]  # type: ignore[index]
+        try:
+            ids = self._text.tokenizer.encode(data.decode(), add_special_tokens=False, verbose=False)
+        except UnicodeDecodeError as error:
+            return [*self.encode(data[: error.start]), *self._match(data[error.start :])]
+        pieces = [piece for t in ids if t < self.size and (piece := self.pieces[t]) is not None]
+        spelled = b"".join(pieces)
+        if spelled == data and len(pieces) == len(ids):
+            return ids
+        if spelled == b" " + data and len(pieces) == len(ids):  # tokenizers that put a space before a text
+            return [*self._match(pieces[0][1:]), *ids[1:]]
         return self._match(data)
 
     def _match(self, data: bytes) -> list[int]:
@@ -195,8 +185,6 @@ class TranslatingSession(GivesLogits):
         self._text: list[int] = []
         #: The draft's tokens in its cache.
         self._ids: list[int] = []
-        #: The text's first tokens whose cut no longer changes: how many, and the draft's tokens for them.
-        self._fixed: tuple[int, list[int]] = 0, []
 
     @property
     def length(self) -> int:
@@ -208,22 +196,13 @@ class TranslatingSession(GivesLogits):
 
     def truncate(self, length: int) -> None:
         del self._text[length:]
-        if self._fixed[0] > length:
-            self._fixed = 0, []
 
     def keep(self, base: int, nodes: Sequence[int]) -> None:
         raise AssertionError("a bridged model verifies no drafts")
 
     def _read(self, room: int = 1) -> np.ndarray:
         """Return the draft's logits ``[V']`` after the text; there is ``room`` for so many tokens after it."""
-        count, before = self._fixed
-        if len(self._text) - count > 3 * WINDOW:
-            self._fixed = count, before = (
-                len(self._text) - WINDOW,
-                before + self._bridge.read(self._text[count:-WINDOW]),
-            )
-        lexicon = self._bridge.draft
-        ids = before + self._bridge.read(self._text[count:])
+        lexicon, ids = self._bridge.draft, self._bridge.read(self._text)
         if ids[: len(lexicon.start)] != lexicon.start:
             ids = lexicon.start + ids
         ids = ids or [t for t in (lexicon.bos, lexicon.eos, 0) if t is not None][:1]
@@ -275,19 +254,4 @@ class SLEMSession(TranslatingSession):
                 break
             row = self._inner.forward([token], 1)[0]
             self._ids.append(token)
-        found = (found if last is None else [*found, last])[:n]
-        recut = _covering([bridge.target.pieces[t] or b"" for t in found], own)
-        return SampledChain(found, None, forwards, recut)
-
-
-def _covering(cut: Sequence[bytes], own: Sequence[bytes]) -> list[tuple[str, ...]]:
-    """Return for each piece of ``cut`` the texts of the pieces of ``own`` that it has bytes of."""
-    ends, at = [], 0
-    for piece in own:
-        ends.append((at, at := at + len(piece), piece.decode(errors="backslashreplace")))
-    found, at = [], 0
-    for piece in cut:
-        end = at + len(piece)
-        found.append(tuple(text for a, b, text in ends if a < end and b > at))
-        at = end
-    return found
+        return SampledChain((found if last is None else [*found, last])[:n], None, forwards)

@@ -24,13 +24,12 @@ class Options(TypedDict, total=False):
     """The options of a decode.
 
     ``temperature`` 0 is greedy; ``top_k`` 0 and ``top_p`` 1 are off; the same ``seed`` gives the same text. ``rule``
-    verifies drafts that were sampled from rows: ``token``, ``block`` or ``branch``, for all levels or by the name of
-    the verifying model as the stack has it. ``record=False`` omits what is expensive to record: probabilities,
-    entropies and top-5 lists. ``chat`` passes the prompt's text as one user turn, formatted by the chat template of the
-    target's tokenizer. ``budget`` is the most draft tokens that a database or baseline may propose at a time, 1-256,
-    regardless of their cost; by default each uses its own limit. ``memory`` (a :class:`hsd_viz.drafting.Memory`) is
-    what drafters remember from run to run: the same one for every run of a stack means warm; by default each run begins
-    cold.
+    verifies drafts that were sampled from rows: ``token``, ``block`` or ``branch``. ``record=False`` omits what is
+    expensive to record: probabilities, entropies and top-5 lists. ``chat`` passes the prompt's text as one user turn,
+    formatted by the chat template of the target's tokenizer. ``budget`` is the most draft tokens that a database or
+    baseline may propose at a time, 1-256, regardless of their cost; by default each uses its own limit. ``memory`` (a
+    :class:`hsd_viz.drafting.Memory`) is what drafters remember from run to run: the same one for every run of a stack
+    means warm; by default each run begins cold.
     """
 
     max_new_tokens: int
@@ -38,7 +37,7 @@ class Options(TypedDict, total=False):
     top_k: int
     top_p: float
     seed: int
-    rule: str | Mapping[str, str]
+    rule: str
     record: bool
     chat: bool
     budget: int | None

@@ -75,7 +75,7 @@ class Log:
         null: Iterator[None] = repeat(None)
         places = repeat(this), repeat(level), tree.sources, range(n), tree.parents, depths, tree.tokens, null
         judged = verdict.p, verdict.q, verdict.u, fates
-        found = tree.key_lengths, tree.counts, tree.scores, tree.positions, verdict.h or null, tree.recut or null
+        found = tree.key_lengths, tree.counts, tree.scores, tree.positions, verdict.h or null
         self._rows["drafts"] += zip(*places, *judged, *found, strict=False)
         examined = count if outcome == "stopped" else verdict.examined
         counts = n, examined, count, outcome, None if n else tree.why_empty or "no match"

@@ -108,7 +108,7 @@ class Loop(Decoding):
         level, tree, base = self.levels[i], draft.tree, len(self.text)
         session, cached = level.session, level.session.length
         pending = self.text[cached:]
-        draft.rule = level.rule or self.sampling.rule
+        draft.rule = self.sampling.rule
 
         start = self.now()
         verdict = session.verify(pending, draft, self.sampling, self._numbers(i, draft), self._record(i))
@@ -160,7 +160,6 @@ class Loop(Decoding):
         chain = level.session.sample(pending, n, self.sampling, numbers, self.eos)
         self.log.call(i, level.name, "draft", start, len(pending) + chain.forwards - 1, cached, chain.forwards)
         tree = DraftTree.chain(chain.tokens, level.name)
-        tree.recut = chain.recut
         return Draft(tree, [(i,)] * len(tree), chain.rows)
 
     def _look_up(self, room: int) -> Draft:

@@ -21,15 +21,11 @@ TOP = 5
 
 @dataclass(slots=True)
 class Level:
-    """A model in the stack; it proposes at least ``lookahead`` tokens at a time (``None`` at the target).
-
-    ``rule`` verifies the drafts it gets, where they were sampled from rows (``None``: the sampling's rule).
-    """
+    """A model in the stack; it proposes at least ``lookahead`` tokens at a time (``None`` at the target)."""
 
     name: str
     session: Session
     lookahead: int | None = None
-    rule: str | None = None
 
 
 class Decoding(ABC):

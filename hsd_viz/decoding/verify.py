@@ -78,14 +78,12 @@ class Correction(NamedTuple):
 
 class SampledChain(NamedTuple):
     """Tokens that a session decoded by itself and the rows ``[n, V]`` they were drawn from: ``None`` for point masses
-    (greedy decoding, SLEM). ``forwards`` counts the forward passes; ``recut`` as in
-    :class:`~hsd_viz.drafting.tree.DraftTree`.
+    (greedy decoding, SLEM). ``forwards`` counts the forward passes.
     """
 
     tokens: list[int]
     rows: Rows | None
     forwards: int
-    recut: list[tuple[str, ...]] | None = None
 
 
 @dataclass(slots=True)

@@ -22,8 +22,7 @@ class DraftTree:
     Per node, ``sources`` names the proposer (``context``, ``lookup``), ``key_lengths`` the number of tokens matched,
     ``counts`` how often the token was seen there, ``scores`` the estimated probability that the verifier accepts the
     node, ``positions`` the place in the text it was copied from; ``None`` if unknown. Siblings differ. In an empty tree
-    ``why_empty`` is one of :data:`hsd_viz.trace.tables.NO_DRAFT`. ``recut`` has the texts of the tokens of another
-    tokenizer that each node was cut from; ``None`` without one, and for parts of a tree.
+    ``why_empty`` is one of :data:`hsd_viz.trace.tables.NO_DRAFT`.
     """
 
     tokens: list[int] = field(default_factory=list)
@@ -34,7 +33,6 @@ class DraftTree:
     scores: list[float | None] = field(default_factory=list)
     positions: list[int | None] = field(default_factory=list)
     why_empty: str | None = None
-    recut: list[tuple[str, ...]] | None = None
     _depths: list[int] = field(default_factory=list, repr=False, compare=False)
 
     @classmethod

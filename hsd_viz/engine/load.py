@@ -1,7 +1,7 @@
 """Loading what a stack names, once each: the only place of a decode with disk, hub and waiting.
 
-Shipped models in int8 are read by numpy and their text by ``tokenizers``; all others need torch and transformers, which
-are imported when the first is asked for.
+The native runtime runs shipped models and those that training writes, read by numpy; all others need torch and
+transformers, which are imported when the first is asked for.
 """
 
 from __future__ import annotations
@@ -15,59 +15,39 @@ import warnings
 from collections.abc import Callable, Generator, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from hsd_viz.decoding.sampling import BRIDGES, PromptTooLong, Sampling
 from hsd_viz.decoding.session import Model
 from hsd_viz.decoding.text import TokenText, differing_tokens
-from hsd_viz.drafting.tree import Drafter
 from hsd_viz.ladder.load import LadderTokenizer, model_path, names, weights_hash
 from hsd_viz.native.build import Build, default_build
-from hsd_viz.native.decode import native_drafter
 from hsd_viz.native.model import NativeModel
-from hsd_viz.native.weights import load as load_weights
+from hsd_viz.native.weights import STORAGE, load, read_config
 from hsd_viz.stack import LargerDraftWarning
 from hsd_viz.trace import Stage
 from hsd_viz.words import did_you_mean
 
 if TYPE_CHECKING:
-    from hsd_viz.decoding.bridge import Bridge
     from hsd_viz.torch_models.eager import HFModel
     from hsd_viz.torch_models.load import Checkpoints
 
 #: The types of weights, and of the module that has them: int8 is the native runtime's and numpy's, see
 #: ``docs/reference/arithmetic.md``; the module has the same weights widened.
-DTYPES = {
-    "int8": "float32",
-    "float32": "float32",
-    "bfloat16": "bfloat16",
-    "float16": "float16",
-    "float64": "float64",
-}
+DTYPES = {"int8": "float32"} | {name: name for name in ("float32", "bfloat16", "float16", "float64")}
 RUNTIMES = ("auto", "eager", "compiled", "strict")
 T = TypeVar("T")
 
 
-class Loaded(NamedTuple):
-    """The models of a stack, the target last, why some are not in the fastest runtime, if so, and what a trace says of
-    the bridge of the lowest one, if it has one.
-    """
-
-    models: tuple[Model, ...]
-    note: str | None
-    bridge: dict[str, int | str] | None = None
-
-
 class Models:
     """The models of one engine: a target and its draft models, on one device and dtype, each in the fastest runtime:
-    ``native`` on the CPU, ``compiled`` on a GPU, else ``eager`` or ``numpy``.
+    ``native`` on the CPU for those of the ladder's form (without a compiler ``numpy``), ``compiled`` on a GPU, else
+    ``eager``. Safe for several threads.
 
-    The device ``auto`` spreads a model that is too large for one device over all there are, the memory of the machine
-    and its disk (by the package ``accelerate``). ``allow_models=False`` refuses everything but ladder names.
-    ``bridge`` forces how a model with another tokenizer drafts, one of :data:`~hsd_viz.decoding.sampling.BRIDGES`.
-    ``runtime="eager"`` requests transformers' own forward passes for all, ``"compiled"`` those of ``torch.compile``,
-    ``"strict"`` rows that do not depend on what is fed with them: native rows never do, and others are compiled for one
-    width. Safe for several threads.
+    ``allow_models=False`` refuses everything but ladder names. ``bridge`` forces how a model with another tokenizer
+    drafts, one of :data:`~hsd_viz.decoding.sampling.BRIDGES`. ``runtime="eager"`` requests transformers' own forward
+    passes for all, ``"compiled"`` those of ``torch.compile``, ``"strict"`` rows that do not depend on what is fed with
+    them: native rows never do, and others are compiled for one width.
 
     Raises:
         ValueError: if a name is not a model, or an option is invalid.
@@ -76,37 +56,33 @@ class Models:
     def __init__(
         self,
         target: str,
-        device: str | None,
-        dtype: str | None,
-        allow_models: bool,
+        device: str | None = None,
+        dtype: str | None = None,
+        allow_models: bool = True,
         bridge: str | None = None,
         runtime: str = "auto",
         build: Build | None = None,
     ) -> None:
-        for option, value, allowed in (("bridge", bridge, BRIDGES), ("runtime", runtime, RUNTIMES)):
+        given = ("bridge", bridge, BRIDGES), ("runtime", runtime, RUNTIMES), ("dtype", dtype, DTYPES)
+        for option, value, allowed in given:
             if value not in (None, *allowed):
                 hint = did_you_mean(value, allowed)
                 raise ValueError(f"unknown {option} {value!r}: it is one of {', '.join(allowed)}{hint}")
-        self._spread = device == "auto"
-        if self._spread and importlib.util.find_spec("accelerate") is None:
-            raise ValueError("the device auto needs the package accelerate: install it with `pip install accelerate`")
-        self.device = _device(None if self._spread else device)
+        self.device = _device(device)
         on_gpu = self.device.startswith("cuda")
-        if dtype is not None and dtype not in DTYPES:
-            raise ValueError(f"unknown dtype {dtype!r}: it is one of {', '.join(DTYPES)}")
         if dtype == "int8" and on_gpu:
             raise ValueError("int8 is for the CPU: on a GPU use bfloat16")
         #: The type of weights; on the CPU by default that in which each model is: int8 for the ladder, else float32.
         self.dtype = dtype or ("bfloat16" if on_gpu else "int8" if target in names() else "float32")
         self._allow, self._bridge, self._runtime = allow_models, bridge, runtime
-        #: The library; drafting is the processor's work wherever the models are.
-        self._build = None if runtime == "eager" else (build or default_build()).start()
+        #: The build of the native library; drafting is the processor's work wherever the models are.
+        self.build = None if runtime == "eager" else (build or default_build()).start()
         #: What was made of checkpoints, by what it is and the directories or hub ids.
         self._made: dict[tuple[str, ...], Any] = {}
         self._lock = threading.RLock()
         #: The name of the target's checkpoint.
         self.target = target
-        self.where(self.target)
+        self.where(target)
 
     def where(self, name: str) -> str:
         """Return the checkpoint directory or hub id behind a name."""
@@ -146,44 +122,56 @@ class Models:
         """Return the model of that name in the fastest runtime."""
         return self._pick(name)[0]
 
+    def hash(self, name: str) -> str | None:
+        """Return a short hash of the weights, ``None`` if they are not local safetensors."""
+
+        def make(where: str) -> str | None:
+            try:
+                return weights_hash(where)
+            except (OSError, ValueError):
+                return None
+
+        return self._once("hash", make, name)
+
     def load(
         self, chain: Sequence[str], ids: Sequence[int], sampling: Sampling, alone: bool
-    ) -> Generator[Stage, None, Loaded]:
-        """Load the models of a stack (``chain``, the target last) for a prompt of token ``ids``; yields its stages. The
-        lowest model of ``chain`` drafts ``alone``, so that it may have another tokenizer than the target's. Raises:
-        ValueError: if the models do not fit together.
+    ) -> Generator[Stage, None, tuple[list[Model], str | None, dict[str, int | str] | None]]:
+        """Load the models of a stack (``chain``, the target last) for a prompt of token ``ids``; yields its stages.
+        Return them, why some are not in the fastest runtime, if so, and what a trace says of the bridge of the lowest
+        one, if it has one. That model drafts ``alone``, so that it may have another tokenizer than the target's.
+
+        Raises:
+            ValueError: if the models do not fit together.
         """
         target = chain[-1]
-        self.check_tokenizers(target, chain[alone:-1], ": such a model can only be the lowest level of a stack")
+        for name in chain[alone:-1]:
+            self.check_tokenizer(target, name, ": such a model can only be the lowest level of a stack")
         # A model with another tokenizer reads the end of a text that is too long for it.
-        same = [name for name in chain if self.difference(target, name) is None]
+        same = [name for name in chain if self._difference(target, name) is None]
         limits = [n for name in same if (n := self._positions(name)) is not None]
         if limits and len(ids) >= min(limits):
             raise PromptTooLong(len(ids), min(limits))
-        while self._build is not None and self._build.compiling:
+        while self.build is not None and self.build.compiling:
             yield Stage("compiling the native runtime")
-            self._build.wait(1.0)
+            self.build.wait(1.0)
         for name in chain:
             if not self.loaded(name):
                 yield Stage(f"loading {name}")
                 self._pick(name)
                 yield Stage(f"hashing the weights of {name}")
                 self.hash(name)
-        picked = [self._pick(name) for name in chain]
-        sizes = {name: model.vocab_size for name, (model, _) in zip(chain, picked, strict=True)}
-        for name in chain[:-1]:
-            if sizes[name] != sizes[target] and name in same:
+        models, reasons = map(list, zip(*map(self._pick, chain), strict=True))
+        sizes = {name: model.vocab_size for name, model in zip(chain, models, strict=True)}
+        for name in same:
+            if sizes[name] != sizes[target]:
                 raise ValueError(
                     f"{name} cannot draft for {target}: it knows {sizes[name]} of their tokenizer's "
                     f"{self.text(target).size} tokens and {target} {sizes[target]}"
                 )
         if max(ids) >= sizes[target]:
-            token = self.text(target).piece(max(ids))[0]
-            raise ValueError(
-                f"the prompt holds the token {token!r} ({max(ids)}) and {target} knows {sizes[target]} tokens only"
-            )
-        models, note = [model for model, _ in picked], ", ".join(sorted({why for _, why in picked if why})) or None
-        if note:
+            token = f"the token {self.text(target).piece(max(ids))[0]!r} ({max(ids)})"
+            raise ValueError(f"the prompt holds {token} and {target} knows {sizes[target]} tokens only")
+        if note := ", ".join(sorted(filter(None, {*reasons}))) or None:
             slow = "in numpy" if any(model.runtime == "numpy" for model in models) else "on the eager runtime"
             yield Stage(f"{note}: decoding {slow}")
         for draft, above in pairwise(models):
@@ -191,14 +179,16 @@ class Models:
                 a, b = (f"{m.name} ({m.parameters / 1e6:.1f} M parameters)" for m in (draft, above))
                 slow = f"{a} drafts for the smaller {b}: it is rarely faster than plain decoding"
                 warnings.warn(slow, LargerDraftWarning, stacklevel=2)
-        if alone and (bridge := self.bridge(target, chain[0])) is not None:
-            from hsd_viz.decoding.bridge import BridgedModel
+        if chain[0] in same:
+            return models, note, None
+        from hsd_viz.decoding.bridge import Bridge, BridgedModel, Lexicon
 
-            kind = self._bridge or bridge.choose(sampling)
-            yield Stage(f"{chain[0]} has another tokenizer: it drafts by {kind.upper()}")
-            bridged = BridgedModel(models[0], bridge, kind, models[-1].vocab_size)
-            return Loaded((bridged, *models[1:]), note, bridged.describe())
-        return Loaded(tuple(models), note)
+        side = lambda name: Lexicon(self.text(name), sizes[name])
+        bridge = self._once("bridge", lambda *_: Bridge(side(chain[0]), side(target)), target, chain[0])
+        kind = self._bridge or bridge.choose(sampling)
+        yield Stage(f"{chain[0]} has another tokenizer: it drafts by {kind.upper()}")
+        bridged = BridgedModel(models[0], bridge, kind, sizes[target])
+        return [bridged, *models[1:]], note, bridged.describe()
 
     def eos(self, target: str) -> frozenset[int]:
         """Return the tokens that end a text."""
@@ -211,53 +201,14 @@ class Models:
         found = found if found is not None else self.text(target).tokenizer.eos_token_id
         return frozenset(found if isinstance(found, list) else [] if found is None else [found])
 
-    def difference(self, target: str, draft: str) -> str | None:
-        """Return how two models' tokenizers differ; ``None`` if their token ids mean the same."""
-        one, other = self.text(target).tokenizer, self.text(draft).tokenizer
-        compare = lambda *_: None if one is other else differing_tokens(one, other)
-        return self._once("difference", compare, target, draft)
-
-    def check_tokenizers(self, target: str, drafts: Sequence[str], hint: str = "") -> None:
+    def check_tokenizer(self, target: str, draft: str, hint: str = "") -> None:
         """Raise ``ValueError`` when a draft model's token ids do not mean what the target's do."""
-        for draft in drafts:
-            if why := self.difference(target, draft):
-                raise ValueError(f"{draft} cannot draft for {target}: they have different tokenizers ({why}){hint}")
-
-    def bridge(self, target: str, draft: str) -> Bridge | None:
-        """Return the bridge from a draft model's tokenizer to the target's, ``None`` if they are the same."""
-        if self.difference(target, draft) is None:
-            return None
-        from hsd_viz.decoding.bridge import Bridge, Lexicon
-
-        side = lambda name: Lexicon(self.text(name), self.fast(name).vocab_size)
-        return self._once("bridge", lambda *_: Bridge(side(draft), side(target)), target, draft)
-
-    def drafter(self, drafter: Drafter | None) -> Drafter | None:
-        """Return the native equivalent of ``drafter``, which has not begun a run, where there is one."""
-        return native_drafter(drafter, self._build.library) if self._build and self._build.wait() else drafter
-
-    def wait(self, progress: Callable[[str], None]) -> None:
-        """Wait until nothing is being compiled; ``progress`` is called every second."""
-        while self._build is not None and self._build.compiling:
-            progress("compiling the native runtime")
-            self._build.wait(1.0)
-
-    def hash(self, name: str) -> str | None:
-        """Return a short hash of the weights, ``None`` if they are not local safetensors."""
-
-        def make(where: str) -> str | None:
-            try:
-                return weights_hash(where)
-            except (OSError, ValueError):
-                return None
-
-        return self._once("hash", make, name)
+        if why := self._difference(target, draft):
+            raise ValueError(f"{draft} cannot draft for {target}: they have different tokenizers ({why}){hint}")
 
     def close(self) -> None:
         """Forget all models; their memory is free once no decode uses them."""
         with self._lock:
-            if files := self._made.get(("files",)):
-                files.close()
             self._made.clear()
 
     # --- inside ----------------------------------------------------------------------------------------------------
@@ -269,6 +220,12 @@ class Models:
             if (what, *where) not in self._made:
                 self._made[what, *where] = make(*where)
             return self._made[what, *where]
+
+    def _difference(self, target: str, draft: str) -> str | None:
+        """Return how two models' tokenizers differ; ``None`` if their token ids mean the same."""
+        one, other = self.text(target).tokenizer, self.text(draft).tokenizer
+        compare = lambda *_: None if one is other else differing_tokens(one, other)
+        return self._once("difference", compare, target, draft)
 
     def _files(self, name: str) -> Checkpoints:
         """Return the checkpoints of transformers. Raises: ValueError: if torch or transformers is missing."""
@@ -282,7 +239,7 @@ class Models:
                 raise ValueError(needs) from None
             from hsd_viz.torch_models.load import Checkpoints
 
-            return Checkpoints(self.device, DTYPES[self.dtype], self._spread)
+            return Checkpoints(self.device, DTYPES[self.dtype])
 
         return self._once("files", make)
 
@@ -297,32 +254,19 @@ class Models:
         return self._once("model", lambda where: self._choose(name, where), name)
 
     def _choose(self, name: str, where: str) -> tuple[Model, str | None]:
-        native = self._build if self.device == "cpu" and self._runtime in ("auto", "strict") else None
-        why = None
-        if native is not None and self.dtype == "int8" and not self._spread:
-            try:
-                weights = load_weights(where, "int8", self.text(name).size)
-            except ValueError:
-                weights = None  # its module may say why
-            if weights is not None:
-                weights.name = name
-                if native.wait():
-                    return NativeModel(weights, native), None
+        why, fits = None, self.dtype in STORAGE and read_config(where) is not None
+        if self.dtype == "int8" and not fits and name == self.target:
+            raise ValueError(f"int8 is for the models of the ladder: use float32 for {name}")
+        if fits and self.device == "cpu" and self.build is not None and self._runtime in ("auto", "strict"):
+            if self.build.wait() or self.dtype == "int8":
+                weights = load(where, self.dtype, self.text(name).size, name)
+                if self.build.wait():
+                    return NativeModel(weights, self.build), None
                 from hsd_viz.native.reference import ReferenceModel
 
-                return ReferenceModel(weights), native.reason
+                return ReferenceModel(weights), self.build.reason
+            why = self.build.reason
         model = self.module(name)
-        if native is not None:
-            from hsd_viz.torch_models.native import native_model
-
-            try:
-                if not native.wait():
-                    raise ValueError(native.reason)
-                if any(p.device != model.device for p in model.module.parameters()):
-                    raise ValueError("its weights are on several devices")
-                return native_model(model, native), None
-            except ValueError as error:
-                why = str(error)
         if self._runtime in ("compiled", "strict") or (self._runtime == "auto" and model.device.type == "cuda"):
             from hsd_viz.torch_models.compiled import CompiledModel
 

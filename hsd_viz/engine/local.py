@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,10 +22,10 @@ from hsd_viz.drafting.make import check_folder
 from hsd_viz.drafting.tree import Drafter
 from hsd_viz.engine.load import Models
 from hsd_viz.engine.resolve import Resolved, resolve
-from hsd_viz.ladder.load import names, weights_dir
+from hsd_viz.ladder.load import weights_dir
 from hsd_viz.machine import MAX_THREADS, cpu_model, set_threads
 from hsd_viz.machine import threads as threads_now
-from hsd_viz.native.decode import NativeDecode, can_compile
+from hsd_viz.native.decode import NativeDecode, can_compile, native_drafter
 from hsd_viz.stack import DraftSource, Stack, parse
 from hsd_viz.trace import Event, Stage
 from hsd_viz.trace.tables import OWN_RULES
@@ -51,15 +51,12 @@ def load_engine(
 ) -> LocalEngine:
     """Make an engine in this process.
 
-    ``target`` is what ``target`` means in a stack: a ladder name, a hub id or a path. ``device`` is ``cpu``, ``cuda``
-    or ``auto``, which spreads a model over devices, memory and disk (default: the best device there is), ``dtype`` the
-    type of weights (default: on the CPU int8 for the ladder, else float32; bfloat16 on a GPU), ``threads`` the CPU
-    threads of forward passes, for the whole process. ``runtime`` is ``auto`` (the fastest available for each model; see
-    :class:`hsd_viz.engine.load.Models`) or ``eager`` (transformers' own forward passes). ``databases`` is a
-    folder with the databases to use in place of the shipped ones, which serve models of the ladder's tokenizer. Models
-    load when a stack first needs them; those of the ladder in int8 need neither torch nor transformers. ``bridge`` is
-    how a draft model with another tokenizer than the target's drafts: ``slem`` (its text, cut again) or ``tli`` (the
-    tokens that both have); by default the one that fits the sampling.
+    ``target`` is what ``target`` means in a stack: a ladder name, a hub id or a path. ``device`` is ``cpu`` or ``cuda``
+    (default: the best there is), ``dtype`` the type of weights (default: on the CPU int8 for the ladder, else float32;
+    bfloat16 on a GPU), ``threads`` the CPU threads of forward passes, for the whole process. ``runtime``, ``bridge``
+    and ``allow_models`` are those of :class:`hsd_viz.engine.load.Models`. ``databases`` is a folder with the databases
+    to use in place of the shipped ones, which serve models of the ladder's tokenizer. Models load when a stack first
+    needs them; those of the ladder need neither torch nor transformers.
     ``costs`` are what ``db`` sizes its drafts by: ``shipped`` (a table, so that the same command gives the same text),
     ``measured`` (timed here, once for each model) or a file (:class:`hsd_viz.calibration.forwards.Costs`).
 
@@ -89,13 +86,11 @@ class LocalEngine(Engine):
         self._decided: dict[str, Stack] = {}
 
     def __repr__(self) -> str:
-        """Return one line: the target, the device and the dtype."""
         return f"LocalEngine(target={self.target!r}, device={self.device!r}, dtype={self.dtype!r})"
 
     def _repr_html_(self) -> str:
         """Return the target, the device and how to decode for a notebook."""
-        rows = [("target", self.target), ("device", self.device), ("dtype", self.dtype)]
-        rows += [("ladder", ", ".join(names())), ("databases", self.databases or "shipped")]
+        rows = [("device", self.device), ("dtype", self.dtype), ("databases", self.databases or "shipped")]
         use = 'Decode with engine.run(prompt, stack="db > target"); models load when a stack first needs them.'
         return card("Engine", self.target, table((), rows), line(use))
 
@@ -123,7 +118,9 @@ class LocalEngine(Engine):
         return self.models.module(self._own(name)).module
 
     def wait_ready(self, progress: Callable[[str], None] = lambda text: None) -> None:
-        self.models.wait(progress)
+        while (build := self.models.build) is not None and build.compiling:
+            progress("compiling the native runtime")
+            build.wait(1.0)
 
     def decode(
         self, prompt: str | Sequence[int], stack: str | Stack = "target", **options: Unpack[Options]
@@ -145,7 +142,7 @@ class LocalEngine(Engine):
         if parsed.bottom is None or parsed.automatic:
             raise ValueError(f"'{stack}' has no drafter at its bottom")
         target = self._own(parsed.target.name)
-        return self._made(parsed.bottom, target, memory, None, temperature), self.models.eos(target)
+        return self._drafter(parsed.bottom, target, memory, None, temperature), self.models.eos(target)
 
     # --- inside ----------------------------------------------------------------------------------------------------
 
@@ -158,128 +155,103 @@ class LocalEngine(Engine):
         if not all(map(models.loaded, asked.names)):
             yield Stage("loading the tokenizer")
         text = models.text(target)
-        ids = text.read(prompt, asked.chat)
+        ids = text.read(prompt, asked.options["chat"])
         alone = asked.stack.bottom is None and len(asked.names) > 1 and not asked.choosing
         loaded, note, bridge = yield from models.load(asked.names, ids, asked.sampling, alone)
         if asked.selects:
             from hsd_viz.calibration.calibrate import decide
 
             by_name = dict(zip(asked.names, loaded, strict=True))
-            choice = decide(self, asked.stack, asked.choosing, meta_of(models, asked, loaded, bridge), self._decided)
-            asked = asked.with_stack((yield from choice))
-            loaded = tuple(by_name[name] for name in asked.names)
-        drafter = yield from self._drafter(asked, loaded[0])
-        shown = prompt if isinstance(prompt, str) else text.tokenizer.decode(ids)
-        meta = meta_of(models, asked, loaded, bridge)
-        meta |= {"prompt": shown, "costs": self._costs.source, "runtime_note": note}
+            meta = self._meta(asked, loaded, bridge)
+            asked = asked.with_stack((yield from decide(self, asked.stack, asked.choosing, meta, self._decided)))
+            loaded = [by_name[name] for name in asked.names]
+        source, costs = asked.stack.bottom, None
+        if source is not None and source.name == "db" and asked.options["budget"] is None:
+            if self._costs.timed(loaded[0]):
+                yield Stage(f"timing {loaded[0].name}'s forward passes")
+            costs = self._costs.of(loaded[0], self.device.partition(":")[0])
+        memory, temperature = asked.options["memory"], asked.sampling.temperature
+        drafter = None if source is None else self._drafter(source, target, memory, costs, temperature)
+        meta = self._meta(asked, loaded, bridge)
+        meta |= {"prompt": prompt if isinstance(prompt, str) else text.tokenizer.decode(ids)}
+        meta |= {"costs": self._costs.source, "runtime_note": note}
         meta |= {} if self.databases is None else {"databases": self.databases}
-        loop = loop_of(asked, loaded, drafter, ids, models.eos(target))
         try:
-            yield from decode(loop, text, meta)
+            yield from decode(self._loop(asked, loaded, drafter, ids), text, meta)
         except RuntimeError as error:
             if type(error).__name__ != "OutOfMemoryError":  # torch's
                 raise
-            raise ValueError(
-                f"{self.device} ran out of memory: use smaller models, a shorter prompt or fewer tokens"
-            ) from None
+            less = "use smaller models, a shorter prompt or fewer tokens"
+            raise ValueError(f"{self.device} ran out of memory: {less}") from None
 
-    def _drafter(self, asked: Resolved, verifier: Model) -> Generator[Stage, None, Drafter | None]:
-        """Make the drafter below ``verifier``, if the stack has one."""
-        source, costs = asked.stack.bottom, None
-        if source is None:
-            return None
-        if asked.budget is None and source.name == "db":
-            if self._costs.timed(verifier):
-                yield Stage(f"timing {verifier.name}'s forward passes")
-            costs = self._costs.of(verifier, self.device.partition(":")[0])
-        return self._made(source, asked.names[-1], asked.memory, costs, asked.sampling.temperature)
-
-    def _made(
+    def _drafter(
         self, source: DraftSource, target: str, memory: Memory | None, costs: CostCurve | None, temperature: float
     ) -> Drafter:
-        shared, eos = self._shared(target), self.models.eos(target)
-        found = make_drafter(source, databases=shared, memory=memory, eos=eos, costs=costs, temperature=temperature)
-        return self.models.drafter(found)  # type: ignore[return-value]
-
-    def _shared(self, target: str) -> SharedDatabases:
-        """Return the databases of the configured folder, else the shipped ones, where they are of this tokenizer."""
+        """Return a drafter over the databases of the configured folder, else over the shipped ones, where they are of
+        this tokenizer; the native one where there is one.
+        """
+        models = self.models
         if target not in self._opened:
-            vocabulary, size = self.models.text(target).tokenizer.get_vocab(), self.models.fast(target).vocab_size
+            vocabulary, size = models.text(target).tokenizer.get_vocab(), models.fast(target).vocab_size
             if self.databases is not None:
                 self._opened[target] = SharedDatabases.require(self.databases, vocabulary, size)
             else:
                 self._opened[target] = SharedDatabases.open(weights_dir() / "databases", vocabulary, size)
-        return self._opened[target]
+        shared, eos = self._opened[target], models.eos(target)
+        found = make_drafter(source, databases=shared, memory=memory, eos=eos, costs=costs, temperature=temperature)
+        return native_drafter(found, models.build.library) if models.build and models.build.wait() else found
 
+    def _loop(self, asked: Resolved, models: Sequence[Model], drafter: Drafter | None, ids: list[int]) -> Decoding:
+        """Return the loop of a decode of token ``ids``: the compiled one where all runs in the native runtime by the
+        rules of hsd_viz.
+        """
+        positions = min((m.positions for m in models if m.positions is not None), default=None)
+        end = len(ids) + asked.options["max_new_tokens"]
+        levels = [
+            Level(name, model.session(min(end, positions or end)), part.lookahead)  # type: ignore[arg-type]
+            for name, model, part in zip(asked.levels, models, asked.stack.models, strict=True)
+        ]
+        compiled = asked.sampling.rule in OWN_RULES and can_compile(models, drafter)
+        return (NativeDecode if compiled else Loop)(
+            levels,
+            drafter,
+            asked.sampling,
+            ids,
+            max_new_tokens=asked.options["max_new_tokens"],
+            positions=positions,
+            eos=self.models.eos(asked.names[-1]),
+            budget=asked.options["budget"],
+            details=TOP if asked.options["record"] else 0,
+            threads=threads_now(),
+        )
 
-def loop_of(
-    asked: Resolved,
-    models: Sequence[Model],
-    drafter: Drafter | None,
-    ids: list[int],
-    eos: frozenset[int],
-) -> Decoding:
-    """Return the loop of a decode of token ``ids``: the compiled one where all runs in the native runtime by the rules
-    of hsd_viz.
-    """
-    positions = min((m.positions for m in models if m.positions is not None), default=None)
-    end = len(ids) + asked.max_new_tokens
-    levels = [
-        Level(name, model.session(min(end, positions or end)), part.lookahead, asked.rules.get(name))
-        for name, model, part in zip(asked.levels, models, asked.stack.models, strict=True)
-    ]
-    own = {level.rule or asked.sampling.rule for level in levels} <= {*OWN_RULES}
-    compiled = own and can_compile(models, drafter)
-    return (NativeDecode if compiled else Loop)(
-        levels,
-        drafter,
-        asked.sampling,
-        ids,
-        max_new_tokens=asked.max_new_tokens,
-        positions=positions,
-        eos=eos,
-        budget=asked.budget,
-        details=TOP if asked.record else 0,
-        threads=threads_now(),
-    )
-
-
-def meta_of(models: Models, asked: Resolved, loaded: Sequence[Model], bridge: dict | None) -> dict[str, Any]:
-    """Return the facts about a decode that its trace keeps; ``bridge`` are those of the lowest model's."""
-    stack, first = asked.stack, len(asked.stack.parts) - len(asked.stack.models)
-    levels = [
-        {
-            "level": first + k,
-            "name": name,
-            "model": model.name,
-            "lookahead": part.lookahead,
-            "parameters": model.parameters,
-            "weights": models.hash(model.name),
-            "runtime": model.runtime,
-            **({"bridge": bridge} if bridge and not k else {}),
+    def _meta(self, asked: Resolved, loaded: Sequence[Model], bridge: dict | None) -> dict[str, Any]:
+        """Return the facts about a decode that its trace keeps; ``bridge`` are those of the lowest model's."""
+        stack, models = asked.stack, []
+        for level, model in enumerate(loaded, len(stack.parts) - len(loaded)):
+            part, name = stack.parts[level], asked.levels[level - len(stack.parts)]
+            facts = {"level": level, "name": name, "model": model.name, "lookahead": part.lookahead}  # type: ignore[union-attr]
+            facts |= {"parameters": model.parameters, "weights": self.models.hash(model.name), "runtime": model.runtime}
+            models.append(facts | ({"bridge": bridge} if bridge and model is loaded[0] else {}))
+        imported = {name: sys.modules.get(name) for name in ("torch", "transformers")}
+        packages = {name: module.__version__ for name, module in imported.items() if module}
+        return {
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+            "stack": asked.written,
+            "stack_resolved": str(stack),
+            "bottom": str(stack.bottom) if stack.bottom else None,
+            "models": models,
+            "device": self.device,
+            "device_name": device_name(self.device),
+            "dtype": self.dtype,
+            "threads": threads_now(),
+            "runtime": " + ".join(dict.fromkeys(model.runtime for model in reversed(loaded))),
+            "sampling": asdict(asked.sampling),
+            "prompt": "",
+            "chat": asked.options["chat"],
+            "max_new_tokens": asked.options["max_new_tokens"],
+            "versions": {"hsd_viz": __version__, **packages, "python": platform.python_version()},
         }
-        for k, (part, model, name) in enumerate(zip(stack.models, loaded, asked.levels, strict=True))
-    ]
-    loaded_packages = {name: sys.modules.get(name) for name in ("torch", "transformers")}
-    imported = {name: module.__version__ for name, module in loaded_packages.items() if module}
-    return {
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "stack": asked.written,
-        "stack_resolved": str(stack),
-        "bottom": str(stack.bottom) if stack.bottom else None,
-        "models": levels,
-        "device": models.device,
-        "device_name": device_name(models.device),
-        "dtype": models.dtype,
-        "threads": threads_now(),
-        "runtime": " + ".join(dict.fromkeys(model.runtime for model in reversed(loaded))),
-        "sampling": asdict(asked.sampling),
-        **({"rules": dict(asked.rules)} if asked.rules else {}),
-        "prompt": "",
-        "chat": asked.chat,
-        "max_new_tokens": asked.max_new_tokens,
-        "versions": {"hsd_viz": __version__, **imported, "python": platform.python_version()},
-    }
 
 
 def device_name(device: str) -> str:

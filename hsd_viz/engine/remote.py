@@ -72,8 +72,6 @@ class RemoteEngine(Engine):
         for name in ("memory", "budget"):
             if asked.pop(name) is not None:
                 raise ValueError(f"a server takes no {name}: decode in this process, with load_engine()")
-        if not isinstance(asked["rule"], str):
-            asked["rule"] = dict(asked["rule"])
         asked |= {name: float(asked[name]) for name in ("temperature", "top_p")}
         return self._events(
             {"prompt": prompt if isinstance(prompt, str) else list(prompt), "stack": str(stack), **asked}

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from hsd_viz.decoding.engine import Options
-from hsd_viz.decoding.sampling import DEFAULT_RULE, Sampling
-from hsd_viz.drafting import Memory
+from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.ladder.load import names
 from hsd_viz.stack import DraftSource, Model, Stack, parse
-from hsd_viz.words import check_budget, check_range, did_you_mean
+from hsd_viz.words import check_budget, check_range
 
 MAX_NEW_TOKENS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """A decode as decided: ``names`` are the models' own names by level, the target last, ``rules`` the verification
-    rules of some levels by their names. ``stack`` has all lookaheads, except those that the selector chooses; for
-    ``auto`` it is the databases and models to choose from (``choosing``).
+    """A decode as decided: ``names`` are the models' own names by level, the target last. ``stack`` has all lookaheads,
+    except those that the selector chooses; for ``auto`` it is the databases and models to choose from (``choosing``).
     """
 
     written: str
@@ -27,12 +25,7 @@ class Resolved:
     names: tuple[str, ...]
     choosing: bool
     sampling: Sampling
-    rules: Mapping[str, str]
-    max_new_tokens: int
-    record: bool
-    chat: bool
-    budget: int | None
-    memory: Memory | None
+    options: Options
 
     @property
     def selects(self) -> bool:
@@ -56,13 +49,8 @@ def resolve(stack: str | Stack, target: str, where: Callable[[str], str], option
     Raises:
         ValueError: if a value or the stack is invalid.
     """
-    rule = options["rule"]
-    rules = rule if isinstance(rule, Mapping) else {}
-    general = DEFAULT_RULE if isinstance(rule, Mapping) else rule
     temperature, top_p = float(options["temperature"]), float(options["top_p"])
-    sampling = Sampling(temperature, options["top_k"], top_p, options["seed"], general)
-    for name in rules.values():
-        Sampling(rule=name)
+    sampling = Sampling(temperature, options["top_k"], top_p, options["seed"], options["rule"])
     check_range("max new tokens", options["max_new_tokens"], 1, MAX_NEW_TOKENS)
     check_budget(options["budget"])
     parsed, written = parse(stack), str(stack).strip()
@@ -72,12 +60,7 @@ def resolve(stack: str | Stack, target: str, where: Callable[[str], str], option
         where(name)
         if own.count(name) > 1:
             raise ValueError(f"in '{written}' {name} would draft for itself: 'target' means {name} here")
-    levels = ["target", *(m.name for m in decided.drafts)]
-    if unknown := next((name for name in rules if name not in levels), None):
-        hint = did_you_mean(unknown, levels)
-        raise ValueError(f"the rule is for '{unknown}', which is not in '{written}': use {', '.join(levels)}{hint}")
-    rest = {name: options[name] for name in ("max_new_tokens", "record", "chat", "budget", "memory")}
-    return Resolved(written, decided, own, parsed.automatic, sampling, rules, **rest)
+    return Resolved(written, decided, own, parsed.automatic, sampling, options)
 
 
 def candidates(stack: Stack, target: str) -> Stack:

@@ -118,7 +118,7 @@ def _model(name: str) -> dict[str, Any]:
         "parameters": weights.parameters,
         "positions": weights.positions,
         "shape": {"type": STORAGE["int8"], "vocab": weights.vocab_size, **{m: getattr(weights, m) for m in measures}},
-        "turn": {"cos": cos.tolist(), "sin": sin.tolist(), "factor": weights.angles.factor},
+        "turn": {"cos": cos.tolist(), "sin": sin.tolist()},
         "costs": {"at": at, "slopes": slopes, "least_slope": curve.least_slope},
     }
 

@@ -185,7 +185,7 @@ def with_times(
 
 def measure(target: str, stack: str) -> Observation:
     """Return the observation of a few short decodes with ``stack`` on this machine, in turns with plain decoding."""
-    from hsd_viz.engine.beside import note_plain
+    from hsd_viz.engine.live import note_plain
     from hsd_viz.engine.local import load_engine
     from hsd_viz.prompts.suites import load_suite
 

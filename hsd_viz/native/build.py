@@ -6,13 +6,11 @@ features decide which kernel is used, or ``$HSD_VIZ_KERNEL``; in int8 all give t
 compiler, ``$HSD_VIZ_CXXFLAGS`` is added to its flags.
 
 The name of a compiled library is a hash over the sources, the compiler's version and the flags, and ends in a digest of
-the content; a file with other content, of another user, or writable by others is never loaded. The compiler runs in a
-process of its own, which completes the library when this one ends before.
+the content; a file with other content, of another user, or writable by others is never loaded.
 """
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import functools
 import hashlib
@@ -24,10 +22,9 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from hsd_viz import disk
 
@@ -66,33 +63,27 @@ class Build:
         self.reason: str | None = None
         self.path: Path | None = None
         self.kernel: str | None = None
-        self._cache, self._wanted = cache, kernel
+        self._folder, self._wanted = cache, kernel
         self._library: ctypes.CDLL | None = None
-        self._search = self._find()
-        #: The process that compiles, if any.
-        self.process: subprocess.Popen | None = None
+        self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
 
     def start(self) -> Build:
         """Look for a library and start to compile where there is none. Returns at once."""
-        self.wait(0)
+        with self._lock:
+            # After a fork the thread that compiled is gone.
+            lost = self._thread is None or not self._thread.is_alive()
+            if lost and self._library is None and self.reason is None:
+                try:
+                    self._find()
+                except (Unavailable, OSError) as error:
+                    self.reason = str(error)
         return self
 
     def wait(self, timeout: float | None = None) -> bool:
         """Start if need be and wait up to ``timeout`` seconds; return whether the library is ready."""
-        ends = time.monotonic() + (1e9 if timeout is None else timeout)
-        with self._lock:
-            while self._library is None and self.reason is None:
-                try:
-                    if self.process is not None:
-                        self.process.wait(max(0, ends - time.monotonic()))
-                    self.process = next(self._search)
-                except subprocess.TimeoutExpired:
-                    return False
-                except (Unavailable, OSError) as error:
-                    self.reason = str(error)
-                except StopIteration:
-                    pass
+        if (thread := self.start()._thread) is not None:
+            thread.join(timeout)
         return self._library is not None
 
     @property
@@ -108,44 +99,48 @@ class Build:
         assert self._library is not None
         return self._library
 
-    def _find(self) -> Iterator[subprocess.Popen]:
-        """Have the library; yields each process that compiles one, to be resumed when it has ended."""
+    def _find(self) -> None:
         able, named = kernels(), self._wanted or os.environ.get("HSD_VIZ_KERNEL")
         if named and named not in able:
             raise Unavailable(f"the kernel {named!r} is not one of this processor's: {', '.join(able)}")
         choices, more = ([named] if named else list(able)), shlex.split(os.environ.get("HSD_VIZ_CXXFLAGS", ""))
         if not more and any(self._use(kernel, PACKAGED / library_name(kernel)) for kernel in choices):
             return
-        compiler, folder, complaint = find_compiler(), self._cache or cache_folder(), ""
-        identity = _identity(compiler)
+        compiler, folder = find_compiler(), self._folder or disk.cache_folder("native")
+        identity, commands = _identity(compiler), {}
         for kernel in choices:
             command = [*compiler, *FLAGS, *able[kernel], *more]
             name = hashlib.sha256("\0".join([identity, *command, sources_hash()]).encode()).hexdigest()[:24]
-            if self._use_any(kernel, folder, name):
-                return
-            process = _start_compiling(command, folder, name)
-            yield process
-            printed = process.stdout.read().strip()  # type: ignore[union-attr]
-            if not process.returncode:
-                if self._use(kernel, Path(printed)):
+            commands[kernel] = command, folder / name
+        if not self._use(choices[0], cached(commands[choices[0]][1])):
+            self._thread = threading.Thread(target=self._compile, args=(commands,), daemon=True)
+            self._thread.start()
+
+    def _compile(self, commands: dict[str, tuple[list[str], Path]]) -> None:
+        """Have the library of the first kernel that this compiler can compile."""
+        reason = None
+        for kernel, (command, name) in commands.items():
+            try:
+                if self._use(kernel, into_cache(command, name)):
                     return
-                printed = "the compiled library cannot be loaded"
-            complaint = complaint or printed or f"exit status {process.returncode}"
-        raise Unavailable(f"{compiler[0]} failed: {complaint}")
+                why = f"{command[0]} failed: the compiled library cannot be loaded"
+            except ValueError as error:
+                why = f"{command[0]} failed: {error}"
+            except OSError as error:
+                why = f"{name.parent} cannot be written: {error.strerror}"
+            reason = reason or why
+        self.reason = reason
 
-    def _use_any(self, kernel: str, folder: Path, name: str) -> bool:
-        return any(trusted(path) and self._use(kernel, path) for path in sorted(folder.glob(f"{name}-*.so")))
-
-    def _use(self, kernel: str, path: Path) -> bool:
+    def _use(self, kernel: str, path: Path | None) -> bool:
         """Load a library; whether it is one (a full disk truncates: it is then compiled again)."""
         from hsd_viz.native.library import declare
 
         try:
-            self._library = declare(ctypes.CDLL(str(path)))
+            self._library = None if path is None else declare(ctypes.CDLL(str(path)))
         except (OSError, AttributeError):
             return False
         self.kernel, self.path = kernel, path
-        return True
+        return path is not None
 
 
 @functools.cache
@@ -191,11 +186,6 @@ def processor_features() -> set[str]:
     return {word for line in lines if line.startswith(("flags", "Features")) for word in line.split(":", 1)[-1].split()}
 
 
-def cache_folder() -> Path:
-    """Where libraries are kept."""
-    return disk.cache_folder("native")
-
-
 def sources_hash() -> str:
     """Return 16 hexadecimal digits of the names and contents of the sources."""
     found = hashlib.sha256()
@@ -236,45 +226,35 @@ def _identity(compiler: list[str]) -> str:
     return "\n".join([version.stdout, platform.system(), platform.machine()])
 
 
-def _start_compiling(command: Sequence[str], folder: Path, name: str) -> subprocess.Popen:
-    """Start to compile into ``folder`` by a process that outlives this one: :func:`into_cache`."""
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        (folder / f".{name}.lock").touch()
-    except OSError as error:
-        raise Unavailable(f"{folder} cannot be written: {error.strerror}") from None
-    program = "import sys; from hsd_viz.native.build import into_cache; into_cache(*sys.argv[1:])"
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
-    given = [sys.executable, "-c", program, shlex.join(command), str(SOURCES), str(folder), name]
-    return subprocess.Popen(
-        given, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, start_new_session=True
-    )
+def cached(name: Path) -> Path | None:
+    """Return the library of the cache with this path but for its digest and ending."""
+    return next(filter(trusted, sorted(name.parent.glob(f"{name.name}-*.so"))), None)
 
 
-def into_cache(command: str, sources: str, folder: str, name: str) -> None:
-    """Print the path of ``folder/NAME-DIGEST.so``, made unless another process was faster, or exit with the reason."""
-    lock = Path(folder) / f".{name}.lock"
-    with lock.open("w") as file:
+def into_cache(command: Sequence[str], name: Path) -> Path:
+    """Return the path ``NAME-DIGEST.so`` of the library, compiled unless another process was faster.
+
+    Raises:
+        OSError: if it cannot be written.
+        ValueError: if the compiler fails; the message is the first line of its complaint.
+    """
+    name.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    locked = name.with_suffix(".lock")
+    with locked.open("w") as file, tempfile.TemporaryDirectory() as room:
         if os.name == "posix":
             import fcntl
 
-            fcntl.flock(file, fcntl.LOCK_EX)  # until this process ends
+            fcntl.flock(file, fcntl.LOCK_EX)
         try:
-            path = next(filter(trusted, Path(folder).glob(f"{name}-*.so")), None)
-            if path is None:
-                with tempfile.TemporaryDirectory() as room:
-                    made = Path(room) / "library.so"
-                    compile_library(shlex.split(command), Path(sources), made)
-                    path = Path(folder) / f"{name}-{digest(made)}.so"
-                    with disk.replacing(path, mode=0o755) as to:
-                        shutil.copyfile(made, to)
-            said, status = str(path), 0
-        except (OSError, ValueError) as error:
-            said, status = str(error), 1
-        lock.unlink(missing_ok=True)
-    with contextlib.suppress(OSError):  # the process that asked has ended
-        print(said, flush=True)
-    sys.exit(status)
+            if (path := cached(name)) is None:
+                made = Path(room) / "library.so"
+                compile_library(command, SOURCES, made)
+                path = name.with_name(f"{name.name}-{digest(made)}.so")
+                with disk.replacing(path, mode=0o755) as to:
+                    shutil.copyfile(made, to)
+            return path
+        finally:
+            locked.unlink(missing_ok=True)
 
 
 def compile_library(command: Sequence[str], sources: Path, out: Path, link: Sequence[str] = ()) -> None:
@@ -283,37 +263,39 @@ def compile_library(command: Sequence[str], sources: Path, out: Path, link: Sequ
     Raises:
         ValueError: if the compiler fails; the message is the first line of its complaint.
     """
-    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor() as threads:
+    with tempfile.TemporaryDirectory() as folder:
         objects = {str(source): str(Path(folder) / f"{source.stem}.o") for source in sorted(sources.glob("*.cpp"))}
-        list(threads.map(lambda pair: _run([*command, "-c", pair[0], "-o", pair[1]]), objects.items()))
-        _run([*command, "-shared", *objects.values(), *link, "-o", str(out)])
+        _run([*command, "-c", source, "-o", made] for source, made in objects.items())
+        _run([[*command, "-shared", *objects.values(), *link, "-o", str(out)]])
 
 
-def _run(command: list[str]) -> None:
-    given = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "errors": "replace"}
+def _run(commands: Iterable[list[str]]) -> None:
+    """Run compilers side by side."""
+    ways: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    running = [subprocess.Popen(command, text=True, errors="replace", **ways) for command in commands]
     try:
-        done = subprocess.run(command, timeout=_SECONDS, **given)  # type: ignore[call-overload]
+        for process in running:
+            printed, _ = process.communicate(timeout=_SECONDS)
+            if process.returncode:
+                lines = [line.strip() for line in printed.splitlines() if line.strip()]
+                complaints = [line for line in lines if "error" in line.lower()]
+                raise ValueError((complaints or lines or [f"exit status {process.returncode}"])[0])
     except subprocess.TimeoutExpired:
         raise ValueError(f"it took more than {_SECONDS} seconds") from None
-    if done.returncode:
-        lines = [line.strip() for line in done.stdout.splitlines() if line.strip()]
-        complaints = [line for line in lines if "error" in line.lower()]
-        raise ValueError((complaints or lines or [f"exit status {done.returncode}"])[0])
+    finally:
+        for process in running:
+            process.kill()
+            process.wait()
 
 
 def main() -> None:
-    """Have the library before it is needed, with one line of progress."""
-    build, start = default_build(), time.monotonic()
-    while not build.wait(1.0) and build.reason is None:
-        if sys.stderr.isatty():
-            print(f"\rcompiling the native runtime: {time.monotonic() - start:.0f} s ", end="", file=sys.stderr)
-    if build.reason:
-        print(f"the native runtime cannot be compiled, and decoding in numpy is slow: {build.reason}", file=sys.stderr)
-    elif (seconds := time.monotonic() - start) > 1:
-        print(f"\rcompiled the native runtime in {seconds:.0f} s    ", file=sys.stderr)
+    """Have the library before it is needed."""
+    if default_build().compiling:
+        print("compiling the native runtime", file=sys.stderr)
+    if not default_build().wait():
+        why = default_build().reason
+        print(f"the native runtime cannot be compiled, and decoding in numpy is slow: {why}", file=sys.stderr)
 
 
 if __name__ == "__main__":
-    from hsd_viz.native.build import main as of_module
-
-    of_module()  # the build that the package shares
+    main()

@@ -202,8 +202,7 @@ class NativeDecode(Decoding):
             drafter.make_room(self.budget)
         specs = (LevelSettings * len(levels))()
         for k, (session, level) in enumerate(zip(sessions, levels, strict=True)):
-            rule = RULES.index(level.rule or sampling.rule)
-            specs[k] = session.settings(self.limit, level.lookahead or 0, rule, self.threads)
+            specs[k] = session.settings(self.limit, level.lookahead or 0, RULES.index(sampling.rule), self.threads)
         drawing = Rule(sampling.temperature, sampling.top_p, min(sampling.top_k, target.vocab_size))
         settings = DecodeSettings(drawing, sampling.seed, target.vocab_size, self.limit, self.budget or 0, self.details)
         tokens, ends = integers(self.text), integers(tuple(self.eos))

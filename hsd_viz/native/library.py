@@ -8,11 +8,9 @@ from ctypes import POINTER, Structure, c_char_p, c_double, c_int, c_int32, c_int
 
 #: What a matrix or vector of a model is; the order is that of ``Slot`` in ``src/model.hpp``.
 SLOTS = (
-    "q", "k", "v", "o", "gate", "up", "down",
-    "q_bias", "k_bias", "v_bias", "o_bias", "gate_bias", "up_bias", "down_bias",
-    "input_norm", "post_norm", "q_norm", "k_norm",
-    "embedding", "final_norm", "head", "head_bias",
-)  # fmt: skip
+    *("q", "k", "v", "o", "gate", "up", "down", "input_norm", "post_norm", "q_norm", "k_norm"),
+    *("embedding", "final_norm", "head"),
+)
 
 
 def _fields(*kinds: tuple[type, str]) -> list[tuple[str, type]]:
@@ -70,7 +68,6 @@ _FUNCTIONS = {
     "hsd_vector_bytes": (c_int, []),
     "hsd_model_new": (c_void_p, [POINTER(Shape)]),
     "hsd_model_set": (c_int, [c_void_p, c_int, c_int, c_void_p, c_void_p]),
-    "hsd_model_window": (c_int, [c_void_p, c_int, c_int]),
     "hsd_model_bytes": (c_int64, [c_void_p]),
     "hsd_model_cache_bytes": (c_int64, [c_void_p]),
     "hsd_model_free": (None, [c_void_p]),

@@ -51,8 +51,6 @@ class NativeModel:
             numbers, scales = tensor if isinstance(tensor, Bytes) else (tensor, None)
             at = None if scales is None else scales.ctypes.data
             self._checked(self.library.hsd_model_set(self.handle, layer, SLOTS.index(slot), numbers.ctypes.data, at))
-        for layer, window in enumerate(weights.windows()):
-            self.library.hsd_model_window(self.handle, layer, window)
         self.weight_bytes: int = self.library.hsd_model_bytes(self.handle)
         self.cache_bytes_per_token: int = self.library.hsd_model_cache_bytes(self.handle)
 

@@ -72,7 +72,7 @@ class ReferenceModel:
             raise ValueError(f"the forward pass in numpy is for int8, not {weights.dtype}")
         self.weights, self.name, self.dtype = weights, weights.name, weights.dtype
         self.vocab_size, self.positions, self.parameters = weights.vocab_size, weights.positions, weights.parameters
-        self.layers: list[dict] = [{"window": window} for window in weights.windows()]
+        self.layers: list[dict] = [{} for _ in range(weights.layers)]
         self.rest: dict = {}
         for layer, slot, tensor in weights.items():
             if isinstance(tensor, Bytes):
@@ -110,13 +110,12 @@ class ReferenceSession(GivesLogits):
         for at, layer in enumerate(model.layers):
             q, k, v = self._apply(normalised(x, layer["input_norm"], w.epsilon), layer, "q", "k", "v")
             q, k, v = (part.reshape(n, -1, w.head_dim) for part in (q, k, v))
-            if "q_norm" in layer:
-                q, k = normalised(q, layer["q_norm"], w.epsilon), normalised(k, layer["k_norm"], w.epsilon)
+            q, k = normalised(q, layer["q_norm"], w.epsilon), normalised(k, layer["k_norm"], w.epsilon)
             q, k = turned(q, cos, sin) * np.float32(w.scale), turned(k, cos, sin)
             numbers, scales = quantised(np.stack([k, v]).swapaxes(1, 2))
             self._numbers[:, at, :, cached : cached + n] = numbers
             self._scales[:, at, :, cached : cached + n] = scales[..., 0]
-            x = x + self._apply(self._attend(at, q, seen, layer["window"]), layer, "o")[0]
+            x = x + self._apply(self._attend(at, q, seen), layer, "o")[0]
             gate, up = self._apply(normalised(x, layer["post_norm"], w.epsilon), layer, "gate", "up")
             x = x + self._apply(gate / (exponential(-gate) + ONE) * up, layer, "down")[0]
         self.length = cached + n
@@ -134,18 +133,12 @@ class ReferenceSession(GivesLogits):
     def _apply(self, x: np.ndarray, layer: dict, *slots: str) -> list[np.ndarray]:
         """Multiply rows with matrices: y = float32(integer sum) * (scale of the weights * scale of the row)."""
         numbers, scales = quantised(x)
-        out = []
-        for slot in slots:
-            matrix = layer[slot]
-            y = products(numbers, matrix.numbers) * (matrix.scales * scales)
-            out.append(y + layer[f"{slot}_bias"] if f"{slot}_bias" in layer else y)
-        return out
+        return [products(numbers, layer[slot].numbers) * (layer[slot].scales * scales) for slot in slots]
 
-    def _attend(self, at: int, q: np.ndarray, seen: list[list[int]], window: int) -> np.ndarray:
+    def _attend(self, at: int, q: np.ndarray, seen: list[list[int]]) -> np.ndarray:
         group = q.shape[1] // self._scales.shape[2]
         out = np.empty((len(q), q.shape[1] * q.shape[2]), np.float32)
         for i, places in enumerate(seen):
-            places = places[-window:]
             chain = places[-1] - places[0] == len(places) - 1
             where = slice(places[0], places[-1] + 1) if chain else places
             cache = zip(self._numbers[:, at][:, :, where], self._scales[:, at][:, :, where], strict=True)

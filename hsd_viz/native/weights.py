@@ -1,9 +1,9 @@
-"""The weights of Llama-shaped models, read with numpy from a checkpoint's folder, and packed for the native runtime.
+"""The weights of the ladder's models, Qwen3 with tied embeddings, read with numpy and packed for the native runtime.
 
-A shipped model has int8 matrices ``NAME.weight`` ``[out, in]`` with float32 ``NAME.scale`` ``[out]``; any other
-checkpoint is rounded by the same rule where int8 is asked for (``docs/reference/arithmetic.md``). Rotary angles come
-from float64 additions and multiplications alone, in the order that is stated there: a C library's sine may differ from
-another's in the last bit.
+A shipped model has int8 matrices ``NAME.weight`` ``[out, in]`` with float32 ``NAME.scale`` ``[out]``; the floats that
+training writes are rounded by the same rule where int8 is asked for (``docs/reference/arithmetic.md``). Rotary angles
+come from float64 additions and multiplications alone, in the order that is stated there: a C library's sine may differ
+from another's in the last bit.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import mmap
 import threading
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from math import factorial, pi
+from math import factorial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,8 +21,19 @@ import numpy as np
 
 #: The types of weights, with the number the library has for each.
 STORAGE = {"float32": 0, "float64": 1, "bfloat16": 2, "int8": 3}
-#: The model types of transformers that are such models.
-FAMILIES = ("llama", "mistral", "qwen2", "qwen3")
+#: What the ``config.json`` of such a model says.
+_FORM = {
+    "model_type": "qwen3",
+    "hidden_act": "silu",
+    "tie_word_embeddings": True,
+    "attention_bias": False,
+    "use_sliding_window": False,
+    "quantization_config": None,
+}
+_SIZES = (
+    *("vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "max_position_embeddings"),
+    *("num_attention_heads", "num_key_value_heads", "head_dim"),
+)
 _FILE_TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I8": "<i1"}
 _LINEAR = {
     **{slot: f"self_attn.{slot}_proj" for slot in "qkvo"},
@@ -57,21 +68,22 @@ def rounded(matrix: np.ndarray) -> Bytes:
     return Bytes(numbers.clip(-127, 127).astype(np.int8), scales)
 
 
-def unsupported(config: Mapping[str, Any]) -> str | None:
-    """Return why the native runtime cannot run a model of this ``config.json``; ``None`` if it can."""
-    kind = config.get("model_type")
-    if kind not in FAMILIES:
-        return f"models of type {kind} are not among {', '.join(FAMILIES)}"
-    if config.get("hidden_act", "silu") not in ("silu", "swish"):
-        return f"the activation {config['hidden_act']} is not supported"
-    if config.get("quantization_config"):
-        return "its weights are quantised by another method"
-    rope = _rope(config)
-    if _rope_kind(rope) not in ("default", "linear", "llama3"):
-        return f"rotary angles of type {_rope_kind(rope)} are not supported"
-    if rope.get("partial_rotary_factor", config.get("partial_rotary_factor", 1.0)) != 1.0:
-        return "rotary angles for a part of the head are not supported"
-    return None
+def read_config(folder: str | Path) -> dict[str, Any] | None:
+    """Return the ``config.json`` of a folder with a model in the form of the ladder's; ``None`` of any other."""
+    try:
+        config = json.loads((Path(folder) / "config.json").read_text(encoding="utf-8"))
+        rope = config["rope_parameters"]
+        fits = (
+            all(config.get(key) == value for key, value in _FORM.items())
+            and all(type(config[key]) is int and 0 < config[key] < 10**7 for key in _SIZES)
+            and config["num_attention_heads"] % config["num_key_value_heads"] == 0 == config["head_dim"] % 2
+            and 0 < config["rms_norm_eps"] < 1
+            and rope["rope_type"] == "default"
+            and 1 <= rope["rope_theta"] < 10**9
+        )
+        return config if fits else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
 
 
 def read_tensors(folder: str | Path) -> dict[str, np.ndarray]:
@@ -116,21 +128,16 @@ def widened(tensors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     }
 
 
-def load(folder: str | Path, dtype: str = "int8", vocab_size: int | None = None) -> Weights:
-    """Read a checkpoint's folder. ``vocab_size`` is the number of its tokenizer's tokens, if lower than that of its
-    head.
+def load(folder: str | Path, dtype: str = "int8", vocab_size: int | None = None, name: str | None = None) -> Weights:
+    """Read a model's folder, by default the model's ``name``. ``vocab_size`` is the number of its tokenizer's tokens,
+    if lower than that of its head.
 
     Raises:
-        ValueError: if it is not such a model, or a tensor is missing.
+        ValueError: if it is not a model in the form of the ladder's, or a tensor is missing.
     """
-    folder = Path(folder)
-    try:
-        config = json.loads((folder / "config.json").read_text())
-    except (OSError, ValueError):
-        raise ValueError(f"{folder} is not a model: it has no valid config.json") from None
-    if why := unsupported(config):
-        raise ValueError(f"{folder.name}: {why}")
-    return Weights(folder.name, config, read_tensors(folder), dtype, vocab_size)
+    if (config := read_config(folder)) is None:
+        raise ValueError(f"{folder} is not a model for the native runtime: a Qwen3 with tied embeddings")
+    return Weights(name or Path(folder).name, config, read_tensors(folder), dtype, vocab_size)
 
 
 class Weights:
@@ -138,7 +145,7 @@ class Weights:
 
     ``config`` is its ``config.json``, ``tensors`` are numpy arrays, matrices of floats or of 8-bit numbers with their
     scales. In ``int8`` every matrix is int8 and the rest float32; in the others int8 matrices are widened: the same
-    weights. ``angle_frequencies`` are those of the rotary angles, by default those of the config.
+    weights.
     """
 
     def __init__(
@@ -148,87 +155,58 @@ class Weights:
         tensors: Mapping[str, np.ndarray],
         dtype: str = "int8",
         vocab_size: int | None = None,
-        angle_frequencies: tuple[np.ndarray, float] | None = None,
     ) -> None:
-        if dtype not in STORAGE:
-            raise ValueError(f"unknown dtype {dtype!r}: the native runtime has {', '.join(STORAGE)}")
         self.name, self.config, self.dtype = name, config, dtype
         self._tensors = tensors
         self.width, self.inner = config["hidden_size"], config["intermediate_size"]
         self.layers, self.heads = config["num_hidden_layers"], config["num_attention_heads"]
-        self.kv_heads = config.get("num_key_value_heads") or self.heads
-        self.head_dim = config.get("head_dim") or self.width // self.heads
+        self.kv_heads, self.head_dim = config["num_key_value_heads"], config["head_dim"]
         self.epsilon, self.scale = config["rms_norm_eps"], self.head_dim**-0.5
         self.vocab_size = min(config["vocab_size"], vocab_size or config["vocab_size"])
-        self.positions = config.get("max_position_embeddings")
+        self.positions = config["max_position_embeddings"]
         #: The type of logits and of the cache.
         self.compute = np.dtype(np.float64 if dtype == "float64" else np.float32)
-        self.angles = Angles(*(angle_frequencies or (frequencies(config, self.head_dim), 1.0)), self.compute)
+        self.angles = Angles(frequencies(config, self.head_dim), self.compute)
 
     @property
     def parameters(self) -> int:
-        """Number of parameters, shared ones counted once."""
-        tied = "lm_head.weight" if self.config.get("tie_word_embeddings") else None
-        return sum(
-            tensor.size for name, tensor in self._tensors.items() if name != tied and not name.endswith(".scale")
-        )
+        """Number of parameters."""
+        others = ("scale", "lm_head.weight")
+        return sum(tensor.size for name, tensor in self._tensors.items() if not name.endswith(others))
 
-    def windows(self) -> list[int]:
-        """Return how many places a token of each layer attends to, itself included; 0 for all."""
-        config, size = self.config, self.config.get("sliding_window") or 0
-        if config["model_type"] == "mistral":
-            return [size] * self.layers
-        if config["model_type"] == "llama" or not config.get("use_sliding_window"):
-            return [0] * self.layers
-        kinds = config.get("layer_types") or [
-            "sliding_attention" if i >= config["max_window_layers"] else "" for i in range(self.layers)
-        ]
-        return [size if kind == "sliding_attention" else 0 for kind in kinds]
-
-    def matrix(self, name: str) -> np.ndarray | Bytes:
-        """Return the matrix ``NAME.weight`` in the type of these weights."""
-        found = self._get(f"{name}.weight")
-        stored = Bytes(found, self._get(f"{name}.scale")) if found.dtype == np.int8 else found
+    def matrix(self, name: str, rows: int, columns: int) -> np.ndarray | Bytes:
+        """Return the matrix ``NAME.weight`` ``[rows, columns]`` in the type of these weights."""
+        found = self._get(f"{name}.weight", rows, columns)
+        stored = Bytes(found, self._get(f"{name}.scale", rows)) if found.dtype == np.int8 else found
         if self.dtype == "int8":
             return stored if isinstance(stored, Bytes) else rounded(stored)
         return self._float(stored.widened() if isinstance(stored, Bytes) else stored)
 
-    def vector(self, name: str) -> np.ndarray | None:
-        """Return a vector in the type of these weights (float32 in int8), ``None`` where there is none."""
-        return self._float(self._tensors[name]) if name in self._tensors else None
-
     def items(self) -> Iterator[tuple[int, str, np.ndarray | Bytes]]:
-        """Iterate over (layer, slot of the library, tensor); the layer is -1 for what belongs to none."""
+        """Iterate over (layer, slot of the library, tensor); the layer is -1 for what belongs to none. Vectors are
+        float32 in int8.
+        """
+        width, q, kv = self.width, self.heads * self.head_dim, self.kv_heads * self.head_dim
+        sizes = {"q": (q, width), "k": (kv, width), "v": (kv, width), "o": (width, q)}
+        sizes |= {"gate": (self.inner, width), "up": (self.inner, width), "down": (width, self.inner)}
         for i in range(self.layers):
             for slot, part in _LINEAR.items():
-                name = f"model.layers.{i}.{part}"
-                yield i, slot, self.matrix(name)
-                if (bias := self.vector(f"{name}.bias")) is not None:
-                    yield i, f"{slot}_bias", bias
+                yield i, slot, self.matrix(f"model.layers.{i}.{part}", *sizes[slot])
             for slot, part in _NORMS.items():
-                if (norm := self.vector(f"model.layers.{i}.{part}.weight")) is not None:
-                    yield i, slot, norm
-        embedding = self.embedding
-        yield -1, "embedding", embedding
-        norm = self.vector("model.norm.weight")
-        assert norm is not None, "every such model has it"
-        yield -1, "final_norm", norm
-        yield -1, "head", embedding if self._tied else self.matrix("lm_head")
-        if (bias := self.vector("lm_head.bias")) is not None:
-            yield -1, "head_bias", bias
+                size = self.head_dim if slot in ("q_norm", "k_norm") else width
+                yield i, slot, self._float(self._get(f"model.layers.{i}.{part}.weight", size))
+        yield -1, "embedding", self.embedding
+        yield -1, "final_norm", self._float(self._get("model.norm.weight", width))
+        yield -1, "head", self.embedding
 
     @cached_property
     def embedding(self) -> np.ndarray | Bytes:
         """The embedding ``[vocabulary, width]``: the library reads it where it is."""
-        return self.matrix("model.embed_tokens")
+        return self.matrix("model.embed_tokens", self.config["vocab_size"], self.width)
 
-    @property
-    def _tied(self) -> bool:
-        return bool(self.config.get("tie_word_embeddings")) or "lm_head.weight" not in self._tensors
-
-    def _get(self, name: str) -> np.ndarray:
-        if name not in self._tensors:
-            raise ValueError(f"{self.name}: its files have no tensor {name}")
+    def _get(self, name: str, *shape: int) -> np.ndarray:
+        if name not in self._tensors or self._tensors[name].shape != shape:
+            raise ValueError(f"{self.name}: its files have no tensor {name} of the shape {list(shape)}")
         return self._tensors[name]
 
     def _float(self, tensor: np.ndarray) -> np.ndarray:
@@ -242,35 +220,16 @@ class Weights:
 
 def frequencies(config: Mapping[str, Any], head_dim: int) -> np.ndarray:
     """Return the frequencies of rotary angles ``[head_dim / 2]``, float64 with the values of float32."""
-    rope = _rope(config)
-    theta = float(rope.get("rope_theta", config.get("rope_theta", 10000.0)))
+    theta = float(config["rope_parameters"]["rope_theta"])
     # Rounding to float32 leaves no trace of how a C library rounds powers.
-    turns = np.array([theta ** (-2 * i / head_dim) for i in range(head_dim // 2)], np.float32)
-    if _rope_kind(rope) == "linear":
-        turns = turns / np.float32(rope["factor"])
-    elif _rope_kind(rope) == "llama3":
-        low, high = rope["low_freq_factor"], rope["high_freq_factor"]
-        whole = rope["original_max_position_embeddings"] * turns.astype(np.float64) / (2 * pi)
-        smooth = np.clip((whole - low) / (high - low), 0, 1)
-        turns = ((1 - smooth) * turns / rope["factor"] + smooth * turns).astype(np.float32)
-    return turns.astype(np.float64)
-
-
-def _rope(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    return config.get("rope_parameters") or config.get("rope_scaling") or {}
-
-
-def _rope_kind(rope: Mapping[str, Any]) -> str:
-    return rope.get("rope_type", rope.get("type", "default"))
+    return np.array([theta ** (-2 * i / head_dim) for i in range(head_dim // 2)], np.float32).astype(np.float64)
 
 
 class Angles:
-    """Tables of cosines and sines ``[places, n]`` of ``frequencies`` ``[n]`` (at most 1 each), times ``factor``, as
-    ``dtype``.
-    """
+    """Tables of cosines and sines ``[places, n]`` of ``turns`` ``[n]`` (at most 1 each), as ``dtype``."""
 
-    def __init__(self, turns: np.ndarray, factor: float, dtype: np.dtype) -> None:
-        self.factor, self._dtype = factor, dtype
+    def __init__(self, turns: np.ndarray, dtype: np.dtype) -> None:
+        self._dtype = dtype
         square = turns * turns
         #: The turn from one place to the next, by Taylor's series to the power of 23.
         self._cos, self._sin = np.zeros_like(turns), np.zeros_like(turns)
@@ -300,5 +259,5 @@ class Angles:
         self._cos, self._sin = c * c - s * s, 2.0 * (s * c)
 
     def _rounded(self) -> tuple[np.ndarray, np.ndarray]:
-        cos, sin = ((part * self.factor).astype(self._dtype) for part in self._wide)
+        cos, sin = (part.astype(self._dtype) for part in self._wide)
         return cos, sin

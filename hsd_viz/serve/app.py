@@ -24,7 +24,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from hsd_viz.engine import DEFAULTS, Engine
-from hsd_viz.engine.stream import batches
+from hsd_viz.engine.live import batches
 from hsd_viz.machine import url
 from hsd_viz.serve.queue import FairQueue, QueueFullError, Ticket
 from hsd_viz.stack import StackError, parse
@@ -134,7 +134,7 @@ class DecodeRequest(BaseModel):
     top_k: int = Field(0, ge=0)
     top_p: float = Field(1.0, gt=0, le=1)
     seed: int = Field(0, ge=0, lt=2**63)
-    rule: str | dict[str, str] = DEFAULTS["rule"]
+    rule: str = DEFAULTS["rule"]
     record: bool = True
     chat: bool = False
 

@@ -52,7 +52,7 @@ class HFModel:
         self.layers: int = config.num_hidden_layers
         self.vocab_size: int = min(config.vocab_size, tokens or config.vocab_size)
         self.positions: int | None = context(config)
-        self.device = _input_device(module)
+        self.device = module.device
         self.dtype = dtype_name(module.dtype)
         #: Shared parameters are counted once.
         self.parameters = sum(p.numel() for p in module.parameters())
@@ -75,19 +75,6 @@ class HFModel:
             options["logits_to_keep"] = rows
         found = self.module(input_ids=torch.tensor([list(ids)], device=self.device), **options)
         return found.logits[0, -rows:, : self.vocab_size]
-
-
-def _input_device(module: torch.nn.Module) -> torch.device:
-    """Return the device of the input ids: layers whose weights are on disk run on the first accelerator, if any."""
-    spread = getattr(module, "hf_device_map", None)
-    if not spread:
-        return module.device
-    found = [
-        torch.device("cuda", place) if isinstance(place, int) else torch.device(place)
-        for place in spread.values()
-        if place != "disk"
-    ]
-    return next((device for device in found if device.type != "cpu"), torch.device("cpu"))
 
 
 def to_numpy(values: torch.Tensor) -> np.ndarray:

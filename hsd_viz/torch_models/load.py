@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -24,16 +23,15 @@ _HUB_TIMEOUT = 3.0
 
 class Checkpoints:
     """The checkpoints of one engine. ``where`` is a folder or a hub id, ``name`` what messages call it; ``dtype`` is
-    torch's. With ``spread`` a model is spread over all devices, the memory of the machine and its disk.
+    torch's.
 
     Methods raise a ValueError with one line where something cannot be loaded.
     """
 
-    def __init__(self, device: str, dtype: str, spread: bool) -> None:
-        self._device, self._dtype, self._spread = device, getattr(torch, dtype), spread
+    def __init__(self, device: str, dtype: str) -> None:
+        self._device, self._dtype = device, getattr(torch, dtype)
         self._configs: dict[str, PreTrainedConfig] = {}
         self._hub: dict[str, str | None] = {}
-        self._offload: tempfile.TemporaryDirectory | None = None
         settle_arithmetic(torch.device(device))
         hf_logging.disable_progress_bar()
 
@@ -68,19 +66,11 @@ class Checkpoints:
         check_forward(model)
         return model
 
-    def close(self) -> None:
-        """Remove what was written to disk."""
-        if self._offload is not None:
-            self._offload.cleanup()
-
     def _module(self, name: str, where: str) -> torch.nn.Module:
         threads()  # those asked for are torch's from now on
         config = self.config(name, where)
         options: dict[str, Any] = self._source(where) | {"dtype": self._dtype}
-        if self._spread:
-            self._offload = self._offload or tempfile.TemporaryDirectory(prefix="hsd-viz-offload-")
-            options |= {"device_map": "auto", "offload_folder": self._offload.name}
-        elif getattr(config, "quantization_config", None) is not None:
+        if getattr(config, "quantization_config", None) is not None:
             # Packed weights cannot be moved once they are there.
             options |= {"device_map": {"": self._device}}
         try:
@@ -134,7 +124,7 @@ def pick_device(device: str | None) -> str:
     except RuntimeError:
         found = None
     if found is None or found.type not in ("cpu", "cuda"):
-        raise ValueError(f"unknown device {device!r}: it is cpu or cuda, or auto for as many devices as a model needs")
+        raise ValueError(f"unknown device {device!r}: it is cpu or cuda")
     if found.type == "cuda" and not torch.cuda.is_available():
         raise ValueError("there is no CUDA device here: use the device cpu")
     return str(found)

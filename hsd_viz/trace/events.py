@@ -74,37 +74,36 @@ class EventReader:
         reports an error or is not valid.
         """
         try:
-            if (event := self._read(record)) is not None:
-                return event
+            return self._read(record)
         except ServerError:
             raise
         except (KeyError, TypeError, ValueError, AttributeError):
-            pass
-        raise ServerError("the server sent an invalid event: client and server need the same version of hsd_viz")
+            what = "the server sent an invalid event: client and server need the same version of hsd_viz"
+            raise ServerError(what) from None
 
-    def _read(self, record: Any) -> Event | None:
+    def _read(self, record: Any) -> Event:
+        trace: Any = self.trace
         match record["event"]:
             case "queued":
                 return Stage(f"waiting in the queue: position {int(record['position'])}")
             case "stage":
                 return Stage(str(record["text"]), record["done"], record["total"])
             case "started":
-                pieces = _by_id(record["pieces"])
-                self.trace = Trace(dict(record["meta"]), pieces)
-                return Started(self.trace.meta, pieces)
+                self.trace = Trace(dict(record["meta"]), _by_id(record["pieces"]))
+                return Started(self.trace.meta, self.trace.pieces)
             case "step":
                 columns = {name: table.checked(record[name], Column.checked) for name, table in TABLES.items()}
                 made = columns, _by_id(record["pieces"])
                 step = Step(lambda: made)
-                self.trace.append(step)  # type: ignore[union-attr]
+                trace.append(step)
                 return step
             case "finished":
                 # In place, as in a local decode: the meta of the start becomes the final one.
-                self.trace.meta.update(record["meta"])  # type: ignore[union-attr]
-                return Finished(self.trace)  # type: ignore[arg-type]
+                trace.meta.update(record["meta"])
+                return Finished(trace)
             case "error":
                 raise ServerError(str(record["message"]), bool(record.get("retry")))
-        return None
+        raise ValueError
 
 
 def _by_id(pieces: dict[str, str]) -> dict[int, str]:

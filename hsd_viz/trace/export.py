@@ -10,11 +10,10 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from hsd_viz.disk import replacing
+from hsd_viz.disk import write_whole
 from hsd_viz.trace.tables import TABLES, CallRow, RoundRow
 from hsd_viz.trace.trace import Trace
 
@@ -41,16 +40,13 @@ def csv_tables(trace: Trace) -> dict[str, str]:
 
 
 def write_csv(trace: Trace, folder: str | os.PathLike) -> list[Path]:
-    """Write :func:`csv_tables` into ``folder``, created if missing, and return the paths. All four appear or none.
-    Raises: OSError: if they cannot be written.
+    """Write :func:`csv_tables` into ``folder``, created if missing, and return the paths. Raises: OSError: if they
+    cannot be written.
     """
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    tables = csv_tables(trace)
-    with ExitStack() as files:
-        for name, text in tables.items():
-            files.enter_context(replacing(folder / name)).write_text(text, encoding="utf-8", newline="\n")
-    return [folder / name for name in tables]
+    tables = {Path(folder) / name: text for name, text in csv_tables(trace).items()}
+    for path, text in tables.items():
+        write_whole(path, text)
+    return [*tables]
 
 
 def chrome_trace(trace: Trace) -> dict[str, Any]:

@@ -107,10 +107,6 @@ class DraftRow(NamedTuple):
     score: Annotated[float | None, About("of a database: estimated acceptance")] = None
     position: Annotated[int | None, About("place in the text it was copied from; 0: the first prompt token")] = None
     h: Annotated[float | None, About("the threshold of block verification", later=True)] = None
-    recut: Annotated[
-        tuple[str, ...] | None,
-        About("texts of the drafter's tokens it was cut from, where the drafter has another tokenizer", later=True),
-    ] = None
 
 
 class RoundRow(NamedTuple):
@@ -154,15 +150,13 @@ class CallRow(NamedTuple):
 Columns = dict[str, list[Any]]
 
 #: The kinds of columns, and what their values, or those of their lists, may be.
-_KINDS: dict[Any, str] = {
-    **{int: "int", float: "float", str: "str", tuple[int, ...]: "ints", tuple[str, ...]: "texts", Top: "top"}
-}
-_TYPES: dict[str, set[type]] = {"int": {int}, "float": {int, float}, "str": {str}, "ints": {int}, "texts": {str}}
+_KINDS: dict[Any, str] = {**{int: "int", float: "float", str: "str", tuple[int, ...]: "ints", Top: "top"}}
+_TYPES: dict[str, set[type]] = {"int": {int}, "float": {int, float}, "str": {str}, "ints": {int}}
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A declared column. ``kind``: ``int``, ``float``, ``str``, ``ints``, ``texts`` or ``top``; ``null``: may be."""
+    """A declared column. ``kind``: ``int``, ``float``, ``str``, ``ints`` or ``top``; ``null``: may be."""
 
     name: str
     kind: str
@@ -173,7 +167,7 @@ class Column:
     @property
     def nested(self) -> bool:
         """Whether its values are lists."""
-        return self.kind in ("ints", "texts", "top")
+        return self.kind in ("ints", "top")
 
     def checked(self, values: Any) -> list:
         """Return ``values``. Raises: ValueError: if they are not a column of this type."""

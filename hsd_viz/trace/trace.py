@@ -27,12 +27,6 @@ MOST_BYTES = 2_000_000_000
 _FORMAT = "hsd_viz trace"
 #: The required keys of a trace's meta; the rest depends on the engine.
 _META = ("stack", "prompt", "prompt_ids", "prefill_ns", "wall_ns")
-#: What other files of this project are, by a key of theirs.
-_OTHERS = {
-    "stacks": "it is a report of hsd-viz bench, which the dashboard opens in its tab Benchmark",
-    "hierarchies": "it is the output of hsd-viz plan: hierarchies by their predicted speed",
-    "traceEvents": "it was exported for the viewer Perfetto; only files written by Save as a trace can be opened",
-}
 #: Steps may arrive in one thread and be read in another.
 _MAKING = RLock()
 
@@ -282,7 +276,7 @@ class Trace(Record):
         from hsd_viz.trace.packed import unpack
 
         if not isinstance(data, dict) or data.get("format") != _FORMAT:
-            raise TraceError(f"this is not an hsd_viz trace: {_describe_other(data)}")
+            raise TraceError("this is not an hsd_viz trace: it was not written by hsd_viz for a run")
         schema = data.get("schema")
         if isinstance(schema, int) and schema > SCHEMA_VERSION:
             raise TraceError(
@@ -368,12 +362,3 @@ def _unpacked(content: bytes, name: str, most: int) -> bytes:
     except zlib.error:
         raise TraceError(f"{name} is not a valid trace: its gzip data is incomplete or damaged") from None
     return text
-
-
-def _describe_other(data: Any) -> str:
-    """Return what a file that is not a trace appears to be."""
-    keys = data if isinstance(data, dict) else {}
-    if known := next((words for key, words in _OTHERS.items() if key in keys), None):
-        return known
-    named = isinstance(keys.get("format"), str)
-    return f"its format is '{keys['format'][:60]}'" if named else "its data was not written by hsd_viz for a run"

@@ -70,8 +70,6 @@ export interface Draft {
   position: number | null;
   /** the threshold of block verification */
   h: number | null;
-  /** texts of the drafter's tokens it was cut from, where the drafter has another tokenizer */
-  recut: string[] | null;
 }
 
 /** One verification by a level: its draft, what it accepted and what it added. */

@@ -3,7 +3,7 @@ import { html, nothing } from "lit-html";
 import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
 import type { Draft, Round } from "../lib/tables";
-import { figure, glyphs, plural, temperatureWords } from "../lib/words";
+import { figure, plural, temperatureWords } from "../lib/words";
 import { asFigure } from "./round";
 import type { Chip, Judged } from "./scene";
 import type { Own } from "./words";
@@ -50,7 +50,6 @@ export function createCard({
     if (d.key_length !== null) pairs.push(["key", plural(d.key_length, "token")]);
     if (d.count !== null) pairs.push(["seen", `${d.count} ×`]);
     if (d.score !== null) pairs.push(["score", figure(d.score)]);
-    if (d.recut?.length) pairs.push(["cut from", d.recut.map((t) => `“${glyphs(t)}”`).join(" + ")]);
     if (d.position !== null) {
       const jump = () => light(d.position as number);
       const link = html`<button class="hsd-sc-link" title="Show the copied text" @click=${jump}>text position ${d.position}</button>`;

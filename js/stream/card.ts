@@ -93,7 +93,6 @@ export function streamCard({
       ["seen", d.count, (n: number) => `${n} ×`],
       ["score", d.score, figure],
       ["copied from", d.position, (n: number) => `position ${n}`],
-      ["cut from", d.recut, (all: string[]) => all.map((text) => `“${glyphs(text)}”`).join(" + ")],
     ];
     return known.filter(([, v]) => v !== null && v !== undefined).map(([name, v, write]) => [name, write(v as never)]);
   }
@@ -106,7 +105,6 @@ export function streamCard({
     if (t.kind === "accepted" && row) {
       const parts = [`Drafted by ${sourcePhrase(t.source)}`];
       if (row.key_length) parts.push(`after ${plural(row.key_length, "matching token")}`);
-      if (row.recut?.length) parts.push(`cut from its own ${row.recut.map((t) => `“${glyphs(t)}”`).join(" + ")}`);
       if (row.position !== null) parts.push(`copied from position ${row.position}`);
       return `${parts.join(", ")}; accepted by the target at draft position ${t.depth}.`;
     }

@@ -10,13 +10,13 @@ export interface ModelFacts {
   parameters: number;
   positions: number;
   shape: Record<string, number>;
-  /** Cosines and sines of the rotary angles of one place, and the factor of all. */
-  turn: { cos: number[]; sin: number[]; factor: number };
+  /** Cosines and sines of the rotary angles of one place. */
+  turn: { cos: number[]; sin: number[] };
   /** The relative costs of verifying 0, 1, 2, ... draft tokens, by which `db` sizes its trees. */
   costs: { at: number[]; slopes: number[]; least_slope: number };
 }
 /** A column of hsd_viz/trace/tables.py: its name, its kind, and the names that its numbers stand for. */
-export type Column = [name: string, kind: "int" | "float" | "str" | "ints" | "texts" | "top", names: string[] | null];
+export type Column = [name: string, kind: "int" | "float" | "str" | "ints" | "top", names: string[] | null];
 export interface Manifest {
   format: string;
   version: string;

@@ -60,7 +60,7 @@ interface Entry {
 }
 
 /** Tables of cosines and sines [places][n], doubled from one place as hsd_viz/native/weights.py does. */
-export function angles({ cos: c, sin: s, factor }: ModelFacts["turn"], places: number): [Float32Array, Float32Array] {
+export function angles({ cos: c, sin: s }: ModelFacts["turn"], places: number): [Float32Array, Float32Array] {
   const n = c.length;
   let [tc, ts] = [[...c], [...s]];
   const cos = new Float64Array(places * n).fill(1, 0, n);
@@ -73,7 +73,7 @@ export function angles({ cos: c, sin: s, factor }: ModelFacts["turn"], places: n
     }
     [tc, ts] = [tc.map((x, i) => x * x - ts[i] * ts[i]), tc.map((x, i) => 2 * (ts[i] * x))];
   }
-  return [Float32Array.from(cos, (x) => x * factor), Float32Array.from(sin, (x) => x * factor)];
+  return [Float32Array.from(cos), Float32Array.from(sin)];
 }
 
 export class Runtime {
@@ -108,13 +108,12 @@ export class Runtime {
     };
     for (let layer = 0; layer < facts.shape.layers; layer++) {
       for (const [slot, part] of [...Object.entries(LINEAR), ...Object.entries(NORMS)]) {
-        const tensor = `model.layers.${layer}.${part}.weight`;
-        if (tensor in tensors) set(layer, slot, tensor);
+        set(layer, slot, `model.layers.${layer}.${part}.weight`);
       }
     }
     set(-1, "embedding", "model.embed_tokens.weight", true);
     set(-1, "final_norm", "model.norm.weight");
-    set(-1, "head", "lm_head.weight" in tensors ? "lm_head.weight" : "model.embed_tokens.weight");
+    set(-1, "head", "model.embed_tokens.weight");
     const [cos, sin] = angles(facts.turn, facts.positions).map((table) => module.put(table));
     const bytes = Number(module.call("hsd_model_bytes", handle));
     this.models.set(name, { facts, handle, bytes, cos, sin });

@@ -192,7 +192,7 @@ def python(code: str) -> subprocess.CompletedProcess:
 
 
 def test_a_missing_torch_names_the_extra():
-    words = ["decode", "--stack", "target", "--prompt", "x", "--dtype", "float32"]
+    words = ["decode", "--stack", "target", "--prompt", "x", "--runtime", "eager"]
     done = python(f"import sys; sys.modules['torch'] = None\nfrom hsd_viz.cli import main\nsys.exit(main({words}))")
     assert done.returncode == 2 and done.stdout == ""
     assert done.stderr == "hsd-viz: target needs torch here: install it with `pip install 'hsd-viz[models]'`\n"

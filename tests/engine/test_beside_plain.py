@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from hsd_viz.engine.beside import REPORT_EVERY, decode_beside_plain
+from hsd_viz.engine.live import REPORT_EVERY, decode_beside_plain
 from hsd_viz.engine.local import load_engine
 from hsd_viz.trace import Finished, Stage, Step
 

@@ -32,7 +32,7 @@ def timeless(trace):
 @pytest.mark.parametrize("stack", ["target", "db > target", "nano:4 > target", "db > nano:4 > small:6 > target"])
 @pytest.mark.parametrize(("temperature", "record"), [(0.0, True), (0.7, True), (0.7, False)])
 def test_both_loops_record_the_same(engine, stack, temperature, record, monkeypatch):
-    options = {"max_new_tokens": 40, "temperature": temperature, "record": record, "rule": {"target": "token"}}
+    options = {"max_new_tokens": 40, "temperature": temperature, "record": record, "rule": "token"}
     compiled = engine.run(PROMPT, stack, **options)
     check(compiled)
     assert local.can_compile([engine.model()], None)

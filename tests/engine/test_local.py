@@ -11,7 +11,6 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from hsd_viz.engine import load_engine
-from hsd_viz.native.build import default_build
 from hsd_viz.trace import Finished, Stage, Started, Step, Trace
 from hsd_viz.trace.metrics import check
 
@@ -87,8 +86,7 @@ def test_the_trace_says_what_was_run(engine, paths):
     assert [m["level"] for m in meta["models"]] == [1, 2]
     assert all(len(m["weights"]) == 12 and m["parameters"] > 1000 for m in meta["models"])
     assert meta["device"] == "cpu" and meta["dtype"] == "float32" and meta["threads"] >= 1
-    built = default_build()
-    assert (meta["runtime"], meta["runtime_note"]) == (("native", None) if built.wait() else ("eager", built.reason))
+    assert (meta["runtime"], meta["runtime_note"]) == ("eager", None)
     assert {m["runtime"] for m in meta["models"]} == {meta["runtime"]}
 
 
@@ -135,12 +133,11 @@ def test_what_a_correction_was_drawn_from_summed_to_what_is_recorded(engine, pat
 def test_the_rule_of_each_level_is_in_the_trace(engine, paths):
     """Rounds name their rule; block rounds have thresholds where they were compared, and no unreached token."""
     options = {"max_new_tokens": 60, "temperature": 1.0, "seed": 5}
-    stack, draft = f"lookup > {paths['draft']}:4 > target", paths["draft"]
-    both = {"token": {"token"}, "block": {"block"}}
-    for rule, expected in both.items():
+    stack = f"lookup > {paths['draft']}:4 > target"
+    for rule in ("token", "block"):
         trace = engine.run("ab ab ab", stack, rule=rule, **options)
         check(trace)
-        assert {r.rule for r in trace.round_rows if r.level == 2 and r.drafted} == expected
+        assert {r.rule for r in trace.round_rows if r.level == 2 and r.drafted} == {rule}
         assert {r.rule for r in trace.round_rows if r.level == 1} == {"token"}, "point masses"
         assert trace.meta["sampling"]["rule"] == rule
     rows = [d for d in trace.draft_rows if d.level == 2]
@@ -148,10 +145,6 @@ def test_the_rule_of_each_level_is_in_the_trace(engine, paths):
     assert all((d.u is None) == (d.h is None) for d in rows)
     assert all(d.u >= d.h for d in rows if d.verdict == "rejected")
     assert Trace.from_dict(trace.to_dict()).draft_rows == trace.draft_rows
-    trace = engine.run("ab ab ab", f"{draft}:4 > target", rule={"target": "token"}, **options)
-    assert {r.rule for r in trace.round_rows} == {"token"} and trace.meta["rules"] == {"target": "token"}
-    with pytest.raises(ValueError, match=r"the rule is for 'targe'.*did you mean 'target'"):
-        engine.decode("a", f"{draft}:4 > target", rule={"targe": "token"})
     with pytest.raises(ValueError, match="unknown verification rule 'blok': use token or block"):
         engine.decode("a", "target", rule="blok")
 

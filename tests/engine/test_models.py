@@ -10,7 +10,6 @@ import pytest
 from checkpoints import BYTES, SPECIAL, TEMPLATE, TOKENS, save_model, save_tokenizer
 from transformers import JambaConfig, MambaConfig, T5Config
 
-import hsd_viz.engine.load as engine_models
 from hsd_viz.engine import load_engine
 from hsd_viz.trace.metrics import check
 
@@ -139,30 +138,3 @@ def test_a_template_that_refuses(tmp_path):
     save_model(tmp_path, template="{{ raise_exception('two turns, please') }}")
     with pytest.raises(ValueError, match="does not take one turn of a user: two turns, please"):
         engine_of(str(tmp_path)).run("hi", chat=True)
-
-
-# --- spread over devices ------------------------------------------------------------------------------------------------
-
-
-def test_a_model_that_is_half_on_disk(paths, tmp_path, monkeypatch):
-    pytest.importorskip("accelerate")
-    import transformers.integrations.accelerate as placing
-
-    path = save_model(tmp_path, layers=4)
-    expected = engine_of(path).run("ab ab", max_new_tokens=12).token_ids
-    size = sum(p.numel() * 8 for p in engine_of(path).module().parameters())
-    monkeypatch.setattr(placing, "get_max_memory", lambda *_: {"cpu": size * 2 // 3})
-    engine = engine_of(path, runtime="auto")
-    spread = load_engine(path, device="auto", dtype="float64")
-    places = set(map(str, spread.module().hf_device_map.values()))
-    assert places == {"cpu", "disk"}, places
-    for stack in ("target", "db[context] > target", f"{paths['exact']}:3 > target"):
-        trace = spread.run("ab ab", stack, max_new_tokens=12)
-        assert trace.token_ids == expected and trace.meta["models"][-1]["runtime"] == "eager"
-    assert engine.device == spread.device == "cpu"
-
-
-def test_spreading_needs_accelerate(paths, monkeypatch):
-    monkeypatch.setattr(engine_models.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ValueError, match="pip install accelerate"):
-        load_engine(paths["exact"], device="auto")

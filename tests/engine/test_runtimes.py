@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+
 import pytest
 from checkpoints import save_model, save_tokenizer
-from transformers import GPT2Config, GPT2LMHeadModel
+from transformers import Qwen3Config, Qwen3ForCausalLM
 
+from hsd_viz.calibration.forwards import Costs
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.engine.load import Models
+from hsd_viz.engine.local import LocalEngine
+from hsd_viz.ladder.load import model_path
 from hsd_viz.native.build import default_build
 from hsd_viz.trace import Stage
 
@@ -43,27 +49,23 @@ def models(path, runtime="auto", build=None, dtype="float32") -> Models:
 
 
 @needs_compiler
-@pytest.mark.parametrize("name", ["target", "path"])
-def test_what_is_compiled_is_waited_for(name, path):
-    name = path if name == "path" else name
+def test_what_is_compiled_is_waited_for():
+    name = "target"
     found = models(name, build=FakeBuild(compiling=True), dtype=None)
     stages = list(found.load([name], [1, 2], Sampling(), alone=False))
     assert stages[0] == Stage("compiling the native runtime") and found.fast(name).runtime == "native"
     said, waiting = [], models(name, build=FakeBuild(compiling=True))
-    waiting.wait(said.append)
+    LocalEngine(waiting, Costs()).wait_ready(said.append)
     assert said == ["compiling the native runtime"]
 
 
-@pytest.mark.parametrize(("name", "runtime"), [("nano", "numpy"), ("path", "eager")])
-def test_without_a_compiler_the_reason_is_given(name, runtime, path):
-    name, build = path if name == "path" else name, FakeBuild(reason="no C++ compiler is installed")
-    found = models(name, build=build, dtype=None)
-    *_, last = found.load([name], [1, 2], Sampling(), alone=False)
-    assert found.fast(name).runtime == runtime and found.fast(name) is found.fast(name)
-    assert (
-        last.text
-        == f"no C++ compiler is installed: decoding {'in numpy' if runtime == 'numpy' else 'on the eager runtime'}"
-    )
+@pytest.mark.parametrize(("dtype", "runtime"), [("int8", "numpy"), ("float32", "eager")])
+def test_without_a_compiler_the_reason_is_given(dtype, runtime):
+    found = models("nano", build=FakeBuild(reason="no C++ compiler is installed"), dtype=dtype)
+    *_, last = found.load(["nano"], [1, 2], Sampling(), alone=False)
+    assert found.fast("nano").runtime == runtime and found.fast("nano") is found.fast("nano")
+    slow = "in numpy" if runtime == "numpy" else "on the eager runtime"
+    assert last.text == f"no C++ compiler is installed: decoding {slow}"
 
 
 def test_eager_on_request_asks_nobody(path):
@@ -74,12 +76,30 @@ def test_eager_on_request_asks_nobody(path):
 
 
 @needs_compiler
-def test_what_has_no_native_forward_stays_eager_with_the_reason(tmp_path):
+def test_hugging_face_models_run_in_torch_and_those_of_the_ladders_form_in_the_native_runtime(path, tmp_path):
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "num_key_value_heads": 2}
+    config = Qwen3Config(vocab_size=260, intermediate_size=48, head_dim=16, tie_word_embeddings=True, **sizes)
+    Qwen3ForCausalLM(config).save_pretrained(tmp_path)
     save_tokenizer(tmp_path)
-    GPT2LMHeadModel(GPT2Config(vocab_size=260, n_embd=32, n_layer=1, n_head=2, n_positions=64)).save_pretrained(
-        tmp_path
-    )
-    found = models(str(tmp_path))
-    *_, last = found.load([str(tmp_path)], [1, 2], Sampling(), alone=False)
-    assert found.fast(str(tmp_path)).runtime == "eager"
-    assert "GPT2LMHeadModel is not one of LlamaForCausalLM" in last.text
+    tokens = {}
+    for kind in ("auto", "eager"):
+        found = models(str(tmp_path), kind).fast(str(tmp_path))
+        assert found.runtime == {"auto": "native", "eager": "eager"}[kind]
+        tokens[kind] = found.session().sample([1, 2], 9, Sampling(), None, frozenset()).tokens
+    assert tokens["auto"] == tokens["eager"]
+    assert models(path).fast(path).runtime == "eager"
+    with pytest.raises(ValueError, match="int8 is for the models of the ladder: use float32"):
+        models(path, dtype="int8").fast(path)
+
+
+@pytest.mark.parametrize("broken", ["head_dim", "num_key_value_heads", "rope_parameters", "hidden_size", "weights"])
+def test_a_model_of_the_ladders_form_that_is_broken_is_refused(broken, tmp_path):
+    shutil.copytree(model_path("nano"), tmp_path / "nano")
+    config = json.loads((tmp_path / "nano/config.json").read_text())
+    if broken == "weights":
+        (tmp_path / "nano/model.safetensors").write_bytes(b"none")
+    else:
+        (tmp_path / "nano/config.json").write_text(json.dumps(config | {broken: 7}))
+    with pytest.raises(ValueError) as error:
+        models(str(tmp_path / "nano"), dtype="int8").fast(str(tmp_path / "nano"))
+    assert "\n" not in str(error.value)

@@ -6,14 +6,14 @@ import functools
 
 import pytest
 import torch
-from transformers import LlamaConfig, LlamaForCausalLM
+from transformers import Qwen3Config, Qwen3ForCausalLM
 
 from hsd_viz.engine import load_engine
 from hsd_viz.native.build import default_build
 from hsd_viz.native.model import NativeModel
+from hsd_viz.native.weights import Weights
 from hsd_viz.prompts.suites import load_suite
 from hsd_viz.torch_models.eager import HFModel
-from hsd_viz.torch_models.native import native_model
 
 NEAR_TIE = 1e-3
 
@@ -25,24 +25,31 @@ needs_native = pytest.mark.skipif(not default_build().wait(), reason=f"no native
 def random_model(
     seed: int, noise: float = 0.0, device: str = "cpu", dtype: torch.dtype = torch.float64, runtime: str = "eager"
 ) -> HFModel | NativeModel:
-    """A random Llama over 64 tokens; ``noise`` (relative) makes a relative of it, whose drafts are accepted now and then."""
+    """A random Qwen3 over 64 tokens; ``noise`` (relative) makes a relative of it, whose drafts are accepted now and then."""
     torch.manual_seed(seed)
-    config = LlamaConfig(
+    config = Qwen3Config(
         vocab_size=64,
         hidden_size=32,
         num_hidden_layers=2,
         num_attention_heads=2,
+        num_key_value_heads=2,
+        head_dim=16,
         intermediate_size=64,
         max_position_embeddings=256,
         tie_word_embeddings=True,
-        initializer_range=0.3,
+        initializer_range=0.6,
     )
-    module = LlamaForCausalLM(config).to(dtype)
+    module = Qwen3ForCausalLM(config).to(dtype)
     with torch.no_grad():
         for weight in module.parameters():
             weight += noise * weight.std(correction=0) * torch.randn(weight.shape, dtype=dtype)
-    model = HFModel(f"random {seed}", module.to(device))
-    return native_model(model) if runtime == "native" else model
+    return native_of(module) if runtime == "native" else HFModel(f"random {seed}", module.to(device))
+
+
+def native_of(module: Qwen3ForCausalLM, dtype: str | None = None) -> NativeModel:
+    """A module in the native runtime, by default in its own type."""
+    tensors = {name: tensor.numpy(force=True) for name, tensor in module.state_dict().items()}
+    return NativeModel(Weights("random", module.config.to_dict(), tensors, dtype or str(module.dtype)[6:]))
 
 
 @functools.cache

@@ -8,14 +8,12 @@ import pytest
 from ladders import bundled_prompts, ladder_engine, needs_native
 
 from hsd_viz.calibration import calibrate, store
-from hsd_viz.calibration.estimate import rounds_of
 from hsd_viz.engine import load_engine
 from hsd_viz.engine.resolve import candidates
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost, Tier
 from hsd_viz.stack import parse
-from hsd_viz.trace import CallRow, RoundRow, Stage, Trace
+from hsd_viz.trace import Stage
 from hsd_viz.trace.metrics import check
-from hsd_viz.views.run_data import level_names
 
 NAMES = ("nano", "small", "target")
 
@@ -61,16 +59,6 @@ def cache(tmp_path, monkeypatch):
     return tmp_path / "calibration"
 
 
-def test_old_traces_of_auto_keep_their_levels():
-    """Traces in which auto chose a drafter for each round name its levels in their resolved stack."""
-    meta = {"stack": "auto > target", "stack_resolved": "auto[db,nano,small] > target"}
-    assert level_names(meta) == ["db", "nano", "small", "target"]
-    trace = Trace({**meta, "models": []})
-    trace.call_rows = [CallRow(0, 0, "db", "lookup", 1, 0, 0, 0, 5), CallRow(0, 3, "target", "verify", 1, 1, 0, 5, 9)]
-    trace.round_rows = [RoundRow(0, None, 3, 0, 0, 0, "plain", None, 5, 9)]
-    assert rounds_of([trace]) == ({}, {}), "a biased sample of acceptance"
-
-
 @needs_native
 def test_shipped_ladder(cache):
     """Measured once, with stages; greedy texts are the tokens of plain decoding, whichever stack is picked."""
@@ -111,14 +99,6 @@ def test_where_nothing_can_be_saved_it_is_measured_once_per_process(cache):
         events = list(engine.decode("def main(", "auto > target", max_new_tokens=4))
         assert any(isinstance(e, Stage) and "measuring" in e.text for e in events) is expected
     assert store.folder() == cache
-
-
-@pytest.mark.parametrize("dtype", ["float64"])
-def test_shipped_ladder_in_float64(dtype, cache):
-    engine = ladder_engine(dtype)
-    for text in bundled_prompts(1):
-        plain = engine.run(text, "target", max_new_tokens=48, record=False).token_ids
-        assert engine.run(text, "auto > target", max_new_tokens=48, record=False).token_ids == plain
 
 
 def test_sampled_text_does_not_depend_on_the_database(cache):

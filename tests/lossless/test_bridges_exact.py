@@ -122,17 +122,17 @@ def test_mutants_are_caught(mutant, kind):
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", ["token", "block"])
 def test_chi_square_of_restricted_rows(rule):
-    """200 000 tokens in runs of 2 000."""
+    """60 000 tokens in runs of 200."""
     seed = next(s for s in PAIRS if len(make_bridge(s, V)[0].shared) >= 3)
     target, tokens = models(2)[1], []
-    for k in range(50):
-        loop = run(seed, "tli", V, 2_000, target, Sampling(1.0, seed=k, rule=rule))
+    for k in range(300):
+        loop = run(seed, "tli", V, 200, target, Sampling(1.0, seed=k, rule=rule))
         for _ in loop.rounds():
             loop.log.take()
         tokens += loop.text[1:]
     exact_rows = distribution(target, Sampling(1.0))
     # Runs are joined: the first token of each is drawn after token 0, whatever the run before ended in.
-    kept = np.array(tokens).reshape(50, 2_000)
+    kept = np.array(tokens).reshape(300, 200)
     assert min(p_value(_joined(kept), exact_rows, order) for order in (1, 2)) > LEVEL
 
 

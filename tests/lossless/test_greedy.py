@@ -144,15 +144,6 @@ def test_ladder(dtype):
     print(compare(dtype, bundled_prompts(3), 48))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_ladder_in_full(dtype, capsys):
-    prompts = bundled_prompts(30)
-    ties = compare(dtype, prompts, 128)
-    with capsys.disabled():
-        print(f"\n{dtype}: {len(prompts)} prompts x {len(STACKS)} stacks x 128 tokens, {len(ties)} near-ties {ties}")
-
-
 @pytest.mark.parametrize("temperature", [0.7, 1.0])
 def test_database_stacks_equal_plain_sampling_token_for_token(temperature):
     engine = ladder_engine("float64")

@@ -11,12 +11,12 @@ import functools
 import numpy as np
 import pytest
 import torch
-from ladders import bundled_prompts, needs_native
+from ladders import bundled_prompts, native_of, needs_native
 from mutants import MiddleSamplesItsRow
 from test_chi_square import LEVEL, SHAPED, p_value
 from test_greedy import run
 from toys import V
-from transformers import MistralConfig, MistralForCausalLM
+from transformers import Qwen3Config, Qwen3ForCausalLM
 
 from hsd_viz.audit.enumeration import outcomes
 from hsd_viz.audit.stacks import EnumeratedDraws
@@ -27,8 +27,6 @@ from hsd_viz.ladder.load import load_tokenizer, model_path
 from hsd_viz.native.model import NativeModel
 from hsd_viz.native.weights import load
 from hsd_viz.stack import DraftSource
-from hsd_viz.torch_models.eager import HFModel
-from hsd_viz.torch_models.native import weights_of
 from hsd_viz.trace.tables import RULES
 
 pytestmark = needs_native
@@ -71,36 +69,38 @@ def test_ladder(stack, dtype):
 
 
 @functools.cache
-def second_order(noise: float = 0.0, dtype: str = "float32") -> NativeModel:
-    """One layer that sees two tokens: its row is a function of the last two, wherever they stand."""
+def blind(noise: float = 0.0, dtype: str = "float32") -> NativeModel:
+    """One layer without attention: its row is a function of the last token, wherever it is."""
     torch.manual_seed(3)
-    config = MistralConfig(
+    config = Qwen3Config(
         vocab_size=V,
         hidden_size=16,
         intermediate_size=32,
         num_hidden_layers=1,
         num_attention_heads=2,
         num_key_value_heads=1,
-        sliding_window=2,
+        head_dim=8,
+        tie_word_embeddings=True,
         max_position_embeddings=1 << 17,
         initializer_range=0.6,
     )
-    module = MistralForCausalLM(config)
+    module = Qwen3ForCausalLM(config)
     with torch.no_grad():
         for weight in module.parameters():
             weight += noise * weight.std(correction=0) * torch.randn(weight.shape)
-    return NativeModel(weights_of(HFModel("second order", module), dtype))
+        module.model.layers[0].self_attn.o_proj.weight.zero_()
+    return native_of(module, dtype)
 
 
 def exact_rows(sampling: Sampling) -> np.ndarray:
     """``[V * V, V]``: the target's row after each pair."""
-    pairs = [second_order().session().forward([a, b], 1) for a in range(V) for b in range(V)]
+    pairs = [blind().session().forward([a, b], 1) for a in range(V) for b in range(V)]
     return distribution(np.concatenate(pairs), sampling).astype(float)
 
 
 def sampled(lookaheads: list[int], sampling: Sampling, session_of=NativeModel.session) -> list[int]:
     """``TOKENS`` tokens of one decode."""
-    models = [second_order(0.12 * k) for k in range(len(lookaheads), -1, -1)]
+    models = [blind(0.12 * k) for k in range(len(lookaheads), -1, -1)]
     levels = [
         Level(f"m{k}", session_of(m), look) for k, (m, look) in enumerate(zip(models, [*lookaheads, None], strict=True))
     ]
@@ -128,7 +128,7 @@ def test_sampled_drafts(lookaheads, sampling, rule):
 ])  # fmt: skip
 def test_int8_by_enumeration(lookaheads, cls, lossless, rule):
     """Every outcome of the loop over models in int8: its law is the target's, whose rows are rounded to float32."""
-    models = [second_order(0.5 * k, "int8") for k in range(len(lookaheads), -1, -1)]
+    models = [blind(0.5 * k, "int8") for k in range(len(lookaheads), -1, -1)]
     sampling = Sampling(1.0, top_k=3, rule=rule)  # fewer outcomes
     law: dict[tuple[int, ...], float] = {}
 
@@ -193,7 +193,7 @@ SHARP = Sampling(temperature=1.5, top_k=2, seed=2, rule="token")
 def test_mutants_are_caught(mutant):
     def session_of(model):
         session = model.session()
-        return session if model is second_order() else mutant(session)
+        return session if model is blind() else mutant(session)
 
     tokens, exact = sampled([4], SHARP, session_of), exact_rows(SHARP)
     assert min(p_value(tokens, exact, 2), p_value(tokens, exact, 3)) < LEVEL

@@ -166,26 +166,6 @@ def test_stopping_early_while_keeping_the_token_is_exact():
     assert found.lossless and found.error < TOLERANCE, str(found)
 
 
-def test_the_block_rule_accepts_no_less():
-    """Expected accepted tokens by the definition of both rules, over every chain of random tables."""
-    gains = []
-    for seed in range(20):
-        random = np.random.default_rng(seed)
-        v, n = 3, 3
-        p, q = (random.dirichlet(np.ones(v), size=(v,) * n).astype(float) for _ in range(2))
-        token = block = 0.0
-        for chain in np.ndindex(*(v,) * n):
-            before = [(*chain[:k], *(0,) * (n - k)) for k in range(n)]
-            ratio = [p[b][t] / q[b][t] for b, t in zip(before, chain, strict=True)]
-            chance = float(np.prod([q[b][t] for b, t in zip(before, chain, strict=True)]))
-            w = accepted = 1.0
-            for r in ratio:
-                w, accepted = min(1.0, w * r), accepted * min(1.0, r)
-                token, block = token + chance * accepted, block + chance * w
-        gains.append(block / token - 1)
-    assert min(gains) > -TOLERANCE and max(gains) > 0.01
-
-
 @pytest.mark.parametrize(
     ("lookaheads", "database", "temperature"), [([3], False, 0.0), ([2, 4], False, 0.0), ([], True, 1.0)]
 )

@@ -1,76 +1,44 @@
-"""Small random models of every family that has a native forward."""
+"""Small random models in the form of the ladder's."""
 
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import torch
-from transformers import (
-    AutoModelForCausalLM,
-    LlamaConfig,
-    MistralConfig,
-    PreTrainedConfig,
-    Qwen2Config,
-    Qwen3Config,
-)
+from transformers import PreTrainedConfig, Qwen3Config, Qwen3ForCausalLM
 
 from hsd_viz.native.build import Build
 from hsd_viz.native.model import NativeModel
+from hsd_viz.native.weights import Weights
 from hsd_viz.torch_models.eager import HFModel
-from hsd_viz.torch_models.native import native_model
 
 VOCAB = 150
-_SMALL = {
+_SMALL: dict[str, Any] = {
     "vocab_size": VOCAB,
     "hidden_size": 40,
     "intermediate_size": 88,
     "num_hidden_layers": 3,
     "num_attention_heads": 4,
     "num_key_value_heads": 2,
+    "head_dim": 24,
     "max_position_embeddings": 1024,
     "initializer_range": 0.15,
+    "tie_word_embeddings": True,
 }
 #: No width, head or vocabulary here is a multiple of a vector or a panel, but where a line says so.
 CONFIGS: dict[str, PreTrainedConfig] = {
-    "llama": LlamaConfig(**_SMALL),
-    "llama, tied, one head each": LlamaConfig(**{**_SMALL, "num_key_value_heads": 4, "tie_word_embeddings": True}),
-    "llama, biases, long heads": LlamaConfig(**_SMALL, attention_bias=True, mlp_bias=True, head_dim=72),
-    "llama, whole panels": LlamaConfig(**{**_SMALL, "hidden_size": 128, "intermediate_size": 256, "vocab_size": 256}),
-    "llama, llama3 angles": LlamaConfig(
-        **_SMALL,
-        rope_parameters={
-            "rope_type": "llama3",
-            "rope_theta": 10000.0,
-            "factor": 8.0,
-            "low_freq_factor": 1.0,
-            "high_freq_factor": 4.0,
-            "original_max_position_embeddings": 64,
-        },
-    ),
-    "llama, yarn angles": LlamaConfig(
-        **_SMALL,
-        rope_parameters={
-            "rope_type": "yarn",
-            "rope_theta": 10000.0,
-            "factor": 4.0,
-            "original_max_position_embeddings": 256,
-        },
-    ),
-    "mistral, window of 7": MistralConfig(**_SMALL, sliding_window=7, head_dim=16),
-    "mistral": MistralConfig(**_SMALL, sliding_window=None, head_dim=16),
-    "qwen2": Qwen2Config(**_SMALL),
-    "qwen2, window of 5 in the last two layers": Qwen2Config(
-        **_SMALL, use_sliding_window=True, sliding_window=5, max_window_layers=1
-    ),
-    "qwen3": Qwen3Config(**_SMALL, head_dim=24),
+    "odd": Qwen3Config(**_SMALL),
+    "long heads": Qwen3Config(**_SMALL | {"head_dim": 72, "num_key_value_heads": 4, "intermediate_size": 90}),
+    "whole panels": Qwen3Config(**_SMALL | {"hidden_size": 128, "intermediate_size": 256, "vocab_size": 256}),
 }
 
 
 @functools.cache
 def eager(name: str, dtype: torch.dtype = torch.float32) -> HFModel:
-    """The model in transformers; its biases and norms are random too."""
+    """The model in transformers; its norms are random too."""
     torch.manual_seed(0)
-    module = AutoModelForCausalLM.from_config(CONFIGS[name]).double()
+    module = Qwen3ForCausalLM(CONFIGS[name]).double()
     with torch.no_grad():
         for part in module.parameters():
             if part.dim() == 1:
@@ -78,9 +46,16 @@ def eager(name: str, dtype: torch.dtype = torch.float32) -> HFModel:
     return HFModel(name, module.to(dtype))
 
 
+def weights_of(module: torch.nn.Module, dtype: str, tokens: int | None = None) -> Weights:
+    """The weights of a module, with the first ``tokens`` rows of its head."""
+    wide = torch.float64 if dtype == "float64" else torch.float32
+    tensors = {name: tensor.to(wide).numpy(force=True) for name, tensor in module.state_dict().items()}
+    return Weights("random", module.config.to_dict(), tensors, dtype, tokens)
+
+
 @functools.cache
 def native(name: str, dtype: torch.dtype = torch.float32, build: Build | None = None) -> NativeModel:
-    return native_model(eager(name, dtype), build)
+    return NativeModel(weights_of(eager(name, dtype).module, str(dtype).removeprefix("torch.")), build)
 
 
 def ids(n: int, seed: int = 0, vocab: int = VOCAB) -> list[int]:

@@ -20,11 +20,8 @@ PROMPT = ids(8) * 4
 
 
 def decode(lookaheads, sampling, prompt=PROMPT, database=False, costs=None, **options) -> NativeDecode:
-    names = ["qwen2", "mistral", "qwen3", "llama"][-1 - len(lookaheads) :]
-    levels = [
-        Level(name, native(name).session(), look, sampling.rule)
-        for name, look in zip(names, [*lookaheads, None], strict=True)
-    ]
+    names = ["odd", "long heads", "odd", "long heads"][-1 - len(lookaheads) :]
+    levels = [Level(name, native(name).session(), look) for name, look in zip(names, [*lookaheads, None], strict=True)]
     drafter = None
     if database:
         drafter = DatabaseDrafter(("context",), {}, costs=costs, temperature=sampling.temperature)
@@ -74,7 +71,7 @@ def test_a_prompt_is_fed_in_parts_but_for_its_last_token(n):
     prompt = (ids(600, n) * 2)[:n]
     loop = decode([4], Sampling(), prompt, database=True, max_new_tokens=2)
     stages = [*loop.prefill()]
-    assert [name for name, done, total in stages if done == total] == ["qwen3", "llama"][: 2 * (n > 1)]
+    assert [name for name, done, total in stages if done == total] == ["odd", "long heads"][: 2 * (n > 1)]
     calls = joined(loop.take()() for _ in loop.rounds()).calls
     fed = [
         (k, fed) for k, fed, kind in zip(calls["level"], calls["fed"], calls["kind"], strict=True) if kind == "prefill"

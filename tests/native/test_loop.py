@@ -67,14 +67,11 @@ def combination(seed: int, files: dict) -> tuple[list, dict]:
     """A stack, settings, a text and limits; the options of the compiled loop apart."""
     choose = random.Random(seed)
     n, dtype = choose.choice([1, 2, 2, 3, 4]), choose.choice([torch.float32] * 3 + [torch.float64])
-    models = [native(choose.choice(["llama", "qwen2", "mistral", "qwen3"]), dtype) for _ in range(n)]
-    levels = [
-        Level(f"m{k}", model, None if k == n - 1 else choose.randint(1, 7), choose.choice(RULES))
-        for k, model in enumerate(models)
-    ]
+    models = [native(choose.choice(["odd", "long heads"]), dtype) for _ in range(n)]
+    levels = [Level(f"m{k}", model, None if k == n - 1 else choose.randint(1, 7)) for k, model in enumerate(models)]
     temperature = choose.choice([0.0, 0.3, 0.7, 1.0, 2.0])
     top_k, top_p = choose.choice([0, 0, 1, 5, 40]), choose.choice([1.0, 1.0, 0.9, 0.5])
-    sampling = Sampling(temperature, top_k, top_p, choose.randrange(2**62))
+    sampling = Sampling(temperature, top_k, top_p, choose.randrange(2**62), choose.choice(RULES))
     prompt = ids(choose.choice([1, 2, 7, 40, 600]), seed)
     if choose.random() < 0.5:
         prompt = (ids(5, seed) * 120)[: len(prompt)]

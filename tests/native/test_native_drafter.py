@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import os
 import random
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,12 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hsd_viz.calibration.forwards import Costs
 from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
 from hsd_viz.drafting.db import DatabaseDrafter, LogitsDatabaseDrafter
 from hsd_viz.drafting.index.build import build_database
 from hsd_viz.drafting.index.count import Pruning
 from hsd_viz.drafting.index.format import Index, Table, marks, write_index
 from hsd_viz.engine.load import Models
+from hsd_viz.engine.local import LocalEngine
 from hsd_viz.native.build import default_build
 from hsd_viz.native.decode import NativeDatabaseDrafter, native_drafter
 from hsd_viz.stack import DraftSource
@@ -271,33 +271,13 @@ def test_what_has_no_twin_stays_as_it_is(files):
     assert native_drafter(twin, library) is twin
 
 
-def test_python_drafts_where_there_is_no_library_and_where_it_is_not_wanted(files):
-    drafter = DatabaseDrafter(("context", "model"), files)
-    made = lambda runtime, build: Models("target", "cpu", None, True, runtime=runtime, build=build)
+def test_python_drafts_where_there_is_no_library_and_where_it_is_not_wanted():
     missing = SimpleNamespace(start=lambda: SimpleNamespace(wait=lambda: False))
-    assert type(made("auto", None).drafter(drafter)) is NativeDatabaseDrafter
-    assert made("auto", None).drafter(None) is None
-    assert made("auto", missing).drafter(drafter) is made("eager", None).drafter(drafter) is drafter
-
-
-def test_memory_is_given_back(files):
-    def resident() -> int:
-        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-    if not Path("/proc/self/statm").exists():
-        pytest.skip("this system does not tell how much memory a process has")
-    prompt = [random.Random(9).randrange(SIZE) for _ in range(20_000)]
-
-    def some(count: int) -> None:
-        for _ in range(count):
-            twin = native(DatabaseDrafter(("context", "model", "statistics"), files))
-            twin.start(prompt)
-            twin.draft(prompt, 24)
-            twin.extend(prompt[:50])
-        gc.collect()
-
-    some(50)
-    before = resident()
-    some(1000)
-    # Each has half a megabyte.
-    assert resident() - before < 30 * 2**20
+    for runtime, build, kind in (
+        ("auto", None, NativeDatabaseDrafter),
+        ("auto", missing, DatabaseDrafter),
+        ("eager", None, DatabaseDrafter),
+    ):
+        engine = LocalEngine(Models("target", "cpu", runtime=runtime, build=build), Costs())
+        engine.models.fast = lambda name: SimpleNamespace(vocab_size=4096)
+        assert type(engine.drafter("db > target")[0]) is kind

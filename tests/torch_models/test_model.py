@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 from families import CONFIGS, module, text_of
-from transformers import AutoModelForCausalLM, MambaConfig, T5Config
 
 from hsd_viz.torch_models.eager import HFModel
 
@@ -66,16 +65,3 @@ def test_rows_end_where_the_tokenizer_does():
     assert (narrow.vocab_size, wide.vocab_size) == (44, 50)
     rows = narrow.session().forward(text_of(9), 3)
     assert rows.shape == (3, 44) and np.array_equal(rows, wide.session().forward(text_of(9), 3)[:, :44])
-
-
-def test_recurrent_and_encoder_decoder_models_are_refused():
-    mamba = AutoModelForCausalLM.from_config(
-        MambaConfig(vocab_size=20, hidden_size=16, num_hidden_layers=1, state_size=4)
-    )
-    with pytest.raises(ValueError, match="cannot be rolled back"):
-        HFModel("mamba", mamba)
-    from transformers import T5ForConditionalGeneration
-
-    t5 = T5ForConditionalGeneration(T5Config(vocab_size=20, d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2))
-    with pytest.raises(ValueError, match="encoder-decoder"):
-        HFModel("t5", t5)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from families import CONFIGS, module
+from families import module
 from transformers import (
     AutoModelForCausalLM,
     BartConfig,
@@ -51,11 +51,6 @@ def test_a_config_that_tells(config, says):
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("family", CONFIGS)
-def test_families_that_are_promised_pass(family):
-    check_config(family, CONFIGS[family])
-
-
 SMALL = {"vocab_size": 64, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48}
 REFUSED_BY_ROWS = {
     "looks ahead": BertGenerationConfig(**SMALL, initializer_range=0.3),
@@ -94,14 +89,6 @@ def test_other_layers_give_the_rows_of_the_text(kind):
                 weight.copy_(0.3 * torch.randn_like(weight))
     check_config(kind, model.module.config)
     check_forward(model)
-
-
-def test_a_model_without_numbers_is_told():
-    made = AutoModelForCausalLM.from_config(CONFIGS["llama"])
-    with torch.no_grad():
-        made.lm_head.weight[0] = torch.nan
-    with pytest.raises(ValueError, match="not finite in float32"):
-        check_forward(HFModel("it", made))
 
 
 def test_half_precision_is_no_wrong_mask():

@@ -176,21 +176,10 @@ def test_a_truncated_file_is_refused(tmp_path):
             Trace.load(path)
 
 
-@pytest.mark.parametrize(
-    ("data", "words"),
-    [
-        ({"machine": {}, "stacks": []}, "a report of hsd-viz bench, which the dashboard opens in its tab Benchmark"),
-        ({"hierarchies": []}, "the output of hsd-viz plan"),
-        ({"traceEvents": []}, "exported for the viewer Perfetto"),
-        ({"format": "hsd_viz ablation"}, "its format is 'hsd_viz ablation'"),
-        ({"a": 1}, "not written by hsd_viz"),
-        ([1], "not written by hsd_viz"),
-    ],
-)
-def test_a_file_of_another_kind_is_named(data, words):
-    with pytest.raises(TraceError) as caught:
+@pytest.mark.parametrize("data", [{"machine": {}, "stacks": []}, {"format": "hsd_viz ablation"}, [1]])
+def test_a_file_of_another_kind_is_refused(data):
+    with pytest.raises(TraceError, match=r"^mine\.json: this is not an hsd_viz trace: it was not written by hsd_viz"):
         Trace.from_bytes(json.dumps(data).encode(), "mine.json")
-    assert str(caught.value).startswith("mine.json: this is not an hsd_viz trace: ") and words in str(caught.value)
 
 
 def test_a_trace_is_one_line_of_its_figures():

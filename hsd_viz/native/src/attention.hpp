@@ -12,10 +12,9 @@
 
 namespace hsd {
 
-// What one fed token sees: `run` places of the cache from 0 on, then the places listed, of all which the first `skip` are
-// outside of its window.
+// What one fed token sees: `run` places of the cache from 0 on, then the places listed.
 struct View {
-    int run, skip, more;
+    int run, more;
     const int* list;
     int length() const { return run + more; }
     int end() const { return more ? list[more - 1] + 1 : run; }
@@ -146,13 +145,9 @@ inline float weigh(float* s, const float* place_scales, int n, int8_t* high, int
 // At most ByteHead::MOST queries.
 inline void attend(const Query<float>* queries, int n, float scale, const ByteHead& c, ByteScratch& scratch) {
     const int depth = c.quads() * 4;
-    int first = c.capacity, end = 0;
-    for (int m = 0; m < n; ++m) {
-        first = std::min({first, queries[m].view.skip, queries[m].view.run});
-        end = std::max(end, queries[m].view.end());
-    }
-    first = first / COLUMNS * COLUMNS;
-    const int wide = (int)round_up(end - first, COLUMNS);
+    int end = 0;
+    for (int m = 0; m < n; ++m) end = std::max(end, queries[m].view.end());
+    const int wide = (int)round_up(end, COLUMNS);
     const size_t ld = wide + COLUMNS;
     float* scores = scratch.scores.at_least(n * ld);
     float* scaled = scratch.scaled.at_least(c.dim);
@@ -166,15 +161,14 @@ inline void attend(const Query<float>* queries, int n, float scale, const ByteHe
         quantise(scaled, c.dim, q.numbers + m * depth, scales + m, sums + m);
     }
     for (int place = 0; place < wide; place += COLUMNS)
-        multiply_bytes(c.key(first + place), c.key_scales + first + place, c.quads(), q, 0, n, scores + place, ld);
+        multiply_bytes(c.key(place), c.key_scales + place, c.quads(), q, 0, n, scores + place, ld);
 
     const ByteRows w{scratch.weights.at_least(2 * n * ld), ld, ones, sums};
     for (int m = 0; m < n; ++m) {
         const View& v = queries[m].view;
-        float* s = scores + m * ld - first;  // s[place]
+        float* s = scores + m * ld;  // s[place]
         int8_t* high = w.numbers + 2 * m * ld;
         std::fill_n(high, 2 * ld, int8_t(0));
-        high -= first;
         int8_t* low = high + ld;
         const float* place_scales = c.value_scales;
         if (v.more) {
@@ -186,7 +180,7 @@ inline void attend(const Query<float>* queries, int n, float scale, const ByteHe
             }
             place_scales = listed;
         }
-        totals[m] = weigh(s + v.skip, place_scales + v.skip, v.length() - v.skip, high + v.skip, low + v.skip, parts + m, sums + 2 * m);
+        totals[m] = weigh(s, place_scales, v.length(), high, low, parts + m, sums + 2 * m);
         for (int t = v.more - 1; t >= 0; --t) {  // from the order of the text to the places, which are never before
             if (v.list[t] == v.run + t) continue;
             high[v.list[t]] = high[v.run + t];
@@ -196,7 +190,7 @@ inline void attend(const Query<float>* queries, int n, float scale, const ByteHe
     }
     alignas(64) float sum[2 * ByteHead::MOST * COLUMNS];
     for (int d = 0; d < c.dim; d += COLUMNS) {
-        multiply_bytes(c.value(first, d), ones, (end - first + 3) / 4, w, 0, 2 * n, sum, COLUMNS);
+        multiply_bytes(c.value(0, d), ones, (end + 3) / 4, w, 0, 2 * n, sum, COLUMNS);
         for (int m = 0; m < n; ++m) {
             const float part = parts[m], upper = part * 128.0f, share = 1.0f / totals[m];
             const float *a = sum + 2 * m * COLUMNS, *b = a + COLUMNS;
@@ -258,19 +252,15 @@ template <class T, class S, class F> void blend_all(int from, int to, int n, S&&
 template <class T> void attend(const Query<T>* query, int, T scale, const FloatHead<T>& c, FloatScratch<T>& scratch) {
     constexpr int L = LANES<T>;
     const View& v = query->view;
-    const int first = std::min(v.skip, v.run) / L * L;
     T* q = scratch.query.at_least(c.row);
-    T* s = scratch.scores.at_least(round_up(v.end(), L) + L - first) - first;  // s[place]
+    T* s = scratch.scores.at_least(round_up(v.end(), L) + L);  // s[place]
     for (int d = 0; d < c.dim; ++d) q[d] = query->q[d] * scale;
-    blend_all(first, v.end(), c.dim, [&](int d) { return q[d]; }, [&](int d, int place) { return c.key(place, d); }, s, false);
+    blend_all(0, v.end(), c.dim, [&](int d) { return q[d]; }, [&](int d, int place) { return c.key(place, d); }, s, false);
     for (int t = 0; t < v.more; ++t) s[v.run + t] = s[v.list[t]];
-    T* from = s + v.skip;
-    const T share = T(1) / soften(from, v.length() - v.skip, [&](int i, vec<T> e) { store(from + i, e); });
-    const int listed = std::max(v.skip, v.run), begun = v.skip;
+    const T share = T(1) / soften(s, v.length(), [&](int i, vec<T> e) { store(s + i, e); });
     T* sum = q;
-    blend_all(0, c.row, v.run - begun, [&](int j) { return s[begun + j]; }, [&](int j, int d) { return c.value(begun + j) + d; }, sum, false);
-    blend_all(0, c.row, v.length() - listed, [&](int j) { return s[listed + j]; },
-              [&](int j, int d) { return c.value(v.list[listed - v.run + j]) + d; }, sum, true);
+    blend_all(0, c.row, v.run, [&](int j) { return s[j]; }, [&](int j, int d) { return c.value(j) + d; }, sum, false);
+    blend_all(0, c.row, v.more, [&](int j) { return s[v.run + j]; }, [&](int j, int d) { return c.value(v.list[j]) + d; }, sum, true);
     for (int d = 0; d < c.dim; ++d) query->out[d] = sum[d] * share;
 }
 

@@ -85,7 +85,7 @@ template <class T, class W> class Sequence : public Session {
         capacity_ = capacity;
     }
 
-    // What each fed token sees in a layer without a window, and its place in the text.
+    // What each fed token sees, and its place in the text.
     void look(const int32_t* tokens, int n, const int32_t* parents, int cached) {
         views_.resize(n);
         places_.resize(n);
@@ -95,7 +95,7 @@ template <class T, class W> class Sequence : public Session {
             const int parent = parents ? parents[i] : i - 1;
             if (tokens[i] < 0 || tokens[i] >= s_.vocab) raise(std::invalid_argument("a token outside of the vocabulary was fed"));
             if (parent < -1 || parent >= i) raise(std::invalid_argument("a parent must be -1 or one of the tokens before"));
-            View v = parent < 0 ? View{cached, 0, 0, nullptr} : views_[parent];
+            View v = parent < 0 ? View{cached, 0, nullptr} : views_[parent];
             if (parent == i - 1 && !v.more)
                 ++v.run;
             else
@@ -144,7 +144,7 @@ template <class T, class W> class Sequence : public Session {
             multiply<T, W>(a.panel(p), a.depth, rows.x + m * rows.ldx, rows.ldx, here, out);
     }
 
-    // y [m][ldy] = x [m][ldx] times the matrix, plus its bias, plus what y held if `add`.
+    // y [m][ldy] = x [m][ldx] times the matrix, plus what y held if `add`.
     void linear(Team& team, const Matrix<T, W>& a, const T* x, size_t ldx, int depth, int rows, T* y, size_t ldy, bool add) {
         const Rows in = ready(team, a, x, ldx, depth, rows);
         team.each(a.panels(), [&](int p) {
@@ -156,8 +156,6 @@ template <class T, class W> class Sequence : public Session {
                 for (int r = 0; r < here; ++r) {
                     T* from = out + r * WIDE<T, W>;
                     T* to = y + (m + r) * ldy + column;
-                    if (!a.bias.empty())
-                        for (int c = 0; c < columns; ++c) from[c] += a.bias[column + c];
                     if (add)
                         for (int c = 0; c < columns; ++c) to[c] += from[c];
                     else
@@ -175,15 +173,8 @@ template <class T, class W> class Sequence : public Session {
                 const int here = std::min(ROWS, rows - m);
                 times(a, 2 * p, in, m, here, gate);
                 times(a, 2 * p + 1, in, m, here, up);
-                for (int r = 0; r < here; ++r) {
-                    T *g = gate + r * WIDE<T, W>, *u = up + r * WIDE<T, W>;
-                    if (!a.bias.empty()) {
-                        const T* b = a.bias.data() + 2 * p * WIDE<T, W>;
-                        for (int c = 0; c < WIDE<T, W>; ++c) g[c] += b[c];
-                        for (int c = 0; c < WIDE<T, W>; ++c) u[c] += b[WIDE<T, W> + c];
-                    }
-                    gate_line(g, u, WIDE<T, W>, y + (m + r) * ldy + p * WIDE<T, W>);
-                }
+                for (int r = 0; r < here; ++r)
+                    gate_line(gate + r * WIDE<T, W>, up + r * WIDE<T, W>, WIDE<T, W>, y + (m + r) * ldy + p * WIDE<T, W>);
             }
         });
     }
@@ -215,19 +206,19 @@ template <class T, class W> class Sequence : public Session {
             T* k = qkv_ + m * ldq_ + (size_t)(s_.heads + h) * dim;
             const T* v = k + (size_t)s_.kv_heads * dim;
             const size_t turn = (size_t)places_[m] * (dim / 2);
-            if (!layer.k_norm.empty()) normalise(k, layer.k_norm.data(), dim, s_.epsilon, k);
+            normalise(k, layer.k_norm.data(), dim, s_.epsilon, k);
             rotate(k, cos + turn, sin + turn, dim);
             c.put(cached + m, k, v, room);
             if (m < first) continue;
             for (int g = 0; g < group; ++g) {
-                if (!layer.q_norm.empty()) normalise(q + g * dim, layer.q_norm.data(), dim, s_.epsilon, q + g * dim);
+                normalise(q + g * dim, layer.q_norm.data(), dim, s_.epsilon, q + g * dim);
                 rotate(q + g * dim, cos + turn, sin + turn, dim);
             }
         }
     }
 
     // Attention of the queries of tokens [first, last) that share one key-value head.
-    void attention(const Layer<T, W>& layer, const Memory& memory, int h, int first, int last, T* out, size_t ldo) {
+    void attention(const Memory& memory, int h, int first, int last, T* out, size_t ldo) {
         static thread_local HeadScratch<T, W> scratch;
         constexpr int MOST = Head<T, W>::MOST;
         const int dim = s_.head_dim, group = s_.heads / s_.kv_heads;
@@ -237,8 +228,7 @@ template <class T, class W> class Sequence : public Session {
         for (int m = first; m < last; ++m) {
             for (int g = 0; g < group; ++g) {
                 const size_t column = (size_t)(h * group + g) * dim;
-                Query<T>& query = queries[waiting++] = {qkv_ + m * ldq_ + column, out + (m - first_) * ldo + column, views_[m]};
-                if (layer.window) query.view.skip = std::max(0, query.view.length() - layer.window);
+                queries[waiting++] = {qkv_ + m * ldq_ + column, out + (m - first_) * ldo + column, views_[m]};
                 if (waiting < MOST && !(m == last - 1 && g == group - 1)) continue;
                 attend(queries, waiting, (T)s_.scale, c, scratch);
                 waiting = 0;
@@ -269,13 +259,13 @@ template <class T, class W> class Sequence : public Session {
             if (n <= SHARE) {
                 team.each(s_.kv_heads, [&](int h) {
                     put_away(layer, caches_[l], h, n, first, cached, cos, sin);
-                    attention(layer, caches_[l], h, first, n, attended, heads);
+                    attention(caches_[l], h, first, n, attended, heads);
                 });
             } else {
                 team.each(s_.kv_heads, [&](int h) { put_away(layer, caches_[l], h, n, first, cached, cos, sin); });
                 team.each(s_.kv_heads * shares, [&](int item) {
                     const int start = first + item % shares * SHARE;
-                    attention(layer, caches_[l], item / shares, start, std::min(n, start + SHARE), attended, heads);
+                    attention(caches_[l], item / shares, start, std::min(n, start + SHARE), attended, heads);
                 });
             }
             x += first * width;

@@ -297,7 +297,7 @@ template <class T> class Loop : public Decode {
             const Node& node = draft.nodes[k];
             record.drafts.add({(double)record.round(), (double)i, (double)node.source, (double)k, (double)node.parent, (double)node.depth,
                                (double)node.token, NONE, verdict_.p[k], verdict_.q[k], verdict_.u[k], (double)fates_[k], known(node.key_length),
-                               known(node.count), node.score, known(node.position), verdict_.h[k], NONE});
+                               known(node.count), node.score, known(node.position), verdict_.h[k]});
         }
         const int rule = draft.sampled ? levels_[i].spec.rule : BY_TOKEN;
         record.close(draft.size(), outcome_ == STOPPED ? count : verdict_.examined, count, outcome_, draft.size() ? NONE : (double)draft.why, rule);

@@ -16,8 +16,7 @@ namespace hsd {
 template <class T, class W> using Head = std::conditional_t<std::is_same_v<W, i8>, ByteHead, FloatHead<T>>;
 template <class T, class W> using HeadScratch = std::conditional_t<std::is_same_v<W, i8>, ByteScratch, FloatScratch<T>>;
 
-enum Slot { Q, K, V, O, GATE, UP, DOWN, Q_BIAS, K_BIAS, V_BIAS, O_BIAS, GATE_BIAS, UP_BIAS, DOWN_BIAS,
-            INPUT_NORM, POST_NORM, Q_NORM, K_NORM, EMBEDDING, FINAL_NORM, HEAD, HEAD_BIAS };
+enum Slot { Q, K, V, O, GATE, UP, DOWN, INPUT_NORM, POST_NORM, Q_NORM, K_NORM, EMBEDDING, FINAL_NORM, HEAD };
 
 struct Shape {
     int32_t type, layers, width, heads, kv_heads, head_dim, inner, vocab;
@@ -36,7 +35,6 @@ struct Model {
     virtual ~Model() = default;
     // Rows of 8-bit weights have a scale each.
     virtual void set(int layer, int slot, const void* data, const float* scales) = 0;
-    virtual void window(int layer, int size) = 0;
     virtual Session* session() const = 0;
     virtual size_t bytes() const = 0;
     virtual size_t cache_bytes() const = 0;  // of a session, per token
@@ -51,7 +49,7 @@ template <class T, class W> constexpr int WIDE = std::is_same_v<W, i8> ? COLUMNS
 template <class T, class W> struct Matrix {
     Memory memory;
     int depth = 0, columns = 0;
-    std::vector<T> bias, scale;  // empty, or as long as the panels are wide
+    std::vector<T> scale;  // of 8-bit columns, as long as the panels are wide
     int panels() const { return (columns + WIDE<T, W> - 1) / WIDE<T, W>; }
     const W* panel(int p) const { return memory.template as<W>() + (size_t)p * depth * WIDE<T, W>; }
     void shape(int k, int n) {
@@ -65,7 +63,6 @@ template <class T, class W> struct Matrix {
 template <class T, class W> struct Layer {
     Matrix<T, W> qkv, o, mlp, down;  // mlp: panels of gate and up in turns
     std::vector<T> input_norm, post_norm, q_norm, k_norm;
-    int window = 0;
 };
 
 template <class T, class W> struct Weights : Model {
@@ -94,27 +91,18 @@ template <class T, class W> struct Weights : Model {
         const Shape& s = shape;
         const size_t q = (size_t)s.heads * s.head_dim, kv = (size_t)s.kv_heads * s.head_dim;
         Layer<T, W>* layer = at < 0 ? nullptr : &layers.at(at);
-        // Numbers of rows [n] of a matrix, in the order of its panels' columns.
-        auto spread = [&](std::vector<T>& to, const Matrix<T, W>& m, const auto* from, size_t n, size_t column, size_t first, size_t stride) {
-            to.resize((size_t)m.panels() * WIDE<T, W>);
-            for (size_t i = 0; i < n; ++i) {
-                const size_t c = column + i;
-                to[(first + c / WIDE<T, W> * stride) * WIDE<T, W> + c % WIDE<T, W>] = widen(from[i]);
-            }
-        };
         auto fill = [&](Matrix<T, W>& m, size_t depth, size_t n, size_t column, size_t first, size_t stride) {
             if constexpr (std::is_same_v<W, i8>)
                 pack_bytes(m.memory.template as<int8_t>(), (const int8_t*)data, n, depth, column, first, stride);
             else
                 pack<T, W>(m.memory.template as<W>(), (const W*)data, n, depth, column, first, stride);
-            if (scales) spread(m.scale, m, scales, n, column, first, stride);
+            if (!scales) return;
+            m.scale.resize((size_t)m.panels() * WIDE<T, W>);
+            for (size_t i = 0, c = column; i < n; ++i, ++c) m.scale[(first + c / WIDE<T, W> * stride) * WIDE<T, W> + c % WIDE<T, W>] = scales[i];
         };
         auto copy = [&](std::vector<T>& to, size_t n) {
             to.resize(n);
             for (size_t i = 0; i < n; ++i) to[i] = widen(w[i]);
-        };
-        auto bias = [&](Matrix<T, W>& m, size_t n, size_t column, size_t first, size_t stride) {
-            spread(m.bias, m, w, n, column, first, stride);
         };
         switch (slot) {
             case Q: return fill(layer->qkv, s.width, q, 0, 0, 1);
@@ -124,13 +112,6 @@ template <class T, class W> struct Weights : Model {
             case GATE: return fill(layer->mlp, s.width, s.inner, 0, 0, 2);
             case UP: return fill(layer->mlp, s.width, s.inner, 0, 1, 2);
             case DOWN: return fill(layer->down, s.inner, s.width, 0, 0, 1);
-            case Q_BIAS: return bias(layer->qkv, q, 0, 0, 1);
-            case K_BIAS: return bias(layer->qkv, kv, q, 0, 1);
-            case V_BIAS: return bias(layer->qkv, kv, q + kv, 0, 1);
-            case O_BIAS: return bias(layer->o, s.width, 0, 0, 1);
-            case GATE_BIAS: return bias(layer->mlp, s.inner, 0, 0, 2);
-            case UP_BIAS: return bias(layer->mlp, s.inner, 0, 1, 2);
-            case DOWN_BIAS: return bias(layer->down, s.width, 0, 0, 1);
             case INPUT_NORM: return copy(layer->input_norm, s.width);
             case POST_NORM: return copy(layer->post_norm, s.width);
             case Q_NORM: return copy(layer->q_norm, s.head_dim);
@@ -138,11 +119,9 @@ template <class T, class W> struct Weights : Model {
             case EMBEDDING: embedding = (const Element*)data, embedding_scales = scales; return;
             case FINAL_NORM: return copy(final_norm, s.width);
             case HEAD: return fill(head, s.width, s.vocab, 0, 0, 1);
-            case HEAD_BIAS: return bias(head, s.vocab, 0, 0, 1);
         }
         raise(std::invalid_argument("no such slot"));
     }
-    void window(int at, int size) override { layers.at(at).window = size; }
     Session* session() const override;
     size_t cache_bytes() const override { return Head<T, W>::bytes(shape.head_dim, 4096) / 4096 * shape.layers * shape.kv_heads; }
     size_t bytes() const override {

@@ -35,7 +35,7 @@ struct Table {
 class Record {
   public:
     // A source is a level or, above the target's, a database; a name is a level; a path is the level it starts at.
-    Table tokens{12 + 6 * TOP}, drafts{18}, rounds{11}, calls{9};
+    Table tokens{12 + 6 * TOP}, drafts{17}, rounds{11}, calls{9};
     int64_t emitted = 0;  // tokens
 
     // Time in forward passes, and in sampling and verification by their logits.

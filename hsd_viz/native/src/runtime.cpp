@@ -45,9 +45,6 @@ API Model* hsd_model_new(const Shape* shape) {
 API int hsd_model_set(Model* model, int layer, int slot, const void* data, const float* scales) {
     return guarded(0, [&] { return model->set(layer, slot, data, scales), 1; });
 }
-API int hsd_model_window(Model* model, int layer, int size) {
-    return guarded(0, [&] { return model->window(layer, size), 1; });
-}
 API int64_t hsd_model_bytes(const Model* model) { return (int64_t)model->bytes(); }
 API int64_t hsd_model_cache_bytes(const Model* model) { return (int64_t)model->cache_bytes(); }
 API void hsd_model_free(Model* model) { delete model; }

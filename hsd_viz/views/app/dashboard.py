@@ -20,10 +20,9 @@ from typing import Any
 import traitlets
 
 from hsd_viz.engine import Engine, prepare
-from hsd_viz.engine.beside import decode_beside_plain
+from hsd_viz.engine.live import batches, decode_beside_plain
 from hsd_viz.engine.remote import RemoteEngine
 from hsd_viz.engine.replay import SIDE_BY_SIDE, bundled, load_bundled
-from hsd_viz.engine.stream import batches
 from hsd_viz.figures.pictures import CARTESIAN, packed
 from hsd_viz.figures.theme import Given, trace_of
 from hsd_viz.stack import Model, Stack, StackError, parse

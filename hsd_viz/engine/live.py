@@ -1,0 +1,136 @@
+"""A decode that is followed live: its events in batches from a thread of its own, and plain decoding beside it."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from typing import Unpack
+
+from hsd_viz.decoding.engine import Engine, Options
+from hsd_viz.machine import cores, load_average
+from hsd_viz.stack import Stack, parse
+from hsd_viz.trace import Event, Finished, Stage, Step, Trace
+
+#: Tokens between two progress events of a decode that is only timed; it can only be cancelled at one.
+REPORT_EVERY = 16
+#: Runs beside plain ones that are timed at most, and the seconds within which repetitions start.
+PAIRS, PAIRS_SECONDS = 5, 3.0
+#: Tokens of the plain run beside a long decode.
+PLAIN_TOKENS = 32
+#: Most seconds that a decode waits for the interpreter lock after a forward pass (Python's default, 5 ms, is several
+#: forward passes), and the idle interval, read once because decodes of one process may overlap.
+SWITCH, UNHURRIED = 0.0001, sys.getswitchinterval()
+
+
+def batches(
+    events: Callable[[], Iterator[Event]], cancelled: threading.Event, seconds: float = 0.04
+) -> Iterator[list[Event]]:
+    """Yield the events of a decode: steps about every ``seconds``, others at once, while its forward passes release the
+    interpreter lock. Setting ``cancelled`` ends it after its current event, and leaving the generator sets it. Raises
+    what the decode raises, after the events before it.
+    """
+    inbox: deque[Event] = deque()
+    urgent, over = threading.Event(), threading.Event()
+    failed: list[BaseException] = []
+
+    def decode() -> None:
+        sys.setswitchinterval(SWITCH)
+        try:
+            running = events()
+            for event in running:
+                inbox.append(event)
+                if not isinstance(event, Step):
+                    urgent.set()
+                if cancelled.is_set():
+                    break
+            # Closing the generator cancels the decode and completes the trace's meta.
+            getattr(running, "close", lambda: None)()
+        except BaseException as error:
+            failed.append(error)
+        finally:
+            sys.setswitchinterval(UNHURRIED)
+            over.set()
+            urgent.set()
+
+    threading.Thread(target=decode, name="hsd-viz decode", daemon=True).start()
+    try:
+        ended = False
+        while not ended:
+            urgent.wait(seconds)
+            urgent.clear()
+            ended = over.is_set()  # read before emptying the inbox: nothing is added afterwards
+            if found := [inbox.popleft() for _ in range(len(inbox))]:
+                yield found
+    finally:
+        cancelled.set()
+    if failed:
+        raise failed[0]
+
+
+def decode_beside_plain(
+    engine: Engine,
+    prompt: str | Sequence[int],
+    stack: str | Stack,
+    *,
+    pairs: int = PAIRS,
+    seconds: float = PAIRS_SECONDS,
+    least: int | None = None,
+    **options: Unpack[Options],
+) -> Iterator[Event]:
+    """Yield the events of ``engine.decode``, then decode with the target alone and note its speed in the trace. Both
+    are then repeated, at most ``pairs`` times in all and for about ``seconds``, to measure the spread. These decodes
+    yield stages only; they are skipped after a cancelled run and for plain decoding itself. A run of more than
+    ``seconds`` is compared with a plain run of ``least`` tokens (``None``: as many as its own).
+    """
+    trace, parts = (yield from _followed(engine.decode(prompt, stack, **options))), parse(stack).parts
+    if trace is None or trace.meta.get("cancelled") or len(parts) == 1:
+        return
+    plain, same = Stack(None, (parts[-1],)), options
+    if least is not None and trace.meta["wall_ns"] > seconds * 1e9:
+        same = {**options, "max_new_tokens": least}
+    timed = lambda stack, words, options: _followed(engine.decode(prompt, stack, **options), words, options)
+    other = yield from timed(plain, "plain decoding, for comparison", same)
+    note_plain(trace, other)
+    cost = (trace.meta["wall_ns"] + other.meta["wall_ns"]) / 1e9
+    pairs = min(pairs, 1 + int(seconds // cost)) if cost else 1
+    for pair in range(2, pairs + 1):
+        words = f"measuring the spread, pair {pair} of {pairs}"
+        again = yield from timed(stack, words, options)
+        note_pair(trace, again, (yield from timed(plain, words, options)))
+
+
+def _followed(
+    events: Iterator[Event], words: str | None = None, options: Options | None = None
+) -> Generator[Event, None, Trace | None]:
+    """Yield the events of a decode, or ``words`` as stages of one that is only timed, and return its trace."""
+    trace, done, total = None, 0, (options or {}).get("max_new_tokens")
+    for event in events:
+        trace = event.trace if isinstance(event, Finished) else trace
+        if words is None:
+            yield event
+        elif isinstance(event, Step):
+            before, done = done, done + len(event)
+            if done // REPORT_EVERY > before // REPORT_EVERY or not before:
+                yield Stage(words, done, total)
+    return trace
+
+
+def note_plain(trace: Trace, plain: Trace) -> None:
+    """Record the speed of ``plain``, a plain decode of the same prompt and settings, in the meta of ``trace``."""
+    figures = plain.metrics()
+    trace.meta["plain"] = {name: figures[name] for name in ("tokens", "tokens_per_second")}
+    trace.meta["plain"] |= {"load_average": load_average(), "cores": cores()}
+
+
+def note_pair(trace: Trace, again: Trace, plain: Trace) -> None:
+    """Record the speed-up of a repeated pair in ``plain`` of the meta: ``speedups``, the first pair's included, and the
+    machine's ``load_average`` and ``cores``.
+    """
+    noted = trace.meta["plain"]
+    speed, *speeds = (run.metrics()["tokens_per_second"] for run in (trace, again, plain))
+    if not (speed and noted["tokens_per_second"] and all(speeds)):
+        return
+    noted.setdefault("speedups", [speed / noted["tokens_per_second"]]).append(speeds[0] / speeds[1])
+    noted.update(load_average=load_average(), cores=cores())
