@@ -34,7 +34,7 @@ from hsd_viz.figures.palette import HUES
 from hsd_viz.figures.theme import Given, trace_of
 from hsd_viz.latency.law import Law
 from hsd_viz.latency.select import select
-from hsd_viz.stack import StackError, parse
+from hsd_viz.stack import parse
 from hsd_viz.tables import sentence
 from hsd_viz.words import counted
 
@@ -48,26 +48,24 @@ TAGS = {
 ROWS = 12
 
 
-def ranking(
-    plan: Any, dark: bool = False, *, measured: Mapping[str, Measured | float] | None = None, source: str = ""
-) -> Figure:
+def ranking(plan: Any, dark: bool = False) -> Figure:
     """Plot stacks by ms per token, fastest first: predicted, and measured with intervals where available.
 
     ``plan`` is the JSON data or file of ``hsd-viz plan``, or a calibration (or an argument of
-    :func:`~hsd_viz.calibration.basis.basis_of`), ranked by the law. ``measured`` adds ms per token by stack.
+    :func:`~hsd_viz.calibration.basis.basis_of`), ranked by the law.
     Raises: ValueError: if ``plan`` is invalid.
     """
+    source, words = "", ""
     if isinstance(plan, str | Path):
-        plan, source = read_json(plan), source or f"from {Path(plan).name}"
-    words = ""
+        plan, source = read_json(plan), f"from {Path(plan).name}"
     if isinstance(plan, Mapping) and "hierarchies" in plan:
-        frame = plan_frame(plan, measured or {})
+        frame = plan_frame(plan)
         at = source or f"calibrated and measured on {place(plan.get('machine') or {})}"
         where = f"; measured on {plan['measured_on']}" if plan.get("measured_on") else ""
         note = f"Law and measurements, {at}{where}."
     else:
         basis = basis_of(plan, source)
-        frame = basis_frame(basis, basis.measured if measured is None else measured)
+        frame = basis_frame(basis)
         note = basis.predicted
         if missed := unseen(basis.calibration):
             single = TAGS["best_single_draft"]
@@ -81,7 +79,7 @@ def ranking(
     return compared(shown, "Stacks, fastest first", text=text, note=note, dark=dark)
 
 
-def plan_frame(plan: Mapping[str, Any], more: Mapping[str, Measured | float]) -> pd.DataFrame:
+def plan_frame(plan: Mapping[str, Any]) -> pd.DataFrame:
     """Return the stacks of a plan's JSON data: ``stack, predicted, dot, low, high, remark``.
 
     Raises: ValueError: if it is not a plan.
@@ -89,33 +87,32 @@ def plan_frame(plan: Mapping[str, Any], more: Mapping[str, Measured | float]) ->
     try:
         found = {str(row["stack"]): row.get("predicted_ms_per_token") for row in plan["hierarchies"]}
         named = {name: plan.get(name) for name in ("picked", "best_measured", "best_single_draft")}
-        plain = next((stack for stack in found if _plain(stack)), None)
+        plain = next((stack for stack in found if " > " not in stack), None)
     except (KeyError, TypeError, AttributeError):
         raise ValueError("not a plan: use the JSON output of 'hsd-viz plan'") from None
-    return _frame(found, {**plan_measured(plan), **more}, {**named, "plain": plain})
+    return _frame(found, plan_measured(plan), {**named, "plain": plain})
 
 
-def basis_frame(basis: Basis, runs: Mapping[str, Measured | float]) -> pd.DataFrame:
+def basis_frame(basis: Basis) -> pd.DataFrame:
     """Return the stacks ranked by the law on a calibration: ``stack, predicted, dot, low, high, remark``."""
     law, choice = Law(basis.calibration), select(basis.calibration)
     found: dict[str, float | None] = {p.stack: p.ms_per_token for p in (*choice.ranked, choice.plain)}
-    for stack in runs:
+    for stack in basis.measured:
         try:
             found.setdefault(stack, law.predict(stack).ms_per_token)
         except ValueError:
             found.setdefault(stack, None)
     single = choice.best_single_draft
     named = {"picked": choice.picked.stack, "best_single_draft": single and single.stack, "plain": choice.plain.stack}
-    return _frame(found, runs, named)
+    return _frame(found, basis.measured, named)
 
 
 def _frame(
-    predicted: Mapping[str, float | None], runs: Mapping[str, Measured | float], named: Mapping[str, Any]
+    predicted: Mapping[str, float | None], runs: Mapping[str, Measured], named: Mapping[str, Any]
 ) -> pd.DataFrame:
     rows = []
     for stack in dict.fromkeys([*predicted, *runs]):
         run = runs.get(stack)
-        run = run if isinstance(run, Measured) or run is None else Measured(float(run))
         ms, low, high = (None, None, None) if run is None else (run.ms_per_token, run.low, run.high)
         own = [name for name, of in named.items() if of == stack]
         # One remark is enough where the fastest measured stack is the selected one.
@@ -147,7 +144,7 @@ def compared(frame: pd.DataFrame, title: str, *, text: str, note: str, dark: boo
     return bars(rows, parts, title, "ms per token", dark=dark, **about)
 
 
-def levels(trace: Given, basis: Any = None, dark: bool = False, *, source: str = "") -> Figure:
+def levels(trace: Given, basis: Any = None, dark: bool = False) -> Figure:
     """Plot forward passes and time per emitted token by level: measured in the trace, and predicted by the law. Without
     ``basis`` the law uses this trace's acceptance and costs, so that differences are errors of the law.
     """
@@ -156,7 +153,7 @@ def levels(trace: Given, basis: Any = None, dark: bool = False, *, source: str =
         raise ValueError("the trace has no emitted tokens")
     if basis is None:
         basis = Basis(estimate([trace]).calibration(), "estimated from this run")
-    basis = basis_of(basis, source)
+    basis = basis_of(basis)
     prediction = Law(basis.calibration).predict(trace.stack)
     models = {c.name for c in trace.call_rows if c.kind in ("verify", "draft")}
     whole = measured([trace])[trace.stack]
@@ -181,13 +178,6 @@ def levels(trace: Given, basis: Any = None, dark: bool = False, *, source: str =
     )
     title = f"Prediction and run by level: {prediction.stack}"
     return compared(frame, title, text=text, note=note, dark=dark, sources=sources)
-
-
-def _plain(stack: str) -> bool:
-    try:
-        return len(parse(stack).parts) == 1
-    except StackError:
-        return False
 
 
 # --- hardware that is not at hand -------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hsd_viz import figures
-from hsd_viz.calibration.basis import Measured, basis_of, level_use
+from hsd_viz.calibration.basis import Basis, Measured, level_use
 from hsd_viz.engine.replay import load_bundled, recorded
 from hsd_viz.figures.law import basis_frame, plan_frame
 from hsd_viz.figures.pays import GPU, WIDTHS, gain, measured_points
@@ -37,9 +37,9 @@ def cells(drawn) -> list[dict[str, str]]:
 
 
 def test_a_ranking_sorts_by_what_is_known_best_and_marks_pick_single_and_plain():
-    runs = {"nano:4 > target": Measured(0.9, 0.8, 1.0), "target": 1.05, "db[context] > target": 0.2}
+    runs = {"nano:4 > target": Measured(0.9, 0.8, 1.0), "target": Measured(1.05), "db[context] > target": Measured(0.2)}
     choice = select(DEAR)
-    frame = basis_frame(basis_of(DEAR), runs).set_index("stack")
+    frame = basis_frame(Basis(DEAR, "", runs)).set_index("stack")
     remarks = {stack: remark for stack, remark in frame["remark"].items() if remark}
     assert remarks == {
         choice.picked.stack: "selected by the law",
@@ -52,7 +52,7 @@ def test_a_ranking_sorts_by_what_is_known_best_and_marks_pick_single_and_plain()
         *(0.9, 0.8, 1.0),
     ]
     assert np.isnan(frame["predicted"]["db[context] > target"]), "never calibrated, but it ran"
-    drawn = figures.ranking(DEAR, measured=runs)
+    drawn = figures.ranking(Basis(DEAR, "", runs))
     rows = cells(drawn)
     values = [float(r["measured"] if r["measured"] != "–" else r["predicted"]) for r in rows]
     assert values == sorted(values)
@@ -100,7 +100,7 @@ def test_a_ranking_reads_what_plan_wrote(tmp_path):
         assert (rows[0]["95 % interval"], rows[1]["measured"]) == ("2.1 to 2.3", "–")
     note = figures.ranking(plan).layout.meta["note"]
     assert "A processor, 2 threads" in note and "24 other prompts" in note
-    frame = plan_frame({**plan, "best_measured": "target"}, {})
+    frame = plan_frame({**plan, "best_measured": "target"})
     assert frame.set_index("stack")["remark"]["target"] == "fastest measured, plain decoding"
     with pytest.raises(ValueError, match="not a plan"):
         figures.ranking({"hierarchies": [{}]})

@@ -261,7 +261,7 @@ def test_a_stack_has_one_predicted_figure_in_all_views_and_it_is_the_plans():
     kept = {"identity": who, "texts": {"suite": "python", "prompts": 8}, "calibration": CALIBRATION.to_dict()}
     basis = views.basis_of(kept)
     assert "A processor" in basis.source and basis.calibration == CALIBRATION
-    drawn = views.Ranking(basis, measured={"nano:3 > small:2 > target": 2.5}).figure
+    drawn = views.Ranking(basis).figure
     for stack, ms in zip(drawn.layout.yaxis.ticktext, drawn.data[0].x, strict=True):
         assert ms == pytest.approx(predict(stack, CALIBRATION).ms_per_token)
 
