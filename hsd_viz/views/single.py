@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -19,7 +18,6 @@ from hsd_viz.stack import DATABASES, parse
 from hsd_viz.views import run_data
 from hsd_viz.views.page_data import STACKS, draft_sources, page_palette
 from hsd_viz.views.view import View
-from hsd_viz.words import check_range
 
 
 class Versus(View):
@@ -55,46 +53,22 @@ class Versus(View):
 # --- verification rules -----------------------------------------------------------------------------------------------
 
 
-#: The target's row of the rule lab at first, and the most tokens: the laws are enumerated in the browser.
-ROW, MOST_ROW = {"the": 0.5, "a": 0.25, "one": 0.15, "no": 0.1}, 5
-
-
 class RuleLab(View):
     """One draft, six rules: token, block and branch verification, sampler-match (the target's own draw equals the
     draft), and two that are not lossless: typical acceptance, and branch verification without the cap of a whole draft.
 
-    ``row`` is the target's probability of each token (2-5, default :data:`ROW`); the draft model's row is between it
-    and its reverse order, by ``disagreement`` (0-1). ``lookahead`` is 1-3, ``epsilon`` the threshold of typical
-    acceptance, ``seed`` selects the draft. All sums are exact and change with the sliders, without Python.
+    ``p`` is the target's probability of each of ``tokens``; the draft model's row is between it and its reverse order,
+    by ``disagreement``. ``epsilon`` is the threshold of typical acceptance, ``seed`` selects the draft. All sums are
+    exact and change with the sliders, without Python.
     """
 
     view = traitlets.Unicode("rule_lab").tag(sync=True)
-    tokens = traitlets.List(traitlets.Unicode()).tag(sync=True)
-    p = traitlets.List(traitlets.Float()).tag(sync=True)
-    lookahead = traitlets.Int(3).tag(sync=True)
-    disagreement = traitlets.Float(0.4).tag(sync=True)
-    epsilon = traitlets.Float(0.2).tag(sync=True)
-    seed = traitlets.Int(93).tag(sync=True)
-
-    def __init__(
-        self,
-        row: Mapping[str, float] = ROW,
-        *,
-        lookahead: int = 3,
-        disagreement: float = 0.4,
-        epsilon: float = 0.2,
-        seed: int = 93,
-    ) -> None:
-        weights = list(row.values())
-        if not 2 <= len(row) <= MOST_ROW or not all(w >= 0 and math.isfinite(w) for w in weights) or sum(weights) <= 0:
-            raise ValueError(f"the row {dict(row)} is not valid: use 2 to {MOST_ROW} tokens with probabilities from 0")
-        check_range("the lookahead", lookahead, 1, 3)
-        check_range("disagreement", disagreement, 0.0, 1.0)
-        if not 0 < epsilon <= 1:
-            raise ValueError(f"epsilon={epsilon} is out of range: use a number above 0, up to 1")
-        check_range("the seed", seed, 0, 2**31 - 1)
-        given = {"lookahead": lookahead, "disagreement": disagreement, "epsilon": epsilon, "seed": seed}
-        super().__init__(tokens=list(row), p=[w / sum(weights) for w in weights], **given)
+    tokens = traitlets.List(traitlets.Unicode(), ["the", "a", "one", "no"], minlen=2, maxlen=5).tag(sync=True)
+    p = traitlets.List(traitlets.Float(min=0, max=1), [0.5, 0.25, 0.15, 0.1], minlen=2, maxlen=5).tag(sync=True)
+    lookahead = traitlets.Int(3, min=1, max=3).tag(sync=True)
+    disagreement = traitlets.Float(0.4, min=0, max=1).tag(sync=True)
+    epsilon = traitlets.Float(0.2, min=0.001, max=1).tag(sync=True)
+    seed = traitlets.Int(93, min=0, max=2**31 - 1).tag(sync=True)
 
 
 # --- the latency law --------------------------------------------------------------------------------------------------
