@@ -11,12 +11,9 @@ from typing import Any
 import pandas as pd
 import plotly.express as px
 import plotly.graph_objects as go
-import plotly.io as pio
 
 from hsd_viz.figures.palette import HUES, INKS, KINDS, family, label, pale
 from hsd_viz.figures.theme import dark_of, save, template
-from hsd_viz.words import card, line
-from hsd_viz.words import table as html_table
 
 INK = INKS[False]
 HEIGHT = 300
@@ -30,29 +27,10 @@ PARTS = {
     "measured": ("measured", INK.muted),
 }
 HOVER = "%{customdata}<extra></extra>"
-_STATIC = "For a chart in exported notebooks: plotly.io.renderers.default = 'plotly_mimetype+notebook'"
 
 
 class Figure(go.Figure):
-    """A plotly figure; in a notebook's static HTML its values are shown unless plotly adds its own HTML."""
-
-    def _repr_mimebundle_(self, *args: Any, **options: Any) -> dict[str, Any]:
-        meta = self.layout.meta or {}
-        head, *rows = meta.get("table") or [[]]
-        values = html_table(head, rows) if rows else ""
-        words = [line(meta.get(name, "")) for name in ("text", "note")]
-        static = card("Figure", meta.get("title", ""), values, *words, line(_STATIC))
-        return {"text/html": static} | super()._repr_mimebundle_(*args, **options)
-
-    def _ipython_display_(self) -> None:
-        if not (pio.renderers.render_on_display and pio.renderers.default):
-            print(repr(self))
-        elif "mimetype" in pio.renderers.default and "+" not in pio.renderers.default:
-            from IPython.display import display
-
-            display(self._repr_mimebundle_(), raw=True)
-        else:
-            super()._ipython_display_()
+    """A plotly figure with a method that writes it to a file."""
 
     def save(self, path: str | Path, **options: Any) -> Path:
         """Write the figure as ``.html``, ``.svg`` or ``.png``; see :func:`hsd_viz.figures.save`."""

@@ -92,10 +92,6 @@ class OneDraftWhatIf(View):
     def __init__(self, basis: Any = None, *, source: str = "", **values: Any) -> None:
         super().__init__(**({} if basis is None else one_draft_state(basis_of(basis, source))) | values)
 
-    def facts(self) -> str:
-        """Return the settings as text."""
-        return f"acceptance {self.acceptance:.0%}, cost {self.cost:.3f}, lookahead {self.lookahead}"
-
 
 def one_draft_state(basis: Basis) -> dict[str, Any]:
     """Return the presets of a calibration, and the values of the last one. Costs are in one-token forward passes of the
@@ -143,10 +139,6 @@ class HierarchyGraph(View):
 
     def __init__(self, basis: Any, *, source: str = "") -> None:
         super().__init__(**hierarchy_state(basis_of(basis, source)))
-
-    def facts(self) -> str:
-        """Return the selection as text."""
-        return f"{self.picked['stack']}: {self.picked['words']}"
 
 
 def hierarchy_state(basis: Basis) -> dict[str, Any]:

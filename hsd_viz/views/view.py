@@ -16,9 +16,8 @@ from hsd_viz.disk import write_whole
 from hsd_viz.figures.pictures import library_of, packed, photograph
 from hsd_viz.figures.theme import CONFIG, checked_ending, chromium, dark_of, data_of, template
 from hsd_viz.figures.theme import save as save_figure
-from hsd_viz.trace import Trace
 from hsd_viz.views.page_data import BUNDLE, STATIC
-from hsd_viz.words import card, did_you_mean, line
+from hsd_viz.words import did_you_mean
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -28,7 +27,6 @@ _PACKED = gzip.compress(BUNDLE.encode("utf-8"), mtime=0)
 _INTERNAL = {"bundle", "data", "palette", "view", "runs", "titles", "sources"}
 #: Width of a picture in CSS pixels.
 WIDTH = 960
-_NOTE = "Static form of an interactive view: run the notebook to use it."
 
 
 class _Bundle(widgets.Widget):
@@ -68,7 +66,7 @@ class Part(anywidget.AnyWidget):
 
 
 class Exported:
-    """Ways out of a view: :meth:`save`, :meth:`to_html`, and static HTML where widgets are not available."""
+    """Ways out of a view: :meth:`save` and :meth:`to_html`."""
 
     def to_html(self, *, dark: bool | None = None) -> str:
         """Return the view as one page of HTML that opens offline and makes no network requests.
@@ -101,12 +99,6 @@ class Exported:
         page = view_page(self, dark=bool(dark), then="height")
         write_whole(path, photograph(page, width, scale))
         return path
-
-    def _repr_mimebundle_(self, **options: Any) -> Any:
-        """Add static HTML to the widget, for pages without a kernel or scripts."""
-        bundle = super()._repr_mimebundle_(**options)  # type: ignore[misc]
-        data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
-        return bundle if data is None else ({**data, "text/html": f"{still(self)}{line(_NOTE)}"}, metadata)
 
 
 class View(Exported, Part):
@@ -268,20 +260,3 @@ def registered() -> dict[str, Callable[[], Maker]]:
     """Return a loader for each tab: entry points, then registered ones, which replace them."""
     found: dict[str, Callable[[], Maker]] = {point.name: point.load for point in entry_points(group=GROUP)}
     return found | {name: (lambda cls=cls: cls) for name, cls in _REGISTERED.items()}
-
-
-# --- views without scripts --------------------------------------------------------------------------------------------
-
-
-def still(view: Any) -> str:
-    """Return what a static page can show of a view, as HTML: a summary of its run, or the description of a chart."""
-    if isinstance(trace := getattr(view, "trace", None), Trace):
-        return trace._repr_html_()
-    if drawn := getattr(view, "drawn", None):
-        meta = drawn["layout"].get("meta") or {}
-        title = meta.get("title") or (drawn["layout"].get("title") or {}).get("text") or "Figure"
-        return card(title, "", line(meta.get("description", "")), line(meta.get("note") or ""))
-    if hasattr(view, "cols"):
-        return "".join(map(still, view.children))
-    facts = view.facts() if hasattr(view, "facts") else ""
-    return card(type(view).__name__, "", *map(line, filter(None, [facts])))

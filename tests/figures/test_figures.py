@@ -125,17 +125,6 @@ def test_text_of_others_cannot_be_read_as_markup():
     assert not any(re.search(r"<(?!br>|b>&lt;|/b>$)", text) for text in texts)
 
 
-def test_a_static_notebook_shows_the_values_of_a_figure(trace, monkeypatch):
-    import plotly.io as pio
-
-    monkeypatch.setattr(pio.renderers, "default", "plotly_mimetype")
-    bundle = figures.by_source(trace)._repr_mimebundle_()
-    assert "application/vnd.plotly.v1+json" in bundle
-    assert "context database" in bundle["text/html"] and "<script" not in bundle["text/html"]
-    pio.renderers.default = "notebook"
-    assert "<script" in figures.by_source(trace)._repr_mimebundle_()["text/html"], "plotly's own HTML comes first"
-
-
 def test_a_figure_is_saved_as_a_page_without_links(trace, tmp_path):
     text = figures.save(figures.by_source(trace), tmp_path / "x.html").read_text()
     assert "Tokens by source" in text and "<script src=" not in text
