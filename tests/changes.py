@@ -12,3 +12,15 @@ def change_row(trace: Trace, table: str, k: int, **change: Any) -> None:
     rows = list(trace.rows(table))
     rows[k] = rows[k]._replace(**change)
     setattr(trace, f"{table.removesuffix('s')}_rows", rows)
+
+
+def channels(colour: str) -> list[float]:
+    """Return red, green and blue of ``#rrggbb`` from 0 to 1."""
+    return [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+
+
+def contrast(one: list[float], other: list[float]) -> float:
+    """Return the contrast of two colours as WCAG has it."""
+    linear = ([c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgb] for rgb in (one, other))
+    low, high = sorted(0.2126 * red + 0.7152 * green + 0.0722 * blue for red, green, blue in linear)
+    return (high + 0.05) / (low + 0.05)

@@ -19,6 +19,7 @@ from hsd_viz.figures import pays, theme
 from hsd_viz.figures.charts import bars
 from hsd_viz.figures.palette import INKS, TWINS
 from hsd_viz.trace import Trace
+from tests.changes import channels, contrast
 
 BENCH = Path(__file__).resolve().parents[2] / "docs" / "bench"
 ABLATION, REPORT, PLAN = (BENCH / f"{name}.json" for name in ("ablation", "heldout-greedy-cpu", "plan-greedy-cpu"))
@@ -97,23 +98,16 @@ assert "<script src=" not in html and "<link" not in html
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
-def channels(colour: str) -> list[float]:
-    values = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
-    return [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in values]
-
-
-def contrast(one: str, other: str) -> float:
-    low, high = sorted(float(np.dot(channels(c), (0.2126, 0.7152, 0.0722))) for c in (one, other))
-    return (high + 0.05) / (low + 0.05)
-
-
 @pytest.mark.parametrize("dark", [False, True])
 def test_text_and_marks_can_be_read(dark, trace):
     inks = INKS[dark]
-    assert all(contrast(colour, inks.page) >= 4.5 for colour in (inks.text, inks.muted, inks.accent, inks.loss))
+    assert all(
+        contrast(channels(colour), channels(inks.page)) >= 4.5
+        for colour in (inks.text, inks.muted, inks.accent, inks.loss)
+    )
     for bar in figures.by_source(trace, dark).data:
         if bar.type == "bar":
-            assert contrast(bar.marker.line.color, inks.page) >= 4.5, bar.name
+            assert contrast(channels(bar.marker.line.color), channels(inks.page)) >= 4.5, bar.name
 
 
 def test_text_of_others_cannot_be_read_as_markup():

@@ -14,7 +14,7 @@ import uvicorn
 from hsd_viz.engine.local import load_engine
 from hsd_viz.engine.remote import RemoteEngine, connect
 from hsd_viz.serve.app import Settings, Worker, create_app
-from hsd_viz.trace import Stage, Step
+from hsd_viz.trace import Stage
 from hsd_viz.trace.events import ServerError
 
 STACKS = ("target", "db > target", "nano:4 > target", "db > nano:4 > small:6 > target")
@@ -107,17 +107,6 @@ def test_closing_the_generator_cancels_within_half_a_second():
         events.close()
         assert slow.closed.wait(5)
         assert time.monotonic() - begun <= 0.5
-
-
-def test_a_decode_is_cancelled_in_the_engine(engine, address):
-    remote = connect(address)
-    events = remote.decode("def main(", max_new_tokens=1024)
-    while not isinstance(next(events), Step):
-        pass
-    events.close()
-    begun = time.monotonic()
-    assert len(remote.run("def main(", max_new_tokens=1).tokens) == 1
-    assert time.monotonic() - begun < 5  # 1024 tokens take longer
 
 
 @pytest.mark.parametrize(
@@ -252,20 +241,6 @@ def test_an_address_that_is_none_gets_one_line(url):
 def test_an_unreachable_server_gets_one_line():
     with pytest.raises(ServerError, match="cannot be reached: Connection refused"):
         connect("http://127.0.0.1:9")
-
-
-class Broken:
-    """Decoders whose worker is killed in the middle."""
-
-    async def decode(self, request):
-        yield [{"event": "stage", "text": "x", "done": None, "total": None}]
-        yield [{"event": "error", "message": "the worker stopped", "retry": True}]
-
-
-def test_a_killed_worker_is_reported_as_worth_a_retry():
-    with serving(Broken()) as address, pytest.raises(ServerError, match="the worker stopped") as stopped:
-        RemoteEngine(address).run("x")
-    assert stopped.value.retry
 
 
 def test_a_cancelled_decode_stops_after_its_current_event():

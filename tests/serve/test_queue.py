@@ -23,13 +23,13 @@ def served(queue, arrivals):
     return order
 
 
-def test_a_visitor_with_many_requests_delays_another_by_one_turn():
-    # b joins when the second turn of a has begun.
-    assert served(FairQueue(1, 64, 8), [["a"] * 5, ["b"]]) == ["a", "a", "b", "a", "a", "a"]
-
-
-def test_visitors_take_turns():
-    assert served(FairQueue(1, 64, 8), [["a"] * 3 + ["b"] * 3 + ["c"]]) == ["a", "b", "c", "a", "b", "a", "b"]
+@pytest.mark.parametrize(
+    ("arrivals", "order"),
+    # In the first b joins when the second turn of a has begun.
+    [([["a"] * 5, ["b"]], "aabaaa"), ([["a"] * 3 + ["b"] * 3 + ["c"]], "abcabab")],
+)
+def test_visitors_take_turns(arrivals, order):
+    assert served(FairQueue(1, 64, 8), arrivals) == list(order)
 
 
 def test_all_are_served_whatever_the_arrivals():
@@ -42,29 +42,21 @@ def test_all_are_served_whatever_the_arrivals():
         assert queue.running == 0 and len(queue) == 0
 
 
-def test_a_full_queue_refuses():
-    queue = FairQueue(1, 2, 8)
-    tickets = [queue.join(name) for name in "abc"]
-    with pytest.raises(QueueFullError, match="the queue is full: 2 requests are waiting"):
-        queue.join("d")
+@pytest.mark.parametrize(
+    ("limit", "per_visitor", "waiting", "refused", "said"),
+    [
+        (2, 8, "abc", "d", "the queue is full: 2 requests are waiting"),
+        (64, 2, "aaa", "a", "2 of your requests are waiting already"),
+        (0, 8, "a", "b", "the queue is full"),
+    ],
+)
+def test_a_full_queue_refuses_and_takes_the_next_when_one_leaves(limit, per_visitor, waiting, refused, said):
+    queue = FairQueue(1, limit, per_visitor)
+    tickets = [queue.join(name) for name in waiting]
+    with pytest.raises(QueueFullError, match=said):
+        queue.join(refused)
     queue.leave(tickets[0])
-    assert queue.join("d").position == 2
-
-
-def test_one_visitor_cannot_fill_the_queue():
-    queue = FairQueue(1, 64, 2)
-    for _ in range(3):
-        queue.join("a")
-    with pytest.raises(QueueFullError, match="2 of your requests are waiting already"):
-        queue.join("a")
-    queue.join("b")
-
-
-def test_without_waiting_places_a_free_slot_is_used():
-    queue = FairQueue(1, 0, 8)
-    queue.join("a")
-    with pytest.raises(QueueFullError):
-        queue.join("b")
+    assert queue.join(refused).position == len(waiting) - 1
 
 
 def test_positions_are_reported_as_they_change():
