@@ -54,11 +54,6 @@ def runs_page(traces: Sequence[Trace]) -> str:
     return document({"about": page, "runs": runs}, '<main class="hsd-page"></main>', title)
 
 
-def comparison_page(runs: Sequence[dict[str, Any]]) -> str:
-    """Return the page of a comparison of snapshots, as a browser shows it."""
-    return runs_page([run_data.trace_from(run) for run in runs])
-
-
 def _blurb(trace: Trace) -> str:
     day = f" on {str(trace.meta['created'])[:10]}" if trace.meta.get("created") else ""
     return f"A run of speculative decoding, recorded{day}. All values were measured in it."

@@ -18,6 +18,7 @@ from hsd_viz.engine.replay import TEMPERATURE, recorded
 from hsd_viz.machine import cpu_model
 from hsd_viz.tables import Table, page
 from hsd_viz.trace import Trace
+from hsd_viz.views import run_data
 from hsd_viz.views.linked import LinkedView
 from hsd_viz.views.page_data import report_of, saved_reports
 from hsd_viz.views.view import as_widget, figure_part, registered
@@ -116,13 +117,17 @@ class Answers:
             ending, kind, make = FORMS[about]
             return f"{_stem(trace)}{ending}", kind, make(trace)
         if about == "comparison":
-            from hsd_viz.views.export import comparison_page
+            from hsd_viz.views.export import runs_page
 
             runs = options.get("runs") or []
             if len(runs) < 2:
                 raise ValueError("no runs to save: select two or three")
             stacks = "_".join(_dashed(run["meta"]["stack"])[:24].strip("-") for run in runs)
-            return f"hsd_viz_compare_{stacks}.html", "text/html", comparison_page(runs).encode()
+            return (
+                f"hsd_viz_compare_{stacks}.html",
+                "text/html",
+                runs_page(list(map(run_data.trace_from, runs))).encode(),
+            )
         if about not in self._files:
             raise ValueError("nothing is shown that could be saved")
         name, kind, write = self._files[about]

@@ -6,16 +6,14 @@ import gzip
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import threading
-import time
-import webbrowser
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from hsd_viz.machine import check_address, url
 
@@ -28,46 +26,27 @@ CHECKOUT_NOTEBOOK = PACKAGE.parent / "notebooks" / "dashboard.ipynb"
 GONE_SECONDS, LOOK_SECONDS = 600, 30
 #: Seconds for Voilà to shut down its kernels before it is killed.
 ENDING_SECONDS = 10
-READY_SECONDS = 60
 #: A kernel's socket in the temporary folder, and the most bytes of a socket's path (macOS; Linux allows 107).
 KERNEL_SOCKET, LONGEST_SOCKET = "/voila_00000000/kernel-00000000-0000-0000-0000-000000000000-ipc-00000", 103
 #: Extensions used by the page; others would only delay it.
 EXTENSIONS = ("@jupyter-widgets/jupyterlab-manager", "@voila-dashboards/widgets-manager8", "anywidget")
 
 
-def serve(
-    host: str = "127.0.0.1",
-    port: int = 8866,
-    token: str | None = None,
-    *,
-    allow_models: bool = False,
-    open_browser: bool = False,
-    preheat: bool = True,
-    engine: tuple[str, str | None] | None = None,
-    pages: int | None = None,
-) -> int:
+def serve(host: str = "127.0.0.1", port: int = 8866, token: str | None = None, **options: Any) -> int:
     """Serve until interrupted (Ctrl-C, SIGTERM, or end of the terminal) and return Voilà's exit code; its kernels end
-    with it.
-
-    ``preheat`` keeps one kernel with a rendered page ready for the next visitor. ``engine`` is the address and token of
-    the server that decodes for all pages; ``pages`` limits how many may be open. Prints the address. Raises:
-    ValueError: if Voilà is not installed, the port is in use, or a host other than loopback has no token.
+    with it. The options are those of :func:`command`. Prints the address. Raises: ValueError: if Voilà is not
+    installed, the port is in use, or a host other than loopback has no token.
     """
     check_voila()
     check_address(host, port, token)
-    arguments, environment, folder = command(
-        host, port, token, allow_models=allow_models, preheat=preheat, engine=engine, pages=pages
-    )
+    arguments, environment, folder = command(host, port, token, **{"preheat": True, **options})
     with folder:
-        address = url(host, port)
-        print(f"dashboard: {address} (Ctrl-C to stop)", flush=True)
+        print(f"dashboard: {url(host, port)} (Ctrl-C to stop)", flush=True)
         server: subprocess.Popen | None = None
         with _interrupts():
             try:
                 # In a new session, so that Voilà gets a signal only once, from here.
                 server = subprocess.Popen(arguments, env=environment, start_new_session=True)
-                if open_browser:
-                    threading.Thread(target=_open_when_ready, args=(host, port, address), daemon=True).start()
                 return server.wait()
             except KeyboardInterrupt:
                 return 0
@@ -90,6 +69,7 @@ def command(
     token: str | None,
     *,
     allow_models: bool = False,
+    open_browser: bool = False,
     preheat: bool = False,
     notebook: Path | None = None,
     engine: tuple[str, str | None] | None = None,
@@ -100,9 +80,10 @@ def command(
     """Return Voilà's command line, its environment, and the temporary folder of the served notebook.
 
     In a checkout the ``notebook`` is ``notebooks/dashboard.ipynb``; an installed wheel writes one. The template is in
-    this package, which is added to Jupyter's search path. With ``preheat`` one kernel is ready for the next visitor,
-    whose page sends its query. A kernel without a page for ``gone`` seconds is shut
-    down, checked every ``look`` seconds (:mod:`hsd_viz.views.app.kernels`).
+    this package, which is added to Jupyter's search path. With ``preheat`` one kernel with a rendered page is ready for
+    the next visitor. ``engine`` is the address and token of the server that decodes for all pages; ``pages`` limits how
+    many may be open. A kernel without a page for ``gone`` seconds is shut down, checked every ``look`` seconds
+    (:mod:`hsd_viz.views.app.kernels`).
     """
     folder = tempfile.TemporaryDirectory(prefix="hsd-viz-")
     own = notebook is None
@@ -111,7 +92,8 @@ def command(
         notebook = Path(folder.name) / "dashboard.ipynb"
         notebook.write_text(_notebook(allow_models), encoding="utf-8")
     arguments = [
-        *(sys.executable, "-m", "hsd_viz.views.app.pages", str(notebook), "--no-browser"),
+        *(sys.executable, "-m", "hsd_viz.views.app.pages", str(notebook)),
+        f"--Voila.open_browser={open_browser}",
         f"--Voila.ip={host}",
         f"--port={port}",
         "--template=hsd",
@@ -193,12 +175,3 @@ def _notebook(allow_models: bool) -> str:
     cell["source"] = f"import hsd_viz as hsd\n\nhsd.dashboard(allow_models={allow_models})"
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     return json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": [cell]})
-
-
-def _open_when_ready(host: str, port: int, address: str) -> None:
-    until = time.monotonic() + READY_SECONDS
-    while time.monotonic() < until:
-        with suppress(OSError), socket.create_connection((host or "127.0.0.1", port), timeout=1):
-            webbrowser.open(address)
-            return
-        time.sleep(0.3)
