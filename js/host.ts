@@ -29,7 +29,7 @@ export interface About {
   rules: string[];
   /** Models allowed in stacks; null: any. */
   models: string[] | null;
-  /** What can be first in a stack: its databases, the default ones, options, and a description. */
+  /** What can be first in a stack, with its items. */
   sources: Sources;
   /** Devices and number types that can be chosen; empty: the host has one. */
   devices: string[];

@@ -31,12 +31,7 @@ STACKS: list[tuple[str, str]] = [tuple(stack) for stack in _DATA["stacks"]]
 SIDES: dict[str, str] = _DATA["sides"]
 MAX_PROMPT, MAX_NEW_TOKENS = 20_000, 2_000
 LADDER = ("nano", "small", "target")
-#: Description of each draft source; items in brackets that are switches, not databases.
-SOURCE_WORDS = {name: known.words for name, known in drafters().items()} | {
-    "auto": "the fastest stack for this machine"
-}
 _PURPOSE = re.compile(r"^- `([^`]+\.json)`: (.+)$", re.M)
-OPTION_WORDS = {"original": "first published version"}
 
 
 @cache
@@ -58,16 +53,9 @@ def page_palette() -> dict[str, Any]:
     }
 
 
-def draft_sources() -> dict[str, Any]:
-    """Return the grammar of draft sources as the browser needs it."""
-    found = {}
-    for name, items in DRAFT_SOURCES.items():
-        options = {item: OPTION_WORDS[item] for item in items if item in OPTION_WORDS}
-        databases = [item for item in items if item not in options]
-        # Without brackets all databases are used; logits only if named.
-        usual = [item for item in databases if item in DATABASES]
-        found[name] = {"words": SOURCE_WORDS[name], "databases": databases, "usual": usual, "options": options}
-    return found
+def draft_sources() -> dict[str, list[str]]:
+    """Return the draft sources with their items, as the browser needs them."""
+    return {name: list(items) for name, items in DRAFT_SOURCES.items()}
 
 
 def sampling_words(sampling: dict[str, Any]) -> str:

@@ -4,14 +4,8 @@
 export type Part =
   | { kind: "model"; name: string; lookahead: number | "auto" | null }
   | { kind: "bottom"; name: string; items: string[] };
-/** What a draft source understands: databases, the default ones, options by name. */
-interface Language {
-  databases: string[];
-  usual: string[];
-  options: Record<string, string>;
-}
-/** The draft sources by name. */
-export type Sources = Record<string, Language & { words: string }>;
+/** The draft sources by name, with their items. */
+export type Sources = Record<string, readonly string[]>;
 export const MAX_LOOKAHEAD = 64;
 
 const LOOKAHEAD = String.raw`:\s*(?:[0-9]+|auto)(?=\s*(?:[>\],]|$))`;
@@ -73,14 +67,11 @@ function partOf(part: Lexeme[], sources: Sources): Part {
   const close = rest.pop();
   if (open.text !== "[" || close?.text !== "]" || !rest.length)
     throw new Error(`'${shown(part)}' is not valid: list items in brackets, as in 'db[context,model]'`);
-  const { databases, options } = sources[name.text];
+  const allowed = sources[name.text];
   const items = split(rest, ",").map((item) => {
     const [own, ...more] = item;
-    const known = own && (databases.includes(own.text) || Object.hasOwn(options, own.text));
-    if (!own || more.length || (!known && name.text !== "auto")) {
-      const allowed = [...databases, ...Object.keys(options)].join(", ");
-      throw new Error(`'${shown(item)}' is not an item of '${name.text}': use ${allowed || "none"}`);
-    }
+    if (!own || more.length || (!allowed.includes(own.text) && name.text !== "auto"))
+      throw new Error(`'${shown(item)}' is not an item of '${name.text}': use ${allowed.join(", ") || "none"}`);
     return own.text;
   });
   const twice = items.find((item, k) => items.indexOf(item) !== k);

@@ -1,5 +1,5 @@
 // Stacks that the runtime of a tab decodes: databases by `db`, and models of the ladder. lib/stack.ts has the whole language.
-import { parseStack, type Sources, writeStack } from "../lib/stack";
+import { parseStack, writeStack } from "../lib/stack";
 import type { Manifest } from "./manifest";
 
 export interface TabModel {
@@ -20,14 +20,11 @@ export function parse(text: string, manifest: Manifest): TabStack {
   const { sources, databases: all, lookahead: usual } = manifest.stacks;
   const ladder = Object.keys(manifest.models);
   const written = text.trim();
-  const known: Sources = {};
-  for (const [name, databases] of Object.entries(sources))
-    known[name] = { words: "", databases, usual: all, options: {} };
   const elsewhere = (what: string) =>
     new Error(
       `${what} does not run in a browser tab: use \`hsd-viz decode --stack "${written.replaceAll('"', "'")}"\``,
     );
-  const parts = parseStack(written, known);
+  const parts = parseStack(written, sources);
   let databases: string[] | null = null;
   const models: TabModel[] = [];
   for (const part of parts) {

@@ -42,11 +42,12 @@ def test_a_drafter_and_a_rule_of_another_package(package):
 import json
 from hsd_viz.engine.local import load_engine
 from hsd_viz.figures.palette import HUES
-from hsd_viz.views.page_data import SOURCE_WORDS, page_palette
+from hsd_viz.drafting import drafters
+from hsd_viz.views.page_data import page_palette
 engine = load_engine()
 stacks = {"plain": ("target", "block"), "repeat": ("repeat > target", "block"),
           "mine": ("nano:4 > target", "leviathan"), "token": ("nano:4 > target", "token")}
-found = {"words": SOURCE_WORDS["repeat"], "ink": HUES["repeat"].light, "palette": page_palette()}
+found = {"words": drafters()["repeat"].words, "ink": HUES["repeat"].light, "palette": page_palette()}
 for name, (stack, rule) in stacks.items():
     trace = engine.run("x = 1\\nx = 1\\nx =", stack, max_new_tokens=24, temperature=0.7, seed=3, rule=rule)
     found[name] = [list(trace.token_ids), sorted({*trace.columns["rounds"]["rule"]}),
