@@ -8,7 +8,6 @@ import subprocess
 import sys
 from contextlib import closing
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Annotated as A
 from typing import Any
 
@@ -62,7 +61,6 @@ def serve(
     port: A[int, Range(1, 65535), "PORT", "the port to serve on"] = 8800,
     token: A[str | None, "TOKEN", "access token for clients (also read from HSD_VIZ_TOKEN)"] = None,
     address: A[str | None, "RAY", "the address of a running Ray cluster, or auto (default: this machine)"] = None,
-    write_config: A[Path | None, "F", "write the configuration for `serve deploy` to this file and exit"] = None,
     replicas: A[int, Range(1, 4096), "N", "processes that decode"] = 1,
     gpus_per_replica: A[float, Range(0, 64), "N", "GPUs of each replica, fractions allowed"] = 0.0,
     cpus_per_replica: A[float, Range(0, 1024), "N", "CPUs reserved for each replica, fractions allowed"] = 1.0,
@@ -74,28 +72,23 @@ def serve(
     from hsd_viz.machine import check_address, is_loopback
 
     token = token or os.environ.get("HSD_VIZ_TOKEN")
-    if write_config is None:
-        check_address(host, port, token)
+    check_address(host, port, token)
     settings = asdict(limits) | {
         "models": [*names()],
         "token": token,
         "hosts": ["127.0.0.1", "localhost"] if is_loopback(host) else ["*"],
     }
-    if (replicas, address, gpus_per_replica, write_config) == (1, None, 0.0, None):
+    if (replicas, address, gpus_per_replica) == (1, None, 0.0):
         from hsd_viz.serve.app import run as run_app
 
         return run_app(host, port, settings, machine.as_json())
     from hsd_viz.serve import LOCAL, prepare
 
     prepare(address or LOCAL)
-    from hsd_viz.serve.cluster import config, run
+    from hsd_viz.serve.cluster import run
 
     options = {"settings": settings, "engine": machine.as_json(), "replicas": replicas}
     options |= {"cpus": cpus_per_replica, "gpus": gpus_per_replica}
-    if write_config is not None:
-        arguments.check_outputs(write_config)
-        arguments.write_text(write_config, config(host, port, options))
-        return 0
     return run(host, port, options, address)
 
 

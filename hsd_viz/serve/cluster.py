@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator
 from dataclasses import asdict, replace
 from typing import Any
 
-import yaml
 from ray import serve
 from ray.exceptions import RayError
 from ray.serve.exceptions import RayServeException
@@ -78,19 +77,6 @@ def build(arguments: dict[str, Any]) -> serve.Application:
     resources = {"num_cpus": arguments.get("cpus", 1), "num_gpus": arguments.get("gpus", 0)}
     decoder = Replica.options(num_replicas=replicas, ray_actor_options=resources).bind(arguments.get("engine", {}))
     return Ingress.options(ray_actor_options={"num_cpus": 0}).bind(asdict(settings), decoder)
-
-
-def config(host: str, port: int, arguments: dict[str, Any]) -> str:
-    """Return the file for ``serve deploy`` (YAML)."""
-    application = {
-        "name": APPLICATION,
-        "route_prefix": "/",
-        "import_path": "hsd_viz.serve.cluster:build",
-        "args": arguments,
-    }
-    options = {"host": host, "port": port}
-    data = {"proxy_location": "EveryNode", "http_options": options, "applications": [application]}
-    return yaml.safe_dump(data, sort_keys=False)
 
 
 def run(host: str, port: int, arguments: dict[str, Any], address: str | None = None) -> int:

@@ -44,7 +44,6 @@ COMMANDS = [
     "bench --compare report.json report.json --json OUT",
     "replay log.jsonl --drafter lookup --json OUT",
     "replay log.jsonl --drafter lookup --html OUT",
-    "serve --write-config OUT",
     "site build DIR",
     "course copy DIR",
 ]
