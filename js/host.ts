@@ -125,7 +125,7 @@ export interface Host {
   recording(name: string): Promise<Snapshot>;
   /** Read a trace file. Rejects with a one-line message if it is not one. */
   open?(file: File): Promise<Snapshot>;
-  /** Make a file: of a run "trace", "page", "tables" or "timeline"; or one that an answer offers. */
+  /** Make a file: of a run "trace" or "page"; or one that an answer offers. */
   file?(question: Question): Promise<File>;
   /** Decode; resolves with the final head of the run, also when `signal` cancelled it after the first token. */
   decode?(request: DecodeRequest, on: Progress, signal: AbortSignal): Promise<Head>;

@@ -30,8 +30,6 @@ interface Themes {
 const FORMS = [
   ["trace", "Trace", ".json.gz", "whole run; opens here and in Python"],
   ["page", "Page", ".html", "interactive; opens in any browser, offline"],
-  ["tables", "Tables", ".csv.zip", "tokens, drafts, rounds and calls as CSV"],
-  ["timeline", "Timeline", ".perfetto.json", "for ui.perfetto.dev or chrome://tracing"],
 ];
 const BADGES = { none: "No run", recording: "Recording", live: "Live run", finished: "Finished run" };
 const TOUR_KEPT = "hsd_viz.tour";

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import tempfile
-import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -112,13 +110,13 @@ class Answers:
 
     def file(self, about: str, run: Trace | None, options: dict[str, Any]) -> tuple[str, str, bytes]:
         """Return name, media type and content of a file. Raises: ValueError: if there is nothing to save."""
-        if about in FORMS:
-            trace = _needed(run)
-            ending, kind, make = FORMS[about]
-            return f"{_stem(trace)}{ending}", kind, make(trace)
-        if about == "comparison":
-            from hsd_viz.views.export import runs_page
+        from hsd_viz.views.export import runs_page
 
+        if about == "trace":
+            return f"{_stem(_needed(run))}.json.gz", "application/gzip", _needed(run).to_bytes()
+        if about == "page":
+            return f"{_stem(_needed(run))}.html", "text/html", runs_page([_needed(run)]).encode()
+        if about == "comparison":
             runs = options.get("runs") or []
             if len(runs) < 2:
                 raise ValueError("no runs to save: select two or three")
@@ -216,37 +214,6 @@ def _needed(run: Trace | None) -> Trace:
 
 
 # --- files of a run ---------------------------------------------------------------------------------------------------
-
-
-def _page(trace: Trace) -> bytes:
-    from hsd_viz.views.export import run_page
-
-    return run_page(trace).encode()
-
-
-def _tables(trace: Trace) -> bytes:
-    from hsd_viz.trace.export import csv_tables
-
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in csv_tables(trace).items():
-            # A fixed date keeps the bytes of a run reproducible.
-            archive.writestr(zipfile.ZipInfo(name), content.encode("utf-8", "replace"), zipfile.ZIP_DEFLATED)
-    return packed.getvalue()
-
-
-def _timeline(trace: Trace) -> bytes:
-    from hsd_viz.trace.export import chrome_trace
-
-    return (json.dumps(chrome_trace(trace), separators=(",", ":")) + "\n").encode("ascii")
-
-
-FORMS: dict[str, tuple[str, str, Callable[[Trace], bytes]]] = {
-    "trace": (".json.gz", "application/gzip", Trace.to_bytes),
-    "page": (".html", "text/html", _page),
-    "tables": (".csv.zip", "application/zip", _tables),
-    "timeline": (".perfetto.json", "application/json", _timeline),
-}
 
 
 def _stem(trace: Trace) -> str:
