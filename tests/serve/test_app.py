@@ -1,13 +1,14 @@
 """The service over an engine in this process: identical traces, limits, cancelling, refusals."""
 
 import asyncio
-import http.client
 import json
 import re
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
+import httpx
 import pytest
 import uvicorn
 
@@ -50,15 +51,12 @@ def address(engine):
         yield address
 
 
-def post(address, body, path="/decode", **headers):
+def post(address, body, **headers):
     """Send one request; return status, headers and the parsed JSON lines."""
-    connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=30)
     payload = body if isinstance(body, bytes) else json.dumps(body).encode()
-    connection.request("POST", path, payload, {"Content-Type": "application/json"} | headers)
-    response = connection.getresponse()
-    lines = [json.loads(line) for line in response.read().splitlines()]
-    connection.close()
-    return response.status, response.headers, lines
+    headers = {"Content-Type": "application/json"} | headers
+    response = httpx.post(f"{address}/decode", content=payload, headers=headers, timeout=120)
+    return response.status_code, response.headers, [json.loads(line) for line in response.text.splitlines()]
 
 
 class Slow:
@@ -147,9 +145,7 @@ def test_bodies_of_other_types_and_sizes_are_refused(address):
 
 def test_requests_of_web_pages_and_other_hosts_are_refused(address):
     assert post(address, {"prompt": "x"}, Origin="http://evil.example")[0] == 403
-    connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=30)
-    connection.request("GET", "/models", headers={"Host": "evil.example"})
-    assert connection.getresponse().status == 400
+    assert httpx.get(f"{address}/models", headers={"Host": "evil.example"}).status_code == 400
 
 
 def test_a_token_is_required_where_one_is_set(engine):
@@ -159,9 +155,7 @@ def test_a_token_is_required_where_one_is_set(engine):
             with pytest.raises(ServerError, match="a valid token is required"):
                 connect(address, wrong and wrong.encode().decode("latin-1"))
         assert post(address, {"prompt": "x"})[0] == 401
-        connection = http.client.HTTPConnection(address.removeprefix("http://"))
-        connection.request("GET", "/health")
-        assert connection.getresponse().status == 200
+        assert httpx.get(f"{address}/health").status_code == 200
 
 
 def test_waiting_clients_get_their_position_and_a_full_queue_refuses():
@@ -208,24 +202,17 @@ def test_a_decode_that_takes_too_long_is_stopped():
 
 def test_many_clients_all_get_an_answer(engine):
     """Forty at once against a queue of eight: each is served or refused, none is lost."""
-    with serving(Worker(engine), queue=8, per_visitor=64) as address:
-        outcomes = []
 
-        def client():
-            status, _, lines = post(address, {"prompt": "def main(", "max_new_tokens": 16, "record": False})
-            outcomes.append((status, lines[-1].get("event")))
+    def client(address):
+        status, _, lines = post(address, {"prompt": "def main(", "max_new_tokens": 16, "record": False})
+        return status, lines[-1].get("event")
 
-        threads = [threading.Thread(target=client) for _ in range(40)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(120)
+    with serving(Worker(engine), queue=8, per_visitor=64) as address, ThreadPoolExecutor(40) as threads:
+        outcomes = list(threads.map(client, [address] * 40))
         assert len(outcomes) == 40
         assert set(outcomes) <= {(200, "finished"), (503, None)}
         assert outcomes.count((200, "finished")) >= 9
-        connection = http.client.HTTPConnection(address.removeprefix("http://"))
-        connection.request("GET", "/metrics")
-        figures = connection.getresponse().read().decode()
+        figures = httpx.get(f"{address}/metrics").text
         finished = float(outcomes.count((200, "finished")))
         assert f'hsd_viz_requests_total{{outcome="finished"}} {finished}' in figures
         assert "hsd_viz_running 0.0" in figures
