@@ -9,11 +9,10 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from math import floor, log10
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hsd_viz.intervals import UNKNOWN, Estimate
+from hsd_viz.intervals import Estimate
 from hsd_viz.words import counted
 
 if TYPE_CHECKING:
@@ -43,7 +42,8 @@ class Cell(str):
 class Table:
     """``rows`` of values, the head first; none where there is only a ``note``. ``title`` is for a page. ``forms``: the
     format of a column's numbers and the factor before it, by its head. ``kinds``: a kind for each row but the head
-    (:data:`hsd_viz.bench.report.KINDS`); () where rows are not stacks.
+    (:data:`hsd_viz.bench.report.KINDS`); () where rows are not stacks. ``bars``: heads of columns whose numbers a page
+    also shows as bars, on one scale.
     """
 
     title: str
@@ -51,6 +51,7 @@ class Table:
     note: str = ""
     kinds: tuple[str, ...] = ()
     forms: Mapping[str, tuple[str, float]] = field(default_factory=dict)
+    bars: Iterable[str] = ()
 
     def cells(self) -> list[list[Cell]]:
         """Return the head and the rows as text."""
@@ -60,6 +61,14 @@ class Table:
         forms = [self.forms.get(str(name), ("{}", 1.0)) for name in head]
         shown = [[show(value, *form) for value, form in zip(row, forms, strict=True)] for row in rows]
         return [[Cell(str(name)) for name in head], *shown]
+
+    def widths(self) -> list[list[float]]:
+        """Return the bar of each cell of each row as a share of the largest, 0 where there is none."""
+        head, *rows = self.rows
+        value = lambda cell: (cell.value if isinstance(cell, Estimate) else cell) or 0.0
+        drawn = [[float(value(c)) if name in self.bars else 0.0 for name, c in zip(head, r, strict=True)] for r in rows]
+        most = max((width for row in drawn for width in row), default=0.0) or 1.0
+        return [[width / most for width in row] for row in drawn]
 
     def without(self, names: Iterable[str]) -> Table:
         """Return the table without the columns of these heads."""
@@ -96,53 +105,6 @@ def show(value: Value, form: str = "{}", scale: float = 1.0) -> Cell:
     return Cell(figure, f"[{', '.join(ends)}]" if ends else "")
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """A bar of a page: a value of a kind, and a second one to be drawn below it."""
-
-    label: str
-    kind: str
-    value: Estimate
-    second: Estimate = UNKNOWN
-
-    def most(self) -> float:
-        """Return the largest number that is drawn."""
-        return max(0.0, *(x or 0.0 for e in (self.value, self.second) for x in (e.value, *(e.interval or ()))))
-
-
-@dataclass(frozen=True, slots=True)
-class Bars:
-    """Horizontal bars of a page on a scale up to ``most``, or what they need, with a line at 1. ``title``: a heading
-    (level 2, or 3 with ``panel``: panels are side by side); ``note`` is below it.
-    """
-
-    title: str
-    rows: Sequence[Bar]
-    note: str = ""
-    most: float = 0.0
-    panel: bool = False
-
-    @property
-    def end(self) -> float:
-        return max([self.most, 1.0, *(row.most() for row in self.rows)])
-
-    @property
-    def ticks(self) -> list[float]:
-        return ticks(self.end)
-
-    def share(self, value: float) -> str:
-        """Return a position on the scale."""
-        return f"{100 * value / self.end:.2f}%"
-
-
-def ticks(most: float, count: int = 5) -> list[float]:
-    """Return round numbers from 0 to ``most`` (> 0), in at most ``count`` steps of 1, 2 or 5 times a power of ten."""
-    rough = most / count
-    power = 10 ** floor(log10(rough))
-    step = next(m * power for m in (1, 2, 5, 10) if m * power >= rough * 0.999999)
-    return [round(k * step, 10) for k in range(floor(most / step + 1e-9) + 1)]
-
-
 def sentence(line: str) -> str:
     """Return a line of the terminal output as a sentence."""
     text = line.rstrip(":")
@@ -152,7 +114,7 @@ def sentence(line: str) -> str:
 def page(
     title: str,
     lines: Iterable[str],
-    parts: Iterable[Table | Bars],
+    parts: Iterable[Table],
     *,
     headline: Sequence[tuple[str, bool]] = (),
     warnings: Iterable[str] = (),
@@ -161,19 +123,19 @@ def page(
     command: str = "",
     definitions: Mapping[str, str] | None = None,
 ) -> str:
-    """Return a page: a title, a ``headline`` of (text, emphasized), ``warnings``, ``lines``, tables and bars, named
-    groups of ``facts``, a command line, and definitions. ``kinds``: label and colours (light, dark) of rows and bars.
+    """Return a page: a title, a ``headline`` of (text, emphasized), ``warnings``, ``lines``, tables, named groups of
+    ``facts``, a command line, and definitions. ``kinds``: label and colours (light, dark) of rows.
     """
     return (
         _environment()
         .get_template("page.html")
         .render(
             title=title,
-            css="\n".join(path.read_text(encoding="utf-8") for path in sorted(TEMPLATES.glob("*.css"))),
+            css=TEMPLATES.joinpath("page.css").read_text(encoding="utf-8"),
             headline=headline,
             warnings=list(warnings),
             lines=list(lines),
-            parts=[part for part in parts if isinstance(part, Bars) or part.rows or part.note],
+            parts=[part for part in parts if part.rows or part.note],
             facts=facts or {},
             kinds=kinds or {},
             command=command,
@@ -197,7 +159,6 @@ def _environment() -> Environment:
     left: Any = lambda cells, k: k and any(len(row[k]) > TEXT or _word(row[k]) for row in cells[1:])
     made.globals |= {"left": left}
     made.filters |= {"sentence": sentence, "counted": counted, "json": partial(json.dumps, default=str)}
-    made.tests["bars"] = lambda part: isinstance(part, Bars)
     return made
 
 

@@ -59,8 +59,6 @@ def _command(parser: argparse.ArgumentParser, level: int, shared: dict[str, str]
     if parser.description:
         yield parser.description
     required = [_name(a) for _, actions in groups for a in actions if a.required]
-    for group in [g for g in parser._mutually_exclusive_groups if g.required]:
-        required.append(f"({' | '.join(map(_name, group._group_actions))})")
     optional = ["[options]"] if any(not a.required for _, actions in groups for a in actions) else []
     usage = " ".join([parser.prog, *(["COMMAND"] if commands else []), *required, *optional])
     yield f"```text\n{usage}\n```"

@@ -1,6 +1,5 @@
 """Measure stacks side by side: prompt suites, the runner, the report. Importing this package does not import torch."""
 
-from hsd_viz.bench.page import text_table
 from hsd_viz.bench.report import Report, build_report, read_report
 from hsd_viz.bench.runner import Measurement, Settings, read_stacks, run_bench
 from hsd_viz.prompts.suites import Prompt, Suite, load_suite
@@ -18,5 +17,4 @@ __all__ = [
     "read_report",
     "read_stacks",
     "run_bench",
-    "text_table",
 ]

@@ -10,11 +10,9 @@ from typing import Any
 from hsd_viz import tables as shared
 from hsd_viz.bench.output import DRAFTING, FORWARD, REST
 from hsd_viz.bench.report import KINDS, Figures, Report, StackResult, kind
-from hsd_viz.intervals import LEAST, UNKNOWN
 from hsd_viz.prompts.templates import TEMPLATES
 from hsd_viz.serialize import to_dict
-from hsd_viz.tables import Bar, Bars, Table, Value, lines
-from hsd_viz.terminal import plain
+from hsd_viz.tables import Table, Value, lines
 from hsd_viz.words import counted
 
 #: The columns of the first table, by importance: format and factor of their numbers.
@@ -38,14 +36,8 @@ LATENCY = {
 }
 #: Columns that a note replaces where all stacks have the same value.
 ONCE = ("repetition", "same as plain", "runtime")
-#: Kinds that are marked in tables ordered by speed: plain decoding, and methods of others.
-OTHERS = ("plain", "baseline", "hf")
-SPEED_TITLE, BY_CATEGORY = "Speed-up over plain decoding", "Speed-up by category"
-
-
-def text_table(report: Report) -> str:
-    """Return the report as plain text."""
-    return plain(text_parts(report))
+#: Columns with bars.
+SPEEDS = ("speed-up", "at little repetition")
 
 
 def text_parts(report: Report) -> Iterator[str | Table]:
@@ -97,7 +89,8 @@ def tables(report: Report) -> Iterator[Table]:
     if not suite.prompts:
         return
     options: dict[str, Any] = {"kinds": tuple(kind(s.stack) for s in stacks)}
-    yield Table("All outputs", [HEAD, *(_row(s, s) for s in stacks)], **options, forms=COLUMNS).dense(ONCE)
+    figures: dict[str, Any] = {**options, "forms": COLUMNS, "bars": SPEEDS}
+    yield Table("All outputs", [HEAD, *(_row(s, s) for s in stacks)], **figures).dense(ONCE)
     title, share = "Outputs with little repetition", f"{report.settings.low_repetition_below:.0%}"
     low = stacks[0].low_repetition
     if low is None:
@@ -105,18 +98,20 @@ def tables(report: Report) -> Iterator[Table]:
     elif low.outputs < suite.prompts:
         rows = [HEAD, *(_row(s, s.low_repetition) for s in stacks if s.low_repetition is not None)]
         note = f"the {counted(low.outputs, 'output')} with less than {share} repetition"
-        yield Table(title, rows, note, **options, forms=COLUMNS).dense(ONCE)
+        yield Table(title, rows, note, **figures).dense(ONCE)
     if len(suite.categories) > 1:
         by_category = [[s.stack, *(s.by_category[c].possible_speedup for c in suite.categories)] for s in stacks]
-        forms = dict.fromkeys(suite.categories, ("{:.2f}", 1.0))
-        yield Table(BY_CATEGORY, [["speed-up by category", *suite.categories], *by_category], **options, forms=forms)
+        options["forms"] = options["bars"] = dict.fromkeys(suite.categories, ("{:.2f}", 1.0))
+        head = ["speed-up by category", *suite.categories]
+        yield Table("Speed-up by category", [head, *by_category], **options)
     if profiled := [_profile(s) for s in stacks if s.profile]:
         head = ["stack", "round", "forward passes", DRAFTING, REST]
         note = "where the time goes: median µs (share of all)"
         yield Table("Where the time of a target round goes", [head, *profiled], note)
     paces = [[s.stack, *(getattr(s, name) for name in LATENCY.values())] for s in stacks]
-    latency = Table("Latency", [["stack", *LATENCY], *paces], **options, forms=dict.fromkeys(LATENCY, ("{:.2f}", 1e3)))
-    if len((latency := latency.dense()).rows[0]) > 1:
+    options = {"kinds": options["kinds"], "forms": dict.fromkeys(LATENCY, ("{:.2f}", 1e3))}
+    latency = Table("Latency", [["stack", *LATENCY], *paces], **options).dense()
+    if len(latency.rows[0]) > 1:
         yield latency
 
 
@@ -150,40 +145,8 @@ def _profile(s: StackResult) -> list[Value]:
     return [s.stack, f"{s.profile.round_us:.0f}", *cells]
 
 
-def speed_bars(stacks: Sequence[StackResult], category: str | None = None) -> list[Bar]:
-    """Return the possible speed-ups over all prompts, or those of one category, the largest first. Over all prompts the
-    second value is the speed-up at little repetition, where that differs.
-    """
-    rows = []
-    for s in stacks:
-        block = s if category is None else s.by_category.get(category)
-        if block is not None and block.possible_speedup.value is not None:
-            low = s.partly_repetitive if category is None else None
-            rows.append(Bar(s.stack, kind(s.stack), block.speedup_over_plain, low.possible_speedup if low else UNKNOWN))
-    return sorted(rows, key=lambda row: -(row.value.value or 0.0))
-
-
-def speed_words(thin: bool, sure: bool) -> str:
-    """Return how to read the figure of the speed-ups: with thin bars, with intervals."""
-    low = " The thin bar below: the prompts whose plain output repeats itself little." if thin else ""
-    few = f"No interval is shown for fewer than {LEAST} prompts. The"
-    return f"{'Bars with their 95 % intervals; the' if sure else few} dashed line is plain decoding.{low}"
-
-
 def page(report: Report) -> str:
     """Return the page of a report."""
-    parts: list[Table | Bars] = []
-    if report.suite.prompts:
-        rows = speed_bars(report.stacks)
-        thin, sure = any(r.second.value is not None for r in rows), any(r.value.interval for r in rows)
-        parts.append(Bars(SPEED_TITLE, rows, speed_words(thin, sure)))
-        panels = {c: speed_bars(report.stacks, c) for c in report.suite.categories}
-        most = max((row.most() for some in panels.values() for row in some), default=1.0)
-        for table in tables(report):
-            parts.append(table)
-            if table.title == BY_CATEGORY:
-                parts += [Bars(c, panels[c], report.suite.categories[c], most, panel=True) for c in panels]
-    text = json.loads(Path(__file__).with_name("definitions.json").read_text(encoding="utf-8"))
     facts = {"Settings": to_dict(report.settings), "Machine": to_dict(report.machine)}
     shown = {name: {k: v for k, v in group.items() if v is not None and k != "gpus"} for name, group in facts.items()}
     first_line, *more = introduction(report)
@@ -191,13 +154,13 @@ def page(report: Report) -> str:
     return shared.page(
         f"Speculative decoding, measured: {report.suite.name}",
         [f"Suite {first_line}", *more],
-        parts,
+        tables(report),
         headline=answer(report),
         warnings=warnings(report),
-        facts={n: {text["labels"].get(k, k): fact(v, k) for k, v in group.items()} for n, group in shown.items()},
+        facts={n: {k.replace("_", " "): fact(v, k) for k, v in group.items()} for n, group in shown.items()},
         kinds={name: about for name, about in KINDS.items() if name in used},
         command=report.command or "",
-        definitions=text["definitions"],
+        definitions=json.loads(Path(__file__).with_name("definitions.json").read_text(encoding="utf-8")),
     )
 
 
@@ -207,6 +170,4 @@ def fact(value: Any, name: str) -> str:
         return "yes" if value else "no"
     if name == "memory_bytes":
         return f"{value / 2**30:.1f} GiB"
-    if name == "low_repetition_below":
-        return f"{value:.0%}"
     return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)

@@ -8,7 +8,7 @@ acceptance is off by its uncertainty; step times of the same machine cancel in a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from itertools import combinations, product
 from math import log2
 from typing import TYPE_CHECKING, Any
@@ -67,9 +67,7 @@ class Row:
 @dataclass(frozen=True, slots=True)
 class HardwarePlan:
     """The answer: rows, the fastest stack of each batch and context, where drafting stops to pay, and settings.
-    ``second_draft_below`` is the acceptance of the smallest model's tokens by the target below which a second draft
-    model pays at the first batch and context, all else equal (``None``: at none, or no two drafts); ``smallest`` names
-    the least hardware that holds the models where nothing fits.
+    ``smallest`` names the least hardware that holds the models where nothing fits.
     """
 
     gpu: str
@@ -80,7 +78,6 @@ class HardwarePlan:
     break_even_batch: Mapping[str, int | None]
     break_even_context: Mapping[str, int | None]
     second_draft_gain: tuple[dict[str, Any], ...]
-    second_draft_below: float | None
     lookaheads: tuple[dict[str, Any], ...]
     settings: Mapping[str, str]
     assumptions: tuple[Assumption, ...]
@@ -90,10 +87,9 @@ class HardwarePlan:
         """Return plain JSON data."""
         return asdict(self)
 
-    def answers(self, singles: bool = True) -> list[str]:
-        """Return where drafting pays as lines: single draft models (``singles``), and two of them over one."""
-        alone = self.break_even_batch if singles else {}
-        return lines("predict.jinja", plan=self, singles=alone, largest=BATCHES[-1])
+    def answers(self) -> list[str]:
+        """Return where drafting pays as lines: single draft models, and two of them over one."""
+        return lines("predict.jinja", plan=self, largest=BATCHES[-1])
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -178,7 +174,6 @@ def predict(
         break_even_batch={name: ends[0] for name, ends in singles.items()},
         break_even_context={name: ends[1] for name, ends in singles.items()},
         second_draft_gain=tuple(gains),
-        second_draft_below=_second_draft_below(calibration(batch[0], context[0])),
         lookaheads=tuple(lookaheads),
         settings=settings(next((str(c["stack"]) for c in lookaheads if c["lookahead"]), target), lookaheads),
         assumptions=(*_assumptions(machine, databases, max(batch)), *pair_assumptions),
@@ -318,26 +313,6 @@ def _second_draft(choice: Choice) -> dict[str, Any] | None:
         return None
     best = min([choice.best_single_draft, choice.plain], key=lambda p: p.ms_per_token)
     return {"stack": two.stack, "over": best.stack, "gain": two.gain_over(best)}
-
-
-def _second_draft_below(known: Calibration) -> float | None:
-    """Return the acceptance of the smallest model's tokens by the target below which two draft models beat one."""
-    pair = known.models[0], known.target
-    if len(known.models) < 3 or pair not in known.edges:
-        return None
-
-    def pays(rate: float) -> bool:
-        changed = replace(known, edges={**known.edges, pair: Edge(tail=rate)}).restricted(None, [])
-        gain = _second_draft(select(changed))
-        return gain is not None and gain["gain"] > 0
-
-    low, high = 0.0, 1.0
-    if not pays(low):
-        return None
-    while high - low > 0.005:
-        middle = (low + high) / 2
-        low, high = (middle, high) if pays(middle) else (low, middle)
-    return low
 
 
 def _break_even(

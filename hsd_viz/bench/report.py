@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from statistics import fmean, median
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,9 +21,7 @@ from hsd_viz.intervals import RESAMPLES, UNKNOWN, Estimate, estimate, ratio, res
 from hsd_viz.machine import Machine
 from hsd_viz.serialize import Record, from_dict
 from hsd_viz.stack import HFStack, parse_bench
-from hsd_viz.tables import Table
 from hsd_viz.trace.metrics import repetition_share
-from hsd_viz.words import card, line, table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -115,10 +113,9 @@ class GroupFigures(Figures):
 
 @dataclass(frozen=True, slots=True)
 class PartTime:
-    """The median and mean microseconds per round of one of its parts, and the part's share of all time."""
+    """The median microseconds per round of one of its parts, and the part's share of all time."""
 
     median_us: float
-    mean_us: float
     share: float
 
 
@@ -137,14 +134,12 @@ class RoundProfile:
 class StackResult(GroupFigures):
     """The results of a row. ``state``: ``cold`` or ``warm`` for drafters that learn, ``runtime``: what ran the models.
 
-    ``token_identical_to_plain``: (equal outputs, outputs), ``None`` above temperature 0. ``by_prompt``: timed tokens
-    and their seconds by prompt id, for :mod:`hsd_viz.bench.compare`.
+    ``token_identical_to_plain``: (equal outputs, outputs), ``None`` above temperature 0.
     """
 
     stack: str = field(metadata={"first": True})
     by_category: dict[str, GroupFigures]
     token_identical_to_plain: tuple[int, int] | None
-    by_prompt: dict[str, tuple[int, float]] | None = None
     state: str | None = None
     runtime: str | None = None
     profile: RoundProfile | None = None
@@ -183,7 +178,6 @@ class ReportSettings:
     device: str
     dtype: str
     threads: int
-    decodes_from_earlier_runs: int | None = None
     interleaved: bool = True
     bootstrap_resamples: int | None = None
     low_repetition_below: float = LOW_REPETITION
@@ -231,15 +225,6 @@ class Report(Record):
                         rows.append((*about, part.outputs, part.plausible, metric, figure.value, *ends))
         names = ["stack", "kind", "category", "looping", "outputs", "possible", "metric", "value", "low", "high"]
         return pd.DataFrame(rows, columns=names).astype({"value": float, "low": float, "high": float})
-
-    def _repr_html_(self) -> str:
-        """Return the stacks with their speed-ups for a notebook, the fastest first."""
-        forms = {"speed-up over plain": "{:.2f}×", "tokens/s": "{:.0f}", "tokens per forward pass": "{:.2f}"}
-        rows = [[s.stack, s.possible_speedup, s.tokens_per_second, s.mean_acceptance_length] for s in self.ranked]
-        columns = {name: (form, 1.0) for name, form in forms.items()}
-        head, *cells = Table(self.suite.name, [["stack", *forms], *rows], forms=columns).cells()
-        about = f"{self.suite.prompts} prompts, {self.processor or 'unknown machine'}"
-        return card("Bench report", self.suite.name, line(about), table(head, cells))
 
 
 def read_report(text: str, name: str) -> Report:
@@ -290,7 +275,6 @@ def _stack_result(
         **group(range(len(plain))),
         by_category={c: GroupFigures(**group(ks)) for c, ks in groups.items()},
         token_identical_to_plain=(same, len(plain)) if measurement.settings.sampling.greedy else None,
-        by_prompt={p.id: (o.timed_tokens, o.seconds) for p, o in zip(measurement.prompts, outputs, strict=True)},
         state=measurement.rows[name].state if name in measurement.rows else None,
         runtime=next((o.runtime for o in outputs), None),
         profile=_profile([part for o in outputs for part in o.parts]),
@@ -304,7 +288,7 @@ def _profile(rounds: Sequence[Mapping[str, int]]) -> RoundProfile | None:
     names = sorted({part for r in rounds for part in r}, key=lambda part: (not part.startswith(FORWARD), part))
     spent = {part: [r.get(part, 0) / 1e3 for r in rounds] for part in names}
     total = sum(map(sum, spent.values()))
-    parts = {part: PartTime(median(us), fmean(us), sum(us) / total) for part, us in spent.items()}
+    parts = {part: PartTime(median(us), sum(us) / total) for part, us in spent.items()}
     return RoundProfile(len(rounds), median(sum(r.values()) / 1e3 for r in rounds), parts)
 
 

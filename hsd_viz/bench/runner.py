@@ -6,23 +6,17 @@ absolute times do not.
 """
 
 import gc
-import hashlib
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
+from itertools import product
 from typing import Any
 
 from hsd_viz.bench.output import PLAIN, STATES, Decoder, LoopDecoder, Output, Row, ask, median_of, rows_of
 from hsd_viz.decoding.sampling import PromptTooLong, Sampling
-from hsd_viz.disk import Journal, regular_target
 from hsd_viz.engine import Engine
-from hsd_viz.ladder.load import names, weights_dir
-from hsd_viz.machine import describe
 from hsd_viz.prompts.suites import Prompt, Suite
 from hsd_viz.prompts.templates import Template, choose_template, opening
-from hsd_viz.serialize import from_dict, to_dict
 from hsd_viz.stack import HFStack, Stack, parse_bench
 from hsd_viz.terminal import Progress
 from hsd_viz.words import check_budget, check_range
@@ -72,64 +66,6 @@ class Measurement:
     rows: dict[str, Row] = field(default_factory=dict)
 
 
-class Checkpoint:
-    """The finished decodes of a bench, in a journal, so that the same command resumes where it stopped. ``done`` maps
-    (row, prompt) to the outputs of its repeats in order, ``left_out`` questions that do not fit the context to reasons.
-    Raises: ValueError: as :class:`~hsd_viz.disk.Journal`.
-    """
-
-    def __init__(self, path: Path | None = None, about: Mapping[str, Any] | None = None, restart: bool = False) -> None:
-        self.journal = Journal(path, about, restart)
-        self.done: dict[tuple[str, str], list[Output]] = {}
-        self.left_out: dict[str, str] = {}
-        try:
-            for entry in self.journal.entries:
-                if "left_out" in entry:
-                    self.left_out[entry["left_out"]] = entry["why"]
-                else:
-                    key = entry["row"], entry["prompt"]
-                    self.done.setdefault(key, []).append(from_dict(Output, entry["output"]))
-        except (KeyError, TypeError):
-            raise ValueError(f"{path} is damaged and cannot be resumed: start again with --restart") from None
-
-    def __len__(self) -> int:
-        """The number of stored decodes."""
-        return sum(map(len, self.done.values()))
-
-    def add(self, row: str, prompt: str, output: Output) -> None:
-        """Store a decode."""
-        self.done.setdefault((row, prompt), []).append(output)
-        self.journal.add({"row": row, "prompt": prompt, "output": to_dict(output)})
-
-    def leave_out(self, prompt: str, why: str) -> None:
-        """Store that a question does not fit the context."""
-        self.left_out[prompt] = why
-        self.journal.add({"left_out": prompt, "why": why})
-
-
-def fingerprint(suite: Suite) -> dict[str, Any]:
-    """Return a short identity of a suite and its texts."""
-    texts = json.dumps([[p.id, p.category, p.text, p.turns] for p in suite.prompts])
-    return {"name": suite.name, "prompts": len(suite.prompts), "sha256": hashlib.sha256(texts.encode()).hexdigest()}
-
-
-def checkpoint_beside(json: Path | None, engine: Any, work: Mapping[str, Any], restart: bool = False) -> Checkpoint:
-    """Return the decodes that an earlier run of the same ``work`` has stored beside its report ``json``; none are
-    stored if that is not a regular file.
-    """
-    if json is None or regular_target(json) is None:
-        return Checkpoint()
-    files = sorted(Path(engine.databases or weights_dir() / "databases").glob("*"))
-    identity = {
-        "target": engine.target,
-        "weights": {name: engine.models.hash(name) for name in sorted({*names(), engine.target})},
-        "databases": {file.name: [file.stat().st_size, file.stat().st_mtime_ns] for file in files},
-        "device": [engine.device, engine.dtype],
-        "machine": {name: value for name, value in describe().items() if name != "load_average"},
-    }
-    return Checkpoint(json.with_name(f"{json.name}.partial"), {**work, **identity}, restart)
-
-
 def read_stacks(texts: Sequence[str]) -> dict[str, Stack | HFStack]:
     """Parse stacks, by their canonical text; the plain ``target`` is put first where it is missing. Raises: ValueError:
     if a text is not a stack, a stack is given twice, or a stack does not end in ``target``.
@@ -152,37 +88,33 @@ def run_bench(
     settings: Settings | None = None,
     *,
     template: str = "auto",
-    checkpoint: Checkpoint | None = None,
     progress: Callable[[Progress], None] = lambda _: None,
-    cancelled: Callable[[], bool] = lambda: False,
 ) -> Measurement:
     """Measure every stack on every prompt of ``suite``.
 
     Measuring starts when the engine has finished compiling. Each stack first decodes a few tokens that do not count:
     models load and caches warm up. ``template``: how turns and answers become prompts
-    (:func:`~hsd_viz.prompts.templates.choose_template`). ``checkpoint``: the decodes of an earlier run of the same
-    bench, which are not repeated; it also stores those of this one. ``cancelled`` is called before each decode; a
-    cancelled or interrupted bench returns what all stacks have finished, with ``complete`` False. Raises: ValueError:
-    if a stack, a prompt or a setting is not valid.
+    (:func:`~hsd_viz.prompts.templates.choose_template`). An interrupted bench returns what all stacks have finished,
+    with ``complete`` False. Raises: ValueError: if a stack, a prompt or a setting is not valid.
     """
     settings, parsed = settings or Settings(), read_stacks(stacks)
-    store = Checkpoint() if checkpoint is None else checkpoint
     questions = any(p.turns for p in suite.prompts)
     writer = choose_template(engine.tokenizer, engine.target, template) if questions else None
     rows, complete = rows_of(parsed, settings.state), False
     decoders = {name: _decoder(engine, row, parsed[row.stack], settings) for name, row in rows.items()}
-    bench = _Bench(engine, decoders, suite, settings, writer, store, progress, cancelled)
+    bench = _Bench(engine, decoders, suite, settings, writer, progress)
     try:
         with suppress(KeyboardInterrupt):
             bench.warm_up()
-            complete = bench.measure()
+            bench.measure()
+            complete = True
     finally:
         gc.unfreeze()
-    finished = (p for p in suite.prompts if all((name, p.id) in store.done for name in rows))
-    done = tuple(p for p in finished if p.id not in store.left_out)
-    outputs = {name: tuple(median_of(store.done[name, p.id]) for p in done) for name in rows}
+    finished = (p for p in suite.prompts if all((name, p.id) in bench.done for name in rows))
+    done = tuple(p for p in finished if p.id not in bench.left_out)
+    outputs = {name: tuple(median_of(bench.done[name, p.id]) for p in done) for name in rows}
     used = writer.name if writer else None
-    return Measurement(suite, settings, done, outputs, complete, used, store.left_out, rows)
+    return Measurement(suite, settings, done, outputs, complete, used, bench.left_out, rows)
 
 
 def _decoder(engine: Any, row: Row, stack: Stack | HFStack, settings: Settings) -> Decoder:
@@ -195,16 +127,18 @@ def _decoder(engine: Any, row: Row, stack: Stack | HFStack, settings: Settings) 
 
 @dataclass(slots=True)
 class _Bench:
-    """One run of a bench. ``template`` is ``None`` where the suite has no questions."""
+    """One run of a bench. ``template`` is ``None`` where the suite has no questions. ``done`` maps (row, prompt) to the
+    outputs of its repeats, ``left_out`` questions that do not fit the context to reasons.
+    """
 
     engine: Engine
     decoders: dict[str, Decoder]
     suite: Suite
     settings: Settings
     template: Template | None
-    checkpoint: Checkpoint
     progress: Callable[[Progress], None]
-    cancelled: Callable[[], bool]
+    done: dict[tuple[str, str], list[Output]] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
 
     def warm_up(self) -> None:
         """Wait for compilations, and decode what does not count."""
@@ -233,44 +167,30 @@ class _Bench:
                 return False
         return True
 
-    def measure(self) -> bool:
-        """Decode what is not stored; return whether nothing is missing."""
-        settings, stored, count = self.settings, self.checkpoint, -1
-        for repeat in range(settings.repeats):
+    def measure(self) -> None:
+        """Decode every prompt with every row, as often as it is repeated."""
+        settings, count = self.settings, -1
+        for _ in range(settings.repeats):
             for decode in self.decoders.values():
                 if isinstance(decode, LoopDecoder):
                     decode.begin()
-            for prompt, (name, decode) in ((p, pair) for p in self.suite.prompts for pair in self.decoders.items()):
+            for prompt, (name, decode) in product(self.suite.prompts, self.decoders.items()):
                 count += 1
-                if self.cancelled():
-                    return False
-                known = self._known(name, prompt, repeat)
-                if prompt.id in stored.left_out or (known and not self._rebuilds_memory(name, repeat)):
+                if prompt.id in self.left_out:
                     continue
                 self._report(count, name, prompt.id)
                 with _naming(prompt):
                     try:
                         output = ask(decode, prompt, settings.max_new_tokens, settings.sampling, self.template)
-                        if not known:
-                            stored.add(name, prompt.id, output)
+                        self.done.setdefault((name, prompt.id), []).append(output)
                     except PromptTooLong as error:
                         if not prompt.turns:
                             raise
-                        stored.leave_out(prompt.id, str(error))
-        return True
+                        self.left_out[prompt.id] = str(error)
 
     def _report(self, done: int, name: str = "", prompt: str = "", note: str = "") -> None:
         total = self.settings.repeats * len(self.suite.prompts) * len(self.decoders)
         self.progress(Progress(done, total, name, prompt, note))
-
-    def _known(self, name: str, prompt: Prompt, repeat: int) -> bool:
-        return len(self.checkpoint.done.get((name, prompt.id), ())) > repeat
-
-    def _rebuilds_memory(self, name: str, repeat: int) -> bool:
-        """Return whether measured prompts are decoded again: later prompts of a warm row need their memory."""
-        decode = self.decoders[name]
-        left = (p for p in self.suite.prompts if p.id not in self.checkpoint.left_out)
-        return isinstance(decode, LoopDecoder) and decode.warm and any(not self._known(name, p, repeat) for p in left)
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """The command ``hsd-viz``: one function a command, see :mod:`hsd_viz.cli.options`.
 
-Exit codes: 0 done, 1 slower (bench --compare) or not lossless (audit), 2 bad usage or input (one line on stderr), 130
-interrupted or output closed. Nothing heavy is imported before a command runs.
+Exit codes: 0 done, 1 not lossless (audit), 2 bad usage or input (one line on stderr), 130 interrupted or output
+closed. Nothing heavy is imported before a command runs.
 """
 
 import os
@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from hsd_viz.cli import audit, bench, databases, decode, ladder, logs, predict, serve, traces
 from hsd_viz.cli.arguments import drop_stdout, say
 from hsd_viz.cli.options import BAD_INPUT, Parser, add_command, notes
-from hsd_viz.stack import LargerDraftWarning
 from hsd_viz.version import __version__
 
 INTERRUPTED = 130
@@ -32,15 +31,11 @@ COMMANDS: dict[str, Callable[..., int | None] | tuple[str, dict[str, Callable[..
     "classroom": serve.classroom,
     "site": ("Build a static site of recorded runs, races, lessons and reports.", {"build": traces.build_site}),
     "export": traces.export,
-    "traces": ("List and record the bundled traces.", {"list": traces.list_, "record": traces.record}),
     "databases": (
         "Inspect and build draft databases.",
         {"inspect": databases.inspect, "build": databases.build},
     ),
-    "ladder": (
-        "The shipped models: info, train, evaluate, rebuild.",
-        {"info": ladder.info, "train": ladder.train, "evaluate": ladder.evaluate, "rebuild": ladder.rebuild},
-    ),
+    "ladder": ("The shipped models: info, train.", {"info": ladder.info, "train": ladder.train}),
     "course": (
         "Copy the lessons as notebooks.",
         {"copy": traces.copy_course, "build": traces.build_course, "slides": traces.slides},
@@ -90,13 +85,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         args = build_parser(given).parse_args(given or ["--help"])
         args.command_line = shlex.join(["hsd-viz", *given])
         with warnings.catch_warnings():
-            other = warnings.showwarning
-            # This package's warnings are one line.
-            warnings.showwarning = lambda message, category, *where, **options: (
-                say(str(message))
-                if issubclass(category, LargerDraftWarning)
-                else other(message, category, *where, **options)
-            )
+            # A warning is one line; those of libraries about their next versions are for developers.
+            warnings.simplefilter("ignore", FutureWarning)
+            warnings.showwarning = lambda message, *_, **__: say(str(message))
             return args.run(args) or 0
     except SystemExit as stop:  # argparse: --help, --version, bad usage
         return stop.code if isinstance(stop.code, int) else BAD_INPUT

@@ -14,7 +14,6 @@ from typing import Annotated as A
 
 from hsd_viz.cli import arguments
 from hsd_viz.cli.arguments import MachineOptions, SamplingOptions
-from hsd_viz.cli.options import EITHER
 from hsd_viz.disk import read_text
 from hsd_viz.stack import HFStack, parse_bench
 from hsd_viz.words import counted
@@ -26,8 +25,8 @@ if TYPE_CHECKING:
 def decode(
     *,
     stack: A[str, "S", "the stack, such as 'db > nano:4 > target' (lookahead 1-64)"],
-    prompt: A[str | None, EITHER, "TEXT", "the text to continue"] = None,
-    prompt_file: A[Path | None, EITHER, "F", "a UTF-8 file with the text to continue; - is standard input"] = None,
+    prompt: A[str | None, "TEXT", "the text to continue; this or --prompt-file is required"] = None,
+    prompt_file: A[Path | None, "F", "a UTF-8 file with the text to continue; - is standard input"] = None,
     chat: A[bool, "format the prompt as a user turn by the chat template of the target's tokenizer"] = False,
     save: A[Path | None, "F.json.gz", "write the trace, for the explorer and for export"] = None,
     json_: A[bool, "print one JSON object and nothing else"] = False,
@@ -72,6 +71,8 @@ def decode(
 
 
 def _prompt(prompt: str | None, file: Path | None) -> str:
+    if (prompt is None) == (file is None):
+        raise ValueError("give the text to continue by one of --prompt and --prompt-file")
     if prompt is not None:
         try:
             prompt.encode()
@@ -79,12 +80,12 @@ def _prompt(prompt: str | None, file: Path | None) -> str:
             # Python represents undecodable bytes of an argument as lone surrogates.
             raise ValueError("the prompt is not UTF-8 text") from None
         return prompt
-    if file is not None and str(file) != "-":
-        return read_text(file, "prompt")
-    if sys.stdin is None:
-        raise ValueError("standard input is closed: no prompt to read")
+    if str(file) != "-":
+        return read_text(file, "prompt")  # type: ignore[arg-type]
     try:
         return sys.stdin.buffer.read().decode("utf-8").replace("\r\n", "\n")
+    except AttributeError:
+        raise ValueError("standard input is closed: no prompt to read") from None
     except UnicodeDecodeError as error:
         raise ValueError(f"the prompt on standard input is not UTF-8 text (byte {error.start})") from None
 

@@ -23,13 +23,3 @@ def info(*, json_: A[bool, "print everything known as one JSON object"] = False)
 def train(*options: str) -> int:
     """Train a ladder: the target, then both drafts."""
     return checkout("training.__main__").main(["train", *options])
-
-
-def evaluate(*options: str) -> int:
-    """Measure a trained ladder and print its goals."""
-    return checkout("training.__main__").main(["evaluate", *options])
-
-
-def rebuild(*options: str) -> int:
-    """Rebuild what depends on the shipped weights."""
-    return checkout("training.__main__").main(["rebuild", *options])

@@ -21,8 +21,8 @@ from hsd_viz.words import check_range, did_you_mean
 BAD_INPUT = 2
 #: The command as it was given; a parameter of this type is not an option.
 CommandLine = NewType("CommandLine", str)
-#: One of the parameters with this mark is required; an option with this mark has one or more values.
-EITHER, MANY = object(), object()
+#: An option with this mark has one or more values.
+MANY = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,15 +119,13 @@ def call(function: Callable[..., Any], args: argparse.Namespace) -> Any:
 
 def add_options(where: Any, owner: Any) -> None:
     """Add the parameters of a function, or the fields of a dataclass, to a parser."""
-    hints, either = get_type_hints(owner, include_extras=True), None
+    hints = get_type_hints(owner, include_extras=True)
     for parameter in signature(owner).parameters.values():
         hint = hints[parameter.name]
         if is_dataclass(hint):
             add_options(where.add_argument_group((getdoc(hint) or "").rstrip(".").lower()), hint)
         elif hint is not CommandLine:
-            if EITHER in get_args(hint) and either is None:
-                either = where.add_mutually_exclusive_group(required=True)
-            _add(either if EITHER in get_args(hint) else where, parameter, *get_args(hint))
+            _add(where, parameter, *get_args(hint))
 
 
 def _add(where: Any, parameter: Parameter, kind: Any, *marks: Any) -> None:

@@ -1,23 +1,10 @@
 """``hsd-viz predict``: what speculative decoding would bring on hardware that is not at hand."""
 
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated as A
 from typing import Any
 
 from hsd_viz.cli import arguments
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hardware:
-    """Hardware."""
-
-    tp: A[int, "N", "GPUs that share each model"] = 1
-    weights: A[str, "FORMAT", "bf16, fp8, int8 or int4"] = "bf16"
-    cache: A[str, "FORMAT", "format of the KV cache: bf16 or fp8"] = "bf16"
-    temperature: A[float, "T", "0-2; lowers assumed acceptances"] = 0.0
-    bandwidth: A[float | None, "GB", "GB/s of an unknown GPU"] = None
-    flops: A[float | None, "TF", "dense 16-bit TFLOP/s of an unknown GPU"] = None
 
 
 def predict(
@@ -30,7 +17,12 @@ def predict(
     profile: A[Path | None, "F", "acceptance of the draft model from a speculation_profile.json"] = None,
     records: A[Path | None, "F", "the same from a record of another engine or a trace (see `hsd-viz doctor`)"] = None,
     calibrate: A[str | None, "T1,T8", "measured ms of a step of the target with 1 and with 8 tokens"] = None,
-    hardware: Hardware,
+    tp: A[int, "N", "GPUs that share each model"] = 1,
+    weights: A[str, "FORMAT", "bf16, fp8, int8 or int4"] = "bf16",
+    cache: A[str, "FORMAT", "format of the KV cache: bf16 or fp8"] = "bf16",
+    temperature: A[float, "T", "0-2; lowers assumed acceptances"] = 0.0,
+    bandwidth: A[float | None, "GB", "GB/s of an unknown GPU"] = None,
+    flops: A[float | None, "TF", "dense 16-bit TFLOP/s of an unknown GPU"] = None,
     gpu_memory: A[float | None, "GB", "memory of an unknown GPU"] = None,
     json_: A[Path | None, "OUT", "write the whole prediction"] = None,
     html: A[Path | None, "OUT", "write a figure of the speed-ups"] = None,
@@ -47,8 +39,13 @@ def predict(
         context=arguments.whole_numbers(context, "--context"),
         acceptance=_acceptance(models, acceptance, profile, records),
         calibrate=times or None,  # type: ignore[arg-type]
+        tp=tp,
+        weights=weights,
+        cache=cache,
+        temperature=temperature,
+        bandwidth=bandwidth,
+        flops=flops,
         memory=gpu_memory,
-        **asdict(hardware),
     )
     arguments.check_outputs(json_, html)
     arguments.write_json(json_, prediction.to_dict())

@@ -1,4 +1,4 @@
-"""``hsd-viz export``, ``traces``, ``site`` and ``course``: recorded runs and lessons as files and pages."""
+"""``hsd-viz export``, ``site`` and ``course``: recorded runs and lessons as files and pages."""
 
 import json
 from collections.abc import Iterable
@@ -65,32 +65,6 @@ def build_site(out: A[Path, "OUT", "a new or empty folder, or an earlier site"])
         size = build(out, arguments.status)
     arguments.status()
     print(f"{out / 'index.html'} ({size / 1e6:.1f} MB)")
-
-
-def list_() -> None:
-    """List the recorded decodes: name, stack, title and speed-up."""
-    from hsd_viz.engine.replay import bundled, side_by_side
-
-    groups = [("", bundled()), *((f"side by side, {name}:", rows) for name, rows in side_by_side().items())]
-    rows = [row for _, group in groups for row in group]
-    if not rows:
-        raise ValueError("this installation contains no recorded traces: record them with `hsd-viz traces record`")
-    name, stack = (max(len(getattr(row, column)) for row in rows) for column in ("name", "stack"))
-    parts = []
-    for head, group in groups:
-        lines = [f"{r.name:<{name}}  {r.stack:<{stack}}  {r.label}" for r in group]
-        parts.append("\n".join([head, *(f"  {line}" for line in lines)] if head else lines))
-    print("\n\n".join(part for part in parts if part))
-
-
-def record(
-    *,
-    out: A[Path | None, "DIR", "folder for the files (default: that of the package)"] = None,
-    side_by_side: A[bool, "record one prompt with several stacks instead"] = False,
-) -> None:
-    """Record the bundled traces again with the shipped models."""
-    tool = arguments.checkout("tools.record")
-    _print((tool.record_side_by_side if side_by_side else tool.record_traces)(out, progress=arguments.status))
 
 
 def copy_course(

@@ -221,7 +221,7 @@ def prediction(plan: Any, dark: bool = False) -> Figure:
         figure,
         f"Predicted: {', '.join(plan.models)} on {cards}",
         text="Speed-up over plain decoding by batch, of the best stack of each kind, one panel per context.",
-        note=" ".join(map(sentence, [*plan.answers(singles=False), SOURCES_OF_PREDICTION])),
+        note=" ".join(map(sentence, [*plan.answers(), SOURCES_OF_PREDICTION])),
         table=[heads, *rows],
         dark=dark,
         height=360,

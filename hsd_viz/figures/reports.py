@@ -11,12 +11,13 @@ from typing import Any
 import pandas as pd
 import plotly.express as px
 
-from hsd_viz.bench.page import speed_words, warnings
+from hsd_viz.bench.page import warnings
 from hsd_viz.bench.report import Report, kind, read_report
 from hsd_viz.calibration.basis import read_json, temperature_words
 from hsd_viz.disk import MOST_JSON, read_text
 from hsd_viz.figures.charts import HOVER, INK, Figure, bars, between, finish
 from hsd_viz.figures.palette import in_order
+from hsd_viz.intervals import LEAST
 from hsd_viz.stack import DATABASES, Stack, StackError, parse_bench
 from hsd_viz.words import counted
 
@@ -52,9 +53,11 @@ def speedup(report: Report | Mapping[str, Any] | str | Path, dark: bool = False)
     rows = frame[["stack"]].assign(**{"": frame["value"].map("{:.2f} ×".format)}, dot=frame["value"])
     rows = rows.assign(low=frame["low"], high=frame["high"])
     parts = pd.DataFrame({"row": frame.index, "part": frame["kind"], "value": frame["value"]})
-    text = speed_words(False, bool(frame["low"].notna().any()))
+    few = f"No interval is shown for fewer than {LEAST} prompts. The"
+    sure = "Bars with their 95 % intervals; the" if frame["low"].notna().any() else few
     doubts = " ".join(f"{line}." for line in warnings(report))
     note = f"{report.suite.name}, {report.processor or 'an unknown machine'}. {doubts}".strip()
+    text = f"{sure} dashed line is plain decoding."
     return bars(rows, parts, "Speed-up over plain decoding", SPEED, reference=1.0, text=text, note=note, dark=dark)
 
 

@@ -120,10 +120,7 @@ def test_an_interrupt_keeps_what_all_stacks_have_done():
     assert all(len(outputs) == 1 for outputs in measured.outputs.values())
 
 
-def test_cancelling_ends_the_bench_before_the_next_decode():
-    engine = FakeEngine()
-    measured = run_bench(engine, ["target"], SUITE, Settings(repeats=5), cancelled=lambda: len(engine.asked) >= 3)
-    assert len(engine.asked) == 3 and not measured.complete and [p.id for p in measured.prompts] == ["1", "2"]
+def test_an_interrupt_before_the_first_prompt():
     measured = run_bench(FakeEngine(stop_at=1), ["target"], SUITE, Settings())
     assert not measured.complete and measured.prompts == () and measured.outputs == {"target": ()}
 

@@ -2,10 +2,12 @@
 
 import pytest
 
-from hsd_viz.bench import Prompt, Settings, Suite, build_report, run_bench, text_table
+from hsd_viz.bench import Prompt, Settings, Suite, build_report, run_bench
 from hsd_viz.bench.output import DRAFTING, REST, round_parts
+from hsd_viz.bench.page import text_parts
 from hsd_viz.engine import Engine
 from hsd_viz.engine.local import load_engine
+from hsd_viz.terminal import plain
 
 PROMPT = "def add(a, b):\n    return a + b\n\n\ndef add(a, b):\n    return"
 SUITE = Suite("one", {"all": "All."}, (Prompt("1", "all", PROMPT),))
@@ -30,11 +32,11 @@ def test_a_profile_is_in_the_report(engine):
     measured = run_bench(engine, ["db > target", "hf-lookup"], SUITE, Settings(12, repeats=1, profile=True))
     facts = {"device": "cpu", "dtype": "float32", "threads": 1, "target": "target"}
     report = build_report(measured, {"cpu": "x", "gpu": None}, facts)
-    plain, db, hf = report.stacks
-    assert plain.profile.rounds == 12 and db.profile.parts[DRAFTING].median_us > 0
+    base, db, hf = report.stacks
+    assert base.profile.rounds == 12 and db.profile.parts[DRAFTING].median_us > 0
     assert sum(part.share for part in db.profile.parts.values()) == pytest.approx(1)
-    assert hf.profile is None and hf.runtime == "transformers" and plain.runtime == db.runtime != "transformers"
-    assert "where the time goes: median µs" in text_table(report)
+    assert hf.profile is None and hf.runtime == "transformers" and base.runtime == db.runtime != "transformers"
+    assert "where the time goes: median µs" in plain(text_parts(report))
 
 
 def test_nothing_is_measured_while_the_engine_compiles():

@@ -41,7 +41,6 @@ COMMANDS = [
     "doctor run.json.gz --html OUT",
     "import vllm.jsonl --save OUT",
     "bench --from report.json --html OUT",
-    "bench --compare report.json report.json --json OUT",
     "replay log.jsonl --drafter lookup --json OUT",
     "replay log.jsonl --drafter lookup --html OUT",
     "site build DIR",

@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 
 import pytest
 
@@ -164,22 +162,3 @@ def test_ctrl_c_while_text_is_counted_leaves_nothing(tmp_path, monkeypatch, caps
     monkeypatch.setattr(hsd_viz.drafting.index.build, "count_keys", interrupted)
     assert build(tmp_path / "out", "statistics", "--text", __file__) == 130
     assert os.listdir(tmp_path / "out") == []
-
-
-def test_processes_read_one_large_file_at_once(tmp_path, words):
-    text = tmp_path / "text.txt"
-    text.write_text(" ".join(f"w{i * i % 97 + 1}" for i in range(4000)))
-    assert build(tmp_path, "statistics", "--text", text, "--tokenizer", words) == 0
-    path = tmp_path / "statistics.hsdb"
-    program = (
-        "import sys; from hsd_viz.drafting.index.format import Index; i = Index(sys.argv[1], verify=False); "
-        "print('open', flush=True); sys.stdin.readline(); print([i.lookup(chr(t)) for t in range(100)])"
-    )
-    run = [sys.executable, "-c", program, str(path)]
-    both = [subprocess.Popen(run, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    assert [process.stdout.readline() for process in both] == ["open\n"] * 2
-    expected = str([Index(path).lookup(chr(t)) for t in range(100)])
-    # Replaced while both have it open: they keep the file they opened.
-    path.with_suffix(".new").write_bytes(b"something else")
-    path.with_suffix(".new").replace(path)
-    assert [process.communicate("go\n")[0].strip() for process in both] == [expected] * 2

@@ -1,4 +1,3 @@
-import csv
 import io
 import json
 import os
@@ -70,36 +69,6 @@ def test_a_prompt_file_is_read_as_it_is(run, source, tmp_path, monkeypatch, caps
     (tmp_path / "prompt.py").write_text(PROMPT)
     assert main(["decode", "--stack", "db > nano:3 > target", "--prompt-file", source, "--json", *FEW]) == 0
     assert json.loads(capsys.readouterr().out)["token_ids"] == json.loads(run[1])["token_ids"]
-
-
-def test_tables_have_a_row_for_each_row_of_the_trace(run, tmp_path, capsys):
-    folder = tmp_path / "new" / "tables"
-    assert main(["export", str(run[3]), "--csv", str(folder)]) == 0
-    names = ("tokens", "drafts", "rounds", "calls")
-    assert capsys.readouterr().out.splitlines() == [str(folder / f"{name}.csv") for name in names]
-    assert sorted(p.name for p in folder.iterdir()) == sorted(f"{name}.csv" for name in names)
-    trace = Trace.load(run[3])
-    tables = {name: list(csv.DictReader(io.StringIO((folder / f"{name}.csv").read_text()))) for name in names}
-    assert all(len(rows) == len(trace.rows(name)) for name, rows in tables.items())
-    assert [int(row["token_id"]) for row in tables["tokens"]] == trace.token_ids
-    assert [json.loads(row["path"]) for row in tables["tokens"]] == [list(t.path) for t in trace.token_rows]
-
-
-def test_a_model_with_another_tokenizer_gives_one_line(tmp_path, capsys):
-    from hsd_viz.ladder.load import model_path
-
-    nano = tmp_path / "nano"
-    nano.mkdir()
-    for file in model_path("nano").iterdir():
-        (nano / file.name).write_bytes(file.read_bytes())
-    tokenizer = json.loads((nano / "tokenizer.json").read_text())
-    vocabulary = tokenizer["model"]["vocab"]
-    (one, i), (two, j) = list(vocabulary.items())[300:302]
-    vocabulary |= {one: j, two: i}
-    (nano / "tokenizer.json").write_text(json.dumps(tokenizer))
-    assert main(["decode", "--stack", f'db > "{nano}":3 > target', "--prompt", "x", *FEW]) == 2
-    out, err = capsys.readouterr()
-    assert out == "" and err.count("\n") == 1 and "different tokenizers" in err
 
 
 @pytest.fixture

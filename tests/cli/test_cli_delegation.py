@@ -1,7 +1,6 @@
-"""Commands that delegate to other packages: databases, ladder, traces, dashboard."""
+"""Commands that delegate to other packages: databases, ladder, dashboard."""
 
 import json
-import re
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +9,6 @@ import pytest
 import hsd_viz.cli.arguments
 import hsd_viz.ladder
 import hsd_viz.ladder.load
-import tools.record
 import training.train
 from hsd_viz.cli import main
 
@@ -101,47 +99,8 @@ def test_the_dashboard_passes_its_options_on(monkeypatch):
     assert asked == expected | {"open_browser": False, "preheat": False}
 
 
-def test_traces_are_listed_by_name(capsys):
-    from hsd_viz.engine.replay import bundled, side_by_side
-
-    assert main(["traces", "list"]) == 0
-    single, *groups = capsys.readouterr().out.split("\n\n")
-    lines = single.splitlines()
-    assert len(lines) >= 2 and [line.split()[0] for line in lines] == [r.name for r in bundled()]
-    assert {"greedy", "sampled"} <= set(side_by_side()) and len(groups) == len(side_by_side())
-    for (name, recordings), group in zip(side_by_side().items(), groups, strict=True):
-        head, *lines = group.splitlines()
-        assert head == f"side by side, {name}:"
-        listed = [[column.strip() for column in re.split(r"  +", line.strip())] for line in lines]
-        assert listed == [[r.name, r.stack, r.label] for r in recordings]
-
-
-def test_traces_are_listed_where_only_one_kind_is_there(monkeypatch, capsys):
-    import hsd_viz.engine.replay as replay
-
-    monkeypatch.setattr(replay, "bundled", lambda: [])
-    recording = replay.Recording("one", "one.json.gz", "A title", "", "db > target")
-    monkeypatch.setattr(replay, "side_by_side", lambda: {"greedy": [recording]})
-    assert main(["traces", "list"]) == 0
-    assert capsys.readouterr().out == "side by side, greedy:\n  one  db > target  A title\n"
-    monkeypatch.setattr(replay, "side_by_side", dict)
-    assert main(["traces", "list"]) == 2
-    assert "hsd-viz traces record" in capsys.readouterr().err
-
-
-def test_traces_are_recorded_one_kind_or_the_other(tmp_path, monkeypatch, capsys):
-    for kind in ("record_traces", "record_side_by_side"):
-        monkeypatch.setattr(tools.record, kind, lambda out, progress, kind=kind: [out / kind])
-    monkeypatch.setattr(hsd_viz.cli.arguments, "checkout", {"tools.record": tools.record}.get)
-    assert main(["traces", "record", "--out", str(tmp_path)]) == 0
-    assert main(["traces", "record", "--out", str(tmp_path), "--side-by-side"]) == 0
-    assert capsys.readouterr().out.split() == [str(tmp_path / "record_traces"), str(tmp_path / "record_side_by_side")]
-
-
-def test_recording_needs_a_checkout(tmp_path, monkeypatch, capsys):
-    assert hsd_viz.cli.arguments.checkout("tools.record").RECIPES
+def test_training_needs_a_checkout(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(hsd_viz.cli.arguments, "ROOT", tmp_path)
-    for command in (["traces", "record"], ["ladder", "train", "--out", "x"]):
-        assert main(command) == 2
-        err = capsys.readouterr().err
-        assert err.count("\n") == 1 and "this needs a checkout of the project" in err
+    assert main(["ladder", "train", "--out", "x"]) == 2
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1 and "this needs a checkout of the project" in err

@@ -26,24 +26,6 @@ def test_all_formats_in_one_go(saved, tmp_path, capsys):
     assert {p.name for p in tables.iterdir()} == {"tokens.csv", "drafts.csv", "rounds.csv", "calls.csv"}
 
 
-@pytest.mark.parametrize("option", ["--html", "--perfetto"])
-def test_a_file_that_is_there_is_replaced_whole_or_not_at_all(saved, tmp_path, monkeypatch, capsys, option):
-    there = tmp_path / "there"
-    there.write_text("before")
-
-    def fails(*_arguments):
-        raise OSError(28, "No space left on device")
-
-    with monkeypatch.context() as broken:
-        broken.setattr("os.replace", fails)
-        assert main(["export", str(saved), option, str(there)]) == 2
-    assert "No space left" in capsys.readouterr().err
-    assert there.read_text() == "before"
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["run.json.gz", "there"]
-    assert main(["export", str(saved), option, str(there)]) == 0
-    assert len(there.read_text()) > 10_000
-
-
 @pytest.fixture
 def runs(tmp_path):
     return {

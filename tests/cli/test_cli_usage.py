@@ -17,7 +17,7 @@ from hsd_viz.cli.audit import Exact
 from hsd_viz.trace import SCHEMA_VERSION, Trace
 from hsd_viz.trace.tables import DEFAULT_RULE, RULES
 
-COMMANDS = ("decode", "bench", "dashboard", "export", "traces", "databases", "ladder")
+COMMANDS = ("decode", "bench", "dashboard", "export", "databases", "ladder")
 
 
 @pytest.fixture
@@ -52,9 +52,9 @@ BAD = """
 dance | invalid choice: 'dance' (use decode, bench,
 decod | did you mean 'decode'?
 decode --prompt x | --stack
-decode --stack target | --prompt --prompt-file
+decode --stack target | one of --prompt and --prompt-file
 DECODE --sede 1 | --sede 1; did you mean '--seed'?
-DECODE --prompt-file y | not allowed with
+DECODE --prompt-file y | one of --prompt and --prompt-file
 DECODE --max-new-tokens many | the value many is out of range: expected a whole number from 1
 DECODE --max-new-tokens 0 | --max-new-tokens: the value 0 is out of range
 DECODE --temperature -1 | temperature -1
@@ -85,10 +85,6 @@ bench --stack target --budget 0 | the budget 0 is out of range
 bench --stack target --html nowhere/x.html | there is no folder
 bench --stack target --json missing/report.json | cannot write
 bench --stack hf-assistant[gpt2x] --suite latin.py | gpt2x
-bench --compare x.json x.json --tolerance 2 | from 0.0 to 1.0
-bench --tolerance 0.1 --stack target | --tolerance belongs to --compare
-bench --compare x.json x.json --stack target | --stack cannot be combined
-bench --compare x.json x.json | x.json
 bench --from nowhere.json | cannot read the report file nowhere.json
 plan --models gpt2x | gpt2x
 plan --models nano,,small | not readable
@@ -138,7 +134,6 @@ export run.json.gz run.json.gz --csv x | --perfetto and --csv write one trace
 export run.json.gz run.json.gz --html x.html --perfetto x | --perfetto and --csv write one trace
 export run.json.gz run.json.gz run.json.gz run.json.gz --html x.html | 4 runs are too many to compare
 ladder train --profile huge --out x | 'huge'
-ladder rebuild --trained nowhere | nowhere contains no trained ladder
 dashboard --host 0.0.0.0 | token
 """
 
@@ -204,7 +199,7 @@ def test_what_needs_no_models_imports_no_torch(tmp_path):
 import sys
 from hsd_viz.cli import build_parser, main
 assert main(["export", {str(trace)!r}, "--csv", {str(tmp_path / "tables")!r}]) == 0
-main(["traces", "list"]), main(["databases", "inspect"]), main(["ladder", "info"])
+main(["databases", "inspect"]), main(["ladder", "info"])
 assert main(["bench", "--stack", "nope"]) == 2
 sys.exit(any(m.partition(".")[0] in ("torch", "transformers") for m in sys.modules))
 """

@@ -45,7 +45,7 @@ def test_bundled_trace(name):
     assert recording.speedup == (None if recording.stack == "target" else pytest.approx(speedup(trace), abs=1e-3))
     for model in trace.meta["models"]:
         assert model["weights"] == weights_hash(model_path(model["model"])), (
-            "recorded with other weights: run `hsd-viz traces record`"
+            "recorded with other weights: run `python -m training rebuild recordings`"
         )
 
 

@@ -25,7 +25,7 @@ def test_recorded(group, name):
     assert trace.meta["sampling"]["temperature"] == options.get("temperature", 0.0)
     for model in trace.meta["models"]:
         assert model["weights"] == weights_hash(model_path(model["model"])), (
-            "recorded with other weights: run `hsd-viz traces record --side-by-side`"
+            "recorded with other weights: run `python -m training rebuild side-by-side`"
         )
 
 

@@ -6,12 +6,14 @@ import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 from transformers import PreTrainedTokenizerFast
 
-from hsd_viz.bench import Prompt, Settings, Suite, build_report, run_bench, text_table
+from hsd_viz.bench import Prompt, Settings, Suite, build_report, run_bench
 from hsd_viz.bench.output import Output, ask, joined, median_of
+from hsd_viz.bench.page import text_parts
 from hsd_viz.cli import main
 from hsd_viz.decoding.sampling import PromptTooLong, Sampling
 from hsd_viz.engine.local import load_engine
 from hsd_viz.prompts.templates import choose_template, opening
+from hsd_viz.terminal import plain
 from hsd_viz.trace import CallRow, RoundRow, TokenRow, Trace
 
 TURNS = ("Write a loop.", "Faster.", "Again.")
@@ -144,7 +146,7 @@ def test_our_loop_and_transformers_are_asked_alike(engine):
     built = build_report(measured, {"cpu": "x", "gpu": None}, {"device": "cpu", "dtype": "float32", "threads": 1})
     report = json.loads(json.dumps(built.to_dict()))
     assert report["settings"]["left_out"] == measured.left_out and report["suite"]["prompts"] == 1
-    table = text_table(built)
+    table = plain(text_parts(built))
     assert "template plain" in table and "left out, as a turn does not fit the context: 400 (1 in all)" in table
 
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import importlib.util
-import json
-import shutil
 from pathlib import Path
 
 import pytest
 
-from hsd_viz.cli import build_parser, main
+from hsd_viz.cli import build_parser
 from tools import rebuild as tool
 from tools import tables
 from tools.rebuild import commands
 from tools.results import RESULTS
+from training.__main__ import main
 
 
 @pytest.fixture
@@ -63,21 +62,6 @@ def test_an_interrupted_rebuild_resumes(checkout, monkeypatch):
     assert ran == list(tool.PARTS)
 
 
-def test_other_weights_make_everything_pending(checkout, tmp_path):
-    _, weights, _ = checkout
-    run()
-    trained = tmp_path / "trained"
-    shutil.copytree(weights / "nano", trained / "weights" / "nano")
-    shutil.copytree(weights / "small", trained / "weights" / "target")
-    paths, said = run(["card"], trained)
-    assert paths == [str(weights / "target"), "card"], "only what differs is copied"
-    assert said[0] == f"installed {weights / 'target'}" and "card" not in tool.pending()
-    assert (weights / "target" / "model.safetensors").read_bytes() == (
-        weights / "small" / "model.safetensors"
-    ).read_bytes()
-    assert len(tool.pending()) == len(tool.PARTS) - 1
-
-
 def test_bad_input_is_one_line(checkout, tmp_path):
     with pytest.raises(ValueError, match="unknown part 'traces': choose from evaluation, databases"):
         run(["traces"])
@@ -88,32 +72,9 @@ def test_bad_input_is_one_line(checkout, tmp_path):
 def test_the_command_lists_the_parts(checkout, capsys):
     (tool.work_folder()).mkdir(parents=True)
     (tool.work_folder() / "card.done").touch()
-    assert main(["ladder", "rebuild", "--list"]) == 0
+    assert main(["rebuild", "--list"]) == 0
     rows = {line.split()[0]: line.split()[1] for line in capsys.readouterr().out.splitlines()}
     assert list(rows) == list(tool.PARTS) and rows["card"] == "done" and rows["reports"] == "pending"
-
-
-def test_measurements_replace_the_files_one_by_one(tmp_path, monkeypatch):
-    bench = tmp_path / "bench"
-    bench.mkdir()
-    (bench / "a.json").write_text("{}")
-    ran = []
-
-    def measure(module):
-        ran.append(module)
-        if len(ran) == 2:
-            raise ValueError("interrupted")
-        (tool.ROOT / module[module.index("--json") + 1]).write_text(json.dumps({"new": len(ran)}))
-
-    monkeypatch.setattr(tool, "BENCH", bench)
-    monkeypatch.setattr(tool, "_run", measure)
-    monkeypatch.setattr(tool, "commands", lambda: {"a": ["hsd_viz", "bench"], "b": ["benchmarks.rules"]})
-    job = tool.Job(None, tmp_path, print, print)
-    with pytest.raises(ValueError, match="interrupted"):
-        tool._reports(job)
-    assert tool._reports(job) == [bench / "a.json", bench / "b.json"]
-    assert ran[0][:3] == ["hsd_viz", "bench", "--json"] and len(ran) == 3
-    assert [json.loads((bench / f"{name}.json").read_text())["new"] for name in "ab"] == [1, 3]
 
 
 def test_the_commands_of_the_measurements_are_accepted():
@@ -135,7 +96,7 @@ def test_the_tables_of_the_pages_are_those_of_the_reports():
     for name in ("measurements", "reference", *RESULTS):
         place, text = tables.TABLES[name]
         page = (tables.ROOT / place).read_text(encoding="utf-8")
-        assert tables.fill(page, name, text()) == page, "run `hsd-viz ladder rebuild tables`"
+        assert tables.fill(page, name, text()) == page, "run `python -m training rebuild tables`"
     for name, (place, _) in tables.TABLES.items():
         assert f"<!-- begin {name} -->" in (tables.ROOT / place).read_text(encoding="utf-8")
     with pytest.raises(ValueError, match="marked once, not 0"):

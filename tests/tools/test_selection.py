@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from hsd_viz.engine.replay import load_bundled
-from tools.selection import FASTER, MIXED, PARSED, REPEATED, Facts, facts, opening, supplied
+from tools.selection import FASTER, MIXED, PARSED, REPEATED, Facts, facts, opening
 
 GOOD = Facts(0.7, 1.5, {"context": 0.3, "nano": 0.2}, 0.05, 0.9)
 
@@ -47,12 +47,6 @@ def test_without_a_complete_run_the_one_that_lacks_least_is_taken():
     assert opening(runs) == "one"
     with pytest.raises(ValueError, match="no runs"):
         opening([])
-
-
-def test_a_run_shows_the_sources_it_has_and_is_readable():
-    assert supplied(GOOD, ["context"]) == 0.3 and supplied(GOOD, ["model"]) == 0
-    assert supplied(GOOD, ()) == pytest.approx(0.5)
-    assert supplied(replace(GOOD, parsed=0.0), ["context"]) < 0
 
 
 def test_the_facts_are_those_of_the_trace():

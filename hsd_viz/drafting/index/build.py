@@ -115,10 +115,7 @@ def collect_outputs(
     eos_set = as_eos_set(eos)
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        journal = Journal(path, identity)
-    except ValueError:
-        journal = Journal(path, identity, restart=True)
+    journal = Journal(path, identity)
     finished = {entry["prompts"]: entry["outputs"] for entry in journal.entries}
     digests = [hashlib.sha256(json.dumps(batch).encode()).hexdigest()[:24] for batch in batches]
     for number, (digest, batch) in enumerate(zip(digests, batches, strict=True), start=1):
