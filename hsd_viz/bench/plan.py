@@ -5,7 +5,6 @@ Calibration and measurement use different prompts of a suite: every second one o
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from statistics import median
 from typing import Any
 
@@ -21,7 +20,7 @@ from hsd_viz.engine import Engine
 from hsd_viz.intervals import LEAST, estimate, ratio, resample
 from hsd_viz.ladder.load import names
 from hsd_viz.latency.law import Law, Prediction
-from hsd_viz.latency.select import fill, select, sensitivities
+from hsd_viz.latency.select import fill, select
 from hsd_viz.prompts.suites import Suite
 from hsd_viz.stack import Model, Stack, parse
 from hsd_viz.tables import Cell, Table, lines
@@ -131,7 +130,6 @@ def plan(
         "picked_over_best_measured": done[picked] / done[best] - 1 if best is not None and picked in done else None,
         "measured_on": f"{len(others.prompts)} other prompts" if done else None,
         "errors": _errors(rows),
-        "doubts": [asdict(s) for s in sensitivities(choice, stored.calibration, max_levels=max_levels)],
         "calibration": _calibration(stored, was_stored),
         "complete": complete,
     }
@@ -228,7 +226,7 @@ def _calibration(stored: StoredCalibration, was_stored: bool) -> Data:
 
 
 def text_parts(data: Mapping[str, Any]) -> list[str | Table]:
-    """Return a plan for a terminal: calibration, table, pick and its sensitivity."""
+    """Return a plan for a terminal: calibration, table, pick."""
     before, table, after = _parts(data)
     return [*before, "", table, "", table.note, "", *after]
 

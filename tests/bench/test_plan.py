@@ -101,7 +101,7 @@ def test_a_machine_that_slowed_down_is_not_taken_for_an_error_of_the_law():
     assert errors["ms_per_token"]["median"] > 0.2 and errors["ms_per_token_without_drift"]["median"] < 0.06
 
 
-def test_the_table_shows_pick_errors_and_sensitivities(measured):
+def test_the_table_shows_pick_and_errors(measured):
     data = measured[1]
     text = plain(text_parts(data))
     assert text.startswith("calibration: 12 prompts of some, 128 tokens each, measured in ")
