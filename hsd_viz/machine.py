@@ -37,7 +37,6 @@ class Machine:
     torch: str | None = None
     transformers: str | None = None
     hsd_viz: str | None = None
-    attention: str | None = None
 
 
 def describe(given: int | None = None) -> dict[str, Any]:
@@ -61,7 +60,6 @@ def describe(given: int | None = None) -> dict[str, Any]:
             torch=_version("torch"),
             transformers=_version("transformers"),
             hsd_viz=__version__,
-            attention=attention() if gpus else None,
         )
     )
 
@@ -104,19 +102,6 @@ def _physical_cores() -> int:
     """Return how many cores this process may use, one for those that share a core, as torch counts them."""
     allowed = cores() or 1
     return min(allowed, psutil.cpu_count(logical=False) or allowed)
-
-
-def attention() -> str:
-    """Return the implementations of attention that torch may choose from on a GPU, in this process."""
-    from torch.backends import cuda
-
-    enabled = {
-        "flash": cuda.flash_sdp_enabled,
-        "efficient": cuda.mem_efficient_sdp_enabled,
-        "cudnn": cuda.cudnn_sdp_enabled,
-        "math": cuda.math_sdp_enabled,
-    }
-    return ", ".join(name for name, is_on in enabled.items() if is_on())
 
 
 def cores() -> int | None:

@@ -1,7 +1,7 @@
 """Frozen dataclasses as JSON data and back, by their type hints.
 
-An :class:`~hsd_viz.intervals.Estimate` becomes two keys, ``name`` and ``name_ci: [low, high]``. Field metadata: ``key``
-is the key in the data, ``first`` puts it before the inherited fields, ``omit`` leaves it out where it is ``None`` or
+An :class:`~hsd_viz.intervals.Estimate` becomes two keys, ``name`` and ``name_ci: [low, high]``. Field metadata:
+``first`` puts it before the inherited fields, ``omit`` leaves it out where it is ``None`` or
 unknown, ``bare`` makes its value that of the whole record. A mapping of tuples becomes a list of ``[*key, value]``.
 When read, keys that are missing take the field's default, and keys without a field are ignored.
 """
@@ -42,7 +42,7 @@ def to_dict(record: Any) -> dict[str, Any]:
     """Return a dataclass instance as JSON data."""
     data: dict[str, Any] = {}
     for field, hint in sorted(_fields(type(record)), key=lambda pair: not pair[0].metadata.get("first")):
-        key, value = _key(field), getattr(record, field.name)
+        key, value = field.name, getattr(record, field.name)
         if field.metadata.get("omit") and value in (None, UNKNOWN):
             continue
         if isinstance(value, Estimate):
@@ -63,20 +63,16 @@ def from_dict(kind: type[T], data: Any) -> T:
         raise TypeError(f"{kind.__name__} needs an object, not {type(data).__name__}")
     values = {}
     for field, hint in _fields(kind):
-        key = _key(field)
+        key = field.name
         required = field.default is MISSING and field.default_factory is MISSING
         if key not in data and not required:
             continue
         if hint is Estimate:
             low, high = data.get(f"{key}_ci") or (None, None)
-            values[field.name] = Estimate(*(_read(float | None, value) for value in (data[key], low, high)))
+            values[key] = Estimate(*(_read(float | None, value) for value in (data[key], low, high)))
         else:
-            values[field.name] = _read(hint, data[key])
+            values[key] = _read(hint, data[key])
     return kind(**values)
-
-
-def _key(field: Field) -> str:
-    return field.metadata.get("key", field.name)
 
 
 def _to_data(value: Any) -> Any:

@@ -41,11 +41,6 @@ def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path):
     assert path.read_text() == "new" and path.stat().st_mode & 0o777 == 0o755 and list(tmp_path.iterdir()) == [path]
 
 
-def test_a_missing_folder_is_an_error(tmp_path):
-    with pytest.raises(FileNotFoundError), replacing(tmp_path / "nowhere" / "file"):
-        pass
-
-
 def test_a_file_keeps_its_permissions_and_a_link_still_leads_to_it(tmp_path):
     path, link, chain = tmp_path / "file", tmp_path / "link", tmp_path / "chain"
     path.write_text("old")

@@ -20,7 +20,7 @@ class Whole(Part):
     pair: tuple[int, int] | None
     parts: dict[str, Part]
     many: tuple[float, ...] = ()
-    options: dict[str, Any] | None = field(default=None, metadata={"key": "old_options"})
+    options: dict[str, Any] | None = None
     extra: Part | None = field(default=None, metadata={"omit": True})
 
 
@@ -38,7 +38,7 @@ def test_data_and_back():
         ("pair", [1, 2]),
         ("parts", {"a": {"speed": None, "speed_ci": None}}),
         ("many", []),
-        ("old_options", {"k": [1]}),
+        ("options", {"k": [1]}),
     ]
     assert from_dict(Whole, data) == WHOLE
     assert from_dict(Whole, {**data, "unknown": 1, "many": [1], "extra": {"speed": 1}}).many == (1.0,)

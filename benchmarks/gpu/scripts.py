@@ -19,7 +19,6 @@ from benchmarks.gpu.steps import LOOKAHEAD, Steps
 from benchmarks.gpu.tools import FULL, RUNTIMES, SMALL
 from benchmarks.padding import save_padded
 from hsd_viz.disk import cache_folder
-from hsd_viz.machine import attention
 
 #: Time of each script in seconds.
 SECONDS = {"a": 360, "b": 480, "c": 570}
@@ -111,7 +110,9 @@ def _round(bench: Steps, draft: str, target: str, data: dict[str, Any]) -> Any:
 def versions(bench: Steps) -> dict[str, Any]:
     """Return versions and the allowed implementations of attention."""
     cuda = bench.device.type == "cuda"
-    found = {"torch": torch.__version__, "cuda": torch.version.cuda, "attention": attention()}
+    kinds = ("flash", "mem_efficient", "cudnn", "math")
+    attention = [kind for kind in kinds if getattr(torch.backends.cuda, f"{kind}_sdp_enabled")()]
+    found = {"torch": torch.__version__, "cuda": torch.version.cuda, "attention": ", ".join(attention)}
     found["capability"] = torch.cuda.get_device_capability() if cuda else None
     return found
 

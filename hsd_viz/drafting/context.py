@@ -5,8 +5,6 @@ from heapq import heappop, heappush
 from operator import itemgetter
 from typing import Any, Protocol
 
-from hsd_viz.words import check_range
-
 #: The answer of a database: (key length, total, continuations). The last ``key length`` tokens of the text were
 #: matched; ``total`` counts how often they were seen with a token after them; continuations are (token, count,
 #: position), most frequent first, with the position of the latest copy in the text (``None`` outside the context
@@ -46,7 +44,6 @@ class ContextDatabase:
     recent, most = 4, 4
 
     def __init__(self, longest: int = 8) -> None:
-        check_range("the longest key", longest, 1)
         self.longest = longest
         self.text = ""
 

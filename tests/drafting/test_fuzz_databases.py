@@ -146,16 +146,6 @@ def test_damage_is_refused_or_harmless(whole, texts, tmp_path):
     assert slowest < 5.0
 
 
-def test_every_bit_of_the_header(whole, tmp_path):
-    good, path = whole["model"], tmp_path / "model.hsdb"
-    for place in range(0, body_of(good) * 8, 5):
-        bad = bytearray(good)
-        bad[place // 8] ^= 1 << place % 8
-        path.write_bytes(bad)
-        with pytest.raises(DatabaseError):
-            Index(path, verify=False)
-
-
 def test_rows_that_cannot_be_are_not_given(whole, tmp_path):
     """Each guard of a row, by the one file that needs it; the arrays' checksum is right, so only the guards stand in between."""
     path = tmp_path / "statistics.hsdb"

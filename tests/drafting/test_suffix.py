@@ -138,20 +138,6 @@ def test_by_hand():
     assert drafter.draft([5, 6, 7, 8, 9, 5, 6, 44], 9).why_empty == "no match"
 
 
-def test_nothing_below_the_least_probability():
-    text = [t for k in range(10, 21) for t in (1, k)] + [1]
-    drafter = SuffixDecoding()
-    drafter.start(text)
-    assert drafter.draft(text, 9).why_empty == "not worth it", "eleven followers, twelve times seen"
-    lower = SuffixDecoding()
-    lower.least = 0.05
-    assert len(lower.draft(text, 9)) == 0
-    lower.start(text)
-    assert lower.draft(text, 9).tokens == [10]
-    drafter.start(text[4:])
-    assert drafter.draft(text[4:], 9).tokens == [12], "a tenth is enough"
-
-
 def test_earlier_outputs_are_remembered_and_prompts_are_not():
     outputs = SuffixTree()
     first = SuffixDecoding(outputs=outputs)
@@ -170,9 +156,3 @@ def test_earlier_outputs_are_remembered_and_prompts_are_not():
     ended = SuffixDecoding(eos=6)
     ended.start([4, 5, 6, 7, 4, 5])
     assert ended.draft([4, 5, 6, 7, 4, 5], 9).tokens == [6]
-
-
-@pytest.mark.parametrize("bad", [{"depth": 0}, {"most": 0}])
-def test_settings_out_of_range_are_refused(bad):
-    with pytest.raises(ValueError, match="out of range"):
-        SuffixTree(**bad)

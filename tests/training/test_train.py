@@ -13,7 +13,6 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
@@ -78,23 +77,6 @@ def test_a_killed_run_repeats_the_uninterrupted_losses(tiny, prepared) -> None:
     assert starts[1]["step"] > 0 and starts[4]["step"] > 0
 
 
-def test_resuming_between_two_log_entries_keeps_their_mean(tiny, prepared) -> None:
-    plan = replace(profile("tiny"), log_every=4)
-    train_ladder(plan, prepared, stages=["target"], stop_at=6, **QUIET)
-    train_ladder(plan, prepared, stages=["target"], **QUIET)
-    one = {step: row["target"] for (stage, step), row in losses(tiny).items() if stage == "target"}
-    for (_, step), row in losses(prepared).items():
-        assert row["target"] == pytest.approx(np.mean([one[k] for k in range(step - 3, step + 1)]), abs=1e-6)
-
-
-def test_steps_can_change_before_the_decay(tiny, prepared) -> None:
-    train_ladder("tiny", prepared, stages=["target"], stop_at=5, **QUIET)
-    train_ladder("tiny", prepared, stages=["target"], steps={"target": 20}, **QUIET)
-    found = losses(prepared)
-    assert max(step for _, step in found) == 20
-    assert all(found["target", k] == pytest.approx(losses(tiny)["target", k], abs=1e-6) for k in range(1, 6))
-
-
 def test_a_time_limit_shortens_the_run(prepared) -> None:
     plan = profile("tiny")
     runs = {name: replace(run, steps=100_000) for name, run in plan.runs.items()}
@@ -150,22 +132,6 @@ def test_the_learning_rate_rises_stays_and_falls() -> None:
     rates = [rate_at(s, 100, run) for s in range(100)]
     assert rates[0] == pytest.approx(0.1) and rates[20] == rates[69] == 1.0
     assert rates[70:] == sorted(rates[70:], reverse=True) and rates[-1] < 0.1
-
-
-def test_the_average_follows_the_weights(tiny) -> None:
-    plan = profile("tiny")
-    stage = Stage("target", plan, prepare(plan, tiny), tiny, 0, "cpu")
-    learner = stage.learners[0]
-    stage.one_step()
-    last = torch.cat([p.detach().flatten() for p in learner.network.parameters()])
-    first = torch.cat(
-        [
-            p.detach().flatten()
-            for p in Stage("target", plan, stage.data, tiny, 0, "cpu").learners[0].network.parameters()
-        ]
-    )
-    average = torch.cat([p.flatten() for p in learner.average])
-    torch.testing.assert_close(average, first + (last - first) * 0.9)
 
 
 def test_the_time_of_a_stage_is_measured_by_window(tiny) -> None:

@@ -9,7 +9,6 @@ from heapq import heappop, heappush
 
 from hsd_viz.drafting.make import drafter
 from hsd_viz.drafting.tree import Drafter, DraftTree, as_eos_set
-from hsd_viz.words import check_range
 
 #: Outputs stored from run to run.
 OUTPUTS = 10_000
@@ -36,9 +35,6 @@ class SuffixTree:
     """
 
     def __init__(self, depth: int = 64, most: int | None = None) -> None:
-        check_range("the depth", depth, 1)
-        if most is not None:
-            check_range("the number of texts", most, 1)
         self.depth, self.most = depth, most
         self.root = Node(-1, 0, 0, {})
         self.texts: dict[int, list[int]] = {}
