@@ -207,7 +207,8 @@ def test_files_are_saved_opened_dropped_and_replayed(open_page, voila, tmp_path)
     page.get_by_role("combobox", name=re.compile("^Tokenizer of the log")).select_option("")
     field(page, "Drafters, one per line").fill("lookup\nsam")
     page.get_by_role("button", name="Replay", exact=True).click()
-    expect(page.locator(".hsd-report-table").first).to_contain_text("lookup", timeout=PATIENCE)
+    replayed = page.get_by_role("tabpanel", name="Your traffic").locator("iframe").content_frame
+    expect(replayed.locator("table").first).to_contain_text("lookup", timeout=PATIENCE)
     shown.check()
 
 
