@@ -143,7 +143,7 @@ def predict(
     def calibration(b: int, c: int, shift: float = 0.0) -> Calibration:
         costs = {name: machine.cost(shape, batch=b, context=c, **formats) for name, shape in by_name.items()}
         moved = {pair: edge.shifted(shift * band) for pair, (edge, band) in edges.items()}
-        tier = _tier().shifted(shift * ASSUMED_BAND)
+        tier = _tier(DATABASE_ACCEPTANCE + shift * ASSUMED_BAND)
         tiers = {(DATABASE, name): tier for name in order} if databases else {}
         return Calibration(order, costs, moved, tiers, {DATABASE: LookupCost(LOOKUP_MS * b)} if databases else {})
 
@@ -282,8 +282,8 @@ def _assumptions(machine: Machine, databases: bool, batch: int) -> list[Assumpti
     return assumptions
 
 
-def _tier() -> Tier:
-    stops = Edge(tail=DATABASE_ACCEPTANCE).stops(LENGTH)
+def _tier(acceptance: float) -> Tier:
+    stops = Edge(tail=acceptance).stops(LENGTH)
     return Tier(((0, 0, 1 - HIT), *((LENGTH, k, HIT * p) for k, p in enumerate(stops))))
 
 

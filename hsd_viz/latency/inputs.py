@@ -121,29 +121,6 @@ class Tier:
         total = sum(n for _, _, n in rounds)
         return cls(tuple((m, a, n / total) for m, a, n in sorted(rounds)))
 
-    def shifted(self, by: float) -> Tier:
-        """Return the drafts with conditional acceptance (accepted / examined) moved by ``by``, within [0, 1]. Lower:
-        each accepted token is rejected with the probability that gives the new rate. Higher: the rejected token is
-        accepted with such a probability, and the tokens after it at the new rate, as in a chain.
-        """
-        examined = sum(chance * (a + (a < m)) for m, a, chance in self.outcomes)
-        if not examined:
-            return self
-        rate = (self.tokens - 1) / examined
-        new = min(1.0, max(0.0, rate + by))
-        found: dict[tuple[int, int], float] = {}
-        for m, a, chance in self.outcomes:
-            first: int = a
-            shares: tuple[float, ...] = (1.0,)
-            if new <= rate:
-                first, shares = 0, Edge(tail=new / rate if rate else 0.0).stops(a)
-            elif a < m:
-                more = (new - rate) / (1 - rate)
-                shares = (1.0 - more, *(more * p for p in Edge(tail=new).stops(m - a - 1)))
-            for k, share in enumerate(shares, start=first):
-                found[m, k] = found.get((m, k), 0.0) + chance * share
-        return Tier(tuple((m, a, c) for (m, a), c in sorted(found.items())))
-
     @property
     def tokens(self) -> float:
         """Expected tokens gained by a round, the verifier's own included."""
@@ -177,10 +154,6 @@ class OverDatabase:
     def __post_init__(self) -> None:
         if not (0 <= self.taken <= 1 and 0 <= self.own <= 1):
             raise ValueError("acceptance rates must be from 0 to 1")
-
-    def shifted(self, by: float) -> OverDatabase:
-        """Return both rates moved by ``by``, within [0, 1]."""
-        return OverDatabase(*(min(1.0, max(0.0, rate + by)) for rate in (self.taken, self.own)))
 
 
 @dataclass(frozen=True, slots=True)

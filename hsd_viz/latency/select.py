@@ -9,9 +9,8 @@ databases only and a single draft model are stacks like any other.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations, pairwise, product
-from typing import Any
 
 import numpy as np
 
@@ -58,17 +57,6 @@ class Choice:
             faster = f"the pick is {picked.gain_over(p):.1%} faster"
             lines.append(f"{label}{p.stack}: {p.ms_per_token:.4g} ms/token, {faster}")
         return "\n".join(lines)
-
-
-@dataclass(frozen=True, slots=True)
-class Sensitivity:
-    """The effect of one wrong figure: ``what`` was changed, and the pick after the change. ``regret`` is the share by
-    which the old pick is slower than the new one, 0 where the pick stays.
-    """
-
-    what: str
-    picked: str
-    regret: float
 
 
 def select(calibration: Calibration, *, most: int = MOST, max_levels: int | None = None) -> Choice:
@@ -209,35 +197,6 @@ def shortest_path(
         for ms, drafts in wanted:
             found.append((ms, join((database, tuple(m for m, _ in drafts)), [g for _, g in drafts], target)))
     return min(found, key=lambda pair: pair[0])[1]
-
-
-def sensitivities(
-    choice: Choice, calibration: Calibration, *, acceptance: float = 0.05, cost: float = 0.2, **limits: Any
-) -> tuple[Sensitivity, ...]:
-    """Return how the pick changes if one figure is off, worst first. One at a time, each pair's conditional acceptance
-    is moved by +-``acceptance`` and each model's cost by +-``cost`` (a share). ``limits`` are those given to
-    :func:`select`; each changed figure takes a selection.
-    """
-    out = []
-    for what, changed in changes(calibration, acceptance, cost):
-        now = select(changed, **limits).picked
-        kept = Law(changed).predict(choice.picked.stack)
-        out.append(Sensitivity(what, now.stack, max(0.0, kept.ms_per_token / now.ms_per_token - 1)))
-    return tuple(sorted(out, key=lambda s: -s.regret))
-
-
-def changes(calibration: Calibration, acceptance: float, cost: float) -> Iterator[tuple[str, Calibration]]:
-    """Yield calibrations with one figure off, and what that is."""
-    for kind in ("edges", "tiers"):
-        measured = getattr(calibration, kind)
-        for (draft, verifier), one in measured.items():
-            for by in (-acceptance, acceptance):
-                changed: dict[str, Any] = {kind: {**measured, (draft, verifier): one.shifted(by)}}
-                yield f"acceptance of {draft} by {verifier} {by:+.2f}", replace(calibration, **changed)
-    for model, one in calibration.costs.items():
-        for by in (-cost, cost):
-            costs = {**calibration.costs, model: one.scaled(1 + by)}
-            yield f"cost of {model} {by:+.0%}", replace(calibration, costs=costs)
 
 
 def split(stack: Stack) -> tuple[Hierarchy, tuple[int, ...]]:
