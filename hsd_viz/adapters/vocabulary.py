@@ -9,7 +9,6 @@ Engines use the same words for different ratios. All of them follow from a few q
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from hsd_viz.adapters import ENGINES
@@ -33,16 +32,9 @@ QUANTITIES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Vocabulary:
-    """The metrics of one engine: ``names`` maps each to a quantity; ``version`` is the one they were checked in."""
-
-    version: str
-    names: Mapping[str, str]
-
-
-VOCABULARIES = {
-    name: Vocabulary(engine["version"], engine["metrics"]) for name, engine in ENGINES.items() if "metrics" in engine
+#: Engine -> its metrics, and the quantity that each is.
+VOCABULARIES: dict[str, dict[str, str]] = {
+    name: engine["metrics"] for name, engine in ENGINES.items() if "metrics" in engine
 }
 #: Quantity, what it needs, and how it follows.
 _RULES: tuple[tuple[str, tuple[str, ...], Callable[..., Any]], ...] = (
@@ -105,9 +97,9 @@ def convert(values: Mapping[str, Any], source: str, target: str = "hsd_viz") -> 
         if name not in VOCABULARIES:
             hint = did_you_mean(name, VOCABULARIES)
             raise ValueError(f"unknown vocabulary '{name}': use {', '.join(VOCABULARIES)}{hint}")
-    names = VOCABULARIES[source].names
+    names = VOCABULARIES[source]
     if unknown := [name for name in values if name not in names]:
         hint = did_you_mean(unknown[0], names)
         raise ValueError(f"'{unknown[0]}' is not a metric of {source}: use {', '.join(names)}{hint}")
     found = complete({names[name]: value for name, value in values.items()})
-    return {name: found.get(quantity) for name, quantity in VOCABULARIES[target].names.items()}
+    return {name: found.get(quantity) for name, quantity in VOCABULARIES[target].items()}

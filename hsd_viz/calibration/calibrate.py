@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 
 from hsd_viz.calibration.estimate import estimate
 from hsd_viz.calibration.forwards import fit_curve, time_forwards
-from hsd_viz.calibration.store import StoredCalibration, identity, load, newest, path_of, save
+from hsd_viz.calibration.store import StoredCalibration, identity, newest, save
 from hsd_viz.decoding.engine import Engine
 from hsd_viz.decoding.sampling import PromptTooLong, Sampling
 from hsd_viz.latency.inputs import Calibration
@@ -144,20 +144,13 @@ def calibrated(
     engine: Engine, work: Workload, note: Callable[[str], None], *, fresh: bool = False
 ) -> Generator[Progress, None, tuple[StoredCalibration | None, bool]]:
     """Yield the progress of a calibration, and return (calibration, whether it was stored): a recent stored one if
-    there is one, else a new one, which is saved. ``fresh`` measures again in any case. ``note`` gets a message if a
-    stored one cannot be read or a new one cannot be saved.
+    there is one, else a new one, which is saved. ``fresh`` measures again in any case. ``note`` gets a message if it
+    cannot be saved.
     """
     yield Progress(0, 0, "", "", "loading the models")
     engine.wait_ready()
-    path = path_of(work.probe(engine), work.texts(len(work.suite.prompts)))
-    if not fresh:
-        try:
-            if (stored := load(path)).fresh():
-                return stored, True
-        except FileNotFoundError:
-            pass
-        except ValueError as error:
-            note(f"{error}: it is measured again")
+    if not fresh and (stored := newest(work.probe(engine), work.texts(len(work.suite.prompts)))) is not None:
+        return stored, True
     measured = yield from calibrate(engine, work)
     if measured is not None and measured.complete:
         try:

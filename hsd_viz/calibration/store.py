@@ -74,26 +74,15 @@ def sampling_identity(sampling: Mapping[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in sampling.items() if k != "seed"} | {"rule": rule}
 
 
-def covers(stored: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    """Return whether a calibration of identity ``stored`` includes the engine and models of identity ``wanted``."""
-    same = all(stored.get(key) == wanted[key] for key in wanted if key != "models")
-    return same and all(stored.get("models", {}).get(name) == model for name, model in wanted["models"].items())
-
-
 def folder() -> Path:
     """Return the folder of stored calibrations."""
     return cache_folder("calibration")
 
 
-def path_of(identity: Mapping[str, Any], texts: Mapping[str, Any]) -> Path:
-    """Return the file of a calibration."""
-    digest = hashlib.sha256(json.dumps([identity, texts], sort_keys=True).encode()).hexdigest()
-    return folder() / f"{digest[:24]}.json"
-
-
 def save(stored: StoredCalibration) -> Path:
     """Write a calibration and return its file. Raises: ValueError: if the file cannot be written."""
-    path = path_of(stored.identity, stored.texts)
+    named = json.dumps([stored.identity, stored.texts], sort_keys=True)
+    path = folder() / f"{hashlib.sha256(named.encode()).hexdigest()[:24]}.json"
     data = {"format": FORMAT, "schema": SCHEMA, **serialize.to_dict(stored)}
     try:
         write_whole(path, json.dumps(data) + "\n")
@@ -102,26 +91,25 @@ def save(stored: StoredCalibration) -> Path:
     return path
 
 
-def load(path: Path) -> StoredCalibration:
-    """Read a calibration. Raises: FileNotFoundError: if the file is missing. ValueError: if it cannot be read."""
-    try:
+def load(path: Path) -> StoredCalibration | None:
+    """Read a calibration; ``None`` if it is broken, or of another version."""
+    with suppress(OSError, ValueError, KeyError, TypeError, AttributeError, IndexError):
         data = json.loads(path.read_text(encoding="utf-8"))
         if data["format"] == FORMAT and data["schema"] == SCHEMA:
             return serialize.from_dict(StoredCalibration, data)
-    except FileNotFoundError:
-        raise
-    except NotADirectoryError:
-        raise FileNotFoundError(path) from None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError):
-        pass
-    raise ValueError(f"the calibration in {path} cannot be read")
+    return None
 
 
-def newest(wanted: Mapping[str, Any]) -> StoredCalibration | None:
-    """Return the newest recent calibration that :func:`covers` an engine, for any texts; ``None`` without one."""
-    found = []
-    for path in sorted(folder().glob("*.json")):
-        with suppress(FileNotFoundError, ValueError):
-            found.append(load(path))
-    usable = [stored for stored in found if stored.fresh() and covers(stored.identity, wanted)]
-    return max(usable, key=lambda stored: stored.created, default=None)
+def newest(wanted: Mapping[str, Any], texts: Mapping[str, Any] | None = None) -> StoredCalibration | None:
+    """Return the newest recent calibration of ``texts`` (default: of any) that includes the engine and models of the
+    identity ``wanted``; ``None`` without one.
+    """
+
+    def usable(stored: StoredCalibration) -> bool:
+        there, models = stored.identity, stored.identity.get("models", {})
+        same = all(there.get(key) == wanted[key] for key in wanted if key != "models")
+        included = all(models.get(name) == model for name, model in wanted["models"].items())
+        return stored.fresh() and same and included and texts in (None, stored.texts)
+
+    found = filter(None, map(load, sorted(folder().glob("*.json"))))
+    return max(filter(usable, found), key=lambda stored: stored.created, default=None)

@@ -14,7 +14,7 @@ Nothing in a log is executed, and an entry that cannot be used is a :class:`Brok
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -46,7 +46,8 @@ Message = tuple[str, str]
 class Request:
     """One request of a log. ``number`` is the line (or array element) it is from, from 1. ``prompt`` is a text,
     messages, or ``None`` if only ``prompt_ids`` are given; ``output`` likewise. ``limit`` is the request's max new
-    tokens, where it is known.
+    tokens, where it is known. :meth:`LogTokenizer.tokenize` fills in the ids, ``cut`` (tokens beyond
+    :data:`MOST_TOKENS`) and ``agrees`` (whether ids and text of the output match; ``None``: only one is given).
     """
 
     number: int
@@ -56,6 +57,13 @@ class Request:
     output_ids: tuple[int, ...] | None = None
     category: str = ""
     limit: int | None = None
+    cut: int = 0
+    agrees: bool | None = None
+
+    @property
+    def text(self) -> Text:
+        """The token ids as they are replayed."""
+        return Text(self.category, self.prompt_ids or (), self.output_ids or ())
 
 
 def requests(reader: EntryReader) -> Iterator[Request | BrokenEntry]:
@@ -146,18 +154,6 @@ def answer_of(body: Mapping) -> str:
 # --- token ids --------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class TokenizedRequest:
-    """A request as token ids. ``cut``: tokens that exceed the limit; ``agrees``: whether ids and text of the output
-    match (``None``: only one of them is given).
-    """
-
-    text: Text
-    limit: int
-    cut: int = 0
-    agrees: bool | None = None
-
-
 class LogTokenizer:
     """A tokenizer by name: ``None`` (ids only), a ``tokenizer.json`` or its folder, a ladder name or a hub id. Raises:
     ValueError: if there is no such tokenizer. ModuleNotFoundError: if the tokenizers library is missing.
@@ -200,9 +196,9 @@ class LogTokenizer:
 
         return find_tokenizer(str(self._file.parent) if self._file.is_file() else str(self.name))
 
-    def tokenize(self, request: Request) -> TokenizedRequest:
-        """Return a request as token ids, which come before text where a request has both. Raises: ValueError: if an id
-        is outside the vocabulary, a text is not valid Unicode or needs a tokenizer, or the output is empty.
+    def tokenize(self, request: Request) -> Request:
+        """Return a request with its token ids, which come before text where a request has both. Raises: ValueError: if
+        an id is outside the vocabulary, a text is not valid Unicode or needs a tokenizer, or the output is empty.
         """
         prompt = self._ids(request.prompt_ids, request.prompt, "prompt")
         output = self._ids(request.output_ids, request.output, "output")
@@ -215,9 +211,9 @@ class LogTokenizer:
         cut = max(0, len(prompt) + len(output) - MOST_TOKENS)
         output = output[:MOST_TOKENS]
         prompt = prompt[max(0, len(prompt) + len(output) - MOST_TOKENS) :]
-        limit = _NO_LIMIT if output[-1] in self.eos else len(output)
-        text = Text(request.category, tuple(prompt), tuple(output))
-        return TokenizedRequest(text, max(request.limit or limit, len(output)), cut, agrees)
+        limit = max(request.limit or (_NO_LIMIT if output[-1] in self.eos else 0), len(output))
+        ids = {"prompt_ids": tuple(prompt), "output_ids": tuple(output)}
+        return replace(request, **ids, limit=limit, cut=cut, agrees=agrees)
 
     def _ids(self, ids: Sequence[int] | None, text: str | tuple[Message, ...] | None, what: str) -> Sequence[int]:
         if ids is not None:

@@ -25,7 +25,7 @@ from hsd_viz.drafting.make import FIVEGRAMS, STORED, remembers
 from hsd_viz.drafting.tree import Drafter
 from hsd_viz.intervals import Estimate, estimate, ratio, resample
 from hsd_viz.ladder.load import weights_dir
-from hsd_viz.logs.records import LogTokenizer, TokenizedRequest, requests
+from hsd_viz.logs.records import LogTokenizer, Request, requests
 from hsd_viz.native.build import default_build
 from hsd_viz.native.decode import native_drafter
 from hsd_viz.serialize import to_dict
@@ -300,7 +300,7 @@ def candidates(
     return rows, refused
 
 
-def tokenized(reader: EntryReader, tokenizer: LogTokenizer, log: dict[str, Any]) -> Iterator[TokenizedRequest]:
+def tokenized(reader: EntryReader, tokenizer: LogTokenizer, log: dict[str, Any]) -> Iterator[Request]:
     """Yield the usable requests of a log as token ids; what is broken is counted in ``log``. Raises: ValueError: for
     :data:`MOST_BROKEN` broken entries in a row.
     """
@@ -373,7 +373,7 @@ def replay(
         made = make_drafter(row.source, databases=found, costs=None if budget is not None else costs, **options)
         return native_drafter(made, library) if library is not None else made
 
-    def run(row: Candidate, request: TokenizedRequest) -> tuple[Sequence[float], Counter]:
+    def run(row: Candidate, request: Request) -> tuple[Sequence[float], Counter]:
         drafting = drafter(row)
         done = replay_text(drafting, request.text, budget or drafting.nodes, tokens.eos, request.limit)
         accepted, cost = (

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import hsd_viz as hsd
+from hsd_viz.adapters import ENGINES
 from hsd_viz.adapters.vocabulary import QUANTITIES, VOCABULARIES, complete, convert
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "reference" / "vocabulary.md"
@@ -17,7 +18,7 @@ ROWS = re.findall(r"^\| ([a-z_.-]+) \(([^)]+)\) \| `([^`]+)` \| (.+) \| ([^|]+) 
 
 def test_the_documentation_has_an_example_of_every_engine():
     assert {row[0] for row in ROWS} == set(VOCABULARIES) - {"transformers"}
-    assert all(VOCABULARIES[engine].version == version for engine, version, *_ in ROWS)
+    assert all(ENGINES[engine]["version"] == version for engine, version, *_ in ROWS)
 
 
 @pytest.mark.parametrize(("engine", "_version", "metric", "_formula", "example"), ROWS)
@@ -66,6 +67,6 @@ def test_bad_input_is_one_line():
 
 def test_it_is_public_and_every_name_has_a_quantity():
     assert hsd.metrics.convert is convert
-    used = {quantity for vocabulary in VOCABULARIES.values() for quantity in vocabulary.names.values()}
+    used = {quantity for names in VOCABULARIES.values() for quantity in names.values()}
     assert used - {"emitted_less_one"} <= set(QUANTITIES)
     assert complete({"accepted": None}) == {}
