@@ -78,7 +78,7 @@ def of_run(trace: Trace) -> Basis:
 
 def estimated(traces: Sequence[Trace], source: str) -> Basis:
     """Return the calibration and the measured times of traces of one machine and temperature."""
-    return Basis(estimate(traces).calibration(), source, measured(traces), _temperature(traces[0]))
+    return Basis(estimate(traces), source, measured(traces), _temperature(traces[0]))
 
 
 def _temperature(trace: Trace) -> float:

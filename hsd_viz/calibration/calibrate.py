@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
 from typing import Any, TypeVar
 
-from hsd_viz.calibration.estimate import estimate
+from hsd_viz.calibration.estimate import estimate, rounds_of, timings
 from hsd_viz.calibration.forwards import fit_curve, time_forwards
 from hsd_viz.calibration.store import StoredCalibration, identity, newest, save
 from hsd_viz.decoding.engine import Engine
@@ -124,18 +124,21 @@ def calibrate(engine: Engine, work: Workload) -> Generator[Progress, None, Store
         if complete:
             raise ValueError("no token was decoded on the calibration prompts: every text ended at once")
         return None
-    estimates = estimate([trace for text in texts for trace in text], (*work.drafts, TARGET))
-    costs = dict(estimates.timing.models)
+    traces = [trace for text in texts for trace in text]
+    estimated, medians = estimate(traces, (*work.drafts, TARGET)), timings(traces).medians
+    costs = dict(estimated.costs)
     for name in shapes.keys() & costs.keys():
-        if real := estimates.timing.medians[name]:
+        if real := medians[name]:
             costs[name] = replace(costs[name], forward=fit_curve(shapes[name], real))
+    rounds, looked_up = rounds_of(traces)
+    counts = {pair: len(rows) for pair, rows in rounds.items()} | {pair: n.total() for pair, n in looked_up.items()}
     return StoredCalibration(
         identity=engine_identity,
         texts=work.texts(len(texts)),
         created=created,
         seconds=time.time() - created,
-        calibration=replace(estimates.calibration(), costs=costs),
-        rounds={f"{draft} > {verifier}": n for (draft, verifier), n in estimates.rounds.items()},
+        calibration=replace(estimated, costs=costs),
+        rounds={f"{draft} > {verifier}": n for (draft, verifier), n in counts.items()},
         complete=complete,
     )
 

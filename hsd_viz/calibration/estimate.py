@@ -39,42 +39,23 @@ class Timing:
     after: Mapping[Pair, float]
 
 
-@dataclass(frozen=True, slots=True)
-class Estimates:
-    """The estimates of a set of traces, by (draft model or database, verifier). ``edges`` are the survival curves of
-    draft models, ``tiers`` the acceptance of databases, ``over`` that of models over a database, ``rounds`` the number
-    of rounds behind an edge or tier.
-    """
-
-    models: tuple[str, ...]
-    edges: dict[Pair, Edge]
-    tiers: dict[Pair, Tier]
-    timing: Timing
-    over: dict[Pair, OverDatabase]
-    rounds: dict[Pair, int]
-
-    def calibration(self) -> Calibration:
-        """Return the inputs of the law. Raises: ValueError: if no forward pass of a model was timed."""
-        costs, lookups = self.timing.models, self.timing.lookups
-        after = dict(self.timing.after)
-        return Calibration(self.models, costs, dict(self.edges), dict(self.tiers), lookups, dict(self.over), after)
-
-
-def estimate(traces: Iterable[Trace], models: Iterable[str] | None = None) -> Estimates:
-    """Return estimates from ``traces``, all of one target, machine, kind of text and sampling. ``models`` orders the
-    models, smallest first, the target last (default: by parameter count, as the traces give it). A survival curve is of
-    one verification rule, that of most rounds of its models; rounds of another one are left out.
+def estimate(traces: Iterable[Trace], models: Iterable[str] | None = None) -> Calibration:
+    """Return the inputs of the law from ``traces``, all of one target, machine, kind of text and sampling. ``models``
+    orders the models, smallest first, the target last (default: by parameter count, as the traces give it). A survival
+    curve is of one verification rule, that of most rounds of its models; rounds of another one are left out. Raises:
+    ValueError: if no forward pass of a model was timed.
     """
     traces = list(traces)
     rounds, looked_up = rounds_of(traces)
-    examined = {pair: rows for pair, rows in rounds.items() if any(r.examined for r in rows)}
-    return Estimates(
+    timing = timings(traces)
+    return Calibration(
         models=tuple(models) if models is not None else _by_size(traces),
-        edges={pair: estimate_edge(rows) for pair, rows in examined.items()},
+        costs=timing.models,
+        edges={pair: estimate_edge(rows) for pair, rows in rounds.items()},
         tiers={pair: Tier.counted((m, a, n) for (m, a), n in c.items()) for pair, c in looked_up.items()},
-        timing=timings(traces),
+        lookups=timing.lookups,
         over=over_databases(traces),
-        rounds={pair: len(rows) for pair, rows in examined.items()} | {p: c.total() for p, c in looked_up.items()},
+        after=timing.after,
     )
 
 
@@ -97,7 +78,8 @@ def database_of(trace: Trace) -> str | None:
 
 def rounds_of(traces: Iterable[Trace]) -> tuple[dict[Pair, list[RoundRow]], dict[Pair, Counter]]:
     """Return rounds by (draft, verifier), and counts of (drafted, accepted) by (database, verifier). Where the rounds
-    of a pair were judged by several rules, those by the most frequent one.
+    of a pair were judged by several rules, those by the most frequent one; a pair of which nothing was examined is left
+    out.
     """
     rounds: dict[Pair, list[RoundRow]] = {}
     looked_up: dict[Pair, Counter] = {}
@@ -117,7 +99,7 @@ def rounds_of(traces: Iterable[Trace]) -> tuple[dict[Pair, list[RoundRow]], dict
     for pair, rows in rounds.items():
         rule, _ = Counter(row.rule for row in rows).most_common(1)[0]
         rounds[pair] = [row for row in rows if row.rule == rule]
-    return rounds, looked_up
+    return {pair: rows for pair, rows in rounds.items() if any(row.examined for row in rows)}, looked_up
 
 
 def estimate_edge(rows: Sequence[RoundRow]) -> Edge:

@@ -152,7 +152,7 @@ def levels(trace: Given, basis: Any = None, dark: bool = False) -> Figure:
     if not len(trace):
         raise ValueError("the trace has no emitted tokens")
     if basis is None:
-        basis = Basis(estimate([trace]).calibration(), "estimated from this run")
+        basis = Basis(estimate([trace]), "estimated from this run")
     basis = basis_of(basis)
     prediction = Law(basis.calibration).predict(trace.stack)
     models = {c.name for c in trace.call_rows if c.kind in ("verify", "draft")}

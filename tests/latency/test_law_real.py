@@ -96,8 +96,7 @@ def error(trace: Trace, edges, tiers) -> float:
 
 def errors(trace: Trace) -> tuple[float, float]:
     """The same with acceptance estimated from the run: independent, and as measured curves."""
-    found = estimate([trace])
-    known = found.calibration()
+    known = estimate([trace])
     sums = lambda rows, name: sum(getattr(row, name) for row in rows)
     rounds, _ = rounds_of([trace])
     even = {pair: Edge(tail=sums(rows, "accepted") / sums(rows, "examined")) for pair, rows in rounds.items()}
@@ -119,7 +118,7 @@ def test_law_is_what_the_real_loop_does(models, lookaheads, database):
     p = [softmax(table[0]) for table in tables]
     names = [*(f"m{k}" for k in range(models - 1)), "target"]
     edges = {(a, b): Edge(tail=float(np.minimum(p[k], p[k + 1]).sum())) for k, (a, b) in enumerate(pairwise(names))}
-    assert abs(error(trace, edges, estimate([trace]).calibration().tiers)) <= 0.02
+    assert abs(error(trace, edges, estimate([trace]).tiers)) <= 0.02
 
 
 @pytest.mark.parametrize("lookaheads", [[5], [2, 5]])
@@ -128,7 +127,7 @@ def test_law_is_what_the_loop_does_under_block_verification(lookaheads):
     tables, traces = even(len(lookaheads) + 1, 1), {}
     for rule in ("token", "block"):
         traces[rule] = decode(tables, lookaheads, 8_000, rule=rule)
-    found = {rule: estimate([trace]).calibration() for rule, trace in traces.items()}
+    found = {rule: estimate([trace]) for rule, trace in traces.items()}
     assert {row.rule for row in traces["block"].round_rows if row.drafted} == {"block"}
     own, other = (error(traces["block"], found[rule].edges, found[rule].tiers) for rule in ("block", "token"))
     print(f"{lookaheads}: curves of the rule {own:+.2%}, of the token rule {other:+.2%}")
