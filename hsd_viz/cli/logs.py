@@ -22,7 +22,7 @@ class Replay:
     tokenizer: A[str | None, "T", "the log's tokenizer: a ladder name, a hub id, a folder or a tokenizer.json"] = None
     state: A[Literal["cold", "warm", "both"], "how drafters that learn from request to request start"] = "cold"
     budget: A[int | None, Range(1, 256), "N", "the most draft tokens per round, cost stopping off"] = None
-    verify_cost: A[str, "C", "cost of drafts: cpu, free16, measured, a number, or c(0),c(1),..."] = "cpu"
+    verify_cost: A[str, "C", "cost of drafts: cpu, free16, a number, or c(0),c(1),..."] = "cpu"
     temperature: A[float, Range(0, 100), "T", "temperature of the log: the initial trust of db in its drafts"] = 0.0
     databases: A[Path | None, "DIR", "use these databases (default: the shipped ones, for their tokenizer)"] = None
     limit: A[int | None, Range(1, 10**9), "N", "replay at most N requests"] = None
@@ -107,8 +107,9 @@ def doctor(
 ) -> None:
     """Explain why speculative decoding is not faster, and what to set."""
     from hsd_viz.logs import observe
-    from hsd_viz.logs.doctor import diagnose, roofline_of
+    from hsd_viz.logs.doctor import diagnose
     from hsd_viz.logs.profile import profile_of
+    from hsd_viz.logs.roofline import roofline_of
     from hsd_viz.tables import Table
 
     if sum(one is not None for one in (record, measure, acceptance)) != 1:

@@ -232,18 +232,10 @@ class Candidate:
 
 def parse_cost(text: str) -> CostCurve:
     """Return the cost curve that ``text`` names: a preset, the relative cost of one more token, or c(0),c(1),...
-    ``measured`` times the forward passes of the ladder's target on this machine. Raises: ValueError: if it is none of
-    these.
+    Raises: ValueError: if it is none of these.
     """
     if text in PRESETS:
         return CostCurve(PRESETS[text])
-    if text == "measured":
-        from hsd_viz.calibration.forwards import draft_costs
-        from hsd_viz.engine.local import load_engine
-
-        engine = load_engine()
-        engine.wait_ready()
-        return cost_curve(draft_costs(engine.model()))
     try:
         numbers = [float(part) for part in text.split(",")]
         if len(numbers) == 1:
@@ -251,7 +243,7 @@ def parse_cost(text: str) -> CostCurve:
         return cost_curve(numbers if len(numbers) > 1 else numbers[0])
     except ValueError as error:
         raise ValueError(
-            f"'{text}' is not a verification cost: use {', '.join(PRESETS)}, measured, the relative cost of one more "
+            f"'{text}' is not a verification cost: use {', '.join(PRESETS)}, the relative cost of one more "
             f"token, or costs of 0, 1, 2, ... draft tokens as in 1,1.1,1.3 ({error}){did_you_mean(text, PRESETS)}"
         ) from None
 

@@ -15,9 +15,10 @@ from hsd_viz.adapters import METHODS, method_of, settings
 from hsd_viz.adapters.observation import Observation
 from hsd_viz.cli import main
 from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled
-from hsd_viz.logs.doctor import diagnose, roofline_of
+from hsd_viz.logs.doctor import diagnose
 from hsd_viz.logs.observe import from_figures, from_traces, with_times
 from hsd_viz.logs.profile import read_profile
+from hsd_viz.logs.roofline import roofline_of
 from hsd_viz.trace import Trace
 
 RECORDS = Path(__file__).parents[1] / "adapters" / "records"
