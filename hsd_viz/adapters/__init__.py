@@ -2,7 +2,7 @@
 
 ``engines.json`` has the words of each engine: the names of its metrics, its drafters and its settings, with the version
 in which they were checked. ``read`` imports any record, ``vocabulary`` converts metrics, and ``signatures`` has the
-misconfigurations.
+misconfigurations; ``observation`` is what was observed of a drafter.
 """
 
 import json

@@ -30,9 +30,10 @@ def imported(
     Raises: ValueError: if a figure is not a number or negative.
     """
     exact = {name: value for name, value in known.items() if value is not None}
-    times = [("prefill_ms", prefill_ms), ("decode_ms", decode_ms)]
-    for name, value in [*exact.items(), *times, *(("a verification", [*step]) for step in steps)]:
-        for number in value if isinstance(value, list) else [value]:
+    scalars = [("prefill_ms", prefill_ms), ("decode_ms", decode_ms)]
+    scalars += [(name, about.get(name)) for name in ("context", "cached")]
+    for name, value in [*exact.items(), *scalars, *(("a verification", [*step]) for step in steps)]:
+        for number in value if isinstance(value, list) and (name, value) not in scalars else [value]:
             if number is not None and not (isinstance(number, int | float) and isfinite(number) and number >= 0):
                 raise ValueError(f"the record of {engine} is damaged: {name} is {number!r}")
     if any(accepted > drafted for drafted, accepted, _ in steps):

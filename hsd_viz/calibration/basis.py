@@ -26,14 +26,11 @@ _MS = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """ms per emitted token, without prefill, over ``runs`` runs (0: unknown); ``low`` and ``high``: 95 % interval if
-    known.
-    """
+    """ms per emitted token, without prefill; ``low`` and ``high``: 95 % interval if known."""
 
     ms_per_token: float
     low: float | None = None
     high: float | None = None
-    runs: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +69,7 @@ def of_run(trace: Trace) -> Basis:
     known = [max(0.0, ms - cost.overhead), *(cost.forward[n - 1] for n in fed)]
     curve = np.interp(range(1, len(cost.forward) + 1), [1, *fed], known)
     costs = {**basis.calibration.costs, target: replace(cost, forward=tuple(curve.tolist()))}
-    runs = {str(parse(trace.stack).target): Measured(ms, runs=1), **basis.measured}
+    runs = {str(parse(trace.stack).target): Measured(ms), **basis.measured}
     return replace(basis, calibration=replace(basis.calibration, costs=costs), measured=runs)
 
 
@@ -170,7 +167,7 @@ def measured(traces: Iterable[Trace]) -> dict[str, Measured]:
     figures = {}
     for stack, rows in runs.items():
         found = interval(ratio(*(resample(len(rows)) @ np.array(rows, float)).T), len(rows))
-        figures[stack] = Measured(found.value or 0.0, *(found.interval or (None, None)), len(rows))
+        figures[stack] = Measured(found.value or 0.0, *(found.interval or (None, None)))
     return figures
 
 

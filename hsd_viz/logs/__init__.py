@@ -1,5 +1,6 @@
 """Logs of other programs to replay, and the doctor. Imports no torch.
 
-``records`` and ``tokens`` read logs of any size, ``replay`` and ``report`` count what drafters would have brought on
-them, ``observe`` reads what is known of a drafter, and ``doctor`` explains a speed-up that is missing.
+``records`` reads logs of any size and ``replay`` counts what drafters would have brought on them; ``observe`` reads
+what is known of a drafter, ``roofline`` predicts the times of its rounds, ``doctor`` explains a speed-up that is
+missing, and ``profile`` writes acceptance by position.
 """

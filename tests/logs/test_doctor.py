@@ -330,11 +330,15 @@ def test_bad_input_is_one_line(tmp_path, monkeypatch, capsys, words, part):
 
 def test_a_damaged_or_mixed_record_is_one_line(tmp_path, capsys):
     path = tmp_path / "x.jsonl"
-    spec = {"num_spec_steps": 8, "num_accepted_draft_tokens": float("nan"), "num_draft_tokens": 23}
-    path.write_text(json.dumps({"metrics": {"speculative_decoding": spec}}))
-    assert main(["doctor", str(path)]) == 2
-    err = capsys.readouterr().err
-    assert err.count("\n") == 1 and "damaged: accepted is nan" in err
+    spec = {"num_spec_steps": 8, "num_accepted_draft_tokens": 9, "num_draft_tokens": 23}
+    for usage, changed, words in (
+        ({}, {"num_accepted_draft_tokens": float("nan")}, "damaged: accepted is nan"),
+        ({}, {"acceptance_histogram": {"99999999": 1}}, "the longest draft 99999999 is out of range"),
+        ({"prompt_tokens": [900]}, {}, "damaged: context is [900]"),
+    ):
+        path.write_text(json.dumps({"usage": usage, "metrics": {"speculative_decoding": spec | changed}}))
+        assert main(["doctor", str(path)]) == 2
+        assert words in (err := capsys.readouterr().err) and err.count("\n") == 1
     names = ("vllm-0.32.0-detailed.jsonl", "sglang-0.5.9.jsonl")
     path.write_text("".join((RECORDS / name).read_text() for name in names))
     assert main(["doctor", str(path)]) == 2
