@@ -24,6 +24,7 @@ import numpy as np
 from hsd_viz.calibration.estimate import monotone
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.decoding.verify import Draft, Record
+from hsd_viz.disk import MOST_JSON, read_text
 from hsd_viz.drafting.estimates import CostCurve, cost_curve
 from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.ladder.load import weights_dir
@@ -144,15 +145,14 @@ class Costs:
 
 
 def _read(path: Path) -> dict[str, dict[str, Any]]:
+    text = read_text(path, "costs", MOST_JSON)
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(text)
         if data["format"] != FORMAT:
             raise ValueError(f"its format is not '{FORMAT}'")
         models = {
             name: {dtype: cost_curve(row) for dtype, row in rows.items()} for name, rows in data["models"].items()
         }
         return {"models": models, "others": {device: cost_curve(data["others"][device]) for device in ("cpu", "cuda")}}
-    except OSError as error:
-        raise ValueError(f"the costs {path} cannot be read: {error.strerror or error}") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{path} is not a table of costs: {type(error).__name__}: {error}") from None

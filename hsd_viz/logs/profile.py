@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from hsd_viz.adapters.observation import Observation, Served
+from hsd_viz.disk import MOST_JSON, read_text
 from hsd_viz.latency.inputs import Edge
 
 SCHEMA = "1.0"
@@ -93,8 +94,8 @@ def read_profile(path: str | Path) -> dict[str, Any]:
     """
     path = Path(path).expanduser()
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        data = json.loads(read_text(path, "profile", MOST_JSON))
+    except (json.JSONDecodeError, RecursionError) as error:
         raise ValueError(f"{path} is not a readable profile: {error}") from None
     if not isinstance(data, dict) or not ("marginal_accept_rates" in data or "conditional_accept_rates" in data):
         raise ValueError(f"{path} is not an acceptance profile: it has no acceptance rates")

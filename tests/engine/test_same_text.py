@@ -103,7 +103,7 @@ def test_other_costs_are_asked_for_and_named_in_the_trace(tmp_path):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (None, "cannot be read: No such file"),
+        (None, "cannot read the costs file .*: No such file"),
         ("[]", "is not a table of costs"),
         ('{"format": "hsd_viz costs", "models": {}, "others": {"cpu": 0.1}}', "KeyError: 'cuda'"),
         (
