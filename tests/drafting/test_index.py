@@ -1,5 +1,7 @@
 import json
+import os
 import struct
+import threading
 import tracemalloc
 import zlib
 from collections import Counter, defaultdict
@@ -282,6 +284,14 @@ def test_files_and_folders_are_found_in_order(tmp_path):
         find_texts([tmp_path / "nothing"])
     with pytest.raises(ValueError, match="there is no file to read"):
         find_texts([tmp_path / "empty"])
+
+
+def test_a_pipe_is_read_once(tmp_path):
+    os.mkfifo(pipe := tmp_path / "pipe")
+    writer = threading.Thread(target=lambda: pipe.write_text("from a pipe\n"))
+    writer.start()
+    assert documents_of([pipe]) == [[0, *encode("from a pipe\n"), 0]]
+    writer.join(10)
 
 
 def test_what_is_no_text_is_passed_over_unless_named(tmp_path, monkeypatch):

@@ -46,14 +46,12 @@ def find_texts(paths: Sequence[str | Path]) -> tuple[list[Path], int]:
             files += [file for file in found if file.is_file() and not file.is_symlink()]
         for file in files:
             try:
-                texts[file] = all(True for _ in read_pieces(file))
-            except (OSError, UnicodeError) as error:
-                texts[file] = False
+                # A pipe can be read only once.
+                texts[file] = not file.is_file() or all(True for _ in read_pieces(file))
+            except ValueError:
                 if file == path:
-                    why = (error.strerror if isinstance(error, OSError) else None) or str(error)
-                    if isinstance(error, UnicodeDecodeError):
-                        why = f"byte {error.object[error.start]:#04x} is not part of a character"
-                    raise ValueError(f"cannot read '{file}' as UTF-8 text: {why}") from None
+                    raise
+                texts[file] = False
     if not texts:
         raise ValueError(f"there is no file to read in {', '.join(map(str, paths))}")
     return [file for file, is_text in texts.items() if is_text], list(texts.values()).count(False)
@@ -61,15 +59,20 @@ def find_texts(paths: Sequence[str | Path]) -> tuple[list[Path], int]:
 
 def read_pieces(path: Path) -> Iterator[str]:
     """Yield the text of a UTF-8 file in pieces of about :data:`PIECE` characters that end at line ends, except in lines
-    longer than that. Line ends become ``\\n``.
-
-    Raises: UnicodeError: if the file is not UTF-8, or contains a zero byte. OSError: if it cannot be read.
+    longer than that. Line ends become ``\\n``. Raises: ValueError: if it cannot be read, is not UTF-8, or contains a
+    zero byte.
     """
-    with open(path, encoding="utf-8-sig") as file:
-        while text := file.read(PIECE) + file.readline(PIECE):
-            if "\0" in text:
-                raise UnicodeError("it contains a zero byte")
-            yield text
+    try:
+        with open(path, encoding="utf-8-sig") as file:
+            while text := file.read(PIECE) + file.readline(PIECE):
+                if "\0" in text:
+                    raise UnicodeError("it contains a zero byte")
+                yield text
+    except (OSError, UnicodeError) as error:
+        why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        if isinstance(error, UnicodeDecodeError):
+            why = f"byte {error.object[error.start]:#04x} is not part of a character"
+        raise ValueError(f"cannot read '{path}' as UTF-8 text: {why}") from None
 
 
 def read_documents(
