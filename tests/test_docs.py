@@ -63,19 +63,14 @@ def test_ten_files_are_the_project():
 
 def test_the_docs_are_short():
     names = subprocess.run(["git", "ls-files", "docs/*.md"], cwd=ROOT, capture_output=True, text=True).stdout.split()
-    words = sum(
-        len((ROOT / n).read_text(encoding="utf-8").split())
-        for n in [*names, "README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
-    )
+    pages = [*names, "README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+    words = sum(len((ROOT / name).read_text(encoding="utf-8").split()) for name in pages)
     assert not names or words <= 30_000, words
 
 
 def pages_of(nav) -> list[str]:
-    return (
-        [nav]
-        if isinstance(nav, str)
-        else [p for item in (nav if isinstance(nav, list) else nav.values()) for p in pages_of(item)]
-    )
+    parts = [] if isinstance(nav, str) else nav if isinstance(nav, list) else nav.values()
+    return [nav] if isinstance(nav, str) else [page for part in parts for page in pages_of(part)]
 
 
 def test_every_page_is_in_the_navigation():
@@ -87,19 +82,9 @@ def test_every_page_is_in_the_navigation():
 def test_the_site_loads_nothing_from_a_network(tmp_path):
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
     subprocess.run(command, cwd=ROOT, check=True, timeout=120)
-    pages = list((tmp_path / "site").rglob("*.html"))
-    loaded = [
-        m
-        for page in pages
-        for m in re.findall(r"<(?:script|link|img|iframe)[^>]*(?:src|href)=\"(?:https?:)?//[^\"]+", page.read_text())
-    ]
-    styles = [
-        m
-        for css in (tmp_path / "site").rglob("*.css")
-        for m in re.findall(
-            r"(?:url\([\"']?|@import "
-            r"[\"']?)(?:https?:)?//\S+",
-            css.read_text(),
-        )
-    ]
-    assert pages and loaded + styles == []
+    pages, styles = (list((tmp_path / "site").rglob(f"*.{kind}")) for kind in ("html", "css"))
+    element = r"<(?:script|link|img|iframe)[^>]*(?:src|href)=\"(?:https?:)?//[^\"]+"
+    loaded = [found for page in pages for found in re.findall(element, page.read_text())]
+    address = r"(?:url\([\"']?|@import [\"']?)(?:https?:)?//\S+"
+    loaded += [found for style in styles for found in re.findall(address, style.read_text())]
+    assert pages and loaded == []

@@ -17,8 +17,9 @@ ROOT = Path(__file__).resolve().parent.parent
 CONDA_NAMES = {"torch": "pytorch"}
 
 
-def project() -> dict:
-    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+CONDA = yaml.safe_load((ROOT / "environment.yml").read_text())
+BINDER = yaml.safe_load((ROOT / "binder/environment.yml").read_text())
 
 
 def lower_bounds(requirements: list[str]) -> dict[str, str]:
@@ -26,42 +27,27 @@ def lower_bounds(requirements: list[str]) -> dict[str, str]:
     found = {}
     for text in requirements:
         requirement = Requirement(text)
-        bounds = [s.version for s in requirement.specifier if s.operator == ">="]
-        assert len(bounds) == 1, text
-        found[CONDA_NAMES.get(requirement.name, requirement.name)] = bounds[0]
+        [bound] = [s.version for s in requirement.specifier if s.operator == ">="]
+        found[CONDA_NAMES.get(requirement.name, requirement.name)] = bound
     return found
 
 
-def of_project(*extras: str) -> dict[str, str]:
-    data = project()
-    return lower_bounds([*data["dependencies"], *(r for e in extras for r in data["optional-dependencies"][e])])
-
-
-def of_conda(path: str) -> tuple[dict[str, str], list[str]]:
-    """(name -> lower bound without Python and pip, what pip installs)."""
-    data = yaml.safe_load((ROOT / path).read_text())
-    assert data["channels"] == ["conda-forge", "nodefaults"]
-    plain = [d for d in data["dependencies"] if isinstance(d, str) and d != "pip"]
-    pip = [line for d in data["dependencies"] if isinstance(d, dict) for line in d["pip"]]
-    bounds = lower_bounds(plain)
-    assert f">={bounds.pop('python')}" == project()["requires-python"]
-    return bounds, pip
-
-
 def test_conda_brings_what_the_project_asks_for():
-    bounds, pip = of_conda("environment.yml")
-    assert bounds == of_project("models", "app")
-    assert pip == ["-e ."]
+    assert CONDA["channels"] == BINDER["channels"] == ["conda-forge", "nodefaults"]
+    plain = [d for d in CONDA["dependencies"] if isinstance(d, str) and d != "pip"]
+    bounds, extras = lower_bounds(plain), PROJECT["optional-dependencies"]
+    assert f">={bounds.pop('python')}" == PROJECT["requires-python"]
+    assert bounds == lower_bounds([*PROJECT["dependencies"], *extras["models"], *extras["app"]])
+    assert [d["pip"] for d in CONDA["dependencies"] if isinstance(d, dict)] == [["-e ."]]
+    [constraint] = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if line.startswith("torch")]
+    assert any(line.startswith("pytorch") and str(Requirement(constraint).specifier) in line for line in plain)
 
 
 def test_binder_has_a_compiler_and_installs_the_cpu_build_of_torch_with_the_project():
-    data = yaml.safe_load((ROOT / "binder/environment.yml").read_text())
-    assert data["channels"] == ["conda-forge", "nodefaults"]
-    assert {"python=3.12", "cxx-compiler", "pip"} == set(data["dependencies"])
-    install = next(
-        line for line in (ROOT / "binder/postBuild").read_text().splitlines() if line.startswith("pip install")
-    )
-    assert {"https://download.pytorch.org/whl/cpu", "constraints.txt", "'.[models,app]'"} <= set(install.split())
+    assert {"python=3.12", "cxx-compiler", "pip"} == set(BINDER["dependencies"])
+    lines = (ROOT / "binder/postBuild").read_text().splitlines()
+    install = next(line.split() for line in lines if line.startswith("pip install"))
+    assert {"https://download.pytorch.org/whl/cpu", "constraints.txt", "'.[models,app]'"} <= set(install)
 
 
 def test_start_addresses_open_notebooks_of_the_course():
@@ -70,18 +56,6 @@ def test_start_addresses_open_notebooks_of_the_course():
     colab = re.findall(r"https://colab\.research\.google\.com/github/hsd-viz/hsd-viz/blob/main/([^)\s]+)", text)
     lessons = sorted(str(p.relative_to(ROOT)) for p in (ROOT / "notebooks/course/student").glob("*.ipynb"))
     assert set(binder) == {lessons[0]} and sorted(set(colab)) == lessons
-
-
-def test_conda_keeps_the_upper_bound_that_make_installs_with():
-    constraint = next(
-        Requirement(line) for line in (ROOT / "constraints.txt").read_text().splitlines() if line.startswith("torch")
-    )
-    conda = next(
-        d
-        for d in yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
-        if str(d).startswith("pytorch")
-    )
-    assert str(constraint.specifier) in conda
 
 
 @pytest.mark.parametrize(
@@ -108,11 +82,8 @@ def make(tmp_path):
         shutil.copy(ROOT / name, tmp_path)
 
     # These tests are themselves run by make, which hands its own settings on.
-    plain = {
-        k: v
-        for k, v in os.environ.items()
-        if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "HOST", "PORT", "TOKEN", "PYTEST_ARGS")
-    }
+    own = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "HOST", "PORT", "TOKEN", "PYTEST_ARGS")
+    plain = {k: v for k, v in os.environ.items() if k not in own}
 
     def run(*words: str, **environment: str) -> subprocess.CompletedProcess:
         return subprocess.run(
@@ -156,13 +127,6 @@ def test_what_is_missing_is_one_line(make, tmp_path, target, python, said):
 
 
 @needs_make
-def test_a_second_run_installs_nothing(make, tmp_path):
-    ready(tmp_path)
-    done = make("dashboard")
-    assert done.returncode == 0 and done.stdout == "hsd-viz dashboard --host 127.0.0.1 --port 8866\n"
-
-
-@needs_make
 @pytest.mark.parametrize(
     ("words", "gpu", "extras"),
     [((), False, "[app]"), (("MODELS=1",), False, "[models,app]"), ((), True, "[models,app]")],
@@ -182,14 +146,19 @@ def test_torch_is_installed_where_it_is_needed(make, tmp_path, words, gpu, extra
 
 
 @needs_make
-def test_host_and_port_are_respected(make, tmp_path):
+@pytest.mark.parametrize(
+    ("words", "environment", "options"),
+    [
+        ((), {}, "--host 127.0.0.1 --port 8866"),
+        (("PORT=9001", "HOST=0.0.0.0"), {}, "--host 0.0.0.0 --port 9001"),
+        (("HOST=0.0.0.0", "TOKEN=abc"), {}, "--host 0.0.0.0 --port 8866 --token abc"),
+        ((), {"PORT": "9002"}, "--host 127.0.0.1 --port 9002"),
+    ],
+)
+def test_a_second_run_installs_nothing_and_host_and_port_are_respected(make, tmp_path, words, environment, options):
     ready(tmp_path)
-    assert make("dashboard", "PORT=9001", "HOST=0.0.0.0").stdout == "hsd-viz dashboard --host 0.0.0.0 --port 9001\n"
-    assert (
-        make("dashboard", "HOST=0.0.0.0", "TOKEN=abc").stdout
-        == "hsd-viz dashboard --host 0.0.0.0 --port 8866 --token abc\n"
-    )
-    assert make("dashboard", PORT="9002").stdout == "hsd-viz dashboard --host 127.0.0.1 --port 9002\n"
+    done = make("dashboard", *words, **environment)
+    assert done.returncode == 0 and done.stdout == f"hsd-viz dashboard {options}\n"
 
 
 @needs_make
@@ -197,20 +166,16 @@ def test_everyday_tests_leave_out_the_slow_ones(make, tmp_path):
     ready(tmp_path)
     everyday, full = make("test").stdout, make("test-full").stdout
     assert all("not slow" in line for line in everyday.splitlines() if "python -m pytest" in line)
-    assert "python -m pytest -q" in everyday
-    assert "not slow" not in full and "python -m pytest -q" in full
-    assert "HF_HUB_OFFLINE=1" in everyday and "HF_HUB_OFFLINE=1" in full
+    assert "not slow" not in full
+    assert all("python -m pytest -q" in text and "HF_HUB_OFFLINE=1" in text for text in (everyday, full))
 
 
 @needs_make
-def test_checks_start_with_the_fastest(make, tmp_path):
+def test_checks_start_with_the_fastest_and_hooks_are_local(make, tmp_path):
     ready(tmp_path)
     commands = make("check", "--dry-run").stdout
     order = [commands.index(step) for step in ("ruff format --check", "ruff check", "test_language.py", "mypy")]
     assert order == sorted(order)
-
-
-def test_hooks_are_local():
     hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
     assert [repo["repo"] for repo in hooks] == ["local"]
     assert all(hook["entry"].startswith(".venv/bin/") for repo in hooks for hook in repo["hooks"])

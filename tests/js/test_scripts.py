@@ -56,32 +56,13 @@ def states() -> dict[str, list[dict]]:
     return found
 
 
-#: Texts that are stacks and that are not.
-STACKS = (
-    *(
-        "target",
-        "db>nano:4 > target",
-        "db[ context ]>nano:auto > target",
-        "hd[model,context] > target",
-        "auto > target",
-    ),
-    *(
-        "auto[db,nano] > target",
-        "lookup[original] > target",
-        "a/b:3 > ./my model",
-        '"my model":2 > target',
-        "x > y > z",
-    ),
-    *("", ">", "db", "db >", "> target", "target:4", "nano:0 > target", "nano:65 > target", "nano > db > target"),
-    *(
-        "db[] > target",
-        "db[x] > target",
-        "db[context,context] > target",
-        "nano > nano > target",
-        "auto > nano > target",
-    ),
-    *("db:4 > target", 'nano" > target', "sam[x] > target", "auto[target] > target", "nano:x > target", "a b > target"),
-)
+#: Texts that are stacks and that are not, between bars.
+STACKS = """
+target | db>nano:4 > target | db[ context ]>nano:auto > target | hd[model,context] > target | auto > target |
+auto[db,nano] > target | lookup[original] > target | a/b:3 > ./my model | "my model":2 > target | x > y > z |
+| > | db | db > | > target | target:4 | nano:0 > target | nano:65 > target | nano > db > target | db[] > target |
+db[x] > target | db[context,context] > target | nano > nano > target | auto > nano > target | db:4 > target |
+nano" > target | sam[x] > target | auto[target] > target | nano:x > target | a b > target""".split("|")
 
 
 def printed(text: str) -> str | None:
@@ -99,7 +80,7 @@ def test_the_scripts_do_what_their_tests_say(tmp_path):
         "metrics": {name: trace.metrics() for name, trace in traces.items()},
         "states": states(),
         "about": about(),
-        "stacks": [[text, printed(text)] for text in STACKS],
+        "stacks": [[text, printed(text)] for text in map(str.strip, STACKS)],
     }
     snapshots = tmp_path / "snapshots.json"
     snapshots.write_text(json.dumps(content), encoding="utf-8")
