@@ -30,7 +30,6 @@ def test_all_recipes_were_recorded():
 @pytest.mark.parametrize("name", NAMES)
 def test_bundled_trace(name):
     trace = load_bundled(name)
-    check(trace)
     if name in SELECTED:
         stacks, prompts = SELECTED[name].stacks, [record.PRESETS[p] for p in SELECTED[name].prompts]
         assert trace.meta["sampling"]["temperature"] == TEMPERATURE
@@ -43,10 +42,6 @@ def test_bundled_trace(name):
     (recording,) = [r for r in bundled() if r.name == name]
     assert recording.stack == trace.meta["stack"]
     assert recording.speedup == (None if recording.stack == "target" else pytest.approx(speedup(trace), abs=1e-3))
-    for model in trace.meta["models"]:
-        assert model["weights"] == weights_hash(model_path(model["model"])), (
-            "recorded with other weights: run `python -m training rebuild recordings`"
-        )
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +56,10 @@ def test_replayed_token_for_token(path, engine):
     """The prompt, stack, sampling and seed of a recording give its tokens, drafts and verdicts on any machine."""
     trace = Trace.load(path)
     meta = trace.meta
+    check(trace)
+    assert [model["weights"] for model in meta["models"]] == [
+        weights_hash(model_path(model["model"])) for model in meta["models"]
+    ], "recorded with other weights: run `python -m training rebuild recordings`"
     again = engine.run(meta["prompt"], meta["stack"], max_new_tokens=meta["max_new_tokens"], **meta["sampling"])
     assert again.token_ids == trace.token_ids
     assert again.drafts[["token_id", "source", "verdict"]].equals(trace.drafts[["token_id", "source", "verdict"]])
@@ -106,3 +105,14 @@ def test_recording_writes_checked_traces_and_an_index(tmp_path):
     for entry in index:
         trace = Trace.load(tmp_path / entry["file"])
         assert len(trace) == 6 and trace.meta["threads"] == 1
+
+
+def test_recording_side_by_side_saves_one_run_of_each_stack(tmp_path):
+    paths = record.record_side_by_side(tmp_path, tokens=4, repeats=1)
+    assert {p for p in tmp_path.rglob("*") if p.is_file()} == set(paths)
+    for group in record.GROUPS:
+        index = json.loads((tmp_path / group / "index.json").read_text())
+        assert [entry["stack"] for entry in index] == [stack for *_, stack in record.SIDES]
+        assert all(len(Trace.load(tmp_path / group / entry["file"]).token_rows) == 4 for entry in index)
+    with pytest.raises(ValueError, match="repeats 0 is out of range"):
+        record.record_side_by_side(tmp_path, repeats=0)

@@ -7,20 +7,16 @@ import torch
 from families import module
 from transformers import (
     AutoModelForCausalLM,
-    BartConfig,
     BertConfig,
     BertGenerationConfig,
     BloomConfig,
-    FalconH1Config,
     JambaConfig,
-    Mamba2Config,
     MambaConfig,
     MixtralConfig,
     MptConfig,
     Phi3Config,
     Qwen3NextConfig,
     RobertaConfig,
-    RwkvConfig,
     T5Config,
     ViTConfig,
 )
@@ -31,13 +27,9 @@ from hsd_viz.torch_models.suitable import check_config, check_forward, context
 
 REFUSED = [
     (MambaConfig(), "cannot be rolled back"),
-    (Mamba2Config(), "cannot be rolled back"),
-    (RwkvConfig(), "cannot be rolled back"),
     (JambaConfig(), "cannot be rolled back"),
-    (FalconH1Config(), "cannot be rolled back"),
     (Qwen3NextConfig(), r"cannot be rolled back \(linear_attention\)"),
     (T5Config(), "encoder-decoder"),
-    (BartConfig(), "encoder-decoder"),
     (BertConfig(), "is an encoder"),
     (RobertaConfig(architectures=["RobertaForMaskedLM"], is_decoder=True), "is an encoder"),
     (ViTConfig(), "not a causal language model"),
