@@ -6,7 +6,6 @@ import json
 
 import pytest
 
-from hsd_viz import cli
 from hsd_viz.adapters.observation import Observation
 from hsd_viz.logs.profile import difference, edge_of, profile_of, read_profile
 
@@ -65,16 +64,3 @@ def test_two_profiles_are_compared_with_an_interval():
     assert same[1] < 0 < same[2]
     with pytest.raises(ValueError, match="no interval"):
         difference(before, {"marginal_accept_rates": [0.5]})
-
-
-def test_predict_takes_a_profile(tmp_path, capsys):
-    path = file_of(tmp_path, conditional_accept_rates=RATES)
-    words = ["predict", "--gpu", "H100", "--models", "llama-8b,eagle3", "--profile", str(path)]
-    assert cli.main([*words, "--json", str(tmp_path / "out.json")]) == 0
-    capsys.readouterr()
-    rows = json.loads((tmp_path / "out.json").read_text())["rows"]
-    three = [r for r in rows if r["stack"] == "eagle3:3 > llama-8b"]
-    assert not three or three[0]["acceptance_length"] == pytest.approx(2.924887, abs=1e-3)
-    assert any(r["stack"].startswith("eagle3:") for r in rows)
-    assert cli.main([*words, "--acceptance", "0.5"]) == 2
-    assert "exclude each other" in capsys.readouterr().err
