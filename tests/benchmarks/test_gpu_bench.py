@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from benchmarks.gpu.__main__ import main
-from benchmarks.gpu.parts import MOST_FILES, check_files
 from benchmarks.gpu.scripts import SECONDS, parts_of, summary
 from benchmarks.gpu.steps import Steps
 from benchmarks.gpu.tools import SMALL, random_llama, read_bytes
@@ -60,14 +59,6 @@ def test_parts_fail_alone_and_are_resumed(tmp_path):
         assert ("raises" in data["failed"]) == (attempt == 0)
         (tmp_path / "there").write_text("now")
     assert data["parts"]["raises"] == "now" and data["running"] is None
-
-
-def test_files_that_do_not_come_back_are_named(tmp_path):
-    for k in range(MOST_FILES + 1):
-        (tmp_path / str(k)).write_bytes(b"")
-    with open(tmp_path / "0", "wb") as file:
-        file.truncate(17 << 20)
-    assert check_files(tmp_path) == ["0 has 17 MiB", f"9 files in {tmp_path}, at most 8 come back"]
 
 
 def test_steps_and_rounds_of_tiny_models():

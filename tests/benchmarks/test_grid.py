@@ -8,7 +8,6 @@ from itertools import pairwise
 
 import pytest
 import torch
-from transformers import GPT2Config, GPT2LMHeadModel
 
 from benchmarks import grid
 from benchmarks.grid_point import needed
@@ -67,11 +66,6 @@ def test_paddings_out_of_range(layers, noise):
         check_padding(layers, noise)
 
 
-def test_other_architectures_are_refused():
-    with pytest.raises(ValueError, match="gpt2 cannot be padded"):
-        pad(GPT2LMHeadModel(GPT2Config(vocab_size=20, n_embd=16, n_layer=1, n_head=2)), 1)
-
-
 def test_noise_lowers_acceptance_and_decoding_stays_lossless(engine):
     rates = []
     for noise in (0.0, 0.5, 3.0):
@@ -80,10 +74,6 @@ def test_noise_lowers_acceptance_and_decoding_stays_lossless(engine):
         assert trace.token_ids == one.run(PROMPT, "target", max_new_tokens=60).token_ids
         rates.append(trace.metrics()["conditional_acceptance"])
     assert rates[0] == 1.0 > rates[1] > rates[2], rates
-
-
-def test_points_share_their_noise_among_the_layers():
-    assert grid.points((9, 0), (3.0, 0)) == ((0, 0.0), (9, 0.0), (9, 1.0))
 
 
 def test_what_is_needed_is_what_the_law_says_of_changed_figures():

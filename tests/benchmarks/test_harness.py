@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from benchmarks.harness import arguments, command, interleave, numbers, prompts_of, resumed, write
+from benchmarks.harness import arguments, command, resumed, write
 from hsd_viz.machine import describe
 
 
@@ -39,19 +37,6 @@ def test_a_report_that_cannot_be_written_is_rejected_first(parser, tmp_path, cap
     assert calls == [] and "cannot write" in capsys.readouterr().err
 
 
-def test_variants_take_turns():
-    assert list(interleave("ab", (1, 2), 2)) == [("a", 1), ("a", 2), ("b", 1), ("b", 2)] * 2
-
-
-def test_rows_take_a_line_each(tmp_path):
-    report = {"format": "x", "rows": [{"a": 1}, {"a": [2, 3]}]}
-    write(tmp_path / "r.json", report, "rows")
-    written = json.loads((tmp_path / "r.json").read_text())
-    assert written.pop("command").startswith("python -m benchmarks.") and written == report
-    assert '  {"a": [2, 3]}\n' in (tmp_path / "r.json").read_text()
-    assert [p.name for p in tmp_path.iterdir()] == ["r.json"]
-
-
 def test_resuming_needs_the_same_settings(tmp_path):
     path, settings = tmp_path / "r.json", {"seed": 1, "layers": [0]}
     assert resumed(path, "x", settings) is None
@@ -64,13 +49,3 @@ def test_resuming_needs_the_same_settings(tmp_path):
     path.write_text("[]")
     with pytest.raises(ValueError, match="is not a report of this benchmark"):
         resumed(path, "x", settings)
-
-
-def test_numbers_and_suites_are_checked(tmp_path):
-    assert numbers("3,1,3", int, "--n") == (1, 3)
-    with pytest.raises(ValueError, match="--n 'x' is not readable"):
-        numbers("x", int, "--n")
-    (tmp_path / "q.jsonl").write_text('{"question_id": 1, "category": "c", "turns": ["a"]}\n')
-    with pytest.raises(ValueError, match="questions to chat models"):
-        prompts_of(str(tmp_path / "q.jsonl"))
-    assert len(prompts_of("heldout", 6).prompts) == 6

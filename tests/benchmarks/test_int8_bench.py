@@ -6,11 +6,8 @@ import json
 
 import pytest
 
-from benchmarks.int8 import compare, main
-from hsd_viz.ladder.load import model_path
+from benchmarks.int8 import main
 from hsd_viz.native.build import default_build
-from hsd_viz.native.model import NativeModel
-from hsd_viz.native.weights import load
 
 needs_library = pytest.mark.skipif(not default_build().wait(), reason=f"no native runtime: {default_build().reason}")
 
@@ -29,16 +26,6 @@ def test_it_writes_loss_and_times_of_every_model(tmp_path, capsys):
         assert row["milliseconds"]["int8"]["1"] > 0 and 0.95 < row["overlap"] < 1
         assert 0 < abs(row["loss_int8"] - row["loss_float32"]) < 0.02
     assert "nano: " in capsys.readouterr().out
-
-
-@needs_library
-def test_a_model_loses_nothing_against_itself():
-    model = NativeModel(load(model_path("nano")))
-    found, pairs = compare({"nano": [model, model]}, [list(range(300, 340))])
-    same = found["nano"]
-    assert pairs == []
-    assert same["overlap"] == pytest.approx(1, abs=1e-5) and same["loss_int8"] == same["loss_float32"]
-    assert same["tokens"] == 39 and same["same_likeliest"] == 1
 
 
 def test_bad_input_is_one_line(capsys):
