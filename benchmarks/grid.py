@@ -118,7 +118,9 @@ def _point(work: tuple, progress: Callable[[Progress], None] = lambda p: None) -
     drafts = drafts_for(settings["drafts"], settings["target"], layers)
     asked = {name: settings[name] for name in ("tokens", "calibration_tokens", "repeats")}
     with tempfile.TemporaryDirectory() as folder:
-        engine = hsd_viz.load_engine(save_padded(settings["target"], layers, noise, folder), device="cpu", **options)
+        engine = hsd_viz.load_engine(
+            save_padded(settings["target"], layers, noise, folder), device="cpu", dtype="int8", **options
+        )
         point = measure_point(engine, drafts, texts, others, sampling, **asked, progress=progress)
     if point is None:
         return None
