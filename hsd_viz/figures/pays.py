@@ -115,7 +115,7 @@ def when_it_pays(grids: Sequence[Mapping[str, Any] | str | Path] | None = None, 
         contour = {"x": COSTS, "y": AGREEMENTS, "z": field, "showscale": False, "hoverinfo": "skip"}
         if name == "GPU":
             scale = [[0, pale(INK.loss)], [0.5, INK.page], [1, pale(INK.accent)]]
-            figure.add_heatmap(**contour, zmin=0.8, zmax=PUBLISHED, opacity=0.7, colorscale=scale)
+            figure.add_heatmap(**contour, zmin=0.8, zmax=PUBLISHED, opacity=0.7, colorscale=scale, zsmooth="best")
             lines = {"start": 1.05, "end": PUBLISHED, "size": 0.05, "showlabels": True, "labelformat": ".2f"}
             thin = {"color": INK.muted, "width": 1}
             figure.add_contour(**contour, contours=lines | {"coloring": "none"}, line=thin, showlegend=False)
