@@ -21,7 +21,7 @@ from hsd_viz.latency.hardware import Machine, gpu_of, shape_of
 from hsd_viz.trace import Trace
 from hsd_viz.views import run_data
 from hsd_viz.views.export import run_page, runs_page
-from hsd_viz.views.page_data import STATIC, about, report_of, saved_reports, template
+from hsd_viz.views.page_data import STATIC, about, report_of, sampling_words, saved_reports, template
 
 #: A file in each site, so that only a site is ever replaced.
 MARK = ".hsd-viz-site"
@@ -175,8 +175,7 @@ def _reports() -> Iterator[Page]:
 
 def _figures(trace: Trace) -> str:
     metrics = trace.metrics()
-    temperature = (trace.meta.get("sampling") or {}).get("temperature")
-    sampling = "greedy" if temperature == 0 else f"temperature {temperature:g}" if temperature is not None else None
     length = metrics["mean_acceptance_length"]
+    sampling = sampling_words(trace.meta.get("sampling") or {})
     facts = [f"{metrics['tokens']} tokens", sampling, length and f"{length:.2f} tokens per target forward pass"]
     return " · ".join(fact for fact in facts if fact)
