@@ -23,10 +23,13 @@ export function choose(accept: string, take: (file: globalThis.File) => void) {
   field.click();
 }
 
-/** Make a file and start its download; returns its name. */
-export async function download(host: Host, question: Question): Promise<string> {
+/** Make a file and start its download. */
+export async function download(host: Host, question: Question) {
   if (!host.file) throw new Error("saving needs Python, which this page does not have: use hsd-viz export");
-  const { name, type, bytes } = await host.file(question);
+  save(await host.file(question));
+}
+/** Start the download of a file. */
+export function save({ name, type, bytes }: Omit<File, "bytes"> & { bytes: BlobPart }) {
   const address = URL.createObjectURL(new Blob([bytes], { type }));
   const link = make("a");
   Object.assign(link, { href: address, download: name, hidden: true });
@@ -35,7 +38,6 @@ export async function download(host: Host, question: Question): Promise<string> 
   link.remove();
   // The download has started; release the memory.
   setTimeout(() => URL.revokeObjectURL(address), 10_000);
-  return name;
 }
 
 /** Open a file that is dropped on `page`, unless a field of it takes it. Returns a function that stops. */

@@ -12,7 +12,8 @@ import { unique } from "../lib/widget";
 import type { Act, TourStep } from "../tour";
 import { mount } from "../views";
 import { addressOf, linkTo, parameters, read as readAddress, slug } from "./address";
-import { choose, download, dropZone, read } from "./files";
+import { drawingOf } from "./drawing";
+import { choose, download, dropZone, read, save } from "./files";
 import { formOf } from "./form";
 import { introSeen, playIntro, storyOf } from "./intro";
 import { keySheet, typed } from "./keys";
@@ -30,6 +31,11 @@ interface Themes {
 const FORMS = [
   ["trace", "Trace", ".json.gz", "whole run; opens here and in Python"],
   ["page", "Page", ".html", "interactive; opens in any browser, offline"],
+];
+/** Forms of what is shown, which need no Python. */
+const PICTURES = [
+  ["drawing", "Vector drawing", ".svg", "the staircase and the charts of the open tab"],
+  ["paper", "Paper", ".pdf", "the page as it is, by the browser's print"],
 ];
 const BADGES = { none: "No run", recording: "Recording", live: "Live run", finished: "Finished run" };
 const TOUR_KEPT = "hsd_viz.tour";
@@ -350,6 +356,11 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
 
   // --- drawing
   const select = (e: { target: HTMLSelectElement }) => tried(() => open(e.target.value), "Open failed")();
+  function saveAs(topic: string) {
+    if (topic === "paper") return print();
+    if (topic !== "drawing") return download(host, { about: topic, run: complete() ?? undefined });
+    save({ name: "hsd_viz_charts.svg", type: "image/svg+xml", bytes: drawingOf(root) });
+  }
   function picker() {
     const { shown, here, opened, busy, kind, tour: key } = store.state;
     const options: [value: string, words: string][] = [
@@ -357,10 +368,10 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
       ...about.recordings.map((r): [string, string] => [r.name, r.title]),
       ...(opened ? [[OPENED, `${opened.name} (your file)`] as [string, string]] : []),
     ];
-    const save = ([topic, words, ending, hint]: string[]) =>
+    const form = ([topic, words, ending, hint]: string[]) =>
       html`<button type="button" role="menuitem" @click=${(e: { target: HTMLElement }) => {
         e.target.closest("details")?.removeAttribute("open");
-        tried(() => download(host, { about: topic, run: complete() ?? undefined }), "Save failed")();
+        tried(() => saveAs(topic), "Save failed")();
       }}><span><strong>${words}</strong> <code>${ending}</code></span><small>${hint}</small></button>`;
     const kept = KEYS.indexOf(tourKept());
     return html`<div class="hsd-recordings">
@@ -368,13 +379,9 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
         ${options.map(([value, words]) => html`<option value=${value} .selected=${live(value === shown)}>${words}</option>`)}
       </select></label>
       ${host.open ? html`<button type="button" class="hsd-quiet" ?disabled=${busy} @click=${() => choose(".json,.gz", openFile)}>Open a trace</button>` : nothing}
-      ${
-        host.file
-          ? html`<details class="hsd-save" @keydown=${(e: KeyboardEvent & { currentTarget: HTMLElement }) => {
-              if (e.key === "Escape") e.currentTarget.removeAttribute("open");
-            }}><summary class="hsd-quiet" role="button" aria-disabled=${busy || !run.tokens.length}>Save</summary><div role="menu" aria-label="Save the run as">${FORMS.map(save)}</div></details>`
-          : nothing
-      }
+      <details class="hsd-save" @keydown=${(e: KeyboardEvent & { currentTarget: HTMLElement }) => {
+        if (e.key === "Escape") e.currentTarget.removeAttribute("open");
+      }}><summary class="hsd-quiet" role="button" aria-disabled=${busy || !run.tokens.length}>Save</summary><div role="menu" aria-label="Save the run as">${[...(host.file ? FORMS : []), ...PICTURES].map(form)}</div></details>
       ${address ? html`<button type="button" class="hsd-quiet" @click=${tried(copy)}>Copy link</button><span class="hsd-heard" role="status">${copied}</span>` : nothing}
       ${
         STOPS.every((s) => recordings.includes(s.recording))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from xml.etree import ElementTree
 
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
@@ -263,6 +264,23 @@ def test_exported_pages_work_without_python_in_every_medium(chromium, tmp_path, 
         tab(page, name)
         assert violations(page) == [], name
     if "media" not in media:
+        tab(page, "Databases")
+        page.locator(".hsd-save summary").click()
+        with page.expect_download() as saved:
+            page.get_by_role("menuitem", name=re.compile("^Vector drawing")).click()
+        drawn = ElementTree.parse(saved.value.path()).getroot()
+        kinds = {element.tag.partition("}")[2] for element in drawn.iter()}
+        assert {"svg", "path", "text", "rect"} <= kinds and "foreignObject" not in kinds
+        assert len(drawn.findall("{http://www.w3.org/2000/svg}svg")) >= 3, "staircase, strip, arcs"
+        texts = [element for element in drawn.iter() if element.text and element.text.startswith("db > ")]
+        assert texts and all(element.get("fill").startswith("rgb") for element in texts)
+        assert not [
+            value
+            for element in drawn.iter()
+            for value in element.attrib.values()
+            if "var(" in value or "color(" in value
+        ]
+        tab(page, "Your traffic")
         expect(page.locator(".hsd-elsewhere").first).to_contain_text("hsd-viz replay")
         page.goto(f"{(tmp_path / 'race.html').as_uri()}?tab=compare")
         expect(page.locator(".hsd-vs-race")).to_be_visible()

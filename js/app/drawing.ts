@@ -1,0 +1,56 @@
+// Vector pictures of the page's own charts: SVG with its styles written out, without HTML, one chart below the other.
+import { draw } from "../lib/dom";
+
+/** Styles that the charts use, as attributes of SVG. */
+const STYLES = [
+  ...["fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray", "stroke-linecap"],
+  ...["opacity", "font-family", "font-size", "font-weight", "text-anchor", "vector-effect"],
+];
+const GAP = 24;
+
+/** A mixed colour as programs other than browsers read it. */
+const plain = (value: string) =>
+  value.replace(/color\(srgb ([\d.e+-]+) ([\d.e+-]+) ([\d.e+-]+)(?: \/ ([\d.]+))?\)/g, (_, r, g, b, a = "1") => {
+    const [red, green, blue] = [r, g, b].map((part) => Math.round(255 * Number(part)));
+    return `rgba(${red}, ${green}, ${blue}, ${a})`;
+  });
+
+/** A copy of a chart that needs no style sheet. */
+function standing(chart: SVGSVGElement): SVGSVGElement {
+  const copy = chart.cloneNode(true) as SVGSVGElement;
+  const copies = [copy, ...copy.querySelectorAll<SVGElement>("*")];
+  const hidden: Element[] = [];
+  [chart, ...chart.querySelectorAll<SVGElement>("*")].forEach((node, k) => {
+    const [made, style] = [copies[k], getComputedStyle(node)];
+    if (style.display === "none" || style.visibility === "hidden") hidden.push(made);
+    for (const name of made.getAttributeNames())
+      if (/^(class|style|data-|aria-|tabindex|role)/.test(name)) made.removeAttribute(name);
+    for (const name of STYLES) made.setAttribute(name, plain(style.getPropertyValue(name)));
+  });
+  for (const node of hidden) node.remove();
+  const { width, height } = chart.getBoundingClientRect();
+  const box = chart.getAttribute("viewBox") ?? `0 0 ${width} ${height}`;
+  for (const [name, value] of Object.entries({ width, height, viewBox: box })) copy.setAttribute(name, String(value));
+  return copy;
+}
+
+/** The charts that `page` shows as one SVG; "" without any. */
+export function drawingOf(page: HTMLElement): string {
+  const charts = [...page.querySelectorAll<SVGSVGElement>("svg:not(button svg, .js-plotly-plot svg)")].filter(
+    (svg) => svg.checkVisibility() && svg.clientWidth > 100,
+  );
+  if (!charts.length) return "";
+  let top = GAP;
+  const parts = charts.map((chart) => {
+    const part = standing(chart);
+    part.setAttribute("x", String(GAP));
+    part.setAttribute("y", String(top));
+    top += Number(part.getAttribute("height")) + GAP;
+    return part;
+  });
+  const size = { width: Math.max(...parts.map((part) => Number(part.getAttribute("width")))) + 2 * GAP, height: top };
+  const whole = draw("svg", { ...size, viewBox: `0 0 ${size.width} ${size.height}` });
+  const ground = getComputedStyle(document.body).backgroundColor;
+  whole.append(draw("rect", { ...size, fill: /, 0\)$/.test(ground) ? "#ffffff" : plain(ground) }), ...parts);
+  return new XMLSerializer().serializeToString(whole);
+}
