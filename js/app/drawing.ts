@@ -6,7 +6,8 @@ const STYLES = [
   ...["fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray", "stroke-linecap"],
   ...["opacity", "font-family", "font-size", "font-weight", "text-anchor", "vector-effect"],
 ];
-const GAP = 24;
+/** Pixels between charts: labels may stand above their chart. */
+const GAP = 36;
 
 /** A mixed colour as programs other than browsers read it. */
 const plain = (value: string) =>
@@ -34,6 +35,20 @@ function standing(chart: SVGSVGElement): SVGSVGElement {
   return copy;
 }
 
+/** The names of the rows beside a chart, as texts of SVG at their places relative to it. */
+const namesBeside = (chart: Element) => {
+  const { left, top } = chart.getBoundingClientRect();
+  return [...(chart.closest(".hsd-tl-chart")?.querySelectorAll(".hsd-tl-who") ?? [])].map((name) => {
+    const [box, style] = [name.getBoundingClientRect(), getComputedStyle(name)];
+    const place = { x: box.left - left, y: box.bottom - top - 5, fill: plain(style.color) };
+    return draw(
+      "text",
+      { ...place, "font-family": style.fontFamily, "font-size": style.fontSize },
+      name.textContent ?? "",
+    );
+  });
+};
+
 /** The charts that `page` shows as one SVG; "" without any. */
 export function drawingOf(page: HTMLElement): string {
   const charts = [...page.querySelectorAll<SVGSVGElement>("svg:not(button svg, .js-plotly-plot svg)")].filter(
@@ -42,13 +57,19 @@ export function drawingOf(page: HTMLElement): string {
   if (!charts.length) return "";
   let top = GAP;
   const parts = charts.map((chart) => {
-    const part = standing(chart);
-    part.setAttribute("x", String(GAP));
+    const [part, names] = [standing(chart), namesBeside(chart)];
+    part.append(...names);
+    const wide = names.length ? Math.max(...names.map((name) => -Number(name.getAttribute("x")))) : 0;
+    part.setAttribute("overflow", "visible");
+    part.setAttribute("x", String(GAP + wide));
     part.setAttribute("y", String(top));
     top += Number(part.getAttribute("height")) + GAP;
     return part;
   });
-  const size = { width: Math.max(...parts.map((part) => Number(part.getAttribute("width")))) + 2 * GAP, height: top };
+  const size = {
+    width: Math.max(...parts.map((part) => Number(part.getAttribute("x")) + Number(part.getAttribute("width")))) + GAP,
+    height: top,
+  };
   const whole = draw("svg", { ...size, viewBox: `0 0 ${size.width} ${size.height}` });
   const ground = getComputedStyle(document.body).backgroundColor;
   whole.append(draw("rect", { ...size, fill: /, 0\)$/.test(ground) ? "#ffffff" : plain(ground) }), ...parts);

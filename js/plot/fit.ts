@@ -1,7 +1,15 @@
 // A figure for the page that shows it: in its theme, without the heading that the page writes itself, as wide as its place.
 
-import type { Trace } from "./stops";
-
+/** A trace of plotly, as far as it is read here. */
+export interface Trace {
+  type?: string;
+  orientation?: string;
+  name?: string;
+  showlegend?: boolean;
+  x?: unknown;
+  y?: unknown;
+  [name: string]: unknown;
+}
 export interface Axis {
   tickvals?: number[];
   ticktext?: string[];
@@ -30,8 +38,8 @@ const TOOLBAR = 30;
 /** Pixels of a legend's line, and the width that Python makes room for (legend_room). */
 const LINE = 24;
 const USUAL = 680;
-/** A row of bars with its label above, as a multiple of one with its label beside. */
-const TALLER = 1.7;
+/** A row of bars with its label and its value above, as a multiple of one with them beside. */
+const TALLER = 2.2;
 
 /** The labels of a vertical axis as text above its bars. */
 const above = ({ tickvals = [], ticktext = [] }: Axis, id: string) => ({
@@ -42,7 +50,7 @@ const above = ({ tickvals = [], ticktext = [] }: Axis, id: string) => ({
   cliponaxis: false,
   textposition: "top right",
   x: tickvals.map(() => 0),
-  y: tickvals.map((at) => at - 0.02),
+  y: tickvals.map((at) => at - 0.25),
   text: ticktext.map((words) => words.replaceAll("<br>", " · ")),
   xaxis: `x${id}`,
   yaxis: `y${id}`,
@@ -75,7 +83,15 @@ export function fitted<F extends Figure>(figure: F, width: number): F {
     }
     for (const trace of data)
       if (trace.orientation === "h") Object.assign(trace, { width: 0.36, offset: 0.06 });
+      else if (trace.mode === "text" && Array.isArray(trace.y))
+        Object.assign(trace, {
+          x: trace.y.map(() => 0),
+          y: trace.y.map((y) => Number(y) + 0.02),
+          textposition: "top right",
+          text: (trace.text as string[]).map((words) => words.trim()),
+        });
       else if (Array.isArray(trace.y)) trace.y = trace.y.map((y) => (typeof y === "number" ? y + 0.24 : y));
+    margin.r = 16;
     data.push(...labels);
   }
   const more =

@@ -1,11 +1,10 @@
-// A plotly figure: its title, words and values in HTML, its points reached by keys, its colours those of the page.
+// A plotly figure: its title, words and values in HTML, its colours those of the page.
 
 import { focusable, followTheme, make } from "../lib/dom";
 import { failInto, guarded } from "../lib/notice";
 import type { Drawing, Model } from "../lib/widget";
-import { fitted, type Layout } from "./fit";
+import { fitted, type Layout, type Trace } from "./fit";
 import { libraryOf, type Plotly } from "./library";
-import { type Stop, stepped, stopsOf, type Trace } from "./stops";
 
 interface Meta {
   title?: string;
@@ -24,7 +23,6 @@ interface Traits {
   config: object;
   library: string;
 }
-type Chart = HTMLElement & { on?: unknown };
 
 /** The values of a chart as a table that can be opened. */
 function tableOf([head, ...rows]: string[][], title: string, open: boolean) {
@@ -50,14 +48,12 @@ function tableOf([head, ...rows]: string[][], title: string, open: boolean) {
 function createView(model: Model<Traits>, el: HTMLElement) {
   const root = make("section", "hsd-chart");
   const head = make("div", "hsd-chart-head");
-  const frame = focusable(make("div", "hsd-chart-frame"));
-  frame.setAttribute("role", "group");
-  const plot: Chart = make("div");
-  const said = make("p", "hsd-heard");
-  said.setAttribute("role", "status");
+  const frame = make("div", "hsd-chart-frame");
+  frame.setAttribute("role", "img");
+  const plot = make("div");
   const foot = make("div", "hsd-chart-foot");
   frame.append(plot);
-  root.append(head, frame, said, foot);
+  root.append(head, frame, foot);
   el.append(root);
 
   let plotly: Plotly | null = null;
@@ -65,8 +61,6 @@ function createView(model: Model<Traits>, el: HTMLElement) {
   let gone = false;
   let dark = false;
   let shownAt = 0;
-  let at = -1;
-  let found = stopsOf([]);
   const figure = () => model.get("drawn");
   const meta = (): Meta => figure().layout?.meta ?? {};
 
@@ -74,10 +68,7 @@ function createView(model: Model<Traits>, el: HTMLElement) {
     const { title, text, words = "", note, table } = meta();
     const name = title ?? figure().layout?.title?.text ?? "Figure";
     root.setAttribute("aria-label", name);
-    frame.setAttribute(
-      "aria-label",
-      `${name}. Arrow keys move between points${table ? "; the table has all values" : `. ${words}`}`,
-    );
+    frame.setAttribute("aria-label", `${name}. ${table ? "The table has all values." : words}`);
     const parts: HTMLElement[] = title ? [make("h3", "", title)] : [];
     if (text) parts.push(make("p", "hsd-note", text));
     const open = foot.querySelector("details")?.open ?? false;
@@ -123,30 +114,7 @@ function createView(model: Model<Traits>, el: HTMLElement) {
     drawing = false;
   }
 
-  function point(stop: Stop | undefined) {
-    said.textContent = stop?.words ?? "";
-    if (stop) plotly?.Fx.hover(plot, [stop]);
-    else if (plotly && plot.on) plotly.Fx.unhover(plot);
-  }
-  frame.addEventListener("keydown", (e) => {
-    if (e.ctrlKey || e.metaKey || e.altKey || e.target !== frame) return;
-    const { stops, columns, down } = found;
-    const to = stops.length ? stepped(e.key, at, columns, down, stops.length) : null;
-    if (to !== null) at = to;
-    else if (e.key === "Escape") at = -1;
-    else return;
-    point(stops[at]);
-    e.preventDefault();
-    e.stopPropagation();
-  });
-  frame.addEventListener("blur", () => {
-    at = -1;
-    point(undefined);
-  });
-
   function renew() {
-    found = stopsOf(figure().data ?? []);
-    at = Math.min(at, found.stops.length - 1);
     write();
     redraw();
   }

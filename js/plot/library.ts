@@ -2,20 +2,9 @@
 
 import type { Model } from "../lib/widget";
 
-/** A point of a chart, as plotly reports and takes it. */
-export interface Point {
-  curveNumber: number;
-  /** A cell of a map is given by its values instead. */
-  pointNumber?: number;
-  xval?: unknown;
-  yval?: unknown;
-  x?: unknown;
-  y?: unknown;
-}
 export interface Plotly {
   react(at: HTMLElement, data: unknown[], layout: object, config: object): Promise<unknown>;
   purge(at: HTMLElement): void;
-  Fx: { hover(at: HTMLElement, points: Point[]): void; unhover(at: HTMLElement): void };
 }
 export interface Asking {
   library: string;

@@ -27,7 +27,7 @@ import {
 } from "./spans";
 
 const AXIS = 22;
-const HIGH = { rounds: 22, tokens: 44, source: 32, calls: 36, idle: 20 };
+const HIGH = { rounds: 22, tokens: 44, source: 36, calls: 36, idle: 20 };
 /** Maximum pointer movement of a click, px. */
 const STILL = 4;
 
@@ -175,7 +175,7 @@ function createTimeline({ model, root, group, store, palette, follow }: View<obj
       }
       return [...found].map(([family, d]) => draw("path", { class: "hsd-tl-token", "data-family": family, d }));
     };
-    const more = `${store.tokens.length}, up to ${Math.max(0, ...spans.map((s) => s.count))} per round`;
+    const more = `up to ${Math.max(0, ...spans.map((s) => s.count))} per round`;
     return { name: "tokens", more, family: "", high: HIGH.tokens, spans: tops, picture };
   }
   const calls = (all: Call[]) => (width: number) =>
