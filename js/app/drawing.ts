@@ -4,7 +4,7 @@ import { draw } from "../lib/dom";
 /** Styles that the charts use, as attributes of SVG. */
 const STYLES = [
   ...["fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray", "stroke-linecap"],
-  ...["opacity", "font-family", "font-size", "font-weight", "text-anchor", "vector-effect"],
+  ...["opacity", "font-family", "font-size", "font-weight", "text-anchor", "vector-effect", "paint-order"],
 ];
 /** Pixels between charts: labels may stand above their chart. */
 const GAP = 36;
