@@ -12,6 +12,7 @@ import { duration, figure, glyphs, plural } from "../lib/words";
 import { boardOfRound } from "../scene/board";
 import { paths, stairsOf } from "../staircase/stairs";
 import { runnerOf, shownAt } from "../versus/race";
+import { kept } from "./state";
 
 const SEEN = "hsd_viz.intro";
 /** Milliseconds until the texts are written, and of the whole. */
@@ -56,13 +57,7 @@ export async function storyOf(host: Host): Promise<Story | null> {
   return null;
 }
 
-export const introSeen = () => {
-  try {
-    return localStorage.getItem(SEEN) === "yes";
-  } catch {
-    return true;
-  }
-};
+export const introSeen = () => kept(() => localStorage.getItem(SEEN) === "yes", true);
 
 /** Play the story in `root`, which is emptied when it is closed. Returns a function that closes it. */
 export function playIntro(root: HTMLElement, host: Host, story: Story, closed: () => void): () => void {
@@ -138,11 +133,7 @@ export function playIntro(root: HTMLElement, host: Host, story: Story, closed: (
     document.removeEventListener("keydown", key, true);
     document.removeEventListener("pointerdown", outside, true);
     box.remove();
-    try {
-      localStorage.setItem(SEEN, "yes");
-    } catch {
-      /* without storage it plays again */
-    }
+    kept(() => localStorage.setItem(SEEN, "yes"), undefined);
     closed();
   }
   const key = (e: KeyboardEvent) => {

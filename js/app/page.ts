@@ -227,20 +227,8 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
     } as never);
     keepTour(key);
   }
-  function keepTour(key: string) {
-    try {
-      sessionStorage.setItem(TOUR_KEPT, key);
-    } catch {
-      /* without storage the tour starts over */
-    }
-  }
-  function tourKept() {
-    try {
-      return sessionStorage.getItem(TOUR_KEPT) ?? "";
-    } catch {
-      return "";
-    }
-  }
+  const keepTour = (key: string) => kept.kept(() => sessionStorage.setItem(TOUR_KEPT, key), undefined);
+  const tourKept = () => kept.kept(() => sessionStorage.getItem(TOUR_KEPT) ?? "", "");
   async function move(act: Act) {
     const at = KEYS.indexOf(store.state.tour);
     if (act === "lesson") return lesson(STOPS[at].lesson);

@@ -150,7 +150,7 @@ const [FORM, RUN] = ["hsd_viz.form", "hsd_viz.run"];
 const MOST_RUN = 4_000_000;
 
 /** Storage may be blocked or full: then what is kept lives as long as the page. */
-function kept<T>(read: () => T, otherwise: T): T {
+export function kept<T>(read: () => T, otherwise: T): T {
   try {
     return read();
   } catch {

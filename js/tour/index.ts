@@ -1,10 +1,8 @@
-// The tour's card and outline: it moves the cursor to the event of its stop (`place`), outlines the element, and scrolls it into view
-// beside the card. What its buttons do is up to the page (app/tour.ts).
-
-import { make } from "../lib/dom";
+// The tour's card and outline: it moves the cursor to the event of its stop (`place`), outlines the element, and keeps it in view beside
+// the card. What its buttons do is up to the page (app/tour.ts).
+import { html, nothing, render } from "lit-html";
 import type { View } from "../lib/linked";
 import { linkedWidget } from "../lib/linked";
-import { drawNotice } from "../lib/notice";
 import { visible } from "../lib/words";
 
 export type Act = "next" | "back" | "leave" | "restart" | "lesson";
@@ -17,7 +15,6 @@ export interface TourStep {
   count: number;
   title: string;
   text: string[];
-  trouble?: string;
   lesson?: string;
   targets?: string[];
 }
@@ -28,201 +25,108 @@ interface Traits {
 
 function tourView({ model, root, group, store, follow }: View<Traits>) {
   root.classList.add("hsd-tour");
-  root.hidden = true;
-  const card = make("section", "hsd-tour-card");
-  card.setAttribute("aria-label", "Guided tour");
-  card.tabIndex = -1;
-  const head = make("div", "hsd-tour-head");
-  const title = make("h2", "hsd-tour-title");
-  const count = make("span", "hsd-tour-count");
-  const body = make("div", "hsd-tour-body");
-  const said = make("div", "hsd-tour-said");
-  said.setAttribute("aria-live", "polite");
-  const lesson = make("button", "hsd-tour-lesson");
-  lesson.type = "button";
-  lesson.title = "Open the lesson of the course about this step in a new window";
-  said.append(title, body, lesson);
-  const trouble = make("div", "hsd-tour-trouble");
-  const foot = make("div", "hsd-tour-foot");
-  const track = make("div", "hsd-tour-track");
-  track.setAttribute("aria-hidden", "true");
-  const button = (label: string, words: string, act: () => void, cls = "") => {
-    const node = make("button", cls, label);
-    node.type = "button";
-    if (words !== label) {
-      node.title = words;
-      node.setAttribute("aria-label", words);
-    }
-    node.addEventListener("click", act);
-    return node;
-  };
-  const send = (act: Act) => model.get("act")(act);
-  const back = button("Back", "Previous step (←)", () => send("back"));
-  const next = button("Next", "Next step (→)", () => send("next"), "hsd-tour-next");
-  const again = button("Start over", "Start over", () => send("restart"), "hsd-tour-again");
-  const leave = button("✕", "Leave the tour (Esc)", () => send("leave"), "hsd-tour-leave");
-  head.append(count, track, leave);
-  foot.append(again, back, next);
-  card.append(head, said, trouble, foot);
-  root.append(card);
-
-  const app = () => root.closest(".hsd-app") as HTMLElement | null;
-  const calm = matchMedia("(prefers-reduced-motion: reduce)");
-
-  // --- the outlined element
-  let marked: HTMLElement | null = null;
+  const place = () => model.get("place");
+  const app = () => root.closest<HTMLElement>(".hsd-app");
   let opener: HTMLElement | null = null;
   let shown = ""; // the step already applied
-  let touched = false; // the user has scrolled since
-  const place = () => model.get("place");
 
-  function find() {
-    for (const selector of place().targets || []) {
-      for (const node of (app() || document).querySelectorAll(selector)) {
-        if (node.getClientRects().length) return node as HTMLElement;
-      }
-    }
-    return null;
+  // --- the outlined element, which views may draw again or move while they open
+  let marked: HTMLElement | null = null;
+  let top = Number.NaN;
+  let touched = false; // the visitor has scrolled since
+  let frame = 0;
+  function outline() {
+    frame = requestAnimationFrame(outline);
+    const all = (place().targets ?? []).flatMap((target) => [...(app()?.querySelectorAll<HTMLElement>(target) ?? [])]);
+    const node = all.find((one) => one.getClientRects().length) ?? null;
+    if (node !== marked) marked?.classList.remove("hsd-tour-lit");
+    marked = node;
+    if (!node) return;
+    if (!node.classList.contains("hsd-tour-lit")) node.classList.add("hsd-tour-lit");
+    // Its distance from the window's top is in the style sheet; below it is the card.
+    if (!touched && node.getBoundingClientRect().top !== top) node.scrollIntoView({ block: "start" });
+    top = node.getBoundingClientRect().top;
   }
-  function mark() {
-    const node = place().key ? find() : null;
-    if (node !== marked) {
-      marked?.classList.remove("hsd-tour-lit");
-      if (marked) sizes.unobserve(marked);
-      if (node) sizes.observe(node);
-      marked = node;
-    }
-    // Views that redraw themselves may drop the class.
-    if (!marked?.classList.contains("hsd-tour-lit")) marked?.classList.add("hsd-tour-lit");
+  function end() {
+    cancelAnimationFrame(frame);
+    marked?.classList.remove("hsd-tour-lit");
+    marked = null;
   }
   const touch = (e: Event) => {
-    if (e.type !== "keydown" || !card.contains(e.target as Node)) touched = true;
+    touched ||= e.type !== "keydown" || !root.contains(e.target as Node);
   };
-  /** Its distance from the window's top is in the style sheet; below it is the card. */
-  function reveal() {
-    if (!touched) marked?.scrollIntoView?.({ block: "start", behavior: calm.matches ? "auto" : "smooth" });
-  }
-  function settle() {
-    touched = false;
-    arrange();
-  }
-  function arrange() {
-    mark();
-    reveal();
-  }
-  // Views draw themselves when they are opened, which moves what the step points at.
-  let moved = 0;
-  const sizes = new ResizeObserver(() => {
-    cancelAnimationFrame(moved);
-    if (!root.hidden) moved = requestAnimationFrame(arrange);
-  });
-
-  let frame = 0;
-  const watcher = new MutationObserver((changes) => {
-    if (frame || changes.every((c) => root.contains(c.target))) return;
-    frame = requestAnimationFrame(() => {
-      frame = 0;
-      if (place().key) mark();
-    });
-  });
 
   // --- the card
   function go() {
     const { key, run, step } = place();
     if (!key || shown === key || run !== store.run || !store.tokens.length) return;
     shown = key;
+    touched = false;
     group.pause();
     group.pin({ step });
-    settle();
   }
   function paint() {
     const now = place();
-    const open = Boolean(now.key);
-    const opened = open && root.hidden;
+    const [open, opened] = [Boolean(now.key), Boolean(now.key) && root.hidden];
     root.hidden = !open;
     app()?.classList.toggle("hsd-touring", open);
     if (!open) {
       const had = root.contains(document.activeElement) || document.activeElement === document.body;
-      if (shown) {
-        group.release();
-        mark();
-        watcher.disconnect();
-        sizes.disconnect();
-      }
+      if (shown) group.release();
       shown = "";
+      end();
       if (had && opener?.isConnected) opener.focus({ preventScroll: true });
       opener = null;
       return;
     }
-    drawNotice(trouble, { message: now.trouble || "" });
-    if (card.dataset.step !== now.key || opened) {
-      card.dataset.step = now.key;
-      count.textContent = `${now.number} of ${now.count}`;
-      track.style.setProperty("--part", `${(100 * now.number) / now.count}%`);
-      title.textContent = now.title;
-      lesson.textContent = now.lesson ? `${now.lesson} ↗` : "";
-      lesson.hidden = !now.lesson;
-      body.replaceChildren(...now.text.map((words) => make("p", "", visible(words))));
-      body.scrollTop = 0;
-      back.disabled = now.number === 1;
-      again.hidden = now.number === 1;
-      next.textContent = now.number === now.count ? "Done" : "Next";
-      next.setAttribute("aria-label", now.number === now.count ? "End the tour" : "Next step (→)");
-      // A disabled button would lose the focus.
-      if (document.activeElement === document.body && !opened) next.focus({ preventScroll: true });
-    }
+    const act = (name: Act) => () => model.get("act")(name);
+    const [first, last] = [now.number === 1, now.number === now.count];
+    render(
+      html`<section class="hsd-tour-card" aria-label="Guided tour" tabindex="-1" data-step=${now.key} @keydown=${keys}>
+        <div class="hsd-tour-head"><span class="hsd-tour-count">${now.number} of ${now.count}</span>
+          <div class="hsd-tour-track" aria-hidden="true" .style=${`--part: ${(100 * now.number) / now.count}%`}></div>
+          <button type="button" class="hsd-tour-leave" title="Leave the tour (Esc)" aria-label="Leave the tour (Esc)" @click=${act("leave")}>✕</button></div>
+        <div class="hsd-tour-said" aria-live="polite"><h2 class="hsd-tour-title">${now.title}</h2>
+          <div class="hsd-tour-body">${now.text.map((words) => html`<p>${visible(words)}</p>`)}</div>
+          ${now.lesson ? html`<button type="button" class="hsd-tour-lesson" title="Open the lesson of the course about this step in a new window" @click=${act("lesson")}>${now.lesson} ↗</button>` : nothing}</div>
+        <div class="hsd-tour-foot">
+          <button type="button" class="hsd-tour-again" ?hidden=${first} @click=${act("restart")}>Start over</button>
+          <button type="button" class="hsd-tour-back" ?disabled=${first} aria-label="Previous step (←)" @click=${act("back")}>Back</button>
+          <button type="button" class="hsd-tour-next" aria-label=${last ? "End the tour" : "Next step (→)"} @click=${act("next")}>${last ? "Done" : "Next"}</button></div>
+      </section>`,
+      root,
+    );
     if (opened) {
       opener = document.activeElement as HTMLElement | null;
-      shown = "";
-      next.focus({ preventScroll: true });
-      const host = app();
-      if (host) sizes.observe(host);
-      if (host)
-        watcher.observe(host, {
-          subtree: true,
-          childList: true,
-          attributes: true,
-          attributeFilter: ["class", "hidden"],
-        });
+      outline();
     }
-    if (shown !== now.key) {
-      mark();
-      go();
-    }
+    // A disabled button would lose the focus.
+    if (opened || document.activeElement === document.body)
+      root.querySelector<HTMLElement>(".hsd-tour-next")?.focus({ preventScroll: true });
+    go();
   }
-  card.addEventListener("keydown", (e) => {
+  function keys(e: KeyboardEvent) {
     if (e.ctrlKey || e.metaKey || e.altKey || e.shiftKey) return;
-    const keys: Record<string, () => void> = {
-      ArrowRight: () => next.click(),
-      ArrowLeft: () => {
-        if (!back.disabled) back.click();
-      },
-      Escape: () => leave.click(),
-    };
-    if (!Object.hasOwn(keys, e.key)) return;
-    keys[e.key]();
+    const name = { ArrowRight: "next", ArrowLeft: "back", Escape: "leave" }[e.key];
+    if (!name) return;
+    root.querySelector<HTMLElement>(`.hsd-tour-${name}`)?.click();
     e.preventDefault();
     e.stopPropagation();
-  });
+  }
 
-  const onStore = (what: string) => {
+  follow((what) => {
     if (what === "reset") go();
-  };
-  lesson.addEventListener("click", () => send("lesson"));
-  follow(onStore);
+  });
   model.on("change:place", paint);
-  for (const kind of ["wheel", "touchmove", "keydown", "pointerdown"])
-    window.addEventListener(kind, touch, { passive: true, capture: true });
+  root.hidden = true;
+  const kinds = ["wheel", "touchmove", "keydown", "pointerdown"];
+  for (const kind of kinds) window.addEventListener(kind, touch, { passive: true, capture: true });
   paint();
   return () => {
-    watcher.disconnect();
-    sizes.disconnect();
-    cancelAnimationFrame(moved);
-    marked?.classList.remove("hsd-tour-lit");
+    end();
     app()?.classList.remove("hsd-touring");
     model.off("change:place", paint);
-    for (const kind of ["wheel", "touchmove", "keydown", "pointerdown"])
-      window.removeEventListener(kind, touch, { capture: true });
+    for (const kind of kinds) window.removeEventListener(kind, touch, { capture: true });
   };
 }
 export default linkedWidget(tourView);

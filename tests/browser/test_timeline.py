@@ -209,17 +209,3 @@ def wheel(page, box, ctrl: bool) -> bool:
         }""",
         [box["x"] + 400, box["y"] + 60, ctrl],
     )
-
-
-def test_shares_of_the_lanes_and_of_the_time_without_a_call_make_up_the_run(open_page):
-    shown = open_page()
-    page, trace = shown.page, load_bundled("both")
-    start(page, trace, Timeline)
-    shares = [
-        float(re.match(r"([\d.]+) %", t)[1]) for t in page.locator(".hsd-tl-share").all_text_contents() if "%" in t
-    ]
-    assert len(shares) == 5
-    assert sum(shares) == pytest.approx(100, abs=2)
-    target = sum(c.duration_ns for c in trace.call_rows if c.name == "target")
-    assert shares[0] == pytest.approx(100 * target / trace.meta["wall_ns"], abs=0.6)
-    shown.check()
