@@ -13,7 +13,7 @@ export function samplingWords(sampling: Meta["sampling"] = {}): string {
 }
 
 /** Of how many runs a recording is the fastest, where that is known. */
-export const fastestWords = (meta: Meta) => ((meta.fastest_of ?? 0) > 1 ? `, fastest of ${meta.fastest_of} runs` : "");
+const fastestWords = (meta: Meta) => ((meta.fastest_of ?? 0) > 1 ? `, fastest of ${meta.fastest_of} runs` : "");
 
 /** The facts of a run; `recorded`: it was not decoded on this page. */
 export function factsOf(meta: Meta, recorded: boolean): string[] {

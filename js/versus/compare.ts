@@ -1,8 +1,8 @@
 // Two or three runs of one prompt as figures: whether they can be compared, whether their texts agree and must, and their metrics
 // with the differences to the first run. Pure.
-import { fastestWords, samplingWords } from "../lib/facts";
+import { factsOf as runFacts, samplingWords } from "../lib/facts";
 import { callSums, impossible, type Metrics, metricsOf } from "../lib/metrics";
-import type { Meta, Snapshot, Store } from "../lib/run";
+import type { Snapshot, Store } from "../lib/run";
 import { createStore } from "../lib/run";
 import { draftsWithModels, isPlain, type Sources } from "../lib/stack";
 import { glyphs, plural } from "../lib/words";
@@ -159,18 +159,11 @@ export function machineNote(runs: Store[]): string {
   return `Times are not comparable: the runs differ in ${name.replace("_", " ")} (${found}).`;
 }
 
-export function factsOf({ meta, tokens }: { meta: Meta; tokens: unknown[] }): string[] {
-  const found = [
-    `one prompt, ${plural(tokens.length, "token")}`,
-    samplingWords(meta.sampling),
-    meta.device_name || meta.device,
-    meta.dtype,
-    meta.device === "cpu" && meta.threads ? plural(meta.threads, "thread") : "",
-    meta.runtime ? `${meta.runtime} runtime` : "",
-    meta.created ? `run on ${meta.created.slice(0, 10)}${fastestWords(meta)}` : "",
-  ];
-  return found.filter(Boolean).map(String);
-}
+/** What the runs have in common: their prompt, and the facts of the first. */
+export const factsOf = ({ meta, tokens }: Store) => [
+  `one prompt, ${plural(tokens.length, "token")}`,
+  ...runFacts(meta, true),
+];
 
 // --- metrics
 
