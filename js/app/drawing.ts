@@ -6,7 +6,7 @@ const STYLES = [
   ...["fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-dasharray", "stroke-linecap"],
   ...["opacity", "font-family", "font-size", "font-weight", "text-anchor", "vector-effect", "paint-order"],
 ];
-/** Pixels between charts: labels may stand above their chart. */
+/** Pixels between charts: labels may be above their chart. */
 const GAP = 36;
 
 /** A mixed colour as programs other than browsers read it. */
