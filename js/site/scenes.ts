@@ -56,6 +56,7 @@ function scene(
     e.preventDefault();
     if (running) return running.abort();
     running = new AbortController();
+    paint();
     let failed = "";
     try {
       await work(new FormData(form), running.signal, paint);
