@@ -67,7 +67,7 @@ def loop_decoder(
     makes another model in place of the first. Databases and baselines are the real ones; they begin with an empty
     memory. ``rule`` is the verification rule.
     """
-    parsed = (parse(stack) if isinstance(stack, str) else stack).resolved(4)
+    parsed = (parse(stack) if isinstance(stack, str) else stack).resolved()
 
     def decode(task: Task) -> list[int]:
         names = [m.name for m in parsed.models]

@@ -203,11 +203,13 @@ class Table:
 
     def columns_of(self, rows: Iterable[tuple]) -> Columns:
         """Return rows as columns."""
-        columns = dict(zip(self.columns, map(list, zip(*rows, strict=True)), strict=False))
-        for name, values in columns.items():
-            if self.columns[name].nested:
-                columns[name] = _each(values, list)
-        return columns or {name: [] for name in self.columns}
+        rows = list(rows)
+        values = map(list, zip(*rows, strict=True)) if rows else ([] for _ in self.columns)
+        columns = dict(zip(self.columns, values, strict=True))
+        for name, column in self.columns.items():
+            if column.nested:
+                columns[name] = _each(columns[name], list)
+        return columns
 
     def cells(self, columns: Mapping[str, list], name: str) -> list:
         """Return a column with tuples in place of lists."""

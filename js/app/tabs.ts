@@ -139,7 +139,7 @@ const STATES = [
   ["warm", "warm: learn from all requests"],
   ["both", "both"],
 ];
-const DRAFTERS = ["db", "hd", "lookup", "sam", "suffix", "recycling", "ngram-cache"];
+const DRAFTERS = ["db", "hd", "lookup", "sam", "suffix", "ngram-cache"];
 /** A log travels in one message here; larger ones are for the command. */
 const MOST_LOG = 8_000_000;
 
