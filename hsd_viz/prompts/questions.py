@@ -1,19 +1,15 @@
-"""Questions to chat models: Spec-Bench (Xia et al. 2024, arXiv 2401.07851), and files in its format.
+"""Files of questions to chat models, in the format of Spec-Bench (Xia et al. 2024, arXiv 2401.07851).
 
-Each line of a question file is a JSON object with ``question_id``, ``category`` and ``turns``. The 480 questions of
-Spec-Bench are six tasks of 80; the eight categories of MT-bench, two turns each, form one task.
+Each line is a JSON object with ``question_id``, ``category`` and ``turns``. The 480 questions of Spec-Bench are six
+tasks of 80; the eight categories of MT-bench, two turns each, form one task.
 """
 
-import hashlib
 import json
-import os
 import re
 from pathlib import Path
 from typing import Any
 
-import httpx
-
-from hsd_viz.disk import cache_folder, read_text, write_whole, writing
+from hsd_viz.disk import read_text
 from hsd_viz.prompts import Prompt, Suite
 from hsd_viz.words import first_line
 
@@ -27,12 +23,9 @@ TASKS = {
     "rag": "Questions with retrieved passages to answer them from.",
 }
 MT_BENCH = frozenset(["writing", "roleplay", "reasoning", "math", "coding", "extraction", "stem", "humanities"])
-URL = "https://raw.githubusercontent.com/hemingkx/Spec-Bench/fd2c1cd7d2201ef71db4c5f4e455008f017967bf/data/spec_bench/question.jsonl"
-SHA256 = "4b6d33e79484f9841c487ee87d1cf6aa8c6066f61d5d482ff09e5a007fafdf04"
-_TIMEOUT = 20.0
 
 
-def read_questions(path: Path, name: str | None = None) -> Suite:
+def read_questions(path: Path) -> Suite:
     """Return the questions of a file as a suite; the categories of MT-bench become the one task ``mt_bench``. Raises
     ValueError for a malformed row (the message names file and line), or if there is no question.
     """
@@ -55,7 +48,7 @@ def read_questions(path: Path, name: str | None = None) -> Suite:
     found = dict.fromkeys(p.category for p in prompts.values())
     tasks = {task: words for task, words in TASKS.items() if task in found}
     categories = tasks | {c: f"The category {c} of {path.name}." for c in found if c not in tasks}
-    return Suite(name or path.name, categories, tuple(prompts.values()))
+    return Suite(path.name, categories, tuple(prompts.values()))
 
 
 def _question(row: Any) -> Prompt:
@@ -76,25 +69,3 @@ def _question(row: Any) -> Prompt:
         raise ValueError("a text contains a lone surrogate and is not valid Unicode")
     task = "mt_bench" if category in MT_BENCH else category
     return Prompt(str(number), task, turns[0], {"question_id": number, "category": category}, tuple(turns))
-
-
-def question_file(folder: Path | None = None) -> Path:
-    """Return the question file of Spec-Bench, downloaded once into the cache ``folder``; its SHA-256 is checked. Raises
-    ValueError if it is not cached and cannot be downloaded, or ``HF_HUB_OFFLINE`` forbids network requests.
-    """
-    path = (folder or cache_folder("suites")) / f"spec-bench-{SHA256[:12]}.jsonl"
-    if path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == SHA256:
-        return path
-    otherwise = "give the path of its question.jsonl with --suite"
-    if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
-        raise ValueError(f"Spec-Bench is not cached and HF_HUB_OFFLINE forbids downloading it: unset it or {otherwise}")
-    try:
-        data = httpx.get(URL, timeout=_TIMEOUT).raise_for_status().content
-    except httpx.HTTPError as error:
-        why = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise ValueError(f"Spec-Bench is not cached and cannot be downloaded from {URL} ({why}): {otherwise}") from None
-    if hashlib.sha256(data).hexdigest() != SHA256:
-        raise ValueError(f"the file at {URL} is not the question file of Spec-Bench (its SHA-256 differs): {otherwise}")
-    with writing(path):
-        write_whole(path, data)
-    return path

@@ -1,4 +1,4 @@
-"""Load suites of prompts: the shipped ones, Spec-Bench, and custom files."""
+"""Load suites of prompts: the shipped ones and files."""
 
 import json
 import re
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from hsd_viz.disk import read_text
 from hsd_viz.prompts import Prompt, Suite
-from hsd_viz.prompts.questions import TASKS, question_file, read_questions
+from hsd_viz.prompts.questions import read_questions
 from hsd_viz.words import did_you_mean
 
 _FOLDER = Path(__file__).parent / "data"
@@ -17,31 +17,21 @@ SHIPPED = {
     "python": "Six kinds of Python text, not selected for repetition, from files that no model or database was built "
     "from. They differ in how much of the next text occurs earlier, from nearly all of it in the prompt to none.",
 }
-#: The suite that is downloaded.
-SPEC_BENCH = "spec-bench"
 # Three or more blank lines; lines of spaces are blank too.
 _SEPARATOR = re.compile(r"\n(?:[ \t]*\n){3,}")
 
 
-def names() -> tuple[str, ...]:
-    """Return the names of the known suites."""
-    return (*sorted(SHIPPED), SPEC_BENCH)
-
-
 def load_suite(name_or_path: str) -> Suite:
     """Load a suite by name, a ``.jsonl`` file of questions or a text file of prompts, which three or more blank
-    lines separate. ``spec-bench`` is downloaded once. Raises ValueError for an unknown name, and for a file that cannot
-    be read or contains no prompt.
+    lines separate. Raises ValueError for an unknown name, and for a file that cannot be read or contains no prompt.
     """
-    if name_or_path == SPEC_BENCH:
-        return read_questions(question_file(), SPEC_BENCH)
     if name_or_path in SHIPPED:
         return _from_json(json.loads((_FOLDER / f"{name_or_path}.json").read_text(encoding="utf-8")))
     path = Path(name_or_path).expanduser()
     if not name_or_path or not path.exists():
         raise ValueError(
-            f"unknown suite '{name_or_path}': use {', '.join(names())} or the path of a file"
-            + did_you_mean(name_or_path, names())
+            f"unknown suite '{name_or_path}': use {', '.join(SHIPPED)} or the path of a file"
+            + did_you_mean(name_or_path, SHIPPED)
         )
     if path.suffix.lower() == ".jsonl":
         return read_questions(path)
@@ -55,8 +45,6 @@ def describe_suites() -> str:
         suite = load_suite(name)
         lines += [f"{name}: {len(suite.prompts)} prompts, shipped. {about}"]
         lines += [*(f"  {category}: {text}" for category, text in suite.categories.items()), ""]
-    about = "480 questions to chat models, downloaded once (or give the path of its question.jsonl)"
-    lines += [f"{SPEC_BENCH}: {about}", *(f"  {task}: {text}" for task, text in TASKS.items()), ""]
     lines += ["A text file: prompts separated by three or more blank lines. A .jsonl file: questions as in Spec-Bench."]
     return "\n".join(lines)
 

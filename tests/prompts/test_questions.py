@@ -1,13 +1,9 @@
-"""Files of questions: Spec-Bench, and its download."""
+"""Files of questions, in the format of Spec-Bench."""
 
-import hashlib
 import json
 
-import httpx
 import pytest
 
-from hsd_viz.prompts import questions
-from hsd_viz.prompts.questions import question_file
 from hsd_viz.prompts.suites import load_suite
 
 QUESTIONS = [
@@ -75,56 +71,3 @@ def test_a_file_without_questions_is_refused(tmp_path):
         load_suite(write(tmp_path, [b"", b" "]))
     with pytest.raises(ValueError, match=r"the question file \S+ is not UTF-8 text \(byte 10 is 0xff\)"):
         load_suite(write(tmp_path, [b'{"turn": "\xff"}']))
-
-
-@pytest.fixture
-def known(monkeypatch) -> bytes:
-    data = json.dumps(GOOD).encode()
-    monkeypatch.setattr(questions, "SHA256", hashlib.sha256(data).hexdigest())
-    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
-    return data
-
-
-@pytest.fixture
-def answers(monkeypatch):
-    """What the network answers, in turn: bytes, or an error."""
-    answers = []
-
-    def get(url, timeout):
-        assert timeout == 20
-        if isinstance(answer := answers.pop(0), Exception):
-            raise answer
-        return httpx.Response(200, content=answer, request=httpx.Request("GET", url))
-
-    monkeypatch.setattr(httpx, "get", get)
-    return answers
-
-
-def test_the_questions_are_downloaded_once_and_checked(tmp_path, known, answers, monkeypatch):
-    monkeypatch.setenv("HSD_VIZ_CACHE", str(tmp_path))
-    answers += [known, known]
-    suite = load_suite("spec-bench")
-    assert suite.name == "spec-bench" and len(suite.prompts) == 1 == len(answers)
-    (path,) = (tmp_path / "suites").iterdir()
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    assert load_suite("spec-bench") == suite
-    # A broken copy is not used.
-    path.write_bytes(known[:-1])
-    with pytest.raises(ValueError, match=r"HF_HUB_OFFLINE forbids downloading it.*--suite"):
-        load_suite("spec-bench")
-    monkeypatch.delenv("HF_HUB_OFFLINE")
-    assert question_file().read_bytes() == known
-
-
-def test_a_failed_or_wrong_download_is_a_one_line_error(tmp_path, known, answers):
-    answers += [httpx.ConnectError("no route"), httpx.ReadTimeout(""), known + b"\n", known]
-    for why in ("no route", "ReadTimeout"):
-        with pytest.raises(ValueError, match=rf"cannot be downloaded from https://\S+ \({why}\): give the path"):
-            question_file(tmp_path)
-    with pytest.raises(ValueError, match="its SHA-256 differs"):
-        question_file(tmp_path)
-    assert not list(tmp_path.iterdir())
-    blocked = tmp_path / "file"
-    blocked.write_text("")
-    with pytest.raises(ValueError, match="cannot write"):
-        question_file(blocked)
