@@ -23,7 +23,7 @@ ALLOWED = {
         "machine": "",
         "adapters": "disk trace",
         "drafting": "disk stack trace",
-        "latency": "stack trace",
+        "latency": "disk stack trace",
         "decoding": "drafting latency stack terminal trace",
         "ladder": "disk drafting native prompts trace",
         "prompts": "disk",

@@ -137,7 +137,7 @@ def predict(
     if calibrate is not None:
         machine = hardware.fitted(machine, shapes[0], *calibrate, batch=batch[0], context=context[0], **formats)
     by_name, target = {shape.name: shape for shape in shapes}, shapes[0].name
-    order = (*sorted(list(by_name)[1:], key=lambda name: by_name[name].active), target)
+    order = (*sorted(list(by_name)[1:], key=lambda name: by_name[name].touched(1)), target)
     edges, pair_assumptions = _acceptance(by_name, order, acceptance, temperature)
 
     def calibration(b: int, c: int, shift: float = 0.0) -> Calibration:
@@ -202,7 +202,7 @@ def _shapes(models: Sequence[str]) -> tuple[Shape, ...]:
     if len(set(names)) < len(names):
         raise ValueError(f"a model is named twice in {', '.join(names)}")
     for draft in drafts:
-        if draft.active >= target.active:
+        if draft.touched(1) >= target.touched(1):
             raise ValueError(f"{draft.name} is not smaller than the target {target.name}: name the target first")
     return (target, *drafts)
 
@@ -243,7 +243,7 @@ def _acceptance(
             "as given: of a draft token if those before it were accepted",
         )
         if value is None:
-            larger = log2(shapes[verifier].active / shapes[draft].active)
+            larger = log2(shapes[verifier].touched(1) / shapes[draft].touched(1))
             value = min(0.95, max(0.2, 0.9 - 0.035 * larger)) - 0.05 * temperature
             value = 0.7 - 0.1 * temperature if draft in HEADS else value
             kind, band, digits = "assumed", ASSUMED_BAND, 3
@@ -262,7 +262,7 @@ def _acceptance(
 
 def _assumptions(machine: Machine, databases: bool, batch: int) -> list[Assumption]:
     used, gpu = machine.efficiency, machine.gpu
-    sheet = f"{gpu.bandwidth / 1e9:g} GB/s, {gpu.flops / 1e12:g} TFLOP/s, {gpu.memory / 1e9:g} GB"
+    sheet = f"{gpu.bandwidth:g} GB/s, {gpu.flops:g} TFLOP/s, {gpu.memory:g} GB"
     fixed = f"{used.layer_us:g} + {used.reduce_us:g} µs per layer, {used.step_us:.0f} µs per step"
     unfitted = used.compute == hardware.PUBLISHED.compute
     compute: tuple[Kind, str] = ("assumed", "not fitted") if unfitted else (used.kind, used.source)

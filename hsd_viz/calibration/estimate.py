@@ -52,7 +52,10 @@ def estimate(traces: Iterable[Trace], models: Iterable[str] | None = None) -> Ca
         models=tuple(models) if models is not None else _by_size(traces),
         costs=timing.models,
         edges={pair: estimate_edge(rows) for pair, rows in rounds.items()},
-        tiers={pair: Tier.counted((m, a, n) for (m, a), n in c.items()) for pair, c in looked_up.items()},
+        tiers={
+            pair: Tier(tuple((m, a, n / counts.total()) for (m, a), n in sorted(counts.items())))
+            for pair, counts in looked_up.items()
+        },
         lookups=timing.lookups,
         over=over_databases(traces),
         after=timing.after,

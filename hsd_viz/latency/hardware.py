@@ -20,6 +20,7 @@ from math import inf
 from pathlib import Path
 from typing import Any, Literal
 
+from hsd_viz.disk import read_text
 from hsd_viz.latency.inputs import LevelCost
 from hsd_viz.words import check_range
 
@@ -34,17 +35,13 @@ USABLE = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """A card: bytes/s, dense FLOP/s with 16 and with 8 bits, bytes of memory; of the maker's data sheet."""
+    """A card as its data sheet has it: GB/s, dense TFLOP/s with 16 and with 8 bits, GB of memory."""
 
     name: str
     bandwidth: float
     flops: float
     flops8: float
     memory: float
-
-
-def _gpu(name: str, gigabytes_per_second: float, teraflops: float, teraflops8: float, gigabytes: float) -> Gpu:
-    return Gpu(name, gigabytes_per_second * 1e9, teraflops * 1e12, teraflops8 * 1e12, gigabytes * 1e9)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +79,10 @@ class Shape:
         return self.layers * (self.attention + mlp) + self.vocabulary * self.hidden * (1 if self.tied else 2)
 
     def touched(self, tokens: float) -> float:
-        """Return the parameters that a forward pass over ``tokens`` tokens reads, without the embedding."""
+        """Return the parameters that a forward pass over ``tokens`` tokens uses, without the embedding."""
         read = 1.0 if not self.experts else self.experts * (1 - (1 - self.used / self.experts) ** tokens)
         mlp = 3 * self.hidden * (self.intermediate * read + self.shared)
         return self.layers * (self.attention + mlp) + self.vocabulary * self.hidden
-
-    @property
-    def active(self) -> float:
-        """Parameters that one token uses."""
-        return self.touched(1)
 
     @property
     def cache(self) -> int:
@@ -103,9 +95,8 @@ class Shape:
         return replace(self, name=name, layers=1, intermediate=width, experts=0, used=0, shared=0)
 
 
-#: Cards (GB/s, dense TFLOP/s with 16 and with 8 bits, GB) and shapes, as data sheets and ``config.json`` state them.
 _KNOWN = json.loads(Path(__file__).with_name("hardware.json").read_text(encoding="utf-8"))
-GPUS = {name: _gpu(name, *figures) for name, figures in _KNOWN["gpus"].items()}
+GPUS = {name: Gpu(name, *figures) for name, figures in _KNOWN["gpus"].items()}
 MODELS = {name: Shape(name, **sizes) for name, sizes in _KNOWN["models"].items()}
 
 
@@ -128,13 +119,11 @@ class Efficiency:
     round_us: float = 0.0
 
 
-#: Fitted by ``python -m benchmarks.prediction --fit``, as the other efficiencies.
-ROUND_US = 1044.0
-#: Fitted by ``python -m benchmarks.prediction`` on the Llama-2 rows of gpt-fast's README (A100, one sequence); the
-#: share of the peak FLOP/s, and formats that it does not have (as fp16), are assumed.
+#: Fitted by ``python -m benchmarks.prediction --fit`` on the Llama-2 rows of gpt-fast's README (A100, one sequence);
+#: the share of the peak FLOP/s, and formats that it does not have (as fp16), are assumed.
 PUBLISHED = Efficiency(
     {"fp32": 0.825, "fp16": 0.825, "bf16": 0.825, "fp8": 0.825, "int8": 0.671, "int4": 0.516},
-    0.7, 47.4, 21.1, 0.0, "published", "fitted on gpt-fast's Llama-2 figures (A100)", round_us=ROUND_US,
+    0.7, 47.4, 21.1, 0.0, "published", "fitted on gpt-fast's Llama-2 figures (A100)", round_us=1044.0,
 )  # fmt: skip
 ROUND_SOURCE = "fitted on SpecBundle's speed-ups of Llama 3.1 8B and Qwen3-Coder 30B (SGLang, H200)"
 
@@ -158,10 +147,10 @@ class Machine:
         read = shape.touched(fed) * WEIGHTS[weights] / used.bandwidth[weights]
         read += batch * (context + tokens) * shape.cache * CACHES[cache] / used.bandwidth["bf16"]
         peak = self.gpu.flops8 if weights == "fp8" else self.gpu.flops
-        work = 2 * shape.active * fed + 4 * shape.layers * shape.heads * shape.width * fed * (context + tokens)
-        moving = max(read / self.gpu.bandwidth, work / (peak * used.compute)) / self.tp
+        work = 2 * shape.touched(1) * fed + 4 * shape.layers * shape.heads * shape.width * fed * (context + tokens)
+        moving = max(read / (self.gpu.bandwidth * 1e9), work / (peak * 1e12 * used.compute)) / self.tp
         fixed = shape.layers * (used.layer_us + (used.reduce_us if self.tp > 1 else 0.0)) + used.step_us
-        each = used.token_us * shape.active / 1e9 * fed / self.tp
+        each = used.token_us * shape.touched(1) / 1e9 * fed / self.tp
         return moving * 1e3 + (fixed + each) * 1e-3
 
     def cost(self, shape: Shape, most: int = 64, **settings: Any) -> LevelCost:
@@ -178,7 +167,7 @@ class Machine:
     ) -> float:
         """Return the share of the usable memory that weights and KV caches take; they fit up to 1."""
         need = sum(s.parameters * WEIGHTS[weights] + batch * context * s.cache * CACHES[cache] for s in shapes)
-        return need / (self.tp * self.gpu.memory * USABLE)
+        return need / (self.tp * self.gpu.memory * 1e9 * USABLE)
 
 
 def fitted(machine: Machine, shape: Shape, one_ms: float, many_ms: float, many: int = 8, **settings: Any) -> Machine:
@@ -190,31 +179,31 @@ def fitted(machine: Machine, shape: Shape, one_ms: float, many_ms: float, many: 
     """
     if not 0 < one_ms <= many_ms < inf:
         raise ValueError(f"the step times {one_ms:g} and {many_ms:g} ms are not usable: the second must not be shorter")
-    sheet = replace(
-        machine.efficiency, bandwidth=dict.fromkeys(WEIGHTS, 1.0), compute=1.0, layer_us=0.0, reduce_us=0.0, step_us=0.0
-    )
-    least = replace(machine, efficiency=sheet).step_ms(shape, **settings)
+    published, fed = machine.efficiency, settings.get("batch", 1)
+
+    def step(tokens: int = 1, **changed: Any) -> float:
+        return replace(machine, efficiency=replace(published, **changed)).step_ms(shape, tokens=tokens, **settings)
+
+    bare: dict[str, Any] = dict.fromkeys(("layer_us", "reduce_us", "step_us"), 0.0)
+    least = step(bandwidth=dict.fromkeys(WEIGHTS, 1.0), compute=1.0, **bare)
     if one_ms < least:
         raise ValueError(
             f"{one_ms:g} ms is shorter than the {least:.3g} ms that reading {shape.name} takes at the bandwidth of "
             f"{machine.gpu.name}: check the model, --weights and --tp"
         )
-    published, fed = machine.efficiency, settings.get("batch", 1)
-    bare = replace(published, layer_us=0.0, reduce_us=0.0, step_us=0.0)
-    moving = [replace(machine, efficiency=bare).step_ms(shape, tokens=m, **settings) for m in (1, many)]
-    growth = (many_ms - one_ms - (moving[1] - moving[0]) * one_ms / moving[0]) / (many - 1)
+    moving = step(**bare)
+    growth = (many_ms - one_ms - (step(many, **bare) - moving) * one_ms / moving) / (many - 1)
     per_pass = min(max(0.0, growth), one_ms - least)
-    usual = machine.step_ms(shape, **settings) - moving[0]
-    rest = one_ms - per_pass
-    scale = max(rest / (moving[0] + usual), least / moving[0])
-    share = (rest - scale * moving[0]) / usual if usual else 0.0
+    usual, rest = step() - moving, one_ms - per_pass
+    scale = max(rest / (moving + usual), least / moving)
+    share = (rest - scale * moving) / usual if usual else 0.0
     used = replace(
         published,
         bandwidth={name: eta / scale for name, eta in published.bandwidth.items()},
-        token_us=per_pass / fed * 1e3 / (shape.active / 1e9) * machine.tp,
+        token_us=per_pass / fed * 1e3 / (shape.touched(1) / 1e9) * machine.tp,
         kind="measured",
         source=f"fitted on {one_ms:g} and {many_ms:g} ms",
-        **{name: share * getattr(published, name) for name in ("layer_us", "reduce_us", "step_us")},
+        **{name: share * getattr(published, name) for name in bare},
     )
     return replace(machine, efficiency=used)
 
@@ -230,31 +219,23 @@ def gpu_of(
         if value is not None:
             check_range(f"the {what} of {name or 'the GPU'}", value, 1e-3, 1e6)
     if bandwidth and flops and memory:
-        return _gpu(name or "custom", bandwidth, flops, 2 * flops, memory)
+        return Gpu(name or "custom", bandwidth, flops, 2 * flops, memory)
     return _named(GPUS, name, "GPU", "or give --bandwidth, --flops and --gpu-memory")
 
 
-#: The most characters of a config.json that are read.
-MOST_CONFIG = 2**20
-
-
 def shape_of(name: str) -> Shape:
-    """Return a shipped shape by name, or that of a ``config.json`` (or its folder)."""
+    """Return a shipped shape by name, or that of a ``config.json`` (or its folder). Raises: ValueError: if it is
+    unknown, or not a Llama-shaped decoder.
+    """
     path = Path(name).expanduser()
-    if path.is_dir():
-        path /= "config.json"
-    if path.suffix == ".json" or "/" in name:
-        try:
-            with path.open(encoding="utf-8") as file:
-                data = json.loads(file.read(MOST_CONFIG))
-        except (OSError, ValueError, RecursionError) as error:
-            raise ValueError(f"{path} is not a readable config.json: {error}") from None
-        return shape_from(data, Path(name).stem if path.name != "config.json" else path.parent.name or "model")
-    return _named(MODELS, name, "model", "or give the path of a config.json")
-
-
-def shape_from(config: Any, name: str) -> Shape:
-    """Return the shape of a ``config.json``'s data. Raises: ValueError: if it is not a Llama-shaped decoder."""
+    if path.suffix != ".json" and "/" not in name and not path.is_dir():
+        return _named(MODELS, name, "model", "or give the path of a config.json")
+    path = path / "config.json" if path.is_dir() else path
+    try:
+        config = json.loads(read_text(path, "config", 2**20))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is not a readable config.json: {error}") from None
+    name = path.stem if path.name != "config.json" else path.parent.name or "model"
     config = config.get("text_config", config) if isinstance(config, dict) else {}
     if "kv_lora_rank" in config or ("layer_types" in config and "linear_attention" in config["layer_types"]):
         raise ValueError(f"{name} has latent or linear attention, whose cache and cost are not modelled")

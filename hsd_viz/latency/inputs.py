@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import inf
 from typing import Any
 
 from hsd_viz.serialize import Record
-
-_SUM_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +80,6 @@ class Edge:
         known = (1.0, *self.survival[:n])
         return (*known, *(known[-1] * self.tail**k for k in range(1, n - len(known) + 2)))
 
-    def tokens(self, n: int) -> float:
-        """Return G(n) = 1 + S(1) + ... + S(n), the tokens that a round gains from a draft of ``n``."""
-        return sum(self.curve(n))
-
     def stops(self, n: int) -> tuple[float, ...]:
         """Return P(k tokens of a draft of ``n`` are accepted), k = 0, ..., n."""
         return tuple(a - b for a, b in pairwise((*self.curve(n), 0.0)))
@@ -109,17 +103,10 @@ class Tier:
 
     def __post_init__(self) -> None:
         total = sum(chance for _, _, chance in self.outcomes)
-        if abs(total - 1) > _SUM_TOLERANCE or any(not 0 <= a <= m or c < 0 for m, a, c in self.outcomes):
+        if abs(total - 1) > 1e-9 or any(not 0 <= a <= m or c < 0 for m, a, c in self.outcomes):
             raise ValueError(
                 "outcomes need probabilities that sum to 1 and at most as many accepted tokens as drafted ones"
             )
-
-    @classmethod
-    def counted(cls, rounds: Iterable[tuple[int, int, float]]) -> Tier:
-        """Return the tier of counts: (draft tokens, accepted, number of rounds)."""
-        rounds = list(rounds)
-        total = sum(n for _, _, n in rounds)
-        return cls(tuple((m, a, n / total) for m, a, n in sorted(rounds)))
 
     @property
     def tokens(self) -> float:
@@ -128,18 +115,15 @@ class Tier:
 
     def drafted(self) -> tuple[float, ...]:
         """Return P(m draft tokens), m = 0, 1, ..."""
-        return self._distribution(0)
-
-    def accepted(self) -> tuple[float, ...]:
-        """Return P(k accepted), k = 0, 1, ..."""
-        return self._distribution(1)
-
-    def _distribution(self, column: int) -> tuple[float, ...]:
-        pairs = [((m, a)[column], chance) for m, a, chance in self.outcomes]
-        found = [0.0] * (1 + max(n for n, _ in pairs))
-        for n, chance in pairs:
-            found[n] += chance
+        found = [0.0] * (1 + max(m for m, _, _ in self.outcomes))
+        for m, _, chance in self.outcomes:
+            found[m] += chance
         return tuple(found)
+
+    def reached(self) -> tuple[float, ...]:
+        """Return P(at least k tokens are accepted), k = 0, 1, ..."""
+        most = max(a for _, a, _ in self.outcomes)
+        return tuple(sum(chance for _, a, chance in self.outcomes if a >= k) for k in range(most + 1))
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,81 +42,67 @@ MOST = 16
 Hierarchy = tuple[str | None, tuple[str, ...]]
 
 
-class Round(NamedTuple):
-    """One round of a level: ``gained[r]`` is P(r tokens are gained), ``times`` and ``forwards`` are expected
-    milliseconds and forward passes (a database: look-ups) by level, this one last. ``catch_up`` is the cost of one more
-    token in the forward pass.
+class Part(NamedTuple):
+    """A round of a level, or a call of it by the level above: ``tokens[n]`` is P(n tokens are gained or returned),
+    ``times`` and ``forwards`` are expected milliseconds and forward passes (a database: look-ups) by level, this one
+    last. ``catch_up`` is the cost of one more token in its next forward pass. Where acceptance depends on who proposed
+    a token, ``reached[k]`` is P(at least k tokens are accepted by the level above) and ``full`` P(all are).
     """
 
-    gained: tuple[float, ...]
-    times: tuple[float, ...]
-    forwards: tuple[float, ...]
-    catch_up: float
-
-
-class Call(NamedTuple):
-    """One call of a level by the level above: ``returned[n]`` is P(n tokens are returned); otherwise as a round. Where
-    acceptance depends on who proposed a token, ``reached[k]`` is P(at least k tokens are accepted) and ``full`` P(all
-    are).
-    """
-
-    returned: tuple[float, ...]
-    times: tuple[float, ...]
-    forwards: tuple[float, ...]
-    catch_up: float
+    tokens: tuple[float, ...]
+    times: tuple[float, ...] = ()
+    forwards: tuple[float, ...] = ()
+    catch_up: float = 0.0
     reached: tuple[float, ...] = ()
     full: float = 0.0
 
 
-def draft(lookahead: int, cost: LevelCost) -> Call:
+#: What a level without a drafter verifies.
+NOTHING = Part((1.0,), reached=(1.0,))
+
+
+def draft(lookahead: int, cost: LevelCost) -> Part:
     """Return a call of the lowest model, which drafts ``lookahead`` tokens, one forward pass each."""
-    returned = (*(0.0,) * lookahead, 1.0)
-    one, two = cost.drafting(1), cost.drafting(2)
-    return Call(returned, (lookahead * one + cost.draft_overhead,), (float(lookahead),), two - one)
+    more = cost.drafting(2) - cost.drafting(1)
+    return Part((*(0.0,) * lookahead, 1.0), (cost.alone(lookahead),), (float(lookahead),), more)
 
 
-def verify(call: Call, edge: Edge | None, cost: LevelCost) -> Round:
+def look_up(tier: Tier, cost: LookupCost) -> Part:
+    """Return a call of a database: one look-up, whose draft may be empty."""
+    return Part(tier.drafted(), (cost.lookup,), (1.0,), reached=tier.reached())
+
+
+def verify(call: Part, edge: Edge | None, cost: LevelCost) -> Part:
     """Return a round of the level above ``call``: one forward pass over the draft. ``edge`` may be ``None`` where the
     call knows what is accepted of it.
     """
     reached, full = call.reached, call.full
     if edge is not None:
-        survival = edge.curve(len(call.returned) - 1)
-        at_least = list(accumulate(reversed(call.returned)))[::-1]
-        reached = tuple(map(mul, survival, at_least))
-        full = sum(map(mul, survival, call.returned))
-    own, more = _feeding(call.returned, cost)
-    below = (*call.times[:-1], call.times[-1] + full * call.catch_up)
-    return Round((0.0, *_steps(reached)), (*below, own), (*call.forwards, 1.0), more)
+        survival = edge.curve(len(call.tokens) - 1)
+        reached = tuple(map(mul, survival, list(accumulate(reversed(call.tokens)))[::-1]))
+        full = sum(map(mul, survival, call.tokens))
+    curve = [cost.verifying(fed) for fed in range(1, len(call.tokens) + 2)]
+    own = sum(map(mul, call.tokens, curve))
+    times = [*call.times, own + cost.overhead]
+    if full:
+        times[-2] += full * call.catch_up
+    gained = (0.0, *(a - b for a, b in pairwise((*reached, 0.0))))
+    return Part(gained, tuple(times), (*call.forwards, 1.0), sum(map(mul, call.tokens, curve[1:])) - own)
 
 
-def plain(cost: LevelCost) -> Round:
-    """Return a round of a level without a drafter: one token."""
-    own, more = _feeding((1.0,), cost)
-    return Round((0.0, 1.0), (own,), (1.0,), more)
-
-
-def verify_lookup(tier: Tier, lookup: LookupCost, cost: LevelCost) -> Round:
-    """Return a round above a database: one look-up, and one forward pass over its draft, which may be empty."""
-    own, more = _feeding(tier.drafted(), cost)
-    return Round((0.0, *tier.accepted()), (lookup.lookup, own), (1.0, 1.0), more)
-
-
-def repeat(this: Round, lookahead: int, over: OverDatabase | None = None) -> Call:
-    """Return a call of a level: rounds until it has at least ``lookahead`` tokens, overshoot kept.
-
-    A partial sum equals s with probability v(s) = Σ_r P(R = r) v(s - r), v(0) = 1, and the last round starts below the
-    lookahead: P(N = n) = Σ_{s < γ} v(s) P(R = n - s); the expected number of rounds is Σ_{s < γ} v(s). ``over`` are the
-    acceptance rates of the level above for a model over a database, whose last token of a round is its own.
+def repeat(this: Part, lookahead: int, over: OverDatabase | None = None) -> Part:
+    """Return a call of a level: rounds until it has at least ``lookahead`` tokens. ``visits[s]`` is the probability
+    that s is a partial sum, so their sum is the expected number of rounds. ``over`` are the acceptance rates of the
+    level above for a model over a database, whose last token of a round is its own.
     """
-    gained, visits = this.gained, [1.0] + [0.0] * (lookahead - 1)
+    gained, visits = this.tokens, [1.0] + [0.0] * (lookahead - 1)
     returned = [0.0] * (lookahead + len(gained) - 1)
     for s in range(lookahead):
         for r, p in enumerate(gained[1:], start=s + 1):
             (visits if r < lookahead else returned)[r] += visits[s] * p
     rounds = sum(visits)
     times, forwards = (tuple(rounds * x for x in xs) for xs in (this.times, this.forwards))
-    call = Call(tuple(returned), times, forwards, this.catch_up)
+    call = Part(tuple(returned), times, forwards, this.catch_up)
     if over is None:
         return call
     reached, full, alive = [1.0] + [0.0] * (len(returned) - 1), 0.0, [1.0] + [0.0] * (lookahead - 1)
@@ -137,19 +123,6 @@ def repeat(this: Round, lookahead: int, over: OverDatabase | None = None) -> Cal
 def mean(distribution: Sequence[float]) -> float:
     """Return the expected number of tokens of a distribution by number of tokens."""
     return sum(n * p for n, p in enumerate(distribution))
-
-
-def _feeding(drafted: Sequence[float], cost: LevelCost) -> tuple[float, float]:
-    """Return the expected cost of a verification by the distribution of draft tokens, and of one token more."""
-    known, beyond = cost.forward[: len(drafted) + 1], range(len(cost.forward) + 1, len(drafted) + 2)
-    curve = (*known, *map(cost.verifying, beyond))
-    own = sum(map(mul, drafted, curve))
-    return own + cost.overhead, sum(map(mul, drafted, curve[1:])) - own
-
-
-def _steps(reached: Sequence[float]) -> tuple[float, ...]:
-    """Return P(k) from P(at least k)."""
-    return tuple(a - b for a, b in pairwise((*reached, 0.0)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +163,7 @@ class Law:
             drafts.append((model.name, model.lookahead))
         database = None if stack.bottom is None else str(stack.bottom)
         top = self._round(database, tuple(drafts), stack.target.name)
-        tokens, times = mean(top.gained), [*top.times]
+        tokens, times = mean(top.tokens), [*top.times]
         if database is not None:
             times[0] += self.calibration.lookup(database).update
         total = sum(times)
@@ -208,20 +181,19 @@ class Law:
         database, names = hierarchy
         top = self._round(database, tuple(zip(names, lookaheads, strict=True)), self.calibration.target)
         update = 0.0 if database is None else self.calibration.lookup(database).update
-        return (sum(top.times) + update) / mean(top.gained)
+        return (sum(top.times) + update) / mean(top.tokens)
 
-    def _round(self, database: str | None, drafts: tuple[tuple[str, int], ...], verifier: str) -> Round:
+    def _round(self, database: str | None, drafts: tuple[tuple[str, int], ...], verifier: str) -> Part:
         """Return one round of ``verifier`` above ``drafts``, (name, lookahead) each."""
-        known = self.calibration
-        cost = known.cost(verifier, drafts[-1][0] if drafts else database)
+        known, call, edge, below = self.calibration, NOTHING, None, database
         if drafts:
-            call = self._call(database, drafts, verifier)
-            return verify(call, None if call.reached else known.edge(drafts[-1][0], verifier), cost)
-        if database is not None:
-            return verify_lookup(known.tier(database, verifier), known.lookup(database), cost)
-        return plain(cost)
+            below, call = drafts[-1][0], self._call(database, drafts, verifier)
+            edge = None if call.reached else known.edge(below, verifier)
+        elif database is not None:
+            call = look_up(known.tier(database, verifier), known.lookup(database))
+        return verify(call, edge, known.cost(verifier, below))
 
-    def _call(self, database: str | None, drafts: tuple[tuple[str, int], ...], verifier: str) -> Call:
+    def _call(self, database: str | None, drafts: tuple[tuple[str, int], ...], verifier: str) -> Part:
         """Return one call of the last of ``drafts`` by ``verifier``."""
         *below, (name, lookahead) = drafts
         if database is None and not below:

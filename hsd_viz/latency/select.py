@@ -2,8 +2,7 @@
 
 The law has no optimal substructure: the overshoot of a level matters above it. So every subset of the draft models,
 over nothing and over each database, is tried. With up to two draft models all lookaheads are enumerated; with more,
-they start from the polynomial selection's and are changed one at a time until nothing improves. Plain decoding,
-databases only and a single draft model are stacks like any other.
+they start from the polynomial selection's and are changed one at a time until nothing improves.
 """
 
 from __future__ import annotations
@@ -15,14 +14,9 @@ from itertools import combinations, pairwise, product
 import numpy as np
 
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
-from hsd_viz.latency.law import MOST, Hierarchy, Law, Prediction, mean
+from hsd_viz.latency.law import MOST, Hierarchy, Law, Prediction
 from hsd_viz.stack import MAX_LOOKAHEAD, DraftSource, Model, Stack, parse
 from hsd_viz.words import check_range
-
-#: Draft models up to which all lookaheads are enumerated.
-ENUMERATED = 2
-#: Alternatives named by :meth:`Choice.explain`.
-RUNNERS_UP = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +41,13 @@ class Choice:
 
     def explain(self) -> str:
         """Return the choice in a few lines."""
-        picked, single = self.picked, self.best_single_draft
-        gain = f"{picked.gain_over(self.plain):+.1%} over plain decoding"
-        lines = [f"{picked.stack}: {picked.ms_per_token:.4g} ms/token, {gain}"]
-        others = [("best single draft ", single)] if single is not None and single != picked else []
-        named = {picked.stack, *(p.stack for _, p in others)}
-        others += [("then ", p) for p in [p for p in self.ranked if p.stack not in named][:RUNNERS_UP]]
-        for label, p in others:
-            faster = f"the pick is {picked.gain_over(p):.1%} faster"
-            lines.append(f"{label}{p.stack}: {p.ms_per_token:.4g} ms/token, {faster}")
+        picked, single, gain = self.picked, self.best_single_draft, self.picked.gain_over(self.plain)
+        lines = [f"{picked.stack}: {picked.ms_per_token:.4g} ms/token, {gain:+.1%} over plain decoding"]
+        for p in dict.fromkeys([single, *self.ranked[:4]]):
+            if p is not None and p != picked:
+                label = "best single draft" if p == single else "then"
+                faster = picked.gain_over(p)
+                lines.append(f"{label} {p.stack}: {p.ms_per_token:.4g} ms/token, the pick is {faster:.1%} faster")
         return "\n".join(lines)
 
 
@@ -63,12 +55,12 @@ def select(calibration: Calibration, *, most: int = MOST, max_levels: int | None
     """Return the fastest stack by the law. Lookaheads go up to ``most``; ``max_levels`` bounds the parts of a stack,
     database and target included.
     """
-    check_limits(most, max_levels)
+    check_range("the largest lookahead", most, 1, MAX_LOOKAHEAD)
+    if max_levels is not None:
+        check_range("the number of levels", max_levels, 1)
     law, target = Law(calibration), calibration.target
-    found = []
-    for hierarchy in hierarchies(calibration, max_levels):
-        found.append(law.predict(join(hierarchy, best_lookaheads(law, hierarchy, most), target)))
-    ranked = tuple(sorted(found, key=lambda p: p.ms_per_token))
+    best = (join(h, best_lookaheads(law, h, most), target) for h in hierarchies(calibration, max_levels))
+    ranked = tuple(sorted(map(law.predict, best), key=lambda p: p.ms_per_token))
     single = [p for p in ranked if (s := parse(p.stack)).bottom is None and len(s.drafts) == 1]
     shortest = law.predict(shortest_path(calibration, most=most, max_levels=max_levels))
     return Choice(ranked[0], law.predict(target), single[0] if single else None, shortest, ranked)
@@ -122,7 +114,7 @@ def hierarchies(calibration: Calibration, max_levels: int | None = None) -> Iter
 def best_lookaheads(law: Law, hierarchy: Hierarchy, most: int = MOST) -> tuple[int, ...]:
     """Return the fastest lookaheads of a hierarchy under the calibrated target, each up to ``most``."""
     names = hierarchy[1]
-    if len(names) <= ENUMERATED:
+    if len(names) <= 2:
         return min(product(range(1, most + 1), repeat=len(names)), key=lambda g: law.ms(hierarchy, g))
     start = shortest_path(law.calibration, most=most, along=hierarchy)
     return refine(law, hierarchy, split(start)[1], range(len(names)), most)
@@ -143,14 +135,13 @@ def refine(
     return lookaheads
 
 
-def fill(stack: Stack, calibration: Calibration, *, most: int = MOST) -> Stack:
+def fill(stack: Stack, calibration: Calibration) -> Stack:
     """Return the stack with its lookaheads that are left out or ``auto`` set to the fastest by the law. Raises:
     ValueError: if something of the stack was not measured.
     """
     places = [k for k, draft in enumerate(stack.drafts) if not isinstance(draft.lookahead, int)]
-    law, hierarchy = Law(calibration), split(stack)[0]
-    start = tuple(d.lookahead if isinstance(d.lookahead, int) else min(4, most) for d in stack.drafts)
-    lookaheads = refine(law, hierarchy, start, places, most)
+    hierarchy, start = split(stack)
+    lookaheads = refine(Law(calibration), hierarchy, start, places)
     return Stack(stack.bottom, (*map(Model, hierarchy[1], lookaheads), stack.target))
 
 
@@ -179,16 +170,16 @@ def shortest_path(
         for (source, m), tier in calibration.tiers.items():
             if source == database and m in models and lookup and (along is None or m == (*along[1], target)[0]):
                 forward = sum(p * costs[m].verifying(n + 1) for n, p in enumerate(tier.drafted()))
-                best[m, 0] = (forward + lookup.lookup + own[m]) / mean((0.0, *tier.accepted())), ()
+                best[m, 0] = (forward + lookup.lookup + own[m]) / tier.tokens, ()
         limit = len(models) - 1 if max_levels is None else max_levels - 1 - (database is not None)
         for j, i in ((j, i) for place, j in enumerate(models) for i in models[:place] if (i, j) in pairs):
             gained = calibration.edges[i, j].curve(most)
-            starts: list[tuple[int, float | None, tuple[tuple[str, int], ...]]] = []
-            if database is None and (along is None or i == along[1][0]):
+            starts: list[tuple[int, float | None, tuple[tuple[str, int], ...]]]
+            starts = [(n, *best[i, n]) for n in range(limit) if (i, n) in best]
+            if limit and database is None and (along is None or i == along[1][0]):
                 starts.append((0, None, ()))
-            starts += [(n, *best[i, n]) for n in range(limit) if (i, n) in best]
             for below, ms, drafts in starts:
-                for g in range(1, most + 1) if below < limit else ():
+                for g in range(1, most + 1):
                     drafting = costs[i].alone(g) if ms is None else g * ms
                     total = (drafting + costs[j].verifying(1 + g) + own[j]) / sum(gained[: g + 1])
                     if total < best.get((j, below + 1), (np.inf, ()))[0]:
@@ -200,9 +191,9 @@ def shortest_path(
 
 
 def split(stack: Stack) -> tuple[Hierarchy, tuple[int, ...]]:
-    """Return the hierarchy of a stack, and its lookaheads (left out or ``auto``: 1)."""
+    """Return the hierarchy of a stack, and its lookaheads (left out or ``auto``: 4)."""
     database = None if stack.bottom is None else str(stack.bottom)
-    lookaheads = tuple(m.lookahead if isinstance(m.lookahead, int) else 1 for m in stack.drafts)
+    lookaheads = tuple(m.lookahead if isinstance(m.lookahead, int) else 4 for m in stack.drafts)
     return (database, tuple(m.name for m in stack.drafts)), lookaheads
 
 
@@ -210,10 +201,3 @@ def join(hierarchy: Hierarchy, lookaheads: Sequence[int], target: str) -> Stack:
     """Return the stack of a hierarchy with these lookaheads: the inverse of :func:`split`."""
     source: DraftSource | None = None if hierarchy[0] is None else parse(f"{hierarchy[0]} > target").bottom
     return Stack(source, (*map(Model, hierarchy[1], lookaheads), Model(target)))
-
-
-def check_limits(most: int, max_levels: int | None = None) -> None:
-    """Raise ``ValueError`` for limits outside what a stack can express."""
-    check_range("the largest lookahead", most, 1, MAX_LOOKAHEAD)
-    if max_levels is not None:
-        check_range("the number of levels", max_levels, 1)

@@ -28,7 +28,7 @@ def test_a_profile_of_the_interchange_form_is_read(tmp_path):
     }
     found = read_profile(file_of(tmp_path, **given))
     edge = edge_of(found)
-    assert edge.tokens(3) == pytest.approx(2.924887, abs=1e-4) and edge.tail == pytest.approx(RATES[-1])
+    assert sum(edge.curve(3)) == pytest.approx(2.924887, abs=1e-4) and edge.tail == pytest.approx(RATES[-1])
     assert edge.curve(4)[1:4] == pytest.approx(found["marginal_accept_rates"])
 
 

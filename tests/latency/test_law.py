@@ -11,7 +11,7 @@ import random_stacks
 from simulate import CoinLoop, simulate
 
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost, LookupCost, OverDatabase, Tier
-from hsd_viz.latency.law import plain, predict, repeat, verify, verify_lookup
+from hsd_viz.latency.law import NOTHING, look_up, predict, repeat, verify
 
 
 def random_stack(seed: int):
@@ -85,7 +85,7 @@ def test_a_backlog_of_more_than_two_tokens_costs_little():
 def test_tokens_from_a_database_survive_by_their_own_rate():
     """Two coins, played along the rounds of a call; with equal coins the law is that of one edge."""
     tier, cost, coins = Tier(((0, 0, 0.5), (4, 4, 0.3), (4, 1, 0.2))), LevelCost((1.0, 1.3)), random.Random(4)
-    below, over = verify_lookup(tier, LookupCost(), cost), OverDatabase(0.95, 0.4)
+    below, over = verify(look_up(tier, LookupCost()), None, cost), OverDatabase(0.95, 0.4)
     found = verify(repeat(below, 3, over), None, cost)
     gained, catch_up, games = [], 0, 200_000
     for _ in range(games):
@@ -96,13 +96,13 @@ def test_tokens_from_a_database_survive_by_their_own_rate():
         k = next((k for k, own in enumerate(kinds) if coins.random() >= (0.4 if own else 0.95)), len(kinds))
         gained.append(k + 1)
         catch_up += k == len(kinds)
-    for r, p in enumerate(found.gained):
+    for r, p in enumerate(found.tokens):
         assert p == pytest.approx(gained.count(r) / games, abs=0.004)
     assert repeat(below, 3, over).full == pytest.approx(catch_up / games, abs=0.004)
     even = verify(repeat(below, 3, OverDatabase(0.7, 0.7)), None, cost)
     one = verify(repeat(below, 3), Edge(tail=0.7), cost)
-    assert even.gained == pytest.approx(one.gained, abs=1e-12) and even.times == pytest.approx(one.times, abs=1e-12)
-    assert plain(cost).gained == (0.0, 1.0)
+    assert even.tokens == pytest.approx(one.tokens, abs=1e-12) and even.times == pytest.approx(one.times, abs=1e-12)
+    assert verify(NOTHING, None, cost).tokens == (0.0, 1.0)
 
 
 def test_two_levels_are_the_published_formula():

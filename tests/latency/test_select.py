@@ -126,7 +126,7 @@ def test_left_out_lookaheads_are_filled():
     calibration = random_calibration(np.random.default_rng(7), 2)
     every = itertools.product(range(1, 9), repeat=2)
     best = min(predict(f"a:{g} > b:{h} > target", calibration).ms_per_token for g, h in every)
-    filled = fill(parse("a > b > target"), calibration, most=8)
+    filled = fill(parse("a > b > target"), calibration)
     assert predict(filled, calibration).ms_per_token <= best * 1.02
     assert fill(parse("a > b:5 > target"), calibration).drafts[1].lookahead == 5
     levels = [len(names) + (database is not None) + 1 for database, names in hierarchies(calibration, 2)]
