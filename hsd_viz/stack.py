@@ -2,7 +2,7 @@
 
     stack    := part (">" part)*                 the last part is the target and has no lookahead
     part     := source | model [":" digits | ":auto"]   lookahead 1-64, 4 if left out; ":auto" asks the selector
-    source   := name ["[" item ("," item)* "]"]  first part only: one of DRAFT_SOURCES, with the items given there; auto
+    source   := name ["[" item ("," item)* "]"]  first part only: one of draft_sources(), with its items there; auto
                                                  takes db and models, and must be followed by the target
     model    := ladder name (a bare word) | hub id (exactly one "/") | path starting with ./ ../ / ~ | any of these in
                 double quotes
@@ -15,76 +15,49 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Literal
 
-from hsd_viz.words import card, did_you_mean, table
+from hsd_viz.words import did_you_mean
 
 DATABASES = ("context", "model", "statistics")
-
-
-class DraftSources(Mapping[str, tuple[str, ...]]):
-    """Every draft source with the items it takes in brackets: ``auto``, and what ``hsd_viz.drafting`` and the entry
-    points of the group ``hsd_viz.drafters`` register. They are loaded on first use.
-    """
-
-    def __init__(self) -> None:
-        self._items: dict[str, tuple[str, ...]] = {}
-        self._loaded = False
-
-    def register(self, name: str, items: tuple[str, ...]) -> None:
-        """Add a source; see :func:`hsd_viz.drafting.drafter`."""
-        self._items[name] = items
-
-    def _load(self) -> dict[str, tuple[str, ...]]:
-        if not self._loaded:
-            self._loaded = True
-            import_module("hsd_viz.drafting")
-            self._items["auto"] = ("db",)
-            for point in entry_points(group="hsd_viz.drafters"):
-                try:
-                    point.load()
-                except Exception as error:  # of another package: its drafters are missing, the others work
-                    warnings.warn(
-                        f"the drafter '{point.name}' of {point.value} cannot be loaded: {error}", stacklevel=2
-                    )
-        return self._items
-
-    def __getitem__(self, name: str) -> tuple[str, ...]:
-        return self._load()[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._load())
-
-    def __len__(self) -> int:
-        return len(self._load())
-
-
-DRAFT_SOURCES = DraftSources()
+#: The draft sources with the items they take in brackets: :func:`hsd_viz.drafting.drafter` adds them.
+SOURCES: dict[str, tuple[str, ...]] = {}
 #: transformers' own loops on the same weights, for ``bench`` only.
 HF_STACKS = ("hf-generate", "hf-lookup", "hf-assistant")
 #: The largest lookahead, and the one of a draft model without one.
 MAX_LOOKAHEAD, DEFAULT_LOOKAHEAD = 64, 4
 Lookahead = int | Literal["auto"] | None
 
-_LOOKAHEAD = r":\s*(?:[0-9]+|auto)(?=\s*(?:[>\],]|\Z))"
-_TOKEN = re.compile(
-    rf'\s*(?:"(?P<quoted>[^"]+)"|(?P<mark>[>\[\],])|(?P<look>{_LOOKAHEAD})|(?P<word>(?:[^\s>\[\],":]|(?!{_LOOKAHEAD}):)+))\s*'
+_QUOTED = re.compile(r'"[^"]+"')
+_PART = re.compile(
+    r"""(?:"(?P<quoted>[^"]+)"|(?P<word>[^\s>\[\],"]+?))"""
+    r"(?:\s*(?P<brackets>\[.*\]))?(?:\s*:\s*(?P<lookahead>[0-9]+|auto))?",
+    re.S,
 )
 _NAME = re.compile(r"(?:\.\.?/|/|~).*|[A-Za-z_][A-Za-z0-9_.-]*|[\w.-]+/[\w.:-]+", re.S)
 _LOOKAHEADS = f"expected a whole number from 1 to {MAX_LOOKAHEAD}, or auto"
-_Tokens = Sequence[re.Match[str]]
 
 
 class StackError(ValueError):
     """Stack text that cannot be parsed; the message names the part and what is allowed."""
 
 
-class LargerDraftWarning(UserWarning):
-    """A draft model is larger than the model that verifies it."""
+def draft_sources() -> dict[str, tuple[str, ...]]:
+    """Return every draft source with the items it takes in brackets: ``auto``, and what ``hsd_viz.drafting`` and the
+    entry points of the group ``hsd_viz.drafters`` register. They are loaded on first use.
+    """
+    if "auto" not in SOURCES:
+        import_module("hsd_viz.drafting")
+        SOURCES["auto"] = ("db",)
+        for point in entry_points(group="hsd_viz.drafters"):
+            try:
+                point.load()
+            except Exception as error:  # of another package: its drafters are missing, the others work
+                warnings.warn(f"the drafter '{point.name}' of {point.value} cannot be loaded: {error}", stacklevel=2)
+    return SOURCES
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +70,7 @@ class DraftSource:
     items: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        items = [i if i in DRAFT_SOURCES[self.name] else str(Model(i)) for i in self.items]
+        items = [i if i in draft_sources()[self.name] else str(Model(i)) for i in self.items]
         return f"{self.name}[{','.join(items)}]" if items else self.name
 
 
@@ -111,8 +84,8 @@ class Model:
     lookahead: Lookahead = None
 
     def __str__(self) -> str:
-        tokens = list(_TOKEN.finditer(self.name))
-        plain = len(tokens) == 1 and tokens[0]["word"] == self.name and _is_model_name(self.name)
+        part = _PART.fullmatch(self.name)
+        plain = part and part["word"] == self.name and _is_model_name(self.name)
         name = self.name if plain else f'"{self.name}"'
         return name if self.lookahead is None else f"{name}:{self.lookahead}"
 
@@ -123,13 +96,6 @@ class Stack:
 
     bottom: DraftSource | None
     models: tuple[Model, ...]
-
-    def _repr_html_(self) -> str:
-        """Return the parts with their roles for a notebook, the lowest level first."""
-        roles = ["draft source"] * (self.bottom is not None) + ["draft model"] * len(self.drafts) + ["target model"]
-        looks = ["–"] * (self.bottom is not None) + [m.lookahead or DEFAULT_LOOKAHEAD for m in self.drafts] + ["–"]
-        rows = [(k, *row) for k, row in enumerate(zip(self.parts, roles, looks, strict=True))]
-        return card("Stack", self, table(("level", "part", "role", "lookahead"), rows))
 
     @property
     def target(self) -> Model:
@@ -178,10 +144,10 @@ def parse(text: str | Stack) -> Stack:
         raise StackError("the stack is empty: write for example 'target', 'nano:4 > target' or 'db > nano:4 > target'")
     bottom: DraftSource | None = None
     models: list[Model] = []
-    for place, tokens in enumerate(_split(_tokens(text), ">")):
-        if not tokens:
+    for place, piece in enumerate(_split(text, ">")):
+        if not piece:
             raise StackError(f"part {place + 1} of the stack {text.strip()!r} is empty: separate the parts with '>'")
-        part = _parse_part(tokens)
+        part = _parse_part(piece)
         if isinstance(part, Model):
             models.append(part)
         elif place:
@@ -208,99 +174,78 @@ def parse(text: str | Stack) -> Stack:
 
 def parse_bench(text: str) -> Stack | HFStack:
     """Parse a stack like :func:`parse`, or ``hf-generate``, ``hf-lookup`` and ``hf-assistant[MODEL]``."""
-    head, *rest = _tokens(text) if isinstance(text, str) and text.strip() else (None,)
-    name = head["word"] if head is not None else None
-    if not name or not name.startswith("hf-"):
+    loop = re.match(r'(hf-[^\s>\[\],":]*)\s*(.*)', text.strip(), re.S) if isinstance(text, str) else None
+    if loop is None:
         return parse(text)
+    name, rest = loop.groups()
     if name not in HF_STACKS:
-        allowed = f"{', '.join(HF_STACKS[:2])} and hf-assistant[MODEL]"
         raise StackError(
-            f"unknown stack '{name}': the loops of transformers are {allowed}{did_you_mean(name, HF_STACKS)}"
+            f"unknown stack '{name}': the loops of transformers are hf-generate, hf-lookup and hf-assistant[MODEL]"
+            f"{did_you_mean(name, HF_STACKS)}"
         )
-    items = _items(rest)
-    if (len(items or ()) != (name == "hf-assistant")) or (rest and items is None):
+    model = re.fullmatch(r"\[(.+)\]", rest, re.S)
+    if (model is None) if name == "hf-assistant" else rest:
         raise StackError(f"'{text.strip()}' is not valid: write hf-generate, hf-lookup or hf-assistant[nano]")
-    return HFStack(name, _parse_model(items[0]).name if items else None)
+    return HFStack(name, _parse_model(model[1].strip()).name if model else None)
 
 
-def _tokens(text: str) -> list[re.Match[str]]:
-    found, end = [], 0
-    while end < len(text):
-        token = _TOKEN.match(text, end)
-        if token is None:
-            raise StackError(f"the stack {text.strip()!r} has an unclosed or empty double quote")
-        found.append(token)
-        end = token.end()
-    return found
+def _split(text: str, mark: str) -> list[str]:
+    """Split at each ``mark`` outside quotes."""
+    unquoted = _QUOTED.sub(lambda quoted: "_" * len(quoted[0]), text)
+    if '"' in unquoted:
+        raise StackError(f"the stack {text.strip()!r} has an unclosed or empty double quote")
+    ends = [k for k, character in enumerate(unquoted) if character == mark]
+    return [text[a + 1 : b].strip() for a, b in zip((-1, *ends), (*ends, len(text)), strict=True)]
 
 
-def _split(tokens: _Tokens, mark: str) -> list[_Tokens]:
-    """Split at each ``mark``."""
-    places = [k for k, token in enumerate(tokens) if token["mark"] == mark]
-    return [tokens[a + 1 : b] for a, b in zip((-1, *places), (*places, len(tokens)), strict=True)]
-
-
-def _text(tokens: _Tokens) -> str:
-    return tokens[0].string[tokens[0].start() : tokens[-1].end()].strip() if tokens else ""
-
-
-def _items(tokens: _Tokens) -> list[_Tokens] | None:
-    """Return the items of ``[item, item]``, ``None`` if the tokens are not such a list."""
-    if len(tokens) < 2 or tokens[0]["mark"] != "[" or tokens[-1]["mark"] != "]":
-        return None
-    return _split(tokens[1:-1], ",")
-
-
-def _parse_part(tokens: _Tokens) -> DraftSource | Model:
-    name, items, part = tokens[0]["word"], _items(tokens[1:]), _text(tokens)
-    if name is None or (items is None and (name not in DRAFT_SOURCES or len(tokens) > 1)):
-        if name in DRAFT_SOURCES and tokens[-1]["look"]:
-            raise StackError(f"'{name}' takes no lookahead: its drafts are as long as the match suggests")
-        return _parse_model(tokens)
-    if name not in DRAFT_SOURCES:
-        hint = did_you_mean(name, DRAFT_SOURCES)
-        raise StackError(f"unknown name '{name}' in '{part}': expected {', '.join(DRAFT_SOURCES)}{hint}")
-    allowed, named = DRAFT_SOURCES[name], []
-    if items is not None and not allowed:
+def _parse_part(text: str) -> DraftSource | Model:
+    sources, part = draft_sources(), _PART.fullmatch(text)
+    name, brackets = (part["word"], part["brackets"]) if part else (None, None)
+    if name is None or (name not in sources and brackets is None):
+        return _parse_model(text)
+    if name not in sources:
+        hint = did_you_mean(name, sources)
+        raise StackError(f"unknown name '{name}' in '{text}': expected {', '.join(sources)}{hint}")
+    if part and part["lookahead"]:
+        raise StackError(f"'{name}' takes no lookahead: its drafts are as long as the match suggests")
+    allowed, named = sources[name], []
+    if brackets and not allowed:
         raise StackError(f"'{name}' takes no brackets: write '{name}'")
-    for item in items or ():
-        word = _text(item)
-        if word not in allowed:
-            if name != "auto" or not item or word.split("[")[0].strip() in DRAFT_SOURCES:
+    for item in _split(brackets[1:-1], ",") if brackets else ():
+        read = item
+        if item not in allowed:
+            if name != "auto" or not item or item.split("[")[0].strip() in sources:
                 takes = "db and models, such as nano" if name == "auto" else ", ".join(allowed)
-                hint = did_you_mean(word, allowed)
-                raise StackError(f"unknown item '{word}' in '{part}': {name}[...] takes {takes}{hint}")
+                hint = did_you_mean(item, allowed)
+                raise StackError(f"unknown item '{item}' in '{text}': {name}[...] takes {takes}{hint}")
             model = _parse_model(item)
             if model.lookahead is not None:
-                raise StackError(
-                    f"'{word}' in '{part}' has a lookahead, which auto chooses: write '{Model(model.name)}'"
-                )
-            word = model.name
-        if word in named:
-            raise StackError(f"'{word}' appears twice in '{part}'")
-        named.append(word)
+                write = Model(model.name)
+                raise StackError(f"'{item}' in '{text}' has a lookahead, which auto chooses: write '{write}'")
+            read = model.name
+        if read in named:
+            raise StackError(f"'{read}' appears twice in '{text}'")
+        named.append(read)
     return DraftSource(name, tuple(named))
 
 
-def _parse_model(tokens: _Tokens) -> Model:
-    lookahead: Lookahead = None
-    part = _text(tokens)
-    if len(tokens) > 1 and (look := tokens[-1]["look"]):
-        value = look[1:].strip()
-        lookahead = "auto" if value == "auto" else int(value)
-        if lookahead != "auto" and not 1 <= lookahead <= MAX_LOOKAHEAD:
-            raise StackError(f"the lookahead {lookahead} in '{part}' is out of range: {_LOOKAHEADS}")
-        tokens = tokens[:-1]
-    name = tokens[0]["quoted"] or tokens[0]["word"] or ""
-    if tokens[0]["word"] and (colon := re.fullmatch(r"[A-Za-z0-9_.-]+:(.*)", name)):
-        raise StackError(f"the lookahead '{colon[1]}' in '{part}' is not valid: {_LOOKAHEADS}")
-    if len(tokens) > 1 or not _is_model_name(name):
+def _parse_model(text: str) -> Model:
+    part = _PART.fullmatch(text)
+    name = (part["quoted"] or part["word"]) if part and not part["brackets"] else ""
+    if not part or not _is_model_name(name):
+        wrong = re.fullmatch(r"[A-Za-z0-9_.-]+:(.*)", text, re.S)
+        if wrong and not (part and part["lookahead"]):
+            raise StackError(f"the lookahead '{wrong[1].strip()}' in '{text}' is not valid: {_LOOKAHEADS}")
         raise StackError(
-            f"unknown part '{part}': expected one of {', '.join(DRAFT_SOURCES)} (first only), a ladder name "
+            f"unknown part '{text}': expected one of {', '.join(draft_sources())} (first only), a ladder name "
             "such as nano, a hub id with one '/', or a path starting with ./ ../ / or ~ (quote names with spaces)"
         )
+    look = part["lookahead"] or ""
+    lookahead: Lookahead = int(look) if look.isdecimal() else "auto" if look else None
+    if isinstance(lookahead, int) and not 1 <= lookahead <= MAX_LOOKAHEAD:
+        raise StackError(f"the lookahead {lookahead} in '{text}' is out of range: {_LOOKAHEADS}")
     return Model(name, lookahead)
 
 
 def _is_model_name(name: str) -> bool:
-    return name not in DRAFT_SOURCES and _NAME.fullmatch(name) is not None
+    return name not in draft_sources() and _NAME.fullmatch(name) is not None

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hsd_viz.stack import DRAFT_SOURCES, DraftSource, HFStack, Model, Stack, StackError, parse, parse_bench
+from hsd_viz.stack import DraftSource, HFStack, Model, Stack, StackError, draft_sources, parse, parse_bench
 
 READ = {
     "target": Stack(None, (Model("target"),)),
@@ -95,7 +95,7 @@ def test_refuses_in_one_sentence(text, named):
     assert "\n" not in str(error.value)
 
 
-words = st.from_regex(r"[a-z][a-z0-9_.-]{0,6}", fullmatch=True).filter(lambda w: w not in DRAFT_SOURCES)
+words = st.from_regex(r"[a-z][a-z0-9_.-]{0,6}", fullmatch=True).filter(lambda w: w not in draft_sources())
 paths = st.text(st.characters(codec="utf-8", exclude_characters='"', exclude_categories=("Cc",)), max_size=8).map(
     lambda t: "./" + t
 )
@@ -105,8 +105,8 @@ options = st.lists(st.just("db") | names, max_size=3, unique=True).map(lambda it
 bottoms = (
     st.none()
     | options
-    | st.sampled_from(sorted(DRAFT_SOURCES)).flatmap(
-        lambda name: st.permutations(DRAFT_SOURCES[name]).flatmap(
+    | st.sampled_from(sorted(draft_sources())).flatmap(
+        lambda name: st.permutations(draft_sources()[name]).flatmap(
             lambda order: st.integers(0, len(order)).map(lambda n: DraftSource(name, tuple(order[:n])))
         )
     )

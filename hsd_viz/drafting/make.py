@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hsd_viz.stack import DATABASES, DRAFT_SOURCES, DraftSource
+from hsd_viz.stack import DATABASES, SOURCES, DraftSource, draft_sources
 
 from .context import LOGITS, Database
 from .estimates import CPU_MARGINAL, CostCurve
@@ -163,7 +163,7 @@ def drafter(
         if not re.fullmatch(r"[a-z][a-z0-9-]*", name) or (known and known.make.__module__ != (make or cls).__module__):
             raise ValueError(f"invalid name of a drafter: '{name}', use a new word of a-z, 0-9 and -")
         _REGISTERED[name] = Registered(name, words, colour, remembers, make or cls)
-        DRAFT_SOURCES.register(name, tuple(items))
+        SOURCES[name] = tuple(items)
         cls.name = name  # type: ignore[attr-defined]
         return cls
 
@@ -172,13 +172,13 @@ def drafter(
 
 def drafters() -> dict[str, Registered]:
     """Return every registered draft source by name, those of other packages last."""
-    return {name: _REGISTERED[name] for name in DRAFT_SOURCES if name in _REGISTERED}
+    return {name: _REGISTERED[name] for name in draft_sources() if name in _REGISTERED}
 
 
 def remembers(source: DraftSource) -> bool:
     """Return whether a draft source learns from run to run; ``db`` does with its ``logits``."""
     known = drafters().get(source.name)
-    items = DRAFT_SOURCES[source.name]
+    items = draft_sources()[source.name]
     return bool(known and known.remembers) and (LOGITS in source.items or LOGITS not in items)
 
 

@@ -24,7 +24,6 @@ from hsd_viz.ladder.load import LadderTokenizer, model_path, names, weights_hash
 from hsd_viz.native.build import Build, default_build
 from hsd_viz.native.model import NativeModel
 from hsd_viz.native.weights import STORAGE, load, read_config
-from hsd_viz.stack import LargerDraftWarning
 from hsd_viz.trace import Stage
 from hsd_viz.words import did_you_mean
 
@@ -178,7 +177,7 @@ class Models:
             if draft.parameters > above.parameters:
                 a, b = (f"{m.name} ({m.parameters / 1e6:.1f} M parameters)" for m in (draft, above))
                 slow = f"{a} drafts for the smaller {b}: it is rarely faster than plain decoding"
-                warnings.warn(slow, LargerDraftWarning, stacklevel=2)
+                warnings.warn(slow, stacklevel=2)
         if chain[0] in same:
             return models, note, None
         from hsd_viz.decoding.bridge import Bridge, BridgedModel, Lexicon

@@ -23,7 +23,7 @@ from hsd_viz.engine.resolve import MAX_NEW_TOKENS
 from hsd_viz.ladder.load import model_path, names, weights_dir, weights_hash
 from hsd_viz.native import decode, library
 from hsd_viz.native.weights import STORAGE, load
-from hsd_viz.stack import DATABASES, DEFAULT_LOOKAHEAD, DRAFT_SOURCES, MAX_LOOKAHEAD
+from hsd_viz.stack import DATABASES, DEFAULT_LOOKAHEAD, MAX_LOOKAHEAD, draft_sources
 from hsd_viz.trace.tables import DEFAULT_RULE, RULES, TABLES, Column
 from hsd_viz.version import __version__
 
@@ -67,7 +67,7 @@ def manifest() -> dict[str, Any]:
         "top": TOP,
         "rules": RULES,
         "stacks": {
-            "sources": dict(DRAFT_SOURCES),
+            "sources": dict(draft_sources()),
             "databases": DATABASES,
             "lookahead": DEFAULT_LOOKAHEAD,
             "most": MAX_LOOKAHEAD,

@@ -15,7 +15,7 @@ from hsd_viz.disk import data_folder
 from hsd_viz.drafting import drafters
 from hsd_viz.engine.replay import SIDE_BY_SIDE, TEMPERATURE, bundled, load_bundled, side_by_side
 from hsd_viz.figures.palette import DATABASES, HUES
-from hsd_viz.stack import DRAFT_SOURCES
+from hsd_viz.stack import draft_sources
 from hsd_viz.trace.tables import DEFAULT_RULE, RULES
 
 if TYPE_CHECKING:
@@ -51,11 +51,6 @@ def page_palette() -> dict[str, Any]:
         "baselines": [name for name in drafters() if name != "db"],
         "databases": list(DATABASES),
     }
-
-
-def draft_sources() -> dict[str, list[str]]:
-    """Return the draft sources with their items, as the browser needs them."""
-    return {name: list(items) for name, items in DRAFT_SOURCES.items()}
 
 
 def sampling_words(sampling: dict[str, Any]) -> str:
@@ -135,7 +130,7 @@ def about(
         "stacks": [list(stack) for stack in STACKS],
         "rules": list(RULES),
         "models": None if models is None else list(models),
-        "sources": draft_sources(),
+        "sources": dict(draft_sources()),
         "devices": list(devices),
         "dtypes": list(dtypes),
         "limits": {"prompt": MAX_PROMPT, "tokens": MAX_NEW_TOKENS},

@@ -14,9 +14,9 @@ from hsd_viz.figures.theme import Given, trace_of
 from hsd_viz.latency.inputs import LevelCost
 from hsd_viz.latency.law import MOST
 from hsd_viz.latency.select import Choice, select
-from hsd_viz.stack import DATABASES, parse
+from hsd_viz.stack import DATABASES, draft_sources, parse
 from hsd_viz.views import run_data
-from hsd_viz.views.page_data import STACKS, draft_sources, page_palette
+from hsd_viz.views.page_data import STACKS, page_palette
 from hsd_viz.views.view import View
 
 
@@ -40,7 +40,7 @@ class Versus(View):
     palette = traitlets.Dict().tag(sync=True)
 
     def __init__(self, traces: Sequence[Given], **options: Any) -> None:
-        super().__init__(palette=page_palette(), titles=dict(STACKS), sources=draft_sources(), **options)
+        super().__init__(palette=page_palette(), titles=dict(STACKS), sources=dict(draft_sources()), **options)
         self.show(traces)
 
     def show(self, traces: Sequence[Given]) -> None:

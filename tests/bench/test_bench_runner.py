@@ -9,7 +9,7 @@ from hsd_viz.drafting import Memory, make_drafter
 from hsd_viz.drafting.make import remembers
 from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.engine import Engine
-from hsd_viz.stack import DRAFT_SOURCES, DraftSource, StackError
+from hsd_viz.stack import DraftSource, StackError, draft_sources
 from hsd_viz.trace import CallRow, RoundRow, TokenRow, Trace
 
 SUITE = Suite("two", {"all": "All."}, (Prompt("1", "all", "first"), Prompt("2", "all", "second")))
@@ -187,7 +187,7 @@ def test_only_what_remembers_has_a_row_for_each_state():
     assert found["both"] == [*beside[:2], cold, warm, beside[2]]
 
 
-@pytest.mark.parametrize("name", sorted(set(DRAFT_SOURCES) - {"auto", "retrieval"}))
+@pytest.mark.parametrize("name", sorted(set(draft_sources()) - {"auto", "retrieval"}))
 def test_the_drafters_that_remember_are_those_that_a_memory_changes(name):
     source, prompt = DraftSource(name), [1, 2]
 

@@ -10,7 +10,7 @@ import pytest
 from hsd_viz.decoding.engine import DEFAULTS, Options
 from hsd_viz.engine import LocalEngine, load_engine
 from hsd_viz.engine.remote import RemoteEngine
-from hsd_viz.stack import LargerDraftWarning, parse
+from hsd_viz.stack import parse
 
 
 @pytest.mark.parametrize("engine", [LocalEngine, RemoteEngine])
@@ -40,7 +40,7 @@ def test_prompts_are_text_or_token_ids_and_a_stack_may_be_parsed(shipped):
 
 
 def test_a_draft_larger_than_its_verifier_warns_and_has_a_name_of_its_own(shipped):
-    with pytest.warns(LargerDraftWarning, match=r"target \(.* M parameters\) drafts for the smaller nano"):
+    with pytest.warns(UserWarning, match=r"target \(.* M parameters\) drafts for the smaller nano"):
         trace = shipped.run("def main(", "target:4 > nano", max_new_tokens=24)
     assert {d.source for d in trace.draft_rows} == {"ladder-target"}
     by_kind = {(t.source, t.kind == "accepted") for t in trace.token_rows}
