@@ -157,8 +157,8 @@ def parse(text: str | Stack) -> Stack:
     if not models:
         raise StackError(f"'{bottom}' has no target: end the stack with a model, as in '{bottom} > target'")
     if models[-1].lookahead is not None:
-        name = Model(models[-1].name)
-        raise StackError(f"the last part '{models[-1]}' is the target and takes no lookahead: write '{name}'")
+        plain = replace(models[-1], lookahead=None)
+        raise StackError(f"the last part '{models[-1]}' is the target and takes no lookahead: write '{plain}'")
     stack = Stack(bottom, tuple(models))
     names = [model.name for model in models]
     if bottom is not None and stack.automatic:
@@ -204,8 +204,8 @@ def _parse_part(text: str) -> DraftSource | Model:
     if name is None or (name not in sources and brackets is None):
         return _parse_model(text)
     if name not in sources:
-        hint = did_you_mean(name, sources)
-        raise StackError(f"unknown name '{name}' in '{text}': expected {', '.join(sources)}{hint}")
+        expected = ", ".join(sources) + did_you_mean(name, sources)
+        raise StackError(f"unknown name '{name}' in '{text}': expected {expected}")
     if part and part["lookahead"]:
         raise StackError(f"'{name}' takes no lookahead: its drafts are as long as the match suggests")
     allowed, named = sources[name], []
@@ -216,13 +216,12 @@ def _parse_part(text: str) -> DraftSource | Model:
         if item not in allowed:
             if name != "auto" or not item or item.split("[")[0].strip() in sources:
                 takes = "db and models, such as nano" if name == "auto" else ", ".join(allowed)
-                hint = did_you_mean(item, allowed)
-                raise StackError(f"unknown item '{item}' in '{text}': {name}[...] takes {takes}{hint}")
+                takes += did_you_mean(item, allowed)
+                raise StackError(f"unknown item '{item}' in '{text}': {name}[...] takes {takes}")
             model = _parse_model(item)
-            if model.lookahead is not None:
-                write = Model(model.name)
-                raise StackError(f"'{item}' in '{text}' has a lookahead, which auto chooses: write '{write}'")
             read = model.name
+            if model.lookahead is not None:
+                raise StackError(f"'{item}' in '{text}' has a lookahead, which auto chooses: write '{Model(read)}'")
         if read in named:
             raise StackError(f"'{read}' appears twice in '{text}'")
         named.append(read)

@@ -70,25 +70,19 @@ class Table:
         most = max((width for row in drawn for width in row), default=0.0) or 1.0
         return [[width / most for width in row] for row in drawn]
 
-    def without(self, names: Iterable[str]) -> Table:
-        """Return the table without the columns of these heads."""
-        gone = set(names)
-        keep = [k for k, name in enumerate(self.rows[0] if self.rows else ()) if name not in gone]
-        return replace(self, rows=[[row[k] for k in keep] for row in self.rows])
-
     def dense(self, once: Iterable[str] = ()) -> Table:
         """Return the table without columns that have no values, and without those of ``once`` that are equal for all
         rows, which the note then has.
         """
-        empty, same = [], []
-        for head, *column in zip(*self.cells(), strict=True):
-            if column and set(column) <= {"-", ""}:
-                empty.append(head)
-            elif head in once and len(column) > 1 and len(set(column)) == 1:
+        keep, same = [], []
+        for k, (head, *column) in enumerate(zip(*self.cells(), strict=True)):
+            if head in once and len(column) > 1 and len(set(column)) == 1 and column[0] not in ("-", ""):
                 same.append(f"{head} {column[0]}")
-                empty.append(head)
+            elif not column or set(column) - {"-", ""}:
+                keep.append(k)
         note = f"the same for all stacks: {', '.join(same)}" if same else ""
-        return replace(self.without(empty), note="; ".join(filter(None, (self.note.rstrip(":"), note))))
+        rows = [[row[k] for k in keep] for row in self.rows]
+        return replace(self, rows=rows, note="; ".join(filter(None, (self.note.rstrip(":"), note))))
 
 
 def show(value: Value, form: str = "{}", scale: float = 1.0) -> Cell:
@@ -111,37 +105,14 @@ def sentence(line: str) -> str:
     return f"{text[:1].upper()}{text[1:]}{'' if not text or text.endswith(('.', '?')) else '.'}"
 
 
-def page(
-    title: str,
-    lines: Iterable[str],
-    parts: Iterable[Table],
-    *,
-    headline: Sequence[tuple[str, bool]] = (),
-    warnings: Iterable[str] = (),
-    facts: Mapping[str, Mapping[str, str]] | None = None,
-    kinds: Mapping[str, tuple[str, str, str]] | None = None,
-    command: str = "",
-    definitions: Mapping[str, str] | None = None,
-) -> str:
-    """Return a page: a title, a ``headline`` of (text, emphasized), ``warnings``, ``lines``, tables, named groups of
-    ``facts``, a command line, and definitions. ``kinds``: label and colours (light, dark) of rows.
+def page(title: str, lines: Iterable[str], parts: Iterable[Table], **more: Any) -> str:
+    """Return a page: a title, ``lines`` and tables. ``more``: a ``headline`` of (text, emphasized), ``warnings``, named
+    groups of ``facts``, a ``command`` line, ``definitions``, and ``kinds``: label and colours (light, dark) of rows.
     """
-    return (
-        _environment()
-        .get_template("page.html")
-        .render(
-            title=title,
-            css=TEMPLATES.joinpath("page.css").read_text(encoding="utf-8"),
-            headline=headline,
-            warnings=list(warnings),
-            lines=list(lines),
-            parts=[part for part in parts if part.rows or part.note],
-            facts=facts or {},
-            kinds=kinds or {},
-            command=command,
-            definitions=definitions or {},
-        )
-    )
+    empty: dict[str, Any] = {name: {} for name in ("headline", "warnings", "facts", "kinds", "command", "definitions")}
+    css = TEMPLATES.joinpath("page.css").read_text(encoding="utf-8")
+    shown = [part for part in parts if part.rows or part.note]
+    return _environment().get_template("page.html").render(empty | more, title=title, css=css, lines=lines, parts=shown)
 
 
 def lines(template: str, /, **values: Any) -> list[str]:
