@@ -17,13 +17,14 @@ from pathlib import Path
 from threading import Event, Thread, get_ident
 from typing import Any, NamedTuple
 
-from hsd_viz.audit.enumeration import TooManyOutcomes
 from hsd_viz.audit.faults import FAULTS
 from hsd_viz.exercises.editions import Program, solutions
 
 #: Titles, hints and mistakes by exercise; the edits of the decoder of the bug hunt.
 TEXTS: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("exercises.toml").read_text(encoding="utf-8"))
 Answer = Callable[..., Any]
+#: The limit of a check.
+SECONDS = 20.0
 
 
 class OutOfTime(BaseException):
@@ -32,17 +33,16 @@ class OutOfTime(BaseException):
 
 def show(value: Any) -> str:
     """Return a short text of a value."""
-    if isinstance(value, list):
-        return f"[{', '.join(map(show, value))}]"
-    if isinstance(value, tuple):
-        return f"({', '.join(map(show, value))}{',' * (len(value) == 1)})"
+    if isinstance(value, list | tuple):
+        listed = ", ".join(map(show, value))
+        return f"[{listed}]" if isinstance(value, list) else f"({listed}{',' * (len(value) == 1)})"
     text = str(value) if isinstance(value, Number) else repr(value)
     return text if len(text) <= 200 else text[:197] + "..."
 
 
 class Case(NamedTuple):
     """One comparison: what was asked, as the learner reads it, and ``got(answer)``, the value to compare. ``words``
-    writes a value; it may fail on one of another form. ``expected`` is by default the value that the solution has.
+    writes a value; it may fail on one of another form. ``expected`` is the value that the solution has.
     """
 
     asked: str
@@ -60,18 +60,21 @@ class Case(NamedTuple):
 
 @dataclass(frozen=True)
 class Exercise:
-    """An exercise; ``hints`` lead to the solution without stating it, ``seconds`` limit a check."""
+    """An exercise; ``hints`` lead to the solution without stating it. ``inputs`` yields cases, or arguments."""
 
     number: str
     title: str
     hints: list[str]
-    inputs: Callable[[], Iterable[Case]]
-    seconds: float = 10
+    inputs: Callable[[], Iterable[Case | Sequence[Any]]]
 
     def cases(self) -> Iterator[Case]:
         """Yield the comparisons, with their expected values."""
-        for case in self.inputs():
-            yield case if case.expected is not None else case._replace(expected=case.got(solution(self.number)))
+        right = solution(self.number)
+        for given in self.inputs():
+            if not isinstance(given, Case):
+                listed = ", ".join(f"{k}={show(v)}" for k, v in zip(signature(right).parameters, given, strict=True))
+                given = Case(f"{right.__name__}({listed})", call(*given))
+            yield given if given.expected is not None else given._replace(expected=given.got(right))
 
 
 @dataclass(frozen=True)
@@ -100,22 +103,10 @@ class Result:
 EXERCISES: dict[str, Exercise] = {}
 
 
-def exercise(number: str, **options: Any) -> Callable:
-    """Register the function that yields the cases of an exercise."""
+def exercise(number: str) -> Callable:
+    """Register the function that yields the cases of an exercise, or the arguments of a call in each."""
     title, hints = TEXTS[number]["title"], TEXTS[number]["hints"]
-    return lambda inputs: EXERCISES.setdefault(number, Exercise(number, title, hints, inputs, **options)).inputs
-
-
-def inputs(number: str, arguments: Iterable[Sequence[Any]]) -> None:
-    """Register an exercise by the arguments of its cases."""
-    all_given = list(arguments)
-
-    @exercise(number)
-    def cases() -> Iterator[Case]:
-        expected = solution(number)
-        for given in all_given:
-            listed = ", ".join(f"{k}={show(v)}" for k, v in zip(signature(expected).parameters, given, strict=True))
-            yield Case(f"{expected.__name__}({listed})", call(*given))
+    return lambda inputs: EXERCISES.setdefault(number, Exercise(number, title, hints, inputs)).inputs
 
 
 def call(*given: Any) -> Callable[[Answer], Any]:
@@ -152,18 +143,13 @@ def check(number: str, answer: Answer) -> Result:
     """
     if number not in EXERCISES:
         raise ValueError(f"there is no exercise {number!r} (use {', '.join(EXERCISES)})")
-    asked, returned, agreed = EXERCISES[number], list[Any](), 0
-
-    def recorded(*given: Any) -> Any:
-        returned[:] = [answer(*given)]
-        return returned[0]
-
-    with _limited(asked.seconds):
+    asked, agreed = EXERCISES[number], 0
+    with _limited(SECONDS):
         try:
             for case in asked.cases():
-                returned.clear()
-                if not equal(got := case.got(recorded), case.expected):
-                    wrong = f"{case.asked}: got {case.say(got)}, expected {case.say(case.expected)}"
+                if not equal(got := case.got(answer), case.expected):
+                    missing = " (is a return missing?)" if got is None else ""
+                    wrong = f"{case.asked}: got {case.say(got)}{missing}, expected {case.say(case.expected)}"
                     break
                 agreed += 1
             else:
@@ -171,22 +157,16 @@ def check(number: str, answer: Answer) -> Result:
         except NotImplementedError:
             return Result(asked, False, "nothing is written yet")
         except OutOfTime:
-            late = f"no value after {asked.seconds:g} seconds: a loop may never end"
+            late = f"no value after {SECONDS:g} seconds: a loop may never end"
             return Result(asked, False, f"{case.asked}: {late}")
-        except TooManyOutcomes as error:
-            wrong = str(error)
         except (Exception, SystemExit) as error:  # an answer may fail in any way
-            failed = f"raised {type(error).__name__}: {error}"
-            if returned:
-                missing = " (is a return missing?)" if returned[0] is None else ", which cannot be compared"
-                failed = f"returned {show(returned[0])}{missing}"
-            wrong = f"{case.asked}: the answer {failed}"
+            wrong = f"{case.asked}: the answer raised {type(error).__name__}: {error}"
         return Result(asked, False, wrong + _known_mistake(asked, answer))
 
 
 def _known_mistake(asked: Exercise, answer: Answer) -> str:
     """Return the name of the known mistake that an answer equals in all cases, "" if there is none."""
-    cases = list(asked.inputs())
+    cases = list(asked.cases())
     mine = cache(lambda k: _value(cases[k], answer))
     try:
         for name, wrong in mistakes(asked.number).items():
@@ -229,8 +209,6 @@ def equal(got: Any, expected: Any) -> bool:
     try:
         if isinstance(expected, (list, tuple)):
             return len(items := list(got)) == len(expected) and all(map(equal, items, expected))
-        if got is None or expected is None:
-            return got is expected
         return bool(got == expected) or bool(abs(got - expected) <= 1e-9 * max(1.0, abs(expected)))
     except (TypeError, ValueError):
         return False

@@ -55,7 +55,7 @@ def cells_of(master: str) -> list[tuple[str, str]]:
 
 def solved(source: str) -> str:
     """Return a code cell with its solution, without the markers."""
-    return _SOLUTION.sub(lambda m: m[2], source).rstrip()
+    return _SOLUTION.sub(r"\2", source).rstrip()
 
 
 class Program(NamedTuple):
@@ -82,15 +82,15 @@ def solutions() -> dict[str, Program]:
     return found
 
 
-def notebook(master: str, edition: str, name: str) -> dict[str, Any]:
+def notebook(master: Path, edition: str) -> dict[str, Any]:
     """Return one edition of a master as a notebook of format 4.5."""
     cells: list[Cell] = []
-    for kind, text in cells_of(master):
+    for kind, text in cells_of(master.read_text(encoding="utf-8")):
         cells += [_cell(kind, text)] if kind == "markdown" else _code(text, edition)
     if edition == "student":
         cells.insert(1, _cell("code", COLAB))
     if edition == "otter":
-        cells.insert(0, _cell("raw", f"# ASSIGNMENT CONFIG\nname: {name}\nsolutions_pdf: false"))
+        cells.insert(0, _cell("raw", f"# ASSIGNMENT CONFIG\nname: {master.stem}\nsolutions_pdf: false"))
     for n, cell in enumerate(cells):
         cell["id"] = f"cell-{n:02d}"
     return {"cells": cells, "metadata": _METADATA, "nbformat": 4, "nbformat_minor": 5}
@@ -105,15 +105,14 @@ def _code(text: str, edition: str) -> list[Cell]:
     """Return a code cell of one edition. For the graders, solutions keep their markers and checks fail with their
     message.
     """
-    has_solution, checked = _SOLUTION.search(text), _CHECK.match(text)
+    if edition == "solution":
+        return [_cell("code", solved(text))]
     if edition == "student":
-        text = _SOLUTION.sub(lambda m: f"{m[1]}raise NotImplementedError  # replace this line\n", text).rstrip()
-    elif edition == "solution":
-        text = solved(text)
-    elif checked:
-        text = f"result = {checked[0]}\nassert result, result"
-    if edition in ("student", "solution") or not (has_solution or checked):
+        return [_cell("code", _SOLUTION.sub(r"\1raise NotImplementedError  # replace this line\n", text).rstrip())]
+    checked = _CHECK.match(text)
+    if not (checked or _SOLUTION.search(text)):
         return [_cell("code", text)]
+    text = f"result = {checked[0]}\nassert result, result" if checked else text
     name = checked[1].replace(".", "-") if checked else re.findall(r"^def (\w+)", text, re.M)[-1]
     if edition == "nbgrader":
         graded = {"grade": True, "locked": True, "points": 1} if checked else {"solution": True}
@@ -129,12 +128,10 @@ def write(into: Path, edition: str, *, overwrite: bool = False) -> list[Path]:
     ``overwrite`` is not set: it may contain answers.
     """
     files = {into / f"{path.stem}.ipynb": path for path in notebooks()}
-    existing = [path for path in files if path.exists()]
-    if existing and not overwrite:
+    if not overwrite and (existing := [path for path in files if path.exists()]):
         raise ValueError(f"{existing[0]} exists and may contain answers: name another folder")
     for path, master in files.items():
-        text = master.read_text(encoding="utf-8")
-        write_whole(path, json.dumps(notebook(text, edition, path.stem), indent=1, ensure_ascii=False) + "\n")
+        write_whole(path, json.dumps(notebook(master, edition), indent=1, ensure_ascii=False) + "\n")
     return list(files)
 
 
@@ -150,7 +147,7 @@ class Step(NamedTuple):
 def run(path: Path, edition: str = "student", names: dict[str, Any] | None = None) -> Iterator[Step]:
     """Run an edition of a master in this process, cell by cell, in the namespace ``names``. Figures are values."""
     names = {} if names is None else names
-    for cell in notebook(path.read_text(encoding="utf-8"), edition, path.stem)["cells"]:
+    for cell in notebook(path, edition)["cells"]:
         text, printed, value = "".join(cell["source"]), io.StringIO(), None
         if cell["cell_type"] == "code":
             tree = ast.parse(text.replace("hsd.views.show(figure)", "figure"))

@@ -7,15 +7,13 @@ randomness and returns an index. :func:`law` tries every choice, so that a test 
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from functools import cache
 from inspect import getsource
-from typing import Any, TypeVar
+from typing import Any
 
 from hsd_viz.audit import enumeration
 from hsd_viz.exercises.check import TEXTS, edited
 from hsd_viz.exercises.editions import Program
 
-T = TypeVar("T")
 Text = tuple[int, ...]
 Row = list[Fraction]
 Model = Callable[[Text], Row]
@@ -70,12 +68,7 @@ def law(decode: Decoder, target: Model, draft: Model, length: int, lookahead: in
     """Return the exact distribution of a decoder's output: every sequence of random choices, with its probability.
     Raises: ValueError: if there are too many sequences.
     """
-    return outcomes(lambda choose: decode(target, draft, length, lookahead, choose))
-
-
-def outcomes(program: Callable[[Choose], T]) -> dict[T, Fraction]:
-    """Return the exact distribution of a program's result over all sequences of random choices."""
-    return enumeration.law(lambda choices: program(choices.branch), MOST_SEQUENCES)
+    return enumeration.law(lambda choices: decode(target, draft, length, lookahead, choices.branch), MOST_SEQUENCES)
 
 
 def plain_law(target: Model, length: int) -> dict[Text, Fraction]:
@@ -95,13 +88,12 @@ def toy_models(greedy: bool = False) -> tuple[Model, Model]:
 
 
 def _toy(weights: tuple[int, ...], greedy: bool, sway: int) -> Model:
-    @cache
     def row(text: Text) -> Row:
         turn = (sum(text) + 2 * len(text) + sway * (sum(text) % 2)) % 3
         turned = weights[turn:] + weights[:turn]
         return most_probable(turned) if greedy else [Fraction(w, sum(weights)) for w in turned]
 
-    return lambda text: list(row(text))
+    return row
 
 
 def score(test: Callable[[Decoder], Any]) -> str:

@@ -13,7 +13,7 @@ MASTERS = {path.stem: ALL[path.stem] for path in editions.masters()}
 
 
 def code_cells(name: str, edition: str) -> list[str]:
-    cells = editions.notebook(ALL[name], edition, name)["cells"]
+    cells = editions.notebook(PATHS[name], edition)["cells"]
     return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
 
 

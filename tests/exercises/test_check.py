@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from fractions import Fraction
 from itertools import accumulate, combinations
 from operator import mul
@@ -17,7 +16,7 @@ import pytest
 
 from hsd_viz.audit.faults import FAULTS
 from hsd_viz.drafting.context import ContextDatabase, spell
-from hsd_viz.exercises import EXERCISES, check, cost_curve, greedy_rounds, hunt
+from hsd_viz.exercises import EXERCISES, check, greedy_rounds, hunt
 from hsd_viz.exercises.check import TEXTS, equal, mistakes
 from hsd_viz.exercises.data import acceptance_tests
 from hsd_viz.exercises.editions import solutions
@@ -182,7 +181,7 @@ def test_a_failing_case_has_the_words_of_the_recording():
     assert check("3.1", lambda u, p, q: [][0]).message.startswith(place(*acceptance_tests()[0]))
     right = check("5.1", lambda ids, longest: in_database(ids, longest) if len(ids) < 50 else (1, 4)).message
     assert ", which end with '" in right
-    assert "the key " in right and "and at 4 " in right
+    assert "got (1, 4), after which '" in right
 
 
 def uniform_rest(p, q):
@@ -196,17 +195,13 @@ def deeper(alpha, gamma):
 @pytest.mark.parametrize(
     ("number", "answer", "words"),
     [
-        ("1.1", lambda curve: None, "returned None (is a return missing?)"),
-        ("1.1", lambda curve: 3, "returned 3, which cannot be compared"),
+        ("1.1", lambda curve: None, "got None (is a return missing?), expected ("),
+        ("1.1", lambda curve: 3, "got 3, expected ("),
         ("2.1", lambda draft, own: None, "got None"),
-        (
-            "2.2",
-            lambda *given: drafts(*given, beyond=1),
-            "lookahead=1): the answer raised ValueError: the target was given a draft of 2",
-        ),
+        ("2.2", lambda *given: drafts(*given, beyond=1), "lookahead=1): got ("),
         ("3.1", 7, "raised TypeError"),
         ("3.1", lambda u, p, q: "rejected", "got 'rejected', expected"),
-        ("3.2", uniform_rest, "residual([0, 0, 1], [0, 0, 1]): got [1/3, 1/3, 1/3], expected [0, 0, 1]"),
+        ("3.2", uniform_rest, "residual(p=[0, 0, 1], q=[0, 0, 1]): got [1/3, 1/3, 1/3], expected [0, 0, 1]"),
         ("4.1", lambda decode: missing_name, "a bonus token': got rejected (NameError"),  # noqa: F821
         ("4.1", lambda decode: 0, "a bonus token': got rejected (it returned 0), expected accepted"),
         ("4.1", lambda decode: None, "mutant 1: got accepted, expected rejected"),
@@ -238,7 +233,7 @@ def test_an_endless_answer_is_stopped_and_its_case_named(monkeypatch):
                 gamma += 1
         return sum(alpha**k for k in range(gamma + 1))
 
-    monkeypatch.setitem(EXERCISES, "7.1", replace(EXERCISES["7.1"], seconds=0.3))
+    monkeypatch.setattr(sys.modules[check.__module__], "SECONDS", 0.3)
     started = time.monotonic()
     message = check("7.1", endless).message
     assert message == "tokens_per_round(alpha=0, gamma=3): no value after 0.3 seconds: a loop may never end"
@@ -251,7 +246,6 @@ def test_an_endless_answer_is_stopped_and_its_case_named(monkeypatch):
     [
         (lambda: check("9.1", None), "there is no exercise '9.1'"),
         (lambda: check("7.1", None).hint("x"), "hints 1 to 2, not 'x'"),
-        (lambda: cost_curve("target", "gpu"), "no curve of runtime 'gpu' (use native"),
     ],
 )
 def test_unknown_names_are_refused(call, words):

@@ -72,7 +72,7 @@ def test_the_right_answer_is_not_always_in_the_same_place():
 @each_notebook
 @pytest.mark.parametrize("edition", editions.EDITIONS)
 def test_editions_are_valid_and_their_cells_are_short(lesson, edition):
-    notebook = editions.notebook(lessons.ALL[lesson], edition, lesson)
+    notebook = editions.notebook(lessons.PATHS[lesson], edition)
     nbformat.validate(nbformat.reads(json.dumps(notebook), as_version=4))
     code = lessons.code_cells(lesson, edition)
     assert all(len(source.splitlines()) <= MOST_LINES + 2 * (edition in ("otter", "nbgrader")) for source in code)
@@ -83,7 +83,7 @@ def test_editions_are_valid_and_their_cells_are_short(lesson, edition):
 def test_the_committed_student_edition_is_built_from_its_master(lesson):
     """Built with `hsd-viz course build notebooks/course --edition student --figures`."""
     committed = json.loads((COMMITTED / f"{lesson}.ipynb").read_text(encoding="utf-8"))
-    expected = editions.notebook(lessons.ALL[lesson], "student", lesson)
+    expected = editions.notebook(lessons.PATHS[lesson], "student")
     outputs = [c.pop("outputs") for c in committed["cells"] if "outputs" in c]
     assert [[c.pop("outputs", None), c][1] for c in expected["cells"]] == committed["cells"]
     figures = [output["data"] for listed in outputs for output in listed]
@@ -96,7 +96,7 @@ def test_the_committed_student_edition_is_built_from_its_master(lesson):
 
 @each_notebook
 def test_nbgrader_grades_every_check_once(lesson):
-    cells = editions.notebook(lessons.ALL[lesson], "nbgrader", lesson)["cells"]
+    cells = editions.notebook(lessons.PATHS[lesson], "nbgrader")["cells"]
     graded = [c["metadata"]["nbgrader"] for c in cells if c["metadata"]]
     assert len({g["grade_id"] for g in graded}) == len(graded)
     expected = [f"cell-{n.replace('.', '-')}" for n in exercises_of(lesson)]
@@ -108,7 +108,7 @@ def test_nbgrader_grades_every_check_once(lesson):
 
 @each_notebook
 def test_otter_questions_are_closed(lesson):
-    cells = editions.notebook(lessons.ALL[lesson], "otter", lesson)["cells"]
+    cells = editions.notebook(lessons.PATHS[lesson], "otter")["cells"]
     raw = ["".join(c["source"]).splitlines()[0] for c in cells if c["cell_type"] == "raw"]
     question = ["BEGIN QUESTION", "BEGIN SOLUTION", "END SOLUTION", "BEGIN TESTS", "END TESTS", "END QUESTION"]
     exercises = len(exercises_of(lesson))
