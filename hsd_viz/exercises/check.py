@@ -24,7 +24,7 @@ from hsd_viz.exercises.editions import Program, solutions
 TEXTS: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("exercises.toml").read_text(encoding="utf-8"))
 Answer = Callable[..., Any]
 #: The limit of a check.
-SECONDS = 20.0
+SECONDS = 10.0
 
 
 class OutOfTime(BaseException):
