@@ -12,7 +12,7 @@ export interface Tread {
 export interface Stairs {
   treads: Tread[];
   tokens: number;
-  /** End of the last round, ns. */
+  /** End of the decode, as in the metrics; while it runs, of the last round; ns. */
   end: number;
   /** Plain decoding of as many tokens, ns; null where it was not measured. */
   plain: number | null;
@@ -32,8 +32,10 @@ export function stairsOf(store: Pick<Store, "index" | "rounds" | "tokens" | "met
     return { round: span.id, from, to, low: span.first, high: span.first + span.count };
   });
   const tokens = store.tokens.length;
+  const { wall_ns, prefill_ns } = store.meta;
+  const end = timed && wall_ns ? wall_ns - (prefill_ns ?? 0) : (treads.at(-1)?.to ?? 0);
   const rate = timed ? (store.meta.plain?.tokens_per_second ?? null) : null;
-  return { treads, tokens, end: treads.at(-1)?.to ?? 0, plain: rate ? (tokens / rate) * 1e9 : null, timed };
+  return { treads, tokens, end, plain: rate ? (tokens / rate) * 1e9 : null, timed };
 }
 
 /** Timings of an idle machine differ by a few percent, as in bench/report.py. */
