@@ -59,8 +59,8 @@ $(VENV)/bin/python:
 
 # The shipped models need no torch. It is for Hugging Face models (MODELS=1) and for GPUs.
 $(VENV)/.dashboard-ready: pyproject.toml constraints.txt | $(VENV)/bin/python
-	@# The compiler needs no package: it works while pip does.
-	$(VENV)/bin/python -m hsd_viz.native.build & $(INSTALL) -e '.[$(if $(MODELS)$(GPU),models$(comma))app]' && wait $$!
+	$(INSTALL) -e '.[$(if $(MODELS)$(GPU),models$(comma))app]'
+	@$(VENV)/bin/python -m hsd_viz.native.build
 	@touch $@
 
 $(VENV)/.test-ready: pyproject.toml constraints.txt | $(VENV)/bin/python
