@@ -192,7 +192,7 @@ def record_traces(
 ) -> list[Path]:
     """Record every recipe, write ``index.json`` beside the traces, and return the paths.
 
-    On the CPU with one thread, in processor time. The selected recordings are the best of one run per candidate (stack,
+    On the CPU with one thread. The selected recordings are the best of one run per candidate (stack,
     prompt, seed). Each recording and plain decoding of its prompt alternate, ``repeats`` times after one warm-up; the
     fastest run of each is used, the plain one as figures in the meta of the other
     (:func:`hsd_viz.engine.note_plain`). Each trace must satisfy all identities
@@ -260,7 +260,7 @@ def record_side_by_side(
     """Record each group of :data:`GROUPS` into its own folder with an ``index.json``, and return the paths.
 
     On the CPU with one thread, in the fastest runtime. The stacks of a group alternate, ``repeats`` times after one
-    warm-up, and the fastest run of each stack is used. Times are processor time.
+    warm-up, and the fastest run of each stack is used.
     """
     paths = []
     with _engine() as engine:

@@ -30,7 +30,6 @@ interface Graph {
   bottoms: Bottom[];
   edges: Edge[];
   source?: string;
-  warning?: string;
 }
 interface Picked {
   path?: { name: string; lookahead: number | null }[];
@@ -132,7 +131,6 @@ export default templated<Traits>(
         </div>
         <div class="hsd-answer">
           <div class="hsd-answer-said">${answer()}</div>
-          ${graph.warning ? html`<p class="hsd-answer-warning">${graph.warning}</p>` : nothing}
           <p class="hsd-source">${graph.source ?? ""}</p>
         </div>
       </div>`;
