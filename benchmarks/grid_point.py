@@ -25,7 +25,6 @@ from hsd_viz.latency.law import MOST, Law, Prediction
 from hsd_viz.latency.select import best_lookaheads, join
 from hsd_viz.machine import load_average
 from hsd_viz.prompts.suites import Suite
-from hsd_viz.serialize import to_dict
 from hsd_viz.stack import parse
 from hsd_viz.terminal import Progress
 
@@ -217,7 +216,7 @@ def _costs(stored: StoredCalibration, drafts: Sequence[str]) -> dict[str, Any]:
 
 def _row(predicted: Prediction, plain: Prediction, by_stack: dict[str, list[Output]], greedy: bool) -> dict[str, Any]:
     outputs, plainly = by_stack[predicted.stack], by_stack[TARGET]
-    found = to_dict(figures(outputs, plainly))
+    found = figures(outputs, plainly)
     speed, interval = found["tokens_per_second"], found["tokens_per_second_ci"]
     ms = 1e3 / speed
     gain = plain.ms_per_token / predicted.ms_per_token
@@ -248,7 +247,7 @@ def _kind(text: str) -> str:
 
 def _compared(hierarchy: Prediction, over: Prediction, by_stack: dict[str, list[Output]]) -> dict[str, Any]:
     """Return the speed-up of the one over the other on the same prompts."""
-    found = to_dict(figures(by_stack[hierarchy.stack], by_stack[over.stack]))
+    found = figures(by_stack[hierarchy.stack], by_stack[over.stack])
     return {
         "hierarchy": hierarchy.stack,
         "over": over.stack,

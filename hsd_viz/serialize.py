@@ -1,9 +1,8 @@
 """Frozen dataclasses as JSON data and back, by their type hints.
 
-An :class:`~hsd_viz.intervals.Estimate` becomes two keys, ``name`` and ``name_ci: [low, high]``. Field metadata:
-``first`` puts it before the inherited fields, ``omit`` leaves it out where it is ``None`` or
-unknown, ``bare`` makes its value that of the whole record. A mapping of tuples becomes a list of ``[*key, value]``.
-When read, keys that are missing take the field's default, and keys without a field are ignored.
+An :class:`~hsd_viz.intervals.Estimate` becomes two keys, ``name`` and ``name_ci: [low, high]``, and is not read back.
+The field metadata ``bare`` makes a field's value that of the whole record. A mapping of tuples becomes a list of
+``[*key, value]``. When read, keys that are missing take the field's default, and keys without a field are ignored.
 """
 
 import functools
@@ -12,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from hsd_viz.intervals import UNKNOWN, Estimate
+from hsd_viz.intervals import Estimate
 
 T = TypeVar("T")
 R = TypeVar("R", bound="Record")
@@ -41,10 +40,8 @@ class Record:
 def to_dict(record: Any) -> dict[str, Any]:
     """Return a dataclass instance as JSON data."""
     data: dict[str, Any] = {}
-    for field, hint in sorted(_fields(type(record)), key=lambda pair: not pair[0].metadata.get("first")):
+    for field, hint in _fields(type(record)):
         key, value = field.name, getattr(record, field.name)
-        if field.metadata.get("omit") and value in (None, UNKNOWN):
-            continue
         if isinstance(value, Estimate):
             data[key] = value.value
             data[f"{key}_ci"] = None if value.ends is None else list(value.ends)
@@ -67,11 +64,7 @@ def from_dict(kind: type[T], data: Any) -> T:
         required = field.default is MISSING and field.default_factory is MISSING
         if key not in data and not required:
             continue
-        if hint is Estimate:
-            low, high = data.get(f"{key}_ci") or (None, None)
-            values[key] = Estimate(*(_read(float | None, value) for value in (data[key], low, high)))
-        else:
-            values[key] = _read(hint, data[key])
+        values[key] = _read(hint, data[key])
     return kind(**values)
 
 

@@ -41,7 +41,9 @@ class HFDecoder:
             engine.models.check_tokenizer(engine.target, stack.assistant)
             self._assistant = engine.module(stack.assistant)
 
-    def __call__(self, prompt: str | Sequence[int], max_new_tokens: int, sampling: Sampling) -> Output:
+    def __call__(
+        self, prompt: str | Sequence[int], max_new_tokens: int, sampling: Sampling, memory: None = None
+    ) -> Output:
         target, assistant = self._target, self._assistant
         encoded = self._tokenizer.encode(prompt, verbose=False) if isinstance(prompt, str) else list(prompt)
         ids = torch.tensor([encoded], device=target.device)

@@ -1,34 +1,22 @@
-"""The rows of a bench, what decodes them, and what one decode measured.
-
-Some drafters learn from run to run: ``suffix`` keeps earlier outputs, ``recycling`` its adjacency matrix,
-``ngram-cache`` the counts of earlier texts. A **cold** row has a fresh memory for each decode. A **warm** row has one
-memory for the whole suite, so that the order of the prompts is part of what is measured. Every repeat of the suite
-starts with an empty memory, which has then seen each earlier prompt once and never the prompt's own output.
-"""
+"""What one decode of a bench measured, and how several become one."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
 from statistics import mean, median
 from typing import Any
 
-from hsd_viz.decoding.sampling import Sampling
-from hsd_viz.drafting import Memory
-from hsd_viz.drafting.make import remembers
-from hsd_viz.engine import Engine
 from hsd_viz.prompts.suites import Prompt
 from hsd_viz.prompts.templates import Template
-from hsd_viz.stack import HFStack, Stack
 from hsd_viz.trace import Trace
 from hsd_viz.trace.metrics import target_round_of
 
 #: The stack that all others are compared with.
 PLAIN = "target"
-STATES = ("cold", "warm", "both")
-#: Parts of a profiled round; a forward pass is followed by its model's name.
+#: Parts of a round; a forward pass is followed by its model's name.
 FORWARD, DRAFTING, REST = "forward ", "drafting", "rest"
 
 
@@ -41,8 +29,8 @@ class Output:
     step in one. ``drafted`` and ``accepted`` count draft tokens at the target. ``draft_seconds``: per target round,
     spent finding drafts and updating databases; ``None`` where a loop does not report it. ``runtime`` is what ran the
     models. ``first_token_seconds`` includes prefill; ``waits`` has, for each later forward pass of the target, the
-    seconds since the tokens before and the number of its tokens. ``parts``: :func:`round_parts`, of a profiled bench.
-    ``calls``: forward passes (steps of a launch count each) or look-ups by level, as far as a loop reports them.
+    seconds since the tokens before and the number of its tokens. ``parts``: :func:`round_parts`. ``calls``: forward
+    passes (steps of a launch count each) or look-ups by level, as far as a loop reports them.
     """
 
     token_ids: tuple[int, ...]
@@ -60,64 +48,20 @@ class Output:
     calls: dict[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A stack (as written) in a state: ``cold``, ``warm``, or ``None`` where it does not learn from run to run."""
-
-    name: str
-    stack: str
-    state: str | None = None
-
-
-#: Decodes one prompt, text or token ids: (prompt, max new tokens, sampling) -> Output.
-Decoder = Callable[[str | Sequence[int], int, Sampling], Output]
-
-
-def rows_of(stacks: dict[str, Stack | HFStack], states: str) -> dict[str, Row]:
-    """Return the rows of ``stacks`` by name; ``states``: one of :data:`STATES`. Warm ones end in ``(warm)``."""
-    rows = []
-    for name, stack in stacks.items():
-        learns = isinstance(stack, Stack) and stack.bottom is not None and remembers(stack.bottom)
-        if not learns or states != "warm":
-            rows.append(Row(name, name, "cold" if learns else None))
-        if learns and states != "cold":
-            rows.append(Row(f"{name} (warm)", name, "warm"))
-    return {row.name: row for row in rows}
-
-
-class LoopDecoder:
-    """Decode a stack in our own loop. A warm row has a memory from each :meth:`begin` on; before the first, none."""
-
-    def __init__(self, engine: Engine, row: Row, budget: int | None = None, profile: bool = False) -> None:
-        self._engine, self._stack, self._profile = engine, row.stack, profile
-        self.warm = row.state == "warm"
-        self._options: dict[str, Any] = {} if budget is None else {"budget": budget}
-
-    def begin(self) -> None:
-        """Start a repeat of the suite: clear the memory."""
-        if self.warm:
-            self._options["memory"] = Memory()
-
-    def __call__(self, prompt: str | Sequence[int], max_new_tokens: int, sampling: Sampling) -> Output:
-        options = {"max_new_tokens": max_new_tokens, **asdict(sampling), "record": False, **self._options}
-        output = from_trace(self._engine.run(prompt, self._stack, **options))
-        return output if self._profile else replace(output, parts=())
-
-
-def ask(decode: Decoder, prompt: Prompt, max_new_tokens: int, sampling: Sampling, template: Template | None) -> Output:
-    """Decode a prompt; of a question every turn (``max_new_tokens`` each), with the answers before it in its prompt."""
+def ask(decode: Callable[[str | list[int]], Output], prompt: Prompt, template: Template | None) -> Output:
+    """Decode a prompt; of a question every turn, with the answers before it in its prompt."""
     if not prompt.turns or template is None:
-        return decode(prompt.text, max_new_tokens, sampling)
+        return decode(prompt.text)
     answers: list[str] = []
     outputs: list[Output] = []
     for k in range(len(prompt.turns)):
-        outputs.append(decode(template.write(prompt.turns[: k + 1], answers), max_new_tokens, sampling))
+        outputs.append(decode(template.write(prompt.turns[: k + 1], answers)))
         answers.append(template.read(outputs[-1].token_ids))
     return joined(outputs)
 
 
 def from_trace(trace: Trace) -> Output:
-    """Return the measures of a decode in our own loop, with the parts of its rounds."""
+    """Return the measures of a decode in our own loop."""
     figures, parts = trace.metrics(), round_parts(trace)
     emitted = Counter(t.round for t in trace.token_rows)
     rounds = [r for r in trace.round_rows if r.parent is None]
@@ -162,13 +106,10 @@ def round_parts(trace: Trace) -> tuple[dict[str, int], ...]:
 def joined(outputs: Sequence[Output]) -> Output:
     """Return the turns of a question as one output: sums, and the mean time to a first token."""
     counts = ("timed_tokens", "target_forwards", "drafted", "accepted")
-    return Output(
-        token_ids=tuple(chain.from_iterable(o.token_ids for o in outputs)),
-        **{name: sum(getattr(o, name) for o in outputs) for name in counts},
-        runtime=outputs[0].runtime,
-        calls=dict(sum((Counter(o.calls) for o in outputs), Counter())),
-        **_pooled(outputs, sum, mean),
-    )
+    sums: dict[str, Any] = {name: sum(getattr(o, name) for o in outputs) for name in counts}
+    calls = sum((Counter(o.calls) for o in outputs), Counter())
+    tokens = tuple(chain.from_iterable(o.token_ids for o in outputs))
+    return replace(outputs[0], token_ids=tokens, calls=dict(calls), **sums, **_pooled(outputs, sum, mean))
 
 
 def median_of(outputs: Sequence[Output]) -> Output:

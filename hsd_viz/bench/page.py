@@ -3,36 +3,51 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from hsd_viz import tables as shared
 from hsd_viz.bench.output import DRAFTING, FORWARD, REST
-from hsd_viz.bench.report import KINDS, Figures, Report, StackResult, kind
+from hsd_viz.bench.report import KINDS, Block, Report, figure, kind, possible, speedup
 from hsd_viz.prompts.templates import TEMPLATES
 from hsd_viz.serialize import to_dict
-from hsd_viz.tables import Table, Value, lines
+from hsd_viz.tables import Cell, Table, Value, lines
 from hsd_viz.words import counted
 
-#: The columns of the first table, by importance: format and factor of their numbers.
-COLUMNS = {
-    "speed-up": ("{:.2f}", 1.0),
-    "at little repetition": ("{:.2f}", 1.0),
-    "tokens/s": ("{:.1f}", 1.0),
-    "acceptance length": ("{:.2f}", 1.0),
-    "accepted": ("{:.0%}", 1.0),
-    "drafting µs/round": ("{:.0f}", 1e6),
-    "repetition": ("{:.0%}", 1.0),
-    "same as plain": ("{}", 1.0),
-    "runtime": ("{}", 1.0),
+#: Head -> what a block shows in this column, and the format and factor of its numbers.
+Columns = Mapping[str, tuple[Callable[[Block], Value], str, float]]
+
+
+def _low(block: Block) -> Block | None:
+    """Return the block of the prompts with little repetition, unless these are all prompts or none."""
+    low = block.get("low_repetition")
+    return low if low is not None and low["outputs"] < block["outputs"] else None
+
+
+def _same(block: Block) -> str | None:
+    same = block.get("token_identical_to_plain")
+    return same and f"{same[0]}/{same[1]}"
+
+
+#: By importance.
+COLUMNS: Columns = {
+    "speed-up": (speedup, "{:.2f}", 1.0),
+    "at little repetition": (lambda block: (low := _low(block)) and speedup(low), "{:.2f}", 1.0),
+    "tokens/s": (partial(figure, name="tokens_per_second"), "{:.1f}", 1.0),
+    "acceptance length": (partial(figure, name="mean_acceptance_length"), "{:.2f}", 1.0),
+    "accepted": (itemgetter("acceptance_rate"), "{:.0%}", 1.0),
+    "drafting µs/round": (itemgetter("draft_seconds_per_round"), "{:.0f}", 1e6),
+    "repetition": (lambda block: block["repetition_share"] or 0.0, "{:.0%}", 1.0),
+    "same as plain": (_same, "{}", 1.0),
+    "runtime": (lambda block: block.get("runtime"), "{}", 1.0),
 }
-HEAD = ("stack", *COLUMNS)
-#: Column -> the figure that it shows.
-LATENCY = {
-    "first token ms": "first_token_seconds",
-    "between tokens ms": "inter_token_seconds_median",
-    "between tokens p99 ms": "inter_token_seconds_p99",
+LATENCY: Columns = {
+    "first token ms": (partial(figure, name="first_token_seconds"), "{:.2f}", 1e3),
+    "between tokens ms": (partial(figure, name="inter_token_seconds_median"), "{:.2f}", 1e3),
+    "between tokens p99 ms": (partial(figure, name="inter_token_seconds_p99"), "{:.2f}", 1e3),
 }
 #: Columns that a note replaces where all stacks have the same value.
 ONCE = ("repetition", "same as plain", "runtime")
@@ -50,8 +65,8 @@ def text_parts(report: Report) -> Iterator[str | Table]:
 
 def introduction(report: Report) -> list[str]:
     """Return suite, settings and machine, and what a reader has to know before any figure."""
-    states, automatic = {s.state for s in report.stacks}, any(s.stack.startswith("auto") for s in report.stacks)
-    template = TEMPLATES.get(report.settings.template or "")
+    states, template = {s.get("state") for s in report.stacks}, TEMPLATES.get(report.settings.template or "")
+    automatic = any(s["stack"].startswith("auto") for s in report.stacks)
     return lines("bench.jinja", report=report, states=states, automatic=automatic, template=template)
 
 
@@ -59,24 +74,25 @@ def answer(report: Report) -> list[tuple[str, bool]]:
     """Return the answer as parts (text, whether it is emphasized); [] if only plain decoding was measured. Stacks with
     an impossible speed-up are left out.
     """
-    measured = [s for s in report.ranked if s.speedup_over_plain.value is not None and kind(s.stack) != "plain"]
-    best, *others = [s for s in measured if s.plausible] or [None]
-    within = []
-    if best is not None and (ends := best.speedup_over_plain.interval):
-        speeds = [(s.stack, s.speedup_over_plain.value or 0.0) for s in others if s is not None]
-        within = [f"{name} ({value:.2f}×)" for name, value in speeds if value >= ends[0]]
-        within += ["plain decoding"] if ends[0] <= 1 <= (best.speedup_over_plain.value or 0.0) else []
-    text = "".join(lines("answer.jinja", best=best, within=_and(within)))
+    measured = [s for s in report.ranked if s["speedup_over_plain"] is not None and kind(s["stack"]) != "plain"]
+    best, *others = [s for s in measured if possible(s)] or [None]
+    values: dict[str, Any] = {"best": best}
+    if best is not None:
+        whole, low = speedup(best), _low(best)
+        least, _ = whole.interval or (whole.value, None)
+        speeds = [(s["stack"], s["speedup_over_plain"]) for s in others]
+        within = [f"{name} ({value:.2f}×)" for name, value in speeds if value >= least]
+        within += ["plain decoding"] * (least <= 1 <= whole.value)
+        values |= {"whole": whole, "low": low, "few": low and speedup(low), "within": _and(within)}
+    text = "".join(lines("answer.jinja", **values))
     return [(part, k % 2 == 1) for k, part in enumerate(text.split("**"))] if measured else []
 
 
 def warnings(report: Report) -> list[str]:
     """Return reasons to doubt the timings: a busy machine, and speed-ups that are impossible."""
-    figures = (
-        (s.stack, s.speedup_over_plain.value, s.mean_acceptance_length.value) for s in report.ranked if not s.plausible
-    )
-    wrong = _and([f"{stack} ({speedup:.2f}× at {length:.2f})" for stack, speedup, length in figures])
-    return lines("warnings.jinja", machine=report.machine, wrong=wrong)
+    wrong = "{stack} ({speedup_over_plain:.2f}× at {mean_acceptance_length:.2f})"
+    named = _and([wrong.format_map(s) for s in report.ranked if not possible(s)])
+    return lines("warnings.jinja", machine=report.machine, wrong=named)
 
 
 def _and(names: Sequence[str]) -> str:
@@ -86,88 +102,64 @@ def _and(names: Sequence[str]) -> str:
 def tables(report: Report) -> Iterator[Table]:
     """Yield the tables: all outputs, those with little repetition, speed-ups by category, and other measurements."""
     suite, stacks = report.suite, report.ranked
+    kinds = tuple(kind(s["stack"]) for s in stacks)
+
+    def table(title: str, first: str, columns: Columns, note: str = "", part: str = "", bars: Any = ()) -> Table:
+        blocks = [(s["stack"], s[part] if part else s) for s in stacks]
+        rows = [[name, *(show(block) for show, _, _ in columns.values())] for name, block in blocks]
+        forms = {head: (form, factor) for head, (_, form, factor) in columns.items()}
+        return Table(title, [[first, *columns], *rows], note, kinds=kinds, forms=forms, bars=bars)
+
     if not suite.prompts:
         return
-    options: dict[str, Any] = {"kinds": tuple(kind(s.stack) for s in stacks)}
-    figures: dict[str, Any] = {**options, "forms": COLUMNS, "bars": SPEEDS}
-    yield Table("All outputs", [HEAD, *(_row(s, s) for s in stacks)], **figures).dense(ONCE)
+    yield table("All outputs", "stack", COLUMNS, bars=SPEEDS).dense(ONCE)
     title, share = "Outputs with little repetition", f"{report.settings.low_repetition_below:.0%}"
-    low = stacks[0].low_repetition
+    low = stacks[0]["low_repetition"]
     if low is None:
         yield Table(title, [], f"every plain output repeats itself in {share} of its tokens or more")
-    elif low.outputs < suite.prompts:
-        rows = [HEAD, *(_row(s, s.low_repetition) for s in stacks if s.low_repetition is not None)]
-        note = f"the {counted(low.outputs, 'output')} with less than {share} repetition"
-        yield Table(title, rows, note, **figures).dense(ONCE)
+    elif low["outputs"] < suite.prompts:
+        note = f"the {counted(low['outputs'], 'output')} with less than {share} repetition"
+        yield table(title, "stack", COLUMNS, note, part="low_repetition", bars=SPEEDS).dense(ONCE)
     if len(suite.categories) > 1:
-        by_category = [[s.stack, *(s.by_category[c].possible_speedup for c in suite.categories)] for s in stacks]
-        options["forms"] = options["bars"] = dict.fromkeys(suite.categories, ("{:.2f}", 1.0))
-        head = ["speed-up by category", *suite.categories]
-        yield Table("Speed-up by category", [head, *by_category], **options)
-    if profiled := [_profile(s) for s in stacks if s.profile]:
+        columns = {c: (lambda s, c=c: speedup(s["by_category"][c]), "{:.2f}", 1.0) for c in suite.categories}
+        yield table("Speed-up by category", "speed-up by category", columns, bars=columns)
+    if profiled := [_profile(s) for s in stacks if s.get("profile")]:
         head = ["stack", "round", "forward passes", DRAFTING, REST]
         note = "where the time goes: median µs (share of all)"
         yield Table("Where the time of a target round goes", [head, *profiled], note)
-    paces = [[s.stack, *(getattr(s, name) for name in LATENCY.values())] for s in stacks]
-    options = {"kinds": options["kinds"], "forms": dict.fromkeys(LATENCY, ("{:.2f}", 1e3))}
-    latency = Table("Latency", [["stack", *LATENCY], *paces], **options).dense()
+    latency = table("Latency", "stack", LATENCY).dense()
     if len(latency.rows[0]) > 1:
         yield latency
 
 
-def _row(stack: StackResult, block: Figures) -> list[Value]:
-    """Return the values of :data:`HEAD`, over all outputs of the stack or over some."""
-    whole = block is stack
-    same, low = (stack.token_identical_to_plain, stack.partly_repetitive) if whole else (None, None)
-    return [
-        stack.stack,
-        block.possible_speedup,
-        None if low is None else low.possible_speedup,
-        block.tokens_per_second,
-        block.mean_acceptance_length,
-        block.acceptance_rate.value,
-        block.draft_seconds_per_round.value,
-        block.repetition_share.value or 0.0,
-        None if same is None else f"{same[0]}/{same[1]}",
-        stack.runtime,
-    ]
-
-
-def _profile(s: StackResult) -> list[Value]:
-    assert s.profile is not None
+def _profile(stack: Block) -> list[Value]:
     sums = {part: [0.0, 0.0] for part in (FORWARD, DRAFTING, REST)}
-    for part, time in s.profile.parts.items():
+    for part, time in stack["profile"]["parts"].items():
         # Older reports have other parts.
         group = sums[FORWARD if part.startswith(FORWARD) else DRAFTING if part == DRAFTING else REST]
-        group[0] += time.median_us
-        group[1] += time.share
-    cells = [shared.Cell(f"{us:.0f}", f"({share:.0%})") for us, share in sums.values()]
-    return [s.stack, f"{s.profile.round_us:.0f}", *cells]
+        group[0] += time["median_us"]
+        group[1] += time["share"]
+    cells = [Cell(f"{us:.0f}", f"({share:.0%})") for us, share in sums.values()]
+    return [stack["stack"], f"{stack['profile']['round_us']:.0f}", *cells]
 
 
 def page(report: Report) -> str:
     """Return the page of a report."""
     facts = {"Settings": to_dict(report.settings), "Machine": to_dict(report.machine)}
-    shown = {name: {k: v for k, v in group.items() if v is not None and k != "gpus"} for name, group in facts.items()}
+    shown = lambda value: f"{value:.4g}" if isinstance(value, float) else str(value)
     first_line, *more = introduction(report)
-    used = {kind(s.stack) for s in report.stacks}
+    used = {kind(s["stack"]) for s in report.stacks}
     return shared.page(
         f"Speculative decoding, measured: {report.suite.name}",
         [f"Suite {first_line}", *more],
         tables(report),
         headline=answer(report),
         warnings=warnings(report),
-        facts={n: {k.replace("_", " "): fact(v, k) for k, v in group.items()} for n, group in shown.items()},
+        facts={
+            name: {k.replace("_", " "): shown(v) for k, v in group.items() if v not in (None, ()) and k != "gpus"}
+            for name, group in facts.items()
+        },
         kinds={name: about for name, about in KINDS.items() if name in used},
         command=report.command or "",
         definitions=json.loads(Path(__file__).with_name("definitions.json").read_text(encoding="utf-8")),
     )
-
-
-def fact(value: Any, name: str) -> str:
-    """Return the value of a setting, or of a fact about the machine, as text."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if name == "memory_bytes":
-        return f"{value / 2**30:.1f} GiB"
-    return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)

@@ -7,7 +7,7 @@ acceptance is off by its uncertainty; step times of the same machine cancel in a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations, product
 from math import log2
@@ -36,8 +36,6 @@ ASSUMED_BAND, GIVEN_BAND, STEP_ERROR = 0.1, 0.03, 0.18
 #: Assumed database: the share of rounds with a draft, its length, the acceptance of each of its tokens, and the
 #: milliseconds of a look-up.
 HIT, LENGTH, DATABASE_ACCEPTANCE, LOOKUP_MS = 0.3, 4, 0.7, 0.02
-#: Batches and contexts among which a break-even is searched.
-BATCHES, CONTEXTS = tuple(2**k for k in range(11)), tuple(2**k for k in range(9, 18))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +64,8 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class HardwarePlan:
-    """The answer: rows, the fastest stack of each batch and context, where drafting stops to pay, and settings.
-    ``smallest`` names the least hardware that holds the models where nothing fits.
+    """The answer: rows, the fastest stack of each batch and context, what a second draft model gains there, the best
+    single draft there, and settings of serving engines.
     """
 
     gpu: str
@@ -75,21 +73,18 @@ class HardwarePlan:
     models: tuple[str, ...]
     rows: tuple[Row, ...]
     best: tuple[Row, ...]
-    break_even_batch: Mapping[str, int | None]
-    break_even_context: Mapping[str, int | None]
     second_draft_gain: tuple[dict[str, Any], ...]
     lookaheads: tuple[dict[str, Any], ...]
     settings: Mapping[str, str]
     assumptions: tuple[Assumption, ...]
-    smallest: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data."""
         return asdict(self)
 
     def answers(self) -> list[str]:
-        """Return where drafting pays as lines: single draft models, and two of them over one."""
-        return lines("predict.jinja", plan=self, largest=BATCHES[-1])
+        """Return where two draft models pay over one as lines."""
+        return lines("predict.jinja", plan=self)
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -147,9 +142,9 @@ def predict(
         tiers = {(DATABASE, name): tier for name in order} if databases else {}
         return Calibration(order, costs, moved, tiers, {DATABASE: LookupCost(LOOKUP_MS * b)} if databases else {})
 
-    def fits(names: Sequence[str], b: int, c: int, tp: int = tp, gb: str = weights) -> bool:
+    def fits(names: Sequence[str], b: int, c: int) -> bool:
         held = tuple(by_name[name] for name in names if name in by_name)
-        return Machine(machine.gpu, tp).memory_share(held, batch=b, context=c, weights=gb, cache=cache) <= 1
+        return machine.memory_share(held, batch=b, context=c, **formats) <= 1
 
     rows, best, gains, lookaheads = [], [], [], []
     for b, c in product(batch, context):
@@ -163,21 +158,16 @@ def predict(
         pick = choice.plain if single is None or single.gain_over(choice.plain) <= 0 else single
         tokens = next((draft.lookahead for draft in parse(pick.stack).drafts), 0)
         lookaheads.append({"batch": b, "context": c, "stack": pick.stack, "lookahead": tokens})
-    singles = {name: _break_even(calibration, name, batch, context) for name in order[:-1]}
-    smallest = "" if any(row.fits for row in rows) else _smallest(fits, shapes[0], order, min(batch), min(context))
     return HardwarePlan(
         gpu=machine.gpu.name,
         tp=tp,
         models=tuple(by_name),
         rows=tuple(rows),
         best=tuple(best),
-        break_even_batch={name: ends[0] for name, ends in singles.items()},
-        break_even_context={name: ends[1] for name, ends in singles.items()},
         second_draft_gain=tuple(gains),
         lookaheads=tuple(lookaheads),
         settings=settings(next((str(c["stack"]) for c in lookaheads if c["lookahead"]), target), lookaheads),
         assumptions=(*_assumptions(machine, databases, max(batch)), *pair_assumptions),
-        smallest=smallest,
     )
 
 
@@ -315,37 +305,12 @@ def _second_draft(choice: Choice) -> dict[str, Any] | None:
     return {"stack": two.stack, "over": best.stack, "gain": two.gain_over(best)}
 
 
-def _break_even(
-    calibration: Callable[[int, int], Calibration], name: str, batch: Sequence[int], context: Sequence[int]
-) -> tuple[int | None, int | None]:
-    """Return the smallest batch (at the first context) at which a single draft no longer pays, and the smallest context
-    (at the largest batch) at which it does; ``None``: none of those that were tried.
-    """
-
-    def pays(b: int, c: int) -> bool:
-        known = calibration(b, c).restricted([name], [])
-        return (name, known.target) in known.edges and select(known).picked.stack != known.target
-
-    stops = next((b for b in BATCHES if not pays(b, context[0])), None)
-    return stops, next((c for c in CONTEXTS if pays(max(batch), c)), None)
-
-
-def _smallest(fits: Callable[..., bool], target: Shape, names: Sequence[str], batch: int, context: int) -> str:
-    """Return the fewest cards that hold all models, by weight format."""
-    options = []
-    for weights in ("bf16", "fp8", "int4"):
-        cards = (2**k for k in range(7) if target.heads % 2**k == 0)
-        if tp := next((tp for tp in cards if fits(names, batch, context, tp, weights)), None):
-            options.append(f"--tp {tp} --weights {weights}")
-    return f"they fit with {' or '.join(options)}" if options else "64 cards do not hold them"
-
-
 def report_parts(plan: HardwarePlan, rows: int = 6) -> list[str | Table]:
     """Return the plan as lines and tables for a terminal; ``rows`` stacks of each batch and context."""
     cards = f"{plan.tp} × {plan.gpu}" if plan.tp > 1 else plan.gpu
     parts: list[str | Table] = [f"{plan.models[0]} on {cards}, drafts: {', '.join(plan.models[1:]) or 'none'}"]
-    if plan.smallest:
-        parts.append(f"the models do not fit into the memory of {cards}: {plan.smallest}")
+    if not any(row.fits for row in plan.rows):
+        parts.append(f"the models do not fit into the memory of {cards}: more GPUs (--tp) or smaller --weights do")
     forms = {"tokens/s": ("{:,.0f}", 1.0)} | dict.fromkeys(
         ("speed-up", "tokens per round", "ms per round"), ("{:.2f}", 1.0)
     )

@@ -1,15 +1,17 @@
-"""The report of a bench: figures per stack as ratios of sums over prompts, each with a bootstrap interval, and facts
-about the suite, the settings and the machine.
+"""The report of a bench: its JSON data, with figures per stack as ratios of sums over prompts, each with a bootstrap
+interval, and facts about the suite, the settings and the machine.
 
-On disk an :class:`Estimate` is two keys, the figure and ``..._ci: [low, high]``; see :mod:`hsd_viz.serialize`.
+A *block* has the figures of some prompts: ``outputs`` (their number), and of each of :data:`FIGURES` the value and
+``..._ci: [low, high]``; null where it is not defined. A stack is a block of all prompts, with ``low_repetition`` (the
+block of those whose *plain* output repeats itself little, or null), and the same in ``by_category``.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -40,43 +42,30 @@ KINDS = {
     "baseline": ("baseline look-ups", "#9a6a00", "#e3b34d"),
     "hf": ("transformers' own loops", "#8a939d", "#7d8792"),
 }
-#: Figures that older reports do not hold.
-_OPTIONAL = {"omit": True}
+#: Speeds are tokens per second, times seconds, shares 0-1. The tokens of a round appear together: for the time between
+#: tokens, they share the time of the round evenly. Old reports do not have the last three.
+FIGURES = (
+    *("tokens_per_second", "tokens_per_second_with_prefill", "mean_acceptance_length", "draft_seconds_per_round"),
+    *("draft_seconds_p99", "speedup_over_plain", "acceptance_rate", "repetition_share"),
+    *("first_token_seconds", "inter_token_seconds_median", "inter_token_seconds_p99"),
+)
+Block = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figures:
-    """What decoding ``outputs`` prompts measured. Speeds are tokens per second, times seconds, shares 0-1. The tokens
-    of a round appear together: for the time between tokens, they share the time of the round evenly.
-    """
+def figure(block: Block, name: str) -> Estimate:
+    """Return a figure of a block with its interval."""
+    low, high = block.get(f"{name}_ci") or (None, None)
+    return Estimate(block.get(name), low, high, block["outputs"])
 
-    outputs: int
-    tokens_per_second: Estimate
-    tokens_per_second_with_prefill: Estimate
-    mean_acceptance_length: Estimate
-    draft_seconds_per_round: Estimate
-    draft_seconds_p99: Estimate
-    speedup_over_plain: Estimate
-    acceptance_rate: Estimate
-    repetition_share: Estimate
-    first_token_seconds: Estimate = field(default=UNKNOWN, metadata=_OPTIONAL)
-    inter_token_seconds_median: Estimate = field(default=UNKNOWN, metadata=_OPTIONAL)
-    inter_token_seconds_p99: Estimate = field(default=UNKNOWN, metadata=_OPTIONAL)
 
-    def __post_init__(self) -> None:
-        # Files hold intervals without their number of prompts.
-        for name in FIGURES:
-            object.__setattr__(self, name, replace(getattr(self, name), units=self.outputs))
+def possible(block: Block) -> bool:
+    """Return whether the speed-up of a block over plain decoding is not :func:`impossible`."""
+    return not impossible(block["speedup_over_plain"], block["mean_acceptance_length"])
 
-    @property
-    def plausible(self) -> bool:
-        """Whether the speed-up is not :func:`impossible`."""
-        return not impossible(self.speedup_over_plain.value, self.mean_acceptance_length.value)
 
-    @property
-    def possible_speedup(self) -> Estimate:
-        """``speedup_over_plain`` where it is plausible."""
-        return self.speedup_over_plain if self.plausible else UNKNOWN
+def speedup(block: Block) -> Estimate:
+    """Return the speed-up of a block over plain decoding; unknown where it is not possible."""
+    return figure(block, "speedup_over_plain") if possible(block) else UNKNOWN
 
 
 def impossible(speedup: float | None, length: float | None) -> bool:
@@ -99,56 +88,6 @@ def kind(stack: str) -> str:
     if parsed.bottom.name in ("db", "auto"):
         return "auto" if parsed.bottom.name == "auto" else "both" if parsed.drafts else "database"
     return "baseline"
-
-
-FIGURES = tuple(f.name for f in fields(Figures) if f.name != "outputs")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupFigures(Figures):
-    """The figures of a group of prompts, and those of its prompts whose *plain* output repeats itself little."""
-
-    low_repetition: Figures | None
-
-
-@dataclass(frozen=True, slots=True)
-class PartTime:
-    """The median microseconds per round of one of its parts, and the part's share of all time."""
-
-    median_us: float
-    share: float
-
-
-@dataclass(frozen=True, slots=True)
-class RoundProfile:
-    """The parts of target rounds (:func:`~hsd_viz.bench.output.round_parts`), forward passes first, and the median
-    microseconds of a round.
-    """
-
-    rounds: int
-    round_us: float
-    parts: dict[str, PartTime]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StackResult(GroupFigures):
-    """The results of a row. ``state``: ``cold`` or ``warm`` for drafters that learn, ``runtime``: what ran the models.
-
-    ``token_identical_to_plain``: (equal outputs, outputs), ``None`` above temperature 0.
-    """
-
-    stack: str = field(metadata={"first": True})
-    by_category: dict[str, GroupFigures]
-    token_identical_to_plain: tuple[int, int] | None
-    state: str | None = None
-    runtime: str | None = None
-    profile: RoundProfile | None = None
-
-    @property
-    def partly_repetitive(self) -> Figures | None:
-        """The figures over the prompts with little repetition, unless these are all prompts or none."""
-        low = self.low_repetition
-        return low if low is not None and low.outputs < self.outputs else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,25 +120,45 @@ class ReportSettings:
     interleaved: bool = True
     bootstrap_resamples: int | None = None
     low_repetition_below: float = LOW_REPETITION
-    template: str | None = field(default=None, metadata=_OPTIONAL)
-    left_out: dict[str, str] | None = field(default=None, metadata=_OPTIONAL)
+    template: str | None = None
+    left_out: dict[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report(Record):
-    """A bench: ``command`` is its command line, ``complete`` is False if it was interrupted."""
+    """A bench: ``command`` is its command line, ``complete`` is False if it was interrupted. A stack has, beside its
+    blocks, ``token_identical_to_plain`` ([equal outputs, outputs], null above temperature 0), ``state`` (``cold`` or
+    ``warm`` for drafters that learn), ``runtime`` (what ran the models) and ``profile`` (the parts of its rounds).
+    """
 
     machine: Machine
     suite: SuiteInfo
     settings: ReportSettings
     command: str | None = None
     complete: bool = True
-    stacks: tuple[StackResult, ...]
+    stacks: tuple[dict[str, Any], ...]
+
+    def __post_init__(self) -> None:
+        figures = [(outputs, one.value, *(one.ends or ())) for _, _, _, _, outputs, _, _, one in self.rows()]
+        profiles = [stack["profile"] for stack in self.stacks if stack.get("profile")]
+        parts = [part.values() for profile in profiles for part in profile["parts"].values()]
+        if not all(x is None or isinstance(x, int | float) for xs in (*figures, *parts) for x in xs):
+            raise TypeError("a figure is not a number")
+
+    def rows(self) -> Iterator[tuple[str, str, str, bool, int, bool, str, Estimate]]:
+        """Yield (stack, kind, category, looping, outputs, possible, metric, figure), see :meth:`frame`."""
+        for stack in self.stacks:
+            name = stack["stack"]
+            for category, whole in {"": stack, **stack["by_category"]}.items():
+                for looping, block in ((True, whole), (False, whole["low_repetition"])):
+                    for metric in FIGURES if block is not None else ():
+                        about = (looping, block["outputs"], possible(block), metric)
+                        yield name, kind(name), category, *about, figure(block, metric)
 
     @property
-    def ranked(self) -> list[StackResult]:
+    def ranked(self) -> list[dict[str, Any]]:
         """The stacks by speed-up, the largest first; those without one last."""
-        return sorted(self.stacks, key=lambda s: -(s.speedup_over_plain.value or 0.0))
+        return sorted(self.stacks, key=lambda stack: -(stack["speedup_over_plain"] or 0.0))
 
     @property
     def processor(self) -> str | None:
@@ -214,15 +173,7 @@ class Report(Record):
         """
         import pandas as pd
 
-        rows = []
-        for s in self.stacks:
-            for category, block in {"": s, **s.by_category}.items():
-                for looping, part in ((True, block), (False, block.low_repetition)):
-                    about = (s.stack, kind(s.stack), category, looping)
-                    for metric in FIGURES if part is not None else ():
-                        figure = getattr(part, metric)
-                        ends = figure.interval or (None, None)
-                        rows.append((*about, part.outputs, part.plausible, metric, figure.value, *ends))
+        rows = [(*about, one.value, *(one.interval or (None, None))) for *about, one in self.rows()]
         names = ["stack", "kind", "category", "looping", "outputs", "possible", "metric", "value", "low", "high"]
         return pd.DataFrame(rows, columns=names).astype({"value": float, "low": float, "high": float})
 
@@ -248,52 +199,50 @@ def build_report(
     shared = {name: getattr(settings, name) for name in ("max_new_tokens", "repeats", "state", "budget")}
     if measurement.template is not None:
         shared |= {"template": measurement.template, "left_out": measurement.left_out}
+
+    def row(name: str, outputs: Sequence[Output]) -> dict[str, Any]:
+        def block(chosen: Sequence[int]) -> dict[str, Any]:
+            few = [k for k in chosen if k in low]
+            whole, part = (figures([outputs[k] for k in ks], [plain[k] for k in ks]) for ks in (chosen, few))
+            return whole | {"low_repetition": part if few else None}
+
+        same = [o.token_ids == p.token_ids for o, p in zip(outputs, plain, strict=True)]
+        profile = _profile([part for o in outputs for part in o.parts]) if settings.profile else None
+        return {
+            "stack": name,
+            **block(range(len(plain))),
+            "by_category": {c: block(ks) for c, ks in groups.items()},
+            "token_identical_to_plain": [sum(same), len(same)] if settings.sampling.greedy else None,
+            "state": measurement.states.get(name),
+            "runtime": next((o.runtime for o in outputs), None),
+            "profile": profile,
+        }
+
     return Report(
         machine=from_dict(Machine, machine),
         suite=SuiteInfo(name=suite.name, prompts=len(used), categories={c: suite.categories[c] for c in groups}),
         settings=ReportSettings(**shared, **asdict(settings.sampling), **engine, bootstrap_resamples=RESAMPLES),
         command=command,
         complete=measurement.complete,
-        stacks=tuple(_stack_result(measurement, name, groups, low) for name in measurement.outputs),
+        stacks=tuple(row(name, outputs) for name, outputs in measurement.outputs.items()),
     )
 
 
-def _stack_result(
-    measurement: Measurement, name: str, groups: Mapping[str, Sequence[int]], low: set[int]
-) -> StackResult:
-    outputs, plain = measurement.outputs[name], measurement.outputs[PLAIN]
-    same = sum(o.token_ids == p.token_ids for o, p in zip(outputs, plain, strict=True))
-
-    def group(chosen: Sequence[int]) -> dict[str, Any]:
-        """Return the fields of :class:`GroupFigures` over the chosen prompts."""
-        few = [k for k in chosen if k in low]
-        whole, part = (figures([outputs[k] for k in ks], [plain[k] for k in ks]) for ks in (chosen, few))
-        return {f.name: getattr(whole, f.name) for f in fields(whole)} | {"low_repetition": part if few else None}
-
-    return StackResult(
-        stack=name,
-        **group(range(len(plain))),
-        by_category={c: GroupFigures(**group(ks)) for c, ks in groups.items()},
-        token_identical_to_plain=(same, len(plain)) if measurement.settings.sampling.greedy else None,
-        state=measurement.rows[name].state if name in measurement.rows else None,
-        runtime=next((o.runtime for o in outputs), None),
-        profile=_profile([part for o in outputs for part in o.parts]),
-    )
-
-
-def _profile(rounds: Sequence[Mapping[str, int]]) -> RoundProfile | None:
-    """Return the profile of target rounds; ``None`` without rounds."""
+def _profile(rounds: Sequence[Mapping[str, int]]) -> dict[str, Any] | None:
+    """Return the parts of target rounds (:func:`~hsd_viz.bench.output.round_parts`), forward passes first: the median
+    microseconds per round of each and its share of all time; ``None`` without rounds.
+    """
     if not rounds:
         return None
     names = sorted({part for r in rounds for part in r}, key=lambda part: (not part.startswith(FORWARD), part))
     spent = {part: [r.get(part, 0) / 1e3 for r in rounds] for part in names}
     total = sum(map(sum, spent.values()))
-    parts = {part: PartTime(median(us), sum(us) / total) for part, us in spent.items()}
-    return RoundProfile(len(rounds), median(sum(r.values()) / 1e3 for r in rounds), parts)
+    parts = {part: {"median_us": median(us), "share": sum(us) / total} for part, us in spent.items()}
+    return {"rounds": len(rounds), "round_us": median(sum(r.values()) / 1e3 for r in rounds), "parts": parts}
 
 
-def figures(outputs: Sequence[Output], plain: Sequence[Output], seed: int = 0) -> Figures:
-    """Return every figure with its interval; ``plain[k]`` is the plain output of the prompt of ``outputs[k]``. Sums
+def figures(outputs: Sequence[Output], plain: Sequence[Output], seed: int = 0) -> dict[str, Any]:
+    """Return the block of some outputs; ``plain[k]`` is the plain output of the prompt of ``outputs[k]``. Sums
     over prompts come before ratios, so that long outputs weigh more. A resample draws prompts; for the speed-up it
     draws the same prompts on both sides.
     """
@@ -326,8 +275,11 @@ def figures(outputs: Sequence[Output], plain: Sequence[Output], seed: int = 0) -
         pace = [[(wait / count, count) for wait, count in o.waits] for o in outputs]
         middle, p99 = _percentiles(pace, weights, [0.5, 0.99])
         samples |= {"inter_token_seconds_median": middle, "inter_token_seconds_p99": p99}
-    found = {name: estimate(samples[name], n) if name in samples else UNKNOWN for name in FIGURES}
-    return Figures(outputs=n, **found)
+    block: dict[str, Any] = {"outputs": n}
+    for name in FIGURES:
+        found = estimate(samples[name], n) if name in samples else UNKNOWN
+        block |= {name: found.value, f"{name}_ci": found.ends and list(found.ends)}
+    return block
 
 
 def _percentiles(

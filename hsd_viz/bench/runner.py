@@ -3,25 +3,34 @@
 Timings drift with the state of the machine (other work, heat, caches). Stacks therefore alternate, A B C A B C ...,
 prompt by prompt and repeat by repeat: background load affects all stacks equally, and ratios between them hold where
 absolute times do not.
+
+Some drafters learn from run to run: ``suffix`` keeps earlier outputs, ``recycling`` its adjacency matrix,
+``ngram-cache`` the counts of earlier texts. A **cold** row has a fresh memory for each decode. A **warm** row has one
+memory for the whole suite, so that the order of the prompts is part of what is measured. Every repeat of the suite
+starts with an empty memory, which has then seen each earlier prompt once and never the prompt's own output.
 """
 
 import gc
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
-from hsd_viz.bench.output import PLAIN, STATES, Decoder, LoopDecoder, Output, Row, ask, median_of, rows_of
+from hsd_viz.bench.output import PLAIN, Output, ask, from_trace, median_of
 from hsd_viz.decoding.sampling import PromptTooLong, Sampling
+from hsd_viz.drafting import Memory
+from hsd_viz.drafting.make import remembers
 from hsd_viz.engine import Engine
 from hsd_viz.prompts.suites import Prompt, Suite
-from hsd_viz.prompts.templates import Template, choose_template, opening
+from hsd_viz.prompts.templates import choose_template
 from hsd_viz.stack import HFStack, Stack, parse_bench
 from hsd_viz.terminal import Progress
 from hsd_viz.words import check_budget, check_range
 
 WARM_UP_TOKENS = 8
+STATES = ("cold", "warm", "both")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +38,8 @@ class Settings:
     """The settings that all runs share. Times are medians over ``repeats`` runs of each prompt and stack.
 
     ``profile``: report where the time of a round goes. ``state``: ``cold``, ``warm`` or ``both``, for drafters that
-    learn (:mod:`~hsd_viz.bench.output`). ``budget``: the most draft tokens that a database or baseline proposes at a
-    time, without cost stopping; ``None``: its own.
+    learn. ``budget``: the most draft tokens that a database or baseline proposes at a time, without cost stopping;
+    ``None``: its own.
     """
 
     max_new_tokens: int = 128
@@ -48,12 +57,19 @@ class Settings:
         check_budget(self.budget)
 
 
+class Row(NamedTuple):
+    """A stack in a state: ``cold``, ``warm``, or ``None`` where it does not learn from run to run."""
+
+    stack: Stack | HFStack
+    state: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Measurement:
     """All outputs of one bench: ``outputs[row]`` follows ``prompts``; ``complete`` is False when it was interrupted.
 
     ``template`` is the one that questions were written with, ``left_out`` has the questions, by id, of which a turn did
-    not fit the context, and why. ``rows`` has the stack and state of each row.
+    not fit the context, and why. ``states`` has the state of each row.
     """
 
     suite: Suite
@@ -63,7 +79,7 @@ class Measurement:
     complete: bool
     template: str | None = None
     left_out: dict[str, str] = field(default_factory=dict)
-    rows: dict[str, Row] = field(default_factory=dict)
+    states: dict[str, str | None] = field(default_factory=dict)
 
 
 def read_stacks(texts: Sequence[str]) -> dict[str, Stack | HFStack]:
@@ -79,6 +95,18 @@ def read_stacks(texts: Sequence[str]) -> dict[str, Stack | HFStack]:
             raise ValueError(f"the stack '{stack}' does not end in 'target': a bench has one target, set by --target")
         stacks[str(stack)] = stack
     return stacks if PLAIN in stacks else {PLAIN: parse_bench(PLAIN), **stacks}
+
+
+def rows_of(stacks: dict[str, Stack | HFStack], states: str) -> dict[str, Row]:
+    """Return the rows of ``stacks`` by name; ``states``: one of :data:`STATES`. Warm ones end in ``(warm)``."""
+    rows = {}
+    for name, stack in stacks.items():
+        learns = isinstance(stack, Stack) and stack.bottom is not None and remembers(stack.bottom)
+        if not learns or states != "warm":
+            rows[name] = Row(stack, "cold" if learns else None)
+        if learns and states != "cold":
+            rows[f"{name} (warm)"] = Row(stack, "warm")
+    return rows
 
 
 def run_bench(
@@ -97,109 +125,69 @@ def run_bench(
     (:func:`~hsd_viz.prompts.templates.choose_template`). An interrupted bench returns what all stacks have finished,
     with ``complete`` False. Raises: ValueError: if a stack, a prompt or a setting is not valid.
     """
-    settings, parsed = settings or Settings(), read_stacks(stacks)
+    settings = settings or Settings()
+    rows, complete = rows_of(read_stacks(stacks), settings.state), False
     questions = any(p.turns for p in suite.prompts)
     writer = choose_template(engine.tokenizer, engine.target, template) if questions else None
-    rows, complete = rows_of(parsed, settings.state), False
-    decoders = {name: _decoder(engine, row, parsed[row.stack], settings) for name, row in rows.items()}
-    bench = _Bench(engine, decoders, suite, settings, writer, progress)
+    decoders = {name: _decoder(engine, row.stack, settings) for name, row in rows.items()}
+    total = settings.repeats * len(suite.prompts) * len(rows)
+    memories: defaultdict[tuple[str, int], Memory] = defaultdict(Memory)
+    runs: defaultdict[tuple[str, str], list[Output]] = defaultdict(list)
+    left_out: dict[str, str] = {}
+
+    def decode(name: str, prompt: Prompt, tokens: int, memory: Memory | None = None) -> Output | None:
+        """Decode a prompt; ``None`` if it is a question that does not fit the context, which is then left out."""
+        try:
+            return ask(lambda text: decoders[name](text, tokens, settings.sampling, memory), prompt, writer)
+        except ValueError as error:
+            if prompt.turns and isinstance(error, PromptTooLong):
+                left_out[prompt.id] = str(error)
+                return None
+            # Models load in the first decode: errors about them do not concern the prompt.
+            raise ValueError(f"prompt {prompt.id}: {error}") if "prompt" in str(error) else error from None
+
+    def wait() -> None:
+        engine.wait_ready(lambda text: progress(Progress(0, total, "", "", text)))
+
     try:
         with suppress(KeyboardInterrupt):
-            bench.warm_up()
-            bench.measure()
+            wait()
+            # A GPU captures a graph when a shape is used for the second time: decode a full output twice.
+            most, gpu = settings.max_new_tokens, engine.device.startswith("cuda")
+            for name, tokens in product(rows, [most] * 2 if gpu else [min(WARM_UP_TOKENS, most)]):
+                progress(Progress(0, total, name, ""))
+                any(decode(name, prompt, tokens) for prompt in suite.prompts)
+            # The warm-up may have started a compilation.
+            wait()
+            # Garbage collection of everything allocated so far would pause one stack for the time of a hundred rounds.
+            gc.collect()
+            gc.freeze()
+            steps = product(range(settings.repeats), suite.prompts, rows)
+            for done, (repeat, prompt, name) in enumerate(steps):
+                if prompt.id not in left_out:
+                    progress(Progress(done, total, name, prompt.id))
+                    memory = memories[name, repeat] if rows[name].state == "warm" else None
+                    if output := decode(name, prompt, settings.max_new_tokens, memory):
+                        runs[name, prompt.id].append(output)
             complete = True
     finally:
         gc.unfreeze()
-    finished = (p for p in suite.prompts if all((name, p.id) in bench.done for name in rows))
-    done = tuple(p for p in finished if p.id not in bench.left_out)
-    outputs = {name: tuple(median_of(bench.done[name, p.id]) for p in done) for name in rows}
-    used = writer.name if writer else None
-    return Measurement(suite, settings, done, outputs, complete, used, bench.left_out, rows)
+    prompts = tuple(p for p in suite.prompts if p.id not in left_out and all(runs[name, p.id] for name in rows))
+    outputs = {name: tuple(median_of(runs[name, p.id]) for p in prompts) for name in rows}
+    states = {name: row.state for name, row in rows.items()}
+    return Measurement(suite, settings, prompts, outputs, complete, writer and writer.name, left_out, states)
 
 
-def _decoder(engine: Any, row: Row, stack: Stack | HFStack, settings: Settings) -> Decoder:
+def _decoder(engine: Any, stack: Stack | HFStack, settings: Settings) -> Callable[..., Output]:
+    """Return a function (text or token ids, max new tokens, sampling, memory) -> Output."""
     if isinstance(stack, HFStack):
         from hsd_viz.bench.hf import HFDecoder
 
         return HFDecoder(engine, stack)
-    return LoopDecoder(engine, row, settings.budget, settings.profile)
 
+    def decode(prompt: str | list[int], tokens: int, sampling: Sampling, memory: Memory | None) -> Output:
+        given = {"budget": settings.budget, "memory": memory}
+        options = asdict(sampling) | {name: value for name, value in given.items() if value is not None}
+        return from_trace(engine.run(prompt, str(stack), max_new_tokens=tokens, record=False, **options))
 
-@dataclass(slots=True)
-class _Bench:
-    """One run of a bench. ``template`` is ``None`` where the suite has no questions. ``done`` maps (row, prompt) to the
-    outputs of its repeats, ``left_out`` questions that do not fit the context to reasons.
-    """
-
-    engine: Engine
-    decoders: dict[str, Decoder]
-    suite: Suite
-    settings: Settings
-    template: Template | None
-    progress: Callable[[Progress], None]
-    done: dict[tuple[str, str], list[Output]] = field(default_factory=dict)
-    left_out: dict[str, str] = field(default_factory=dict)
-
-    def warm_up(self) -> None:
-        """Wait for compilations, and decode what does not count."""
-        wait = lambda: self.engine.wait_ready(lambda text: self._report(0, note=text))
-        wait()
-        # A GPU captures a graph when a shape is used for the second time: decode a full output twice.
-        most, gpu = self.settings.max_new_tokens, self.engine.device.startswith("cuda")
-        for name, decode in self.decoders.items():
-            self._report(0, name)
-            for tokens in [most] * 2 if gpu else [min(WARM_UP_TOKENS, most)]:
-                # The first prompt, without questions that do not fit the context.
-                any(self._fits(prompt, decode, tokens) for prompt in self.suite.prompts)
-        # The warm-up may have started a compilation.
-        wait()
-        # Garbage collection of everything allocated so far would pause one stack for the time of a hundred rounds.
-        gc.collect()
-        gc.freeze()
-
-    def _fits(self, prompt: Prompt, decode: Decoder, tokens: int) -> bool:
-        with _naming(prompt):
-            try:
-                decode(opening(prompt, self.template), tokens, self.settings.sampling)
-            except PromptTooLong:
-                if not prompt.turns:
-                    raise
-                return False
-        return True
-
-    def measure(self) -> None:
-        """Decode every prompt with every row, as often as it is repeated."""
-        settings, count = self.settings, -1
-        for _ in range(settings.repeats):
-            for decode in self.decoders.values():
-                if isinstance(decode, LoopDecoder):
-                    decode.begin()
-            for prompt, (name, decode) in product(self.suite.prompts, self.decoders.items()):
-                count += 1
-                if prompt.id in self.left_out:
-                    continue
-                self._report(count, name, prompt.id)
-                with _naming(prompt):
-                    try:
-                        output = ask(decode, prompt, settings.max_new_tokens, settings.sampling, self.template)
-                        self.done.setdefault((name, prompt.id), []).append(output)
-                    except PromptTooLong as error:
-                        if not prompt.turns:
-                            raise
-                        self.left_out[prompt.id] = str(error)
-
-    def _report(self, done: int, name: str = "", prompt: str = "", note: str = "") -> None:
-        total = self.settings.repeats * len(self.suite.prompts) * len(self.decoders)
-        self.progress(Progress(done, total, name, prompt, note))
-
-
-@contextmanager
-def _naming(prompt: Prompt) -> Iterator[None]:
-    """Name the prompt of the suite in errors about "the prompt"."""
-    try:
-        yield
-    except ValueError as error:
-        # Models load in the first decode: errors about them do not concern the prompt.
-        if "prompt" not in str(error):
-            raise
-        raise ValueError(f"prompt {prompt.id}: {error}") from None
+    return decode

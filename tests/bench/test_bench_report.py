@@ -8,9 +8,8 @@ import pytest
 from hsd_viz.bench import Measurement, Prompt, Settings, Suite, build_report
 from hsd_viz.bench.output import Output, arrival_times
 from hsd_viz.bench.page import page, text_parts, warnings
-from hsd_viz.bench.report import FIGURES, Report, figures, read_report
+from hsd_viz.bench.report import FIGURES, Report, figure, figures, read_report
 from hsd_viz.decoding.sampling import Sampling
-from hsd_viz.intervals import UNKNOWN
 from hsd_viz.terminal import plain
 
 MACHINE = {"cpu": "some processor", "gpu": None}
@@ -29,27 +28,28 @@ FAST = [output(10, 2.0, 5, 8, 5, (1e-6, 3e-6)), output(30, 6.0, 6, 40, 24, (2e-6
 
 
 def test_figures_are_ratios_of_sums():
+    expected = {
+        "tokens_per_second": 40 / 8,
+        "tokens_per_second_with_prefill": 40 / 10,
+        "mean_acceptance_length": 40 / 11,
+        "draft_seconds_per_round": 2e-6,
+        "draft_seconds_p99": 3e-6,
+        "speedup_over_plain": (40 / 8) / (40 / 30),
+        "acceptance_rate": 29 / 48,
+        "repetition_share": 0,
+        "first_token_seconds": (2 + 4) / 2,
+        # 8 tokens share one second, 28 share three.
+        "inter_token_seconds_median": 3 / 28,
+        "inter_token_seconds_p99": 1 / 8,
+    }
     found = figures(FAST, PLAIN)
-    assert found.tokens_per_second.value == pytest.approx(40 / 8)
-    assert found.tokens_per_second_with_prefill.value == pytest.approx(40 / 10)
-    assert found.mean_acceptance_length.value == pytest.approx(40 / 11)
-    assert found.draft_seconds_per_round.value == pytest.approx(2e-6)
-    assert found.draft_seconds_p99.value == pytest.approx(3e-6)
-    assert found.speedup_over_plain.value == pytest.approx((40 / 8) / (40 / 30))
-    assert found.acceptance_rate.value == pytest.approx(29 / 48)
-    assert found.repetition_share.value == 0
-
-
-def test_every_figure_has_an_interval_around_it():
-    found = figures(FAST, PLAIN)
-    for name in FIGURES:
-        figure = getattr(found, name)
-        assert figure.low <= figure.value <= figure.high, name
+    assert {name: found[name] for name in FIGURES} == pytest.approx(expected)
+    assert all(found[f"{name}_ci"][0] <= found[name] <= found[f"{name}_ci"][1] for name in FIGURES)
     # Two prompts resampled: the extremes are each prompt alone.
-    assert found.tokens_per_second.ends == (5.0, 5.0)
-    assert found.mean_acceptance_length.ends == pytest.approx((2.0, 5.0))
-    assert found.speedup_over_plain.ends == pytest.approx((5 / 1.5, 5.0))
-    assert all(getattr(found, name).interval is None for name in FIGURES), "two prompts are too few to show one"
+    assert found["mean_acceptance_length_ci"] == pytest.approx([2.0, 5.0])
+    assert found["speedup_over_plain_ci"] == pytest.approx([5 / 1.5, 5.0])
+    assert found["inter_token_seconds_median_ci"] == pytest.approx([3 / 28, 1 / 8])
+    assert all(figure(found, name).interval is None for name in FIGURES), "two prompts are too few to show one"
 
 
 def test_the_speed_up_is_paired_by_prompt():
@@ -57,38 +57,28 @@ def test_the_speed_up_is_paired_by_prompt():
     slow = [output(20, s, 20) for s in rng.uniform(1, 20, size=40)]
     fast = [output(20, o.seconds / 2, 10) for o in slow]
     found = figures(fast, slow)
-    assert found.speedup_over_plain.interval == pytest.approx((2.0, 2.0))
-    assert found.tokens_per_second.high > 1.2 * found.tokens_per_second.low
+    assert figure(found, "speedup_over_plain").interval == pytest.approx((2.0, 2.0))
+    assert found["tokens_per_second_ci"][1] > 1.2 * found["tokens_per_second_ci"][0]
 
 
 def test_the_99th_percentile_is_over_rounds_not_prompts():
     drafting = tuple(float(k) for k in range(1, 1001))
     found = figures([output(5, 1.0, 5, drafting=drafting)], [output(5, 1.0, 5)])
-    assert found.draft_seconds_p99.value == pytest.approx(990, abs=1)
+    assert found["draft_seconds_p99"] == pytest.approx(990, abs=1)
 
 
-def test_times_of_tokens():
-    found = figures(FAST, PLAIN)
-    assert found.first_token_seconds.value == pytest.approx((2 + 4) / 2)
-    # 8 tokens share one second, 28 share three.
-    assert found.inter_token_seconds_median.value == pytest.approx(3 / 28)
-    assert found.inter_token_seconds_p99.value == pytest.approx(1 / 8)
-    assert found.inter_token_seconds_median.ends == pytest.approx((3 / 28, 1 / 8))
-    text = plain(text_parts(build_report(measurement(), MACHINE, ENGINE)))
-    assert "8500.00" in text and "357.14" in text and "625.00" in text
-    old = figures([replace(FAST[0], first_token_seconds=None), FAST[1]], PLAIN)
-    assert old.first_token_seconds == old.inter_token_seconds_p99 == UNKNOWN
-
-
-def test_what_does_not_exist_is_none():
-    found = figures(FAST[:1], PLAIN[:1])
-    assert found.tokens_per_second.value == pytest.approx(5.0)
-    assert all(getattr(found, name).interval is None for name in FIGURES), "a single prompt has no interval"
-    found = figures([Output((1,), 1.0, 1, 0.1, 1, 0, 0, None)], PLAIN[:1])
-    assert {getattr(found, name) for name in ("acceptance_rate", "draft_seconds_per_round", "draft_seconds_p99")} == {
-        UNKNOWN
-    }
-    assert all(getattr(figures([], []), name) == UNKNOWN for name in FIGURES)
+@pytest.mark.parametrize(
+    ("outputs", "plain", "unknown"),
+    [
+        ([], [], FIGURES),
+        ([replace(FAST[0], first_token_seconds=None), FAST[1]], PLAIN, FIGURES[-3:]),
+        ([Output((1,), 1.0, 1, 0.1, 1, 0, 0, None)], PLAIN[:1], [*FIGURES[3:5], "acceptance_rate", *FIGURES[-3:]]),
+    ],
+)
+def test_what_does_not_exist_is_none(outputs, plain, unknown):
+    found = figures(outputs, plain)
+    assert {name for name in FIGURES if found[name] is None} == set(unknown)
+    assert all(found[f"{name}_ci"] is None for name in FIGURES if found[name] is None or len(outputs) == 1)
 
 
 def measurement(greedy: bool = True, complete: bool = True) -> Measurement:
@@ -120,11 +110,11 @@ def test_the_report_keeps_its_contract():
 def test_repetitive_outputs_are_left_out_of_the_second_view():
     plain, fast = build_report(measurement(), MACHINE, ENGINE).stacks
     # 22 of the 30 tokens of the looping output end an 8-gram seen before.
-    assert plain.repetition_share.value == pytest.approx(22 / 40)
-    assert fast.low_repetition.outputs == 1
-    assert fast.low_repetition.speedup_over_plain.value == pytest.approx(5.0)
-    assert fast.by_category["prose"].low_repetition is None
-    assert build_report(measurement(greedy=False), MACHINE, ENGINE).stacks[1].token_identical_to_plain is None
+    assert plain["repetition_share"] == pytest.approx(22 / 40)
+    assert fast["low_repetition"]["outputs"] == 1
+    assert fast["low_repetition"]["speedup_over_plain"] == pytest.approx(5.0)
+    assert fast["by_category"]["prose"]["low_repetition"] is None
+    assert build_report(measurement(greedy=False), MACHINE, ENGINE).stacks[1]["token_identical_to_plain"] is None
 
 
 def test_the_table_shows_speed_length_and_categories():
@@ -136,12 +126,13 @@ def test_the_table_shows_speed_length_and_categories():
     assert "less than 20% repetition" in text and "speed-up by category" in text and "cut short" not in text
     assert "cut short" in plain(text_parts(build_report(measurement(complete=False), MACHINE, ENGINE)))
     assert "some processor, 1 thread, float32" in text
+    assert "8500.00" in text and "357.14" in text and "625.00" in text
 
 
 def test_a_bench_that_measured_nothing_still_has_a_report():
     empty = Measurement(Suite("none", {"all": "All."}, ()), Settings(), (), {"target": ()}, False)
     report = read_report(json.dumps(build_report(empty, MACHINE, ENGINE).to_dict()), "x")
-    assert report.stacks[0].tokens_per_second.value is None
+    assert report.stacks[0]["tokens_per_second"] is None
     assert "cut short" in plain(text_parts(report))
 
 
@@ -161,11 +152,8 @@ def test_saved_reports_open_and_are_written_as_they_were(path):
     assert Report.from_dict(report.to_dict()) == report and plain(text_parts(report)) and "<html" in page(report)
     assert path.parent != SAVED or not any("plausible" in line for line in warnings(report))
     again = json.loads(json.dumps(report.to_dict()))
+    assert again["stacks"] == data["stacks"]
     # Fields of earlier versions are read and not written.
-    gone = {"by_prompt", "memory", "baseline_settings", "rival_settings", "profile", "drafters", "padding"}
-    gone.add("decodes_from_earlier_runs")
-    still = lambda part: {key: value for key, value in part.items() if key not in gone}
-    for block, was in zip(again["stacks"], data["stacks"], strict=True):
-        assert block == {**block, **still(was)} and (block["profile"] is None) == (was.get("profile") is None)
+    gone = {"memory", "baseline_settings", "rival_settings", "drafters", "padding", "decodes_from_earlier_runs"}
     for part in ("machine", "suite", "settings"):
-        assert again[part] == {**again[part], **still(data[part])}
+        assert again[part] == {**again[part], **{k: v for k, v in data[part].items() if k not in gone}}

@@ -3,7 +3,8 @@ import itertools
 import pytest
 
 from hsd_viz.bench import Prompt, Settings, Suite, read_stacks, run_bench
-from hsd_viz.bench.output import Output, from_trace, median_of, rows_of
+from hsd_viz.bench.output import Output, from_trace, median_of
+from hsd_viz.bench.runner import rows_of
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.drafting import Memory, make_drafter
 from hsd_viz.drafting.make import remembers
@@ -178,7 +179,8 @@ def test_warm_rows_keep_one_memory_through_a_repeat():
 def test_only_what_remembers_has_a_row_for_each_state():
     stacks = read_stacks(["db > target", "suffix > target", "hf-lookup"])
     found = {
-        states: [(r.name, r.state) for r in rows_of(stacks, states).values()] for states in ("cold", "warm", "both")
+        states: [(name, row.state) for name, row in rows_of(stacks, states).items()]
+        for states in ("cold", "warm", "both")
     }
     beside = ("target", None), ("db > target", None), ("hf-lookup", None)
     cold, warm = ("suffix > target", "cold"), ("suffix > target (warm)", "warm")

@@ -10,7 +10,7 @@ from hsd_viz.bench import Prompt, Settings, Suite, build_report, run_bench
 from hsd_viz.bench.output import Output, ask, joined, median_of
 from hsd_viz.bench.page import text_parts
 from hsd_viz.cli import main
-from hsd_viz.decoding.sampling import PromptTooLong, Sampling
+from hsd_viz.decoding.sampling import PromptTooLong
 from hsd_viz.engine.local import load_engine
 from hsd_viz.prompts.templates import choose_template, opening
 from hsd_viz.terminal import plain
@@ -100,13 +100,13 @@ def test_each_turn_holds_the_answers_before_it():
     own = tokenizer()
     asked = []
 
-    def decode(prompt, max_new_tokens, sampling):
+    def decode(prompt):
         asked.append(prompt if isinstance(prompt, str) else shown(own, prompt))
         ids = own.encode(f"answer{len(asked)}", add_special_tokens=False)
         return Output(tuple(ids), float(len(asked)), len(ids), 0.5, 2, 3, 1, (0.1,), "eager")
 
     question = Prompt("1", "x", TURNS[0], turns=TURNS)
-    output = ask(decode, question, 7, Sampling(), choose_template(own, "base"))
+    output = ask(decode, question, choose_template(own, "base"))
     assert asked[2] == "<s>" + "\n\n".join([TURNS[0], "answer1", TURNS[1], "answer2", TURNS[2]]) + "\n\n"
     assert output.seconds == 6 and output.prefill_seconds == 1.5
     assert output.timed_tokens == len(output.token_ids) == 21 and output.target_forwards == 6
