@@ -8,26 +8,25 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 from typing import Any
 
-import numpy as np
-
 from hsd_viz import tables
-from hsd_viz.bench.runner import Measurement, Settings, read_stacks, run_bench
+from hsd_viz.bench.report import figures
+from hsd_viz.bench.runner import Settings, run_bench
 from hsd_viz.calibration.basis import rate
 from hsd_viz.calibration.calibrate import TARGET, TOKENS, Workload, calibrated, decode, run
 from hsd_viz.calibration.store import StoredCalibration
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.engine import Engine
-from hsd_viz.intervals import LEAST, estimate, ratio, resample
+from hsd_viz.intervals import LEAST
 from hsd_viz.ladder.load import names
-from hsd_viz.latency.law import Law, Prediction
-from hsd_viz.latency.select import fill, select
+from hsd_viz.latency.law import Prediction
+from hsd_viz.latency.select import select
 from hsd_viz.prompts.suites import Suite
 from hsd_viz.stack import Model, Stack, parse
 from hsd_viz.tables import Cell, Table, lines
 from hsd_viz.terminal import Progress
 from hsd_viz.words import check_range
 
-DATABASES = ("db",)
+DATABASE = "db"
 #: Prompts for the calibration, and as many for the measurement.
 PROMPTS = 24
 #: Predicted rows that are shown even if they were not measured.
@@ -58,7 +57,6 @@ def plan(
     settings: Settings | None = None,
     *,
     models: Sequence[str] | None = None,
-    stacks: Sequence[str] = (),
     max_levels: int | None = None,
     measured: int = 0,
     fresh: bool = False,
@@ -72,8 +70,7 @@ def plan(
     Args:
         settings: of the measured decodes.
         models: the draft models; ``None``: those of the ladder below the target.
-        stacks: predicted and measured in addition to the ranked ones, of which the best ``measured`` are measured (0:
-            none).
+        measured: how many of the ranked stacks are measured.
         fresh: calibrate again where a stored calibration fits.
 
     Raises: ValueError: for bad input.
@@ -84,40 +81,37 @@ def plan(
     check_range("the number of stacks to measure", measured, 0)
     if models is not None and (not all(models) or len(set(models)) < len(models)):
         raise ValueError(f"the models '{','.join(models)}' are not readable: name each once, separated by commas")
-    parsed = [parse(text) for text in read_stacks(stacks) if text != TARGET]
     texts, others = split(suite, limit)
     if measured and not others.prompts:
         raise ValueError(f"the suite {suite.name} has one prompt: calibration and measurement need one each")
-    drafts = _drafts(engine, texts, models, parsed, settings.sampling)
-    levels = None if max_levels is None else max([max_levels, *(len(stack.parts) for stack in parsed)])
+    drafts = _drafts(engine, texts, models, settings.sampling)
     work = Workload(
         texts,
-        drafts if levels is None or levels > 1 else (),
-        tuple(dict.fromkeys([*DATABASES, *(str(stack.bottom) for stack in parsed if stack.bottom is not None)])),
-        max_levels=levels,
+        drafts if max_levels != 1 else (),
+        (DATABASE,),
+        max_levels=max_levels,
         sampling=settings.sampling,
         max_new_tokens=min(TOKENS, settings.max_new_tokens),
     )
     stored, was_stored = run(calibrated(engine, work, note, fresh=fresh), progress)
     if stored is None:
         return None
-    choice, law = select(stored.calibration, max_levels=max_levels), Law(stored.calibration)
-    asked = [law.predict(fill(stack, stored.calibration)) for stack in parsed]
-    by_stack = {p.stack: p for p in (*choice.ranked, choice.plain, choice.shortest, *asked)}
-    ranked = sorted(by_stack.values(), key=lambda p: p.ms_per_token)
+    choice = select(stored.calibration, max_levels=max_levels)
+    picked, single, shortest = choice.picked.stack, choice.best_single_draft, choice.shortest
+    ranked = {p.stack: p for p in (*choice.ranked, choice.plain, shortest)}
     runs: dict[str, Data] = {}
     complete = stored.complete
     if measured and complete:
         # The best single draft, the best database alone and plain decoding are always measured.
-        alone = [p for p in ranked if (s := parse(p.stack)).bottom is not None and not s.drafts]
-        wanted = [*choice.ranked[:measured], choice.best_single_draft, *alone[:1], choice.plain, *asked]
+        alone = [p for p in choice.ranked if (s := parse(p.stack)).bottom is not None and not s.drafts]
+        wanted = [*choice.ranked[:measured], single, *alone[:1], choice.plain]
         chosen = tuple(dict.fromkeys(p.stack for p in wanted if p is not None))
         measurement = run_bench(engine, chosen, others, settings, progress=progress)
-        runs, complete = _pooled(measurement), measurement.complete
-    rows = [_row(p, runs.get(p.stack)) for p in ranked]
+        complete = measurement.complete
+        runs = {stack: _measured(outputs) for stack, outputs in measurement.outputs.items() if outputs}
+    rows = [_row(p, runs.get(p.stack, {})) for p in sorted(ranked.values(), key=lambda p: p.ms_per_token)]
     done = {row["stack"]: row["measured_ms_per_token"] for row in rows if row["measured_ms_per_token"] is not None}
-    best, picked = min(done, key=lambda stack: done[stack], default=None), choice.picked.stack
-    single, shortest = choice.best_single_draft, choice.shortest
+    best = min(done, key=lambda stack: done[stack], default=None)
     return {
         "models": [*drafts, TARGET],
         "hierarchies": rows,
@@ -135,15 +129,12 @@ def plan(
     }
 
 
-def _drafts(
-    engine: Engine, suite: Suite, wanted: Sequence[str] | None, stacks: Sequence[Stack], sampling: Sampling
-) -> tuple[str, ...]:
+def _drafts(engine: Engine, suite: Suite, wanted: Sequence[str] | None, sampling: Sampling) -> tuple[str, ...]:
     """Return the draft models, smallest first."""
     if wanted is None:
         ladder = names()
         wanted = ladder[: ladder.index(engine.target)] if engine.target in ladder else ()
-    every = dict.fromkeys([*wanted, *(m.name for s in stacks for m in s.drafts)])
-    drafts = [name for name in every if name not in (TARGET, engine.target)]
+    drafts = [name for name in wanted if name not in (TARGET, engine.target)]
     if not drafts:
         return ()
     probe = str(Stack(None, (*(Model(name, 1) for name in drafts), Model(TARGET))))
@@ -152,39 +143,28 @@ def _drafts(
     return tuple(sorted(drafts, key=lambda name: sizes.get(name, 0)))
 
 
-def _pooled(measurement: Measurement) -> dict[str, Data]:
-    """Return milliseconds per token (with the 95 % bootstrap interval over prompts, prefill excluded) and calls per
-    token by level, of each stack, over the prompts that every stack has finished.
-    """
-    runs, weights = {}, resample(len(measurement.prompts))
-    for stack, outputs in measurement.outputs.items():
-        tokens, ms = np.array([(o.timed_tokens, 1e3 * o.seconds) for o in outputs], float).reshape(-1, 2).T
-        if total := float(tokens.sum()):
-            calls: Counter[str] = sum((Counter(o.calls) for o in outputs), Counter())
-            figure = estimate(ratio(weights @ ms, weights @ tokens), len(outputs))
-            runs[stack] = {"ms": figure, "calls": {name: calls[name] / total for name in outputs[0].calls}}
-    return runs
+def _measured(outputs: Sequence[Any]) -> Data:
+    """Return milliseconds per token, prefill excluded, with their interval, and calls per token by level."""
+    block, tokens = figures(outputs, outputs), sum(o.timed_tokens for o in outputs)
+    if not tokens:
+        return {}
+    speed, calls = block["tokens_per_second"], sum((Counter(o.calls) for o in outputs), Counter())
+    ends = [1e3 / end for end in reversed(block["tokens_per_second_ci"] or [speed, speed])]
+    return {"ms": 1e3 / speed, "ends": ends, "calls": {name: calls[name] / tokens for name in outputs[0].calls}}
 
 
-def _row(prediction: Prediction, run: Data | None) -> Data:
-    ms, ends, calls = None, None, {}
-    if run is not None:
-        ms, calls = run["ms"].value, run["calls"]
-        ends = list(run["ms"].ends or (ms, ms))
-    database = parse(prediction.stack).bottom
-    levels = dict(zip(prediction.names, prediction.forwards_per_token, strict=True))
-    models = {name: n for name, n in levels.items() if name != str(database)}
+def _row(prediction: Prediction, run: Data) -> Data:
+    ms, calls, database = run.get("ms"), run.get("calls", {}), str(parse(prediction.stack).bottom)
+    levels = zip(prediction.names, prediction.forwards_per_token, strict=True)
+    length = {"predicted": prediction.acceptance_length, "measured": None if ms is None else 1 / calls[TARGET]}
     return {
         "stack": prediction.stack,
         "predicted_ms_per_token": prediction.ms_per_token,
         "measured_ms_per_token": ms,
-        "measured_ms_per_token_ci": ends,
+        "measured_ms_per_token_ci": run.get("ends"),
         "error": None if ms is None else prediction.ms_per_token / ms - 1,
-        "forwards_per_token": {name: {"predicted": n, "measured": calls.get(name)} for name, n in models.items()},
-        "acceptance_length": {
-            "predicted": prediction.acceptance_length,
-            "measured": None if ms is None else 1 / calls[TARGET],
-        },
+        "forwards_per_token": {m: {"predicted": n, "measured": calls.get(m)} for m, n in levels if m != database},
+        "acceptance_length": length,
     }
 
 
@@ -192,25 +172,24 @@ def _errors(rows: Sequence[Data]) -> Data | None:
     """Return relative errors of the predictions: raw, and without the machine's drift since the calibration. The drift
     is that of plain decoding, whose prediction is only the cost of a forward pass.
     """
-    done = [row for row in rows if row["measured_ms_per_token"] is not None]
+    done = {row["stack"]: row for row in rows if row["measured_ms_per_token"] is not None}
     if not done:
         return None
-    base = next((row for row in done if row["stack"] == TARGET), None)
+    base = done.pop(TARGET, None)
     drift = None if base is None else base["measured_ms_per_token"] / base["predicted_ms_per_token"]
-    passes = [n for row in done if row["stack"] != TARGET for n in row["forwards_per_token"].values() if n["measured"]]
+    passes = [n for row in done.values() for n in row["forwards_per_token"].values() if n["measured"]]
     spread = lambda values: {"median": median(map(abs, values)), "worst": max(map(abs, values))} if values else None
+    errors = [row["error"] for row in done.values()]
     return {
         "drift": drift,
-        "ms_per_token": spread([row["error"] for row in done]),
-        "ms_per_token_without_drift": spread(
-            [(1 + row["error"]) * drift - 1 for row in done if row is not base] if drift else []
-        ),
+        "ms_per_token": spread(errors if base is None else [base["error"], *errors]),
+        "ms_per_token_without_drift": spread([(1 + error) * drift - 1 for error in errors] if drift else []),
         "forwards_per_token": spread([n["predicted"] / n["measured"] - 1 for n in passes]),
     }
 
 
 def _calibration(stored: StoredCalibration, was_stored: bool) -> Data:
-    edges = stored.calibration.edges
+    edges = stored.calibration.edges.items()
     return {
         "kept": was_stored,
         "age_seconds": stored.age(),
@@ -218,8 +197,7 @@ def _calibration(stored: StoredCalibration, was_stored: bool) -> Data:
         "identity": dict(stored.identity),
         "texts": dict(stored.texts),
         "acceptance": [
-            {"draft": d, "verifier": v, "rate": rate(edge), "rounds": stored.rounds[f"{d} > {v}"]}
-            for (d, v), edge in edges.items()
+            {"draft": d, "verifier": v, "rate": rate(e), "rounds": stored.rounds[f"{d} > {v}"]} for (d, v), e in edges
         ],
         **stored.calibration.to_dict(),
     }
@@ -244,10 +222,8 @@ def _parts(data: Mapping[str, Any]) -> tuple[list[str], Table, list[str]]:
     shown = [row for k, row in enumerate(rows) if k < SHOWN or row["measured_ms_per_token"] is not None]
     sure = on is not None and int(on.split(" ")[0]) >= LEAST
 
-    def pair(of: Mapping[str, Any] | None, form: str) -> str:
-        return " / ".join(
-            form.format(x) for x in ((of or {}).get(k) for k in ("predicted", "measured")) if x is not None
-        )
+    def pair(of: Mapping[str, Any], form: str) -> str:
+        return " / ".join(form.format(of[k]) for k in ("predicted", "measured") if of.get(k) is not None)
 
     def cells(row: Data) -> list[tables.Value]:
         ends = row["measured_ms_per_token_ci"] if sure else None
@@ -257,7 +233,7 @@ def _parts(data: Mapping[str, Any]) -> tuple[list[str], Table, list[str]]:
             Cell(ms, f"[{ends[0]:.3f}, {ends[1]:.3f}]" if ends else ""),
             "" if row["error"] is None else row["error"],
             pair(row["acceptance_length"], "{:.2f}"),
-            *(pair(row["forwards_per_token"].get(name), "{:.3f}") for name in data["models"]),
+            *(pair(row["forwards_per_token"].get(name, {}), "{:.3f}") for name in data["models"]),
         ]
 
     head = ["stack", "ms/token", "error", "acceptance length", *(f"{name} forwards/token" for name in data["models"])]

@@ -41,7 +41,7 @@ def measured(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HSD_VIZ_CACHE", str(tmp_path_factory.mktemp("cache")))
         engine = FakeEngine()
-        return engine, planned(engine, measured=3, stacks=("tiny:2 > mid > target",))
+        return engine, planned(engine, measured=3)
 
 
 def test_calibration_and_measurement_share_no_prompt(measured):
@@ -49,10 +49,8 @@ def test_calibration_and_measurement_share_no_prompt(measured):
     first, second = split(SUITE, 12)
     assert not {p.id for p in first.prompts} & {p.id for p in second.prompts}
     assert [sum(p.category == c for p in half.prompts) for half in (first, second) for c in "ab"] == [6, 6, 6, 6]
-    shown = data["hierarchies"]
-    extra = next(row["stack"] for row in shown if row["stack"].startswith("tiny:2 > mid:"))
-    on = {stack: {prompt for prompt, asked in engine.asked if asked == stack} for stack in (extra, "mid:8 > target")}
-    assert on[extra] == {p.text for p in second.prompts}
+    on = {stack: {prompt for prompt, asked in engine.asked if asked == stack} for _, stack in engine.asked}
+    assert on[data["picked"]] == {p.text for p in second.prompts}
     assert on["mid:8 > target"] == {p.text for p in first.prompts}
     heldout = split(load_suite("heldout"), 1000)
     assert [len(half.prompts) for half in heldout] == [36, 36]
@@ -147,8 +145,6 @@ def test_interrupted_while_measuring_it_says_what_is_known():
         ({"limit": 0}, "the limit 0"),
         ({"measured": -1}, "the number of stacks to measure -1"),
         ({"models": ("tiny", "tiny")}, "'tiny,tiny' are not readable"),
-        ({"stacks": ("tiny > mid",)}, "does not end in 'target'"),
-        ({"stacks": ("tiny > > target",)}, "part 2"),
         ({"models": ("huge",)}, "unknown model 'huge'"),
     ],
 )
