@@ -8,16 +8,17 @@ import os
 import shlex
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 from hsd_viz.cli import audit, bench, databases, decode, ladder, logs, predict, serve, traces
 from hsd_viz.cli.arguments import drop_stdout, say
-from hsd_viz.cli.options import BAD_INPUT, Parser, add_command, notes
+from hsd_viz.cli.options import BAD_INPUT, Parser, add_commands, notes
 from hsd_viz.version import __version__
 
 INTERRUPTED = 130
 #: Command -> its function, or its summary and its actions.
-COMMANDS: dict[str, Callable[..., int | None] | tuple[str, dict[str, Callable[..., int | None]]]] = {
+COMMANDS: dict[str, Any] = {
     "decode": decode.decode,
     "bench": bench.bench,
     "plan": bench.plan,
@@ -36,10 +37,7 @@ COMMANDS: dict[str, Callable[..., int | None] | tuple[str, dict[str, Callable[..
         {"inspect": databases.inspect, "build": databases.build},
     ),
     "ladder": ("The shipped models: info, train.", {"info": ladder.info, "train": ladder.train}),
-    "course": (
-        "Copy the lessons as notebooks.",
-        {"copy": traces.copy_course, "build": traces.build_course, "slides": traces.slides},
-    ),
+    "course": ("Copy the lessons as notebooks.", {"copy": traces.copy_course, "build": traces.build_course}),
 }
 #: Missing module -> the extra that provides it.
 _EXTRAS = {
@@ -49,25 +47,12 @@ _EXTRAS = {
 }
 
 
-def build_parser(given: Sequence[str] | None = None) -> Parser:
-    """Return the parser of ``hsd-viz``; parsed arguments carry the command as ``run(args)``. With ``given`` arguments, only the
-    command among them gets its options, which is enough to parse them.
-    """
+def build_parser() -> Parser:
+    """Return the parser of ``hsd-viz``; parsed arguments carry the command as ``run(args)``."""
     parser = Parser("hsd-viz", description="See, measure and learn speculative decoding.", epilog=notes("hsd-viz"))
-    version = {"version": f"hsd-viz {__version__}", "help": "print the version and exit"}
-    parser.add_argument("--version", action="version", **version)  # type: ignore[arg-type]
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
-    for name, command in COMMANDS.items():
-        complete = given is None or name in given
-        if callable(command):
-            add_command(commands, name, command, complete)
-            continue
-        summary, actions = command
-        text = summary[0].lower() + summary[1:].rstrip(".")
-        group = commands.add_parser(name, help=text, description=summary, epilog=notes(name))
-        added = group.add_subparsers(title="actions", metavar="ACTION", dest="action", required=True)
-        for action, function in actions.items():
-            add_command(added, action, function, complete)
+    version = f"hsd-viz {__version__}"
+    parser.add_argument("--version", action="version", version=version, help="print the version and exit")
+    add_commands(parser, "commands", COMMANDS)
     return parser
 
 
@@ -82,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="replace")
     given = list(sys.argv[1:] if argv is None else argv)
     try:
-        args = build_parser(given).parse_args(given or ["--help"])
+        args = build_parser().parse_args(given or ["--help"])
         args.command_line = shlex.join(["hsd-viz", *given])
         with warnings.catch_warnings():
             # A warning is one line; those of libraries about their next versions are for developers.

@@ -1,38 +1,36 @@
-"""Options shared by several commands, checks that run before anything expensive, and messages."""
+"""Options shared by several commands, files that they write, and messages."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 from typing import Annotated as A
 
-from hsd_viz.cli.options import Range
-from hsd_viz.disk import check_writable, write_whole, writing
+from hsd_viz.cli.options import Out
+from hsd_viz.disk import write_whole, writing
 
 if TYPE_CHECKING:
     from hsd_viz.decoding.sampling import Sampling
 
-T = TypeVar("T")
-ROOT = Path(__file__).resolve().parents[2]
 DType = Literal["int8", "float32", "bfloat16", "float64"]
 #: Options of several commands.
 Rule = A[Literal["token", "block", "branch"], "verification of drafts that a model sampled; all are lossless"]
-Json = A[Path | None, "OUT", "write the report as JSON"]
-Html = A[Path | None, "OUT", "write the report as a page that opens offline"]
+Json = A[Out | None, "OUT", "write the report as JSON"]
+Html = A[Out | None, "OUT", "write the report as a page that opens offline"]
+Stacks = A[tuple[str, ...], "S", "a stack (lookahead 1-64); may be given several times"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SamplingOptions:
     """Sampling."""
 
-    max_new_tokens: A[int, Range(1, 100_000), "N", "token limit"] = 128
+    max_new_tokens: A[int, (1, 100_000), "N", "token limit"] = 128
     temperature: A[float, "T", "0-100; 0 is greedy decoding, with which small models repeat themselves"] = 0.0
     top_k: A[int, "K", "sample among the K likeliest tokens; 0: all"] = 0
     top_p: A[float, "P", "sample among the likeliest tokens with total probability P, 0 < P <= 1"] = 1.0
@@ -77,36 +75,6 @@ class OneThread(MachineOptions):
     threads: A[int | None, "N", "CPU threads; one has the most stable timings"] = 1
 
 
-def names(text: str) -> list[str]:
-    """Split names at commas."""
-    return [name.strip() for name in text.split(",") if name.strip()]
-
-
-def numbers(text: str | None, option: str, kind: Callable[[str], T], form: str, count: int = 0) -> tuple[T, ...]:
-    """Read numbers separated by commas, ``count`` of them if it is given. Raises: ValueError: if they are not
-    readable.
-    """
-    try:
-        found = tuple(kind(part) for part in text.split(",")) if text is not None else ()
-        if count and found and len(found) != count:
-            raise ValueError
-        return found
-    except ValueError:
-        raise ValueError(f"{option} {text!r} is not readable: {form}") from None
-
-
-def whole_numbers(text: str, option: str, count: int = 0) -> tuple[int, ...]:
-    """Read whole numbers, with k for 1024, as :func:`numbers`."""
-    kind = lambda part: int(part[:-1]) * 1024 if part.lower().endswith("k") else int(part)
-    return numbers(text, option, kind, "use whole numbers, as in 1,8,32 or 2k,32k", count)
-
-
-def check_outputs(*paths: Path | None) -> None:
-    """Raise ValueError if a file cannot be written to one of the paths: before a long run instead of after it."""
-    for path in filter(None, paths):
-        check_writable(path)
-
-
 @contextmanager
 def reading(path: Path | str) -> Iterator[None]:
     """Convert errors that only the content of ``path`` can cause to a ValueError with a one-line message."""
@@ -126,18 +94,6 @@ def write_text(path: Path | None, text: str) -> None:
     if path is not None:
         with writing(path):
             write_whole(path, text)
-
-
-def checkout(module: str) -> ModuleType:
-    """Import a module of the checkout that contains this package. Raises: ValueError: if there is none."""
-    from importlib import import_module
-
-    folder = ROOT / module.partition(".")[0]
-    if not folder.is_dir():
-        raise ValueError(f"this needs a checkout of the project: {folder} does not exist")
-    if str(ROOT) not in sys.path:
-        sys.path.insert(0, str(ROOT))
-    return import_module(module)
 
 
 def status(text: str = "") -> None:

@@ -4,13 +4,13 @@ import importlib
 import os
 import sys
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated as A
 from typing import Any
 
 from hsd_viz.cli import arguments
 from hsd_viz.cli.arguments import Html, Rule
-from hsd_viz.cli.options import Range
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,21 +20,21 @@ class Exact:
     stack: A[tuple[str, ...], "S", "audit the loop of this stack; may be repeated"] = ()
     rule: Rule = "block"
     exact: A[str | None, "MODULE:FUNCTION", "audit this function: a module or a file, and the name in it"] = None
-    models: A[int, Range(1, 4), "N", "toy models of --exact"] = 2
-    vocabulary: A[int, Range(2, 6), "N", "size of the toy vocabulary"] = 3
-    tokens: A[int, Range(1, 8), "N", "tokens per output"] = 3
-    tolerance: A[float, Range(0, 0.1), "E", "probabilities that differ by less are equal; 1e-5 for float32"] = 1e-9
+    models: A[int, (1, 4), "N", "toy models of --exact"] = 2
+    vocabulary: A[int, (2, 6), "N", "size of the toy vocabulary"] = 3
+    tokens: A[int, (1, 8), "N", "tokens per output"] = 3
+    tolerance: A[float, (0, 0.1), "E", "probabilities that differ by less are equal; 1e-5 for float32"] = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statistical:
     """Statistical."""
 
-    samples: A[int, Range(0, 1_000_000), "N", "most pairs"] = 400
-    sample_tokens: A[int, Range(1, 512), "N", "tokens of each"] = 8
-    temperature: A[float, Range(0.01, 10), "T", "temperature of the samples"] = 1.0
-    alpha: A[float, Range(1e-9, 0.5), "A", "the largest rate of false alarms"] = 0.001
-    near_tie: A[float, Range(0, 10), "D", "difference of log probabilities that rounding may explain, in nats"] = 0.05
+    samples: A[int, (0, 1_000_000), "N", "most pairs"] = 400
+    sample_tokens: A[int, (1, 512), "N", "tokens of each"] = 8
+    temperature: A[float, (0.01, 10), "T", "temperature of the samples"] = 1.0
+    alpha: A[float, (1e-9, 0.5), "A", "the largest rate of false alarms"] = 0.001
+    near_tie: A[float, (0, 10), "D", "difference of log probabilities that rounding may explain, in nats"] = 0.05
 
 
 def audit(
@@ -45,7 +45,7 @@ def audit(
     model: A[str, "M", "the model to request from both"] = "",
     api_key_env: A[str | None, "NAME", "environment variable with the API key"] = None,
     suite: A[str, "NAME|PATH", "prompts: a suite or a file"] = "heldout",
-    limit: A[int, Range(1, 10_000), "N", "prompts"] = 8,
+    limit: A[int, (1, 10_000), "N", "prompts"] = 8,
     statistical: Statistical,
     html: Html = None,
 ) -> int:
@@ -54,38 +54,31 @@ def audit(
         raise ValueError("nothing to audit: give --stack, --exact, or --speculative and --plain")
     if bool(speculative) != bool(plain):
         raise ValueError("a statistical audit compares two endpoints: give both --speculative and --plain")
-    arguments.check_outputs(html)
     from hsd_viz import audit as audits
     from hsd_viz import tables
     from hsd_viz.audit.stacks import loop_decoder, models_in
     from hsd_viz.prompts.suites import load_suite
 
-    done: dict[str, Any] = {}
-
-    def add(name: str, result: Any) -> None:
-        done[name] = result
-        arguments.status()
-        print(f"{name}: {result}")
-
     decoders = [(one, loop_decoder(one, options.rule), models_in(one)) for one in options.stack]
     decoders += [] if options.exact is None else [(options.exact, _function(options.exact), options.models)]
     sizes = {"vocabulary": options.vocabulary, "new_tokens": options.tokens, "tolerance": options.tolerance}
-    for name, decode, models in decoders:
-        arguments.status(f"enumerating {name}")
-        add(name, audits.exact(decode, models=models, **sizes))
+    audited = [(name, partial(audits.exact, decode, models=n, **sizes)) for name, decode, n in decoders]
     if speculative and plain:
         key = None if api_key_env is None else os.environ.get(api_key_env)
         prompts = [prompt.text for prompt in load_suite(suite).limited(limit).prompts]
         ends = audits.Endpoint(speculative, model, key), audits.Endpoint(plain, model, key)
-        given = asdict(statistical)
-        given["tokens"] = given.pop("sample_tokens")
-        add(speculative, audits.statistical(*ends, prompts, progress=arguments.status, **given))
-    if html is not None:
-        results = tables.Table(
-            "Decoders", [["decoder", "result"], *([name, str(result)] for name, result in done.items())]
-        )
-        more = [result.table(name) for name, result in done.items() if isinstance(result, audits.StatisticalAudit)]
-        arguments.write_text(html, tables.page("Audit of losslessness", [], [results, *more]))
+        given = {name.removeprefix("sample_"): value for name, value in asdict(statistical).items()}
+        audited.append((speculative, partial(audits.statistical, *ends, prompts, progress=arguments.status, **given)))
+    done: dict[str, Any] = {}
+    for name, run in audited:
+        arguments.status(f"auditing {name}")
+        done[name] = run()
+        arguments.status()
+        print(f"{name}: {done[name]}")
+    rows = [["decoder", "result"], *([name, str(result)] for name, result in done.items())]
+    more = [result.table(name) for name, result in done.items() if isinstance(result, audits.StatisticalAudit)]
+    page = tables.page("Audit of losslessness", [], [tables.Table("Decoders", rows), *more])
+    arguments.write_text(html, page)
     verdicts = {result.verdict for result in done.values()}
     return 1 if "not lossless" in verdicts else 130 if "unfinished" in verdicts else 0
 

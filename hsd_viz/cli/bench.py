@@ -8,17 +8,17 @@ from typing import Annotated as A
 
 from hsd_viz import terminal
 from hsd_viz.cli import arguments
-from hsd_viz.cli.arguments import Html, Json, OneThread, SamplingOptions
-from hsd_viz.cli.options import Bare, CommandLine
-from hsd_viz.terminal import Progress, progress_bar
+from hsd_viz.cli.arguments import Html, Json, OneThread, SamplingOptions, Stacks
+from hsd_viz.cli.options import CommandLine
 
 if TYPE_CHECKING:
     from hsd_viz.bench import Report
+    from hsd_viz.terminal import Progress
 
 
 def bench(
     *,
-    stack: A[tuple[str, ...], "S", "a stack to measure (lookahead 1-64); may be given several times"] = (),
+    stack: Stacks = (),
     suite: A[
         str, "NAME|PATH", "prompts: a suite, a .jsonl file of questions or a text file; '?' lists the suites"
     ] = "heldout",
@@ -43,9 +43,8 @@ def bench(
 
         print(describe_suites())
         return 0
-    arguments.check_outputs(json_, html)
     if from_ is not None:
-        from hsd_viz.bench.report import read_report
+        from hsd_viz.bench import read_report
         from hsd_viz.disk import MOST_JSON, read_text
 
         with arguments.reading(from_):
@@ -58,8 +57,8 @@ def bench(
     settings = Settings(sampling.max_new_tokens, sampling.sampling(), repeats, profile, state, budget)
     prompts = load_suite(suite).limited(limit)
     engine = machine.engine()
-    with progress_bar() as bar:
-        show = lambda p: bar(p.done, p.total, "  ".join(filter(None, (p.stack, p.prompt or p.note or "warming up"))))
+    with terminal.progress_bar() as bar:
+        show = lambda p: bar(p.done, p.total, _doing(p))
         measurement = run_bench(engine, stack, prompts, settings, template=template, progress=show)
     computer, facts = describe(), {name: getattr(engine, name) for name in ("target", "databases", "device", "dtype")}
     facts["threads"] = computer["threads"]
@@ -71,8 +70,7 @@ def _show(report: Report, json: Path | None, html: Path | None) -> int:
     from hsd_viz.bench.page import page, text_parts
 
     arguments.write_json(json, report.to_dict())
-    if html is not None:
-        arguments.write_text(html, page(report))
+    arguments.write_text(html, page(report) if html else "")
     terminal.show(text_parts(report))
     return 0 if report.complete else _interrupted("report", json)
 
@@ -81,14 +79,13 @@ def plan(
     *,
     models: A[str | None, "A,B,C", "draft models that may take part (default: those below the target)"] = None,
     max_levels: A[int | None, "K", "most parts of a stack, target and database included"] = None,
-    measure: A[int, Bare(8), "N", "measure the best N stacks (8 when N is left out)"] = 0,
-    stack: A[tuple[str, ...], "S", "predict and measure this stack too; may be repeated"] = (),
+    measure: A[int, 8, "N", "measure the best N stacks (8 when N is left out)"] = 0,
     suite: A[str, "NAME|PATH", "prompts: a suite's name or a file"] = "heldout",
     limit: A[int, "N", "prompts to calibrate on, and to measure on"] = 24,
     repeats: A[int, "N", "measured runs of each prompt and stack"] = 3,
     fresh: A[bool, "calibrate again, even if a stored calibration fits"] = False,
-    json_: A[Path | None, "OUT", "write the whole plan"] = None,
-    html: A[Path | None, "OUT", "write the plan as a page"] = None,
+    json_: Json = None,
+    html: Html = None,
     sampling: SamplingOptions,
     machine: OneThread,
     command_line: CommandLine,
@@ -100,26 +97,22 @@ def plan(
 
     settings = Settings(sampling.max_new_tokens, sampling.sampling(), repeats)
     prompts = load_suite(suite)
-    arguments.check_outputs(json_, html)
-    engine = machine.engine()
-
-    def show(p: Progress) -> None:
-        doing = p.note or f"{p.stack}  {p.prompt or 'warming up'}"
-        arguments.status(f"{p.done}/{p.total}  {doing}" if p.total else doing)
-
-    drafts = None if models is None else [name.strip() for name in models.split(",")]
-    options: dict[str, Any] = {"models": drafts, "stacks": stack, "max_levels": max_levels, "measured": measure}
-    options |= {"fresh": fresh, "limit": limit, "progress": show, "note": arguments.say}
-    plan = planning.plan(engine, prompts, settings, **options)
+    options: dict[str, Any] = {"max_levels": max_levels, "measured": measure, "fresh": fresh, "limit": limit}
+    options["models"] = None if models is None else [name.strip() for name in models.split(",")]
+    options["progress"] = lambda p: arguments.status(f"{p.done}/{p.total}  {_doing(p)}" if p.total else _doing(p))
+    plan = planning.plan(machine.engine(), prompts, settings, note=arguments.say, **options)
     arguments.status()
     if plan is None:
         raise KeyboardInterrupt
     data = {"machine": describe(), **plan, "command": command_line}
     arguments.write_json(json_, data)
-    if html is not None:
-        arguments.write_text(html, planning.page(data))
+    arguments.write_text(html, planning.page(data) if html else "")
     terminal.show(planning.text_parts(data))
     return 0 if data["complete"] else _interrupted("plan", json_)
+
+
+def _doing(p: Progress) -> str:
+    return p.note or f"{p.stack}  {p.prompt or 'warming up'}"
 
 
 def _interrupted(what: str, json: Path | None) -> int:

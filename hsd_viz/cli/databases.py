@@ -6,10 +6,6 @@ from typing import Annotated as A
 from typing import Any, Literal
 
 from hsd_viz.cli import arguments
-from hsd_viz.cli.options import MANY, Range
-
-#: Kind -> the options that only it takes.
-_ONLY = {"model": ("prompts", "max_new_tokens", "stack"), "statistics": ("text", "tokenizer")}
 
 
 def inspect(
@@ -19,7 +15,7 @@ def inspect(
     tokenizer: A[
         str | None, "T", "its tokenizer: a model, a folder or a tokenizer.json (default: the ladder's)"
     ] = None,
-    top: A[int, Range(0, 1000), "N", "show the N most used entries"] = 10,
+    top: A[int, (0, 1000), "N", "show the N most used entries"] = 10,
     verify: A[bool, "read every byte of the file and check it"] = False,
     json_: A[bool, "print JSON: one object for a file, else a list of them"] = False,
 ) -> None:
@@ -33,29 +29,28 @@ def inspect(
     from hsd_viz.tables import lines
 
     single = path is not None and not path.is_dir()
-    paths = [path] if path is not None and single else sorted((path or weights_dir() / "databases").glob("*.hsdb"))
+    paths = [path] if single else sorted((path or weights_dir() / "databases").glob("*.hsdb"))
     if not paths:
         none = "this installation contains no databases: build them with `hsd-viz databases build`"
         raise ValueError(none if path is None else f"'{path}' contains no databases (.hsdb files)")
     sample = read_text(text, "text") if text is not None else None
     databases = [describe(one, top, verify=verify) for one in paths]
-    encoder = vocabulary = None
+    encoder: Any = None
     try:
         encoder = find_tokenizer(tokenizer or "target")
-        vocabulary = vocabulary_hash(encoder.get_vocab())
     except (ValueError, OSError, ModuleNotFoundError):
         if sample is not None or tokenizer is not None:
             raise
+    vocabulary = encoder and vocabulary_hash(encoder.get_vocab())
     for facts in databases:
-        if facts["vocabulary_hash"] == vocabulary and encoder is not None:
+        if facts["vocabulary_hash"] == vocabulary:
             for entry in facts["most_used"]:
                 entry["text"] = [encoder.decode(entry["key"]), encoder.decode(entry["tokens"])]
         elif sample is not None or tokenizer is not None:
             other = f"'{tokenizer}'" if tokenizer else "the ladder's: use --tokenizer"
             raise ValueError(f"'{Path(facts['path']).name}' was built with another tokenizer than {other}")
-        if sample is not None and encoder is not None and (facts["kind"] != "fivegrams" or single):
-            ids = encoder.encode(sample, add_special_tokens=False)
-            facts["hit_rates"] = hit_rates(Index(facts["path"]), ids)
+        if sample is not None and (facts["kind"] != "fivegrams" or single):
+            facts["hit_rates"] = hit_rates(Index(facts["path"]), encoder.encode(sample, add_special_tokens=False))
     if json_:
         print(json.dumps(databases[0] if single else databases, default=str))
     else:
@@ -66,26 +61,25 @@ def build(
     *,
     out: A[Path, "DIR", "folder for the files"],
     kind: A[Literal["model", "statistics"], "the database to build"],
-    model: A[str | None, "M", "the model, or the model of the tokenizer (default target)"] = None,
-    prompts: A[tuple[str, ...] | None, MANY, "FILE", "prompts for the model: files or suite names"] = None,
-    max_new_tokens: A[int | None, Range(1, 100_000), "N", "token limit for each prompt (default 128)"] = None,
+    model: A[str, "M", "the model, or the model of the tokenizer"] = "target",
+    prompts: A[tuple[str, ...] | None, ..., "FILE", "prompts for the model: files or suite names"] = None,
+    max_new_tokens: A[int | None, (1, 100_000), "N", "token limit for each prompt (default 128)"] = None,
     stack: A[str | None, "S", "decode with this stack: the same text, faster (default target)"] = None,
-    text: A[tuple[Path, ...] | None, MANY, "PATH", "text to count: files, or folders with their subfolders"] = None,
+    text: A[tuple[Path, ...] | None, ..., "PATH", "text to count: files, or folders with their subfolders"] = None,
     tokenizer: A[str | None, "T", "tokenizer instead of --model's: a model, a folder or a tokenizer.json"] = None,
-    max_key_length: A[int | None, Range(1, 32), "N", "longest keys in tokens (default 6)"] = None,
-    min_count: A[int | None, Range(1, 10**9), "N", "keep keys that occur at least N times (default 2)"] = None,
-    max_mb: A[float | None, Range(0.001, 2000), "MB", "file size: the most useful keys are kept (default 64)"] = None,
+    max_key_length: A[int, (1, 32), "N", "longest keys in tokens"] = 6,
+    min_count: A[int, (1, 10**9), "N", "keep keys that occur at least N times"] = 2,
+    max_mb: A[float, (0.001, 2000), "MB", "file size: the most useful keys are kept"] = 64.0,
 ) -> None:
     """Build a model database from the output of a model, or a statistics database from text."""
-    given = {"prompts": prompts, "max_new_tokens": max_new_tokens, "stack": stack, "text": text, "tokenizer": tokenizer}
-    for other, options in _ONLY.items():
-        for name in options:
-            if kind != other and given[name] is not None:
-                raise ValueError(f"--{name.replace('_', '-')} is allowed only with --kind {other}")
-    if kind == "model" and not prompts:
-        raise ValueError("--kind model needs --prompts: files or suites that the model continues")
-    if kind == "statistics" and not text:
-        raise ValueError("--kind statistics needs --text: files or folders to count")
+    decoding = {"prompts": prompts, "max-new-tokens": max_new_tokens, "stack": stack}
+    other, given = ("statistics", {"text": text, "tokenizer": tokenizer}) if kind == "model" else ("model", decoding)
+    for name, value in given.items():
+        if value is not None:
+            raise ValueError(f"--{name} is allowed only with --kind {other}")
+    if not (prompts or text):
+        needed = "--prompts: files or suites that the model continues"
+        raise ValueError(f"--kind {kind} needs {needed if kind == 'model' else '--text: files or folders to count'}")
     if out.exists() and not out.is_dir():
         raise ValueError(f"cannot write to {out}: it is a file; give a folder name")
     out.mkdir(parents=True, exist_ok=True)
@@ -94,18 +88,15 @@ def build(
     from hsd_viz.engine import databases
     from hsd_viz.engine.local import load_engine
 
-    limits = _given(least=min_count, max_bytes=max_mb and round(1e6 * max_mb))
-    counting: dict[str, Any] = {"pruning": replace(databases.PRUNING, **limits), **_given(longest=max_key_length)}
-    counting["progress"] = lambda task, share: arguments.status(f"{task} {share:.0%}")
+    options: dict[str, Any] = {"progress": lambda task, share: arguments.status(f"{task} {share:.0%}")}
+    options["pruning"] = replace(databases.PRUNING, least=min_count, max_bytes=round(1e6 * max_mb))
+    options["longest"] = max_key_length
     try:
         if text:
-            paths = databases.build_text(
-                text, databases.find_tokenizer(tokenizer or model or "target"), out, **counting
-            )
+            paths = databases.build_text(text, databases.find_tokenizer(tokenizer or model), out, **options)
         else:
-            texts = databases.read_prompts(prompts or ())
-            decoding = _given(max_new_tokens=max_new_tokens, stack=stack)
-            paths = databases.build_model(load_engine(model or "target"), texts, out, **decoding, **counting)
+            options |= {"max_new_tokens": max_new_tokens or 128, "stack": stack or "target"}
+            paths = databases.build_model(load_engine(model), databases.read_prompts(prompts or ()), out, **options)
     except KeyboardInterrupt:
         if (outputs := out / databases.OUTPUTS).exists():
             arguments.say(f"the outputs so far are in {outputs}: the same command resumes from them")
@@ -114,8 +105,3 @@ def build(
         arguments.status()
     for path in paths:
         print(path)
-
-
-def _given(**options: Any) -> dict[str, Any]:
-    """Return the options that are not ``None``."""
-    return {name: value for name, value in options.items() if value is not None}

@@ -14,6 +14,7 @@ from typing import Annotated as A
 
 from hsd_viz.cli import arguments
 from hsd_viz.cli.arguments import MachineOptions, SamplingOptions
+from hsd_viz.cli.options import Save
 from hsd_viz.disk import read_text
 from hsd_viz.stack import HFStack, parse_bench
 from hsd_viz.words import counted
@@ -28,7 +29,7 @@ def decode(
     prompt: A[str | None, "TEXT", "the text to continue; this or --prompt-file is required"] = None,
     prompt_file: A[Path | None, "F", "a UTF-8 file with the text to continue; - is standard input"] = None,
     chat: A[bool, "format the prompt as a user turn by the chat template of the target's tokenizer"] = False,
-    save: A[Path | None, "F.json.gz", "write the trace, for the explorer and for export"] = None,
+    save: A[Save | None, "F.json.gz", "write the trace, for the explorer and for export"] = None,
     json_: A[bool, "print one JSON object and nothing else"] = False,
     sampling: SamplingOptions,
     machine: MachineOptions,
@@ -36,13 +37,10 @@ def decode(
     """Continue a prompt with a stack and report the source of each token."""
     if isinstance(parse_bench(stack), HFStack):
         raise ValueError(f"'{stack.strip()}' is one of transformers' own loops, which only `hsd-viz bench` runs")
-    settings, text = asdict(sampling.sampling()), _prompt(prompt, prompt_file)
-    arguments.check_outputs(save)
-    if save is not None:
-        from hsd_viz.trace.trace import checked_name
-
-        checked_name(save)
-    options = {"max_new_tokens": sampling.max_new_tokens, **settings, "chat": chat}
+    if (prompt is None) == (prompt_file is None):
+        raise ValueError("give the text to continue by one of --prompt and --prompt-file")
+    options = {"max_new_tokens": sampling.max_new_tokens, **asdict(sampling.sampling()), "chat": chat}
+    text = prompt if prompt_file is None else _read_prompt(prompt_file)
     engine = machine.engine()
     if save is None:
         events = engine.decode(text, stack, **options)
@@ -70,18 +68,9 @@ def decode(
     return 130
 
 
-def _prompt(prompt: str | None, file: Path | None) -> str:
-    if (prompt is None) == (file is None):
-        raise ValueError("give the text to continue by one of --prompt and --prompt-file")
-    if prompt is not None:
-        try:
-            prompt.encode()
-        except UnicodeEncodeError:
-            # Python represents undecodable bytes of an argument as lone surrogates.
-            raise ValueError("the prompt is not UTF-8 text") from None
-        return prompt
+def _read_prompt(file: Path) -> str:
     if str(file) != "-":
-        return read_text(file, "prompt")  # type: ignore[arg-type]
+        return read_text(file, "prompt")
     try:
         return sys.stdin.buffer.read().decode("utf-8").replace("\r\n", "\n")
     except AttributeError:
@@ -129,11 +118,6 @@ def summary(trace: Trace) -> dict[str, Any]:
     """Return the object that ``--json`` prints."""
     figures = trace.metrics()
     calls = figures.pop("calls_by_level")
-    return {
-        "text": trace.text,
-        "token_ids": trace.token_ids,
-        **{name: trace.meta[name] for name in ("stop_reason", "stack", "stack_resolved")},
-        "target": trace.meta["models"][-1]["model"],
-        "metrics": figures,
-        "calls_by_level": calls,
-    }
+    facts = {name: trace.meta[name] for name in ("stop_reason", "stack", "stack_resolved")}
+    facts["target"] = trace.meta["models"][-1]["model"]
+    return {"text": trace.text, "token_ids": trace.token_ids, **facts, "metrics": figures, "calls_by_level": calls}

@@ -1,9 +1,12 @@
 """``hsd-viz ladder``: the shipped family of small models; training it needs a checkout of the project."""
 
+import importlib
 import json
+import sys
+from pathlib import Path
 from typing import Annotated as A
 
-from hsd_viz.cli.arguments import checkout
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def info(*, json_: A[bool, "print everything known as one JSON object"] = False) -> None:
@@ -20,6 +23,10 @@ def info(*, json_: A[bool, "print everything known as one JSON object"] = False)
     print("\n".join(lines("ladder.jinja", facts=facts, evaluation=facts.get("evaluation", {}))))
 
 
-def train(*options: str) -> int:
+def train(rest: A[tuple[str, ...], "OPTION", "as of python -m training train"] = ()) -> int:
     """Train a ladder: the target, then both drafts."""
-    return checkout("training.__main__").main(["train", *options])
+    if not (ROOT / "training").is_dir():
+        raise ValueError(f"this needs a checkout of the project: {ROOT / 'training'} does not exist")
+    if str(ROOT) not in sys.path:
+        sys.path.insert(0, str(ROOT))
+    return importlib.import_module("training.__main__").main(["train", *rest])

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from hsd_viz.cli import arguments
 from hsd_viz.cli.arguments import Html, Json
-from hsd_viz.cli.options import Range
+from hsd_viz.cli.options import Numbers, Out, Save
 from hsd_viz.terminal import progress_bar, show
 from hsd_viz.words import check_range
 
@@ -21,11 +21,11 @@ class Replay:
 
     tokenizer: A[str | None, "T", "the log's tokenizer: a ladder name, a hub id, a folder or a tokenizer.json"] = None
     state: A[Literal["cold", "warm", "both"], "how drafters that learn from request to request start"] = "cold"
-    budget: A[int | None, Range(1, 256), "N", "the most draft tokens per round, cost stopping off"] = None
+    budget: A[int | None, (1, 256), "N", "the most draft tokens per round, cost stopping off"] = None
     verify_cost: A[str, "C", "cost of drafts: cpu, free16, a number, or c(0),c(1),..."] = "cpu"
-    temperature: A[float, Range(0, 100), "T", "temperature of the log: the initial trust of db in its drafts"] = 0.0
+    temperature: A[float, (0, 100), "T", "temperature of the log: the initial trust of db in its drafts"] = 0.0
     databases: A[Path | None, "DIR", "use these databases (default: the shipped ones, for their tokenizer)"] = None
-    limit: A[int | None, Range(1, 10**9), "N", "replay at most N requests"] = None
+    limit: A[int | None, (1, 10**9), "N", "replay at most N requests"] = None
 
 
 def replay(
@@ -39,7 +39,6 @@ def replay(
     """Count what drafters would have brought on a log, without a model."""
     from hsd_viz.logs import replay as logs
 
-    arguments.check_outputs(json_, html)
     given: dict[str, Any] = asdict(options) | ({"drafters": list(drafter)} if drafter else {})
     with progress_bar() as update:
         report = logs.replay(log, progress=update, **given)
@@ -54,16 +53,12 @@ def import_(
     record: A[Path, "RECORD", "responses, a log or a copy of /metrics"],
     *,
     engine: A[str | None, "ENGINE", "the engine, as in vllm (default: any)"] = None,
-    save: A[Path | None, "FILE", "write one trace; several requests are added up"] = None,
+    save: A[Save | None, "FILE", "write one trace; several requests are added up"] = None,
 ) -> None:
     """Convert records of vLLM, SGLang, llama.cpp, TensorRT-LLM or AIPerf to traces."""
     from hsd_viz.adapters.read import import_records, pooled, summary
-    from hsd_viz.trace.trace import checked_name
 
-    arguments.check_outputs(save)
-    if save is not None:
-        checked_name(save)
-    with arguments.reading(str(record)):
+    with arguments.reading(record):
         traces = import_records(record, engine)
     print(summary(traces))
     if save is not None:
@@ -75,33 +70,29 @@ def import_(
 class Known:
     """What is known of the run."""
 
-    batch: A[int, Range(1, 4096), "N", "requests per batch of the run"] = 1
-    method: A[str | None, "M", "draft, eagle, eagle3, mtp, dflash, medusa, ngram or suffix (default: the record's)"] = (
-        None
-    )
+    batch: A[int, (1, 4096), "N", "requests per batch of the run"] = 1
+    method: A[str | None, "M", "draft, eagle, eagle3, mtp, dflash, medusa, ngram or suffix"] = None
     draft_model: A[str | None, "NAME", "the draft model in the settings to paste"] = None
-    speed: A[float | None, Range(1e-6, 1e9), "R", "tokens per second of a request with speculation"] = None
-    plain_speed: A[float | None, Range(1e-6, 1e9), "R", "tokens per second of a request without speculation"] = None
-    step_ms: A[float | None, Range(0, 1e6), "MS", "time of a plain step of the target"] = None
-    verify_ms: A[float | None, Range(0, 1e6), "MS", "time of the target's forward pass over a draft"] = None
-    draft_ms: A[float | None, Range(0, 1e6), "MS", "time of drafting per round"] = None
-    overhead_ms: A[float | None, Range(0, 1e6), "MS", "other time per round"] = None
+    speed: A[float | None, (1e-6, 1e9), "R", "tokens per second of a request with speculation"] = None
+    plain_speed: A[float | None, (1e-6, 1e9), "R", "tokens per second of a request without speculation"] = None
+    step_ms: A[float | None, (0, 1e6), "MS", "time of a plain step of the target"] = None
+    verify_ms: A[float | None, (0, 1e6), "MS", "time of the target's forward pass over a draft"] = None
+    draft_ms: A[float | None, (0, 1e6), "MS", "time of drafting per round"] = None
+    overhead_ms: A[float | None, (0, 1e6), "MS", "other time per round"] = None
 
 
 def doctor(
     record: A[Path | None, "FILE", "a trace or a record of another engine"] = None,
     *,
-    measure: A[str | None, "STACK", "measure a few short decodes with this stack instead"] = None,
-    target: A[str, "M", "the target of --measure"] = "target",
-    acceptance: A[str | None, "A", "instead of a record: accepted / drafted, a length, or rates: 0.8,0.6"] = None,
-    lookahead: A[int | None, Range(1, 64), "K", "draft tokens per round, with --acceptance"] = None,
+    acceptance: A[Numbers | None, "A", "instead of a file: accepted / drafted, a length, or rates: 0.8,0.6"] = None,
+    lookahead: A[int | None, (1, 64), "K", "draft tokens per round, with --acceptance"] = None,
     known: Known,
     gpu: A[str | None, "NAME", "the GPU, as in H100: fill in unknown times, and answer for other batches"] = None,
     models: A[str | None, "T,D", "with --gpu: the target and its draft model: names or config.json paths"] = None,
-    tp: A[int, Range(1, 64), "N", "GPUs that share each model"] = 1,
-    context: A[str, "N", "tokens cached per request, as in 8k"] = "2k",
+    tp: A[int, (1, 64), "N", "GPUs that share each model"] = 1,
+    context: A[Numbers, "N", "tokens cached per request, as in 8k"] = "2k",
     weights: A[Literal["bf16", "fp8", "int8", "int4"], "format of the weights"] = "bf16",
-    profile: A[Path | None, "OUT", "write acceptance by position as speculation_profile.json"] = None,
+    profile: A[Out | None, "OUT", "write acceptance by position as speculation_profile.json"] = None,
     json_: Json = None,
     html: Html = None,
 ) -> None:
@@ -112,25 +103,18 @@ def doctor(
     from hsd_viz.logs.roofline import roofline_of
     from hsd_viz.tables import Table
 
-    if sum(one is not None for one in (record, measure, acceptance)) != 1:
-        raise ValueError("give one of FILE, --measure STACK and --acceptance A")
+    if (record is None) == (acceptance is None):
+        raise ValueError("give one of FILE and --acceptance A")
     if (gpu is None) != (models is None):
         raise ValueError("--gpu and --models belong together: name the GPU and the models on it")
-    (cached,) = arguments.whole_numbers(context, "--context", 1)
-    check_range("--context", cached, 1, 10_000_000)
-    arguments.check_outputs(json_, html)
+    check_range("--context", context[0] if len(context) == 1 else context, 1, 10_000_000)
     roofline = None
     if gpu is not None and models is not None:
-        roofline = roofline_of(gpu, models.split(","), tp, context=cached, weights=weights)
-    if measure is not None:
-        run = observe.measure(target, measure)
-    elif acceptance is not None:
-        run = observe.from_figures(
-            list(arguments.numbers(acceptance, "--acceptance", float, "use a number, or rates as in 0.8,0.6,0.5")),
-            lookahead,
-        )
+        roofline = roofline_of(gpu, models.split(","), tp, context=context[0], weights=weights)
+    if acceptance is not None:
+        run = observe.from_figures(acceptance, lookahead)
     else:
-        with arguments.reading(str(record)):
+        with arguments.reading(record):
             run = observe.observe(record)
     run = observe.with_times(run, **{name.removesuffix("_ms"): value for name, value in asdict(known).items()})
     diagnosis = diagnose(run, roofline)

@@ -1,53 +1,33 @@
 """A function as a command: its parameters are the options, the first line of its docstring is the summary.
 
 A parameter is annotated ``A[type, "METAVAR", "help"]``, a flag or a choice without a metavar. ``bool`` is a flag,
-``Literal`` a choice, ``tuple[T, ...]`` an option that may be repeated, ``tuple[T, T]`` one with two values; a parameter
-that is not keyword-only is positional. A dataclass is a group of options shared by several commands. Limits and
+``Literal`` a choice, ``tuple[T, ...]`` an option that may be repeated; a parameter that is not keyword-only is
+positional. More marks: ``(low, high)``, the limits of a number; a number, the value of an option that is given without
+one; ``...``, an option with several values. A dataclass is a group of options shared by several commands. Limits and
 defaults are added to the help text. Examples and notes are in ``help.md``.
 """
 
 import argparse
-import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, is_dataclass
+from dataclasses import is_dataclass
 from functools import partial
 from inspect import Parameter, getdoc, signature
 from pathlib import Path
-from typing import Any, Literal, NewType, NoReturn, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NewType, NoReturn, get_args, get_origin, get_type_hints
 
+from hsd_viz.disk import check_writable
 from hsd_viz.words import check_range, did_you_mean
 
 BAD_INPUT = 2
 #: The command as it was given; a parameter of this type is not an option.
 CommandLine = NewType("CommandLine", str)
-#: An option with this mark has one or more values.
-MANY = object()
-
-
-@dataclass(frozen=True, slots=True)
-class Range:
-    """The limits of a number."""
-
-    low: float
-    high: float
-
-    def parse(self, kind: type, text: str) -> Any:
-        value: Any = text
-        with suppress(ValueError):
-            value = kind(text)
-        try:
-            check_range("the value", value, kind(self.low), kind(self.high))
-        except ValueError as error:
-            raise argparse.ArgumentTypeError(str(error)) from None
-        return value
-
-
-@dataclass(frozen=True, slots=True)
-class Bare:
-    """The value of an option that is given without one."""
-
-    value: Any
+#: A file that the command writes: it is checked that it can.
+Out = NewType("Out", Path)
+#: A trace that it writes.
+Save = NewType("Save", Path)
+#: Numbers separated by commas; k is 1024.
+Numbers = NewType("Numbers", tuple)
 
 
 class Parser(argparse.ArgumentParser):
@@ -74,20 +54,23 @@ class Parser(argparse.ArgumentParser):
         self.exit(BAD_INPUT, f"{self.prog}: {' '.join(message.split())} (see {self.prog} --help)\n")
 
 
-def add_command(commands: Any, name: str, function: Callable[..., int | None], complete: bool) -> None:
-    """Add a function as a command, with its options if ``complete``; parsed arguments carry it as ``run(args)``."""
-    summary = (getdoc(function) or "").partition("\n\n")[0].replace("\n", " ")
-    text = (summary[:1].lower() + summary[1:]).rstrip(".").replace("%", "%%")
-    if any(one.kind is Parameter.VAR_POSITIONAL for one in signature(function).parameters.values()):
-        # No prefix character: everything that follows belongs to another program.
-        parser = commands.add_parser(name, help=text, add_help=False, prefix_chars="\0")
-        parser.add_argument("rest", nargs="*", metavar="OPTION")
-    else:
-        parser = commands.add_parser(name, help=text, description=summary)
-        if complete:
-            parser.epilog = notes(parser.prog.partition(" ")[2])
-            add_options(parser, function)
-    parser.set_defaults(run=partial(call, function))
+def add_commands(parser: Parser, title: str, commands: Mapping[str, Any]) -> None:
+    """Add functions, or groups of them (summary, functions), as commands; parsed arguments carry one as ``run``."""
+    added = parser.add_subparsers(title=title, metavar=title[:-1].upper(), dest=title[:-1], required=True)
+    for name, command in commands.items():
+        text, actions = (getdoc(command) or "", {}) if callable(command) else command
+        summary = text.partition("\n\n")[0].replace("\n", " ")
+        options: dict[str, Any] = {"help": (summary[:1].lower() + summary[1:]).rstrip(".").replace("%", "%%")}
+        if callable(command) and "rest" in signature(command).parameters:
+            # No prefix character: everything that follows belongs to another program.
+            options |= {"add_help": False, "prefix_chars": "\0"}
+        one = added.add_parser(name, description=summary, **options)
+        one.epilog = notes(one.prog.partition(" ")[2])
+        if actions:
+            add_commands(one, "actions", actions)
+        else:
+            _add_options(one, command)
+            one.set_defaults(run=partial(_call, command))
 
 
 def notes(command: str) -> str:
@@ -97,71 +80,79 @@ def notes(command: str) -> str:
     return f"{body}\n" if body else ""
 
 
-def call(function: Callable[..., Any], args: argparse.Namespace) -> Any:
+def _call(owner: Callable[..., Any], args: argparse.Namespace) -> Any:
     """Call a function, or make a dataclass, with its parsed arguments and return its result."""
-    hints, positional, options = get_type_hints(function), [], {}
-    for one in signature(function).parameters.values():
-        if one.kind is Parameter.VAR_POSITIONAL:
-            return function(*args.rest)
-        hint = hints.get(one.name)
-        if is_dataclass(hint):
-            value = call(hint, args)  # type: ignore[arg-type]
-        elif (value := getattr(args, one.name)) is None:
-            value = None if one.default is Parameter.empty else one.default
-        elif isinstance(value, list):
-            value = tuple(value)
-        if one.kind is Parameter.KEYWORD_ONLY:
-            options[one.name] = value
-        else:
-            positional.append(value)
-    return function(*positional, **options)
+    values = {}
+    for name, hint in get_type_hints(owner).items():
+        if name != "return":
+            value = _call(hint, args) if is_dataclass(hint) else getattr(args, name)
+            values[name] = tuple(value) if isinstance(value, list) else value
+    return owner(**values)
 
 
-def add_options(where: Any, owner: Any) -> None:
+def _add_options(where: Any, owner: Any) -> None:
     """Add the parameters of a function, or the fields of a dataclass, to a parser."""
     hints = get_type_hints(owner, include_extras=True)
     for parameter in signature(owner).parameters.values():
         hint = hints[parameter.name]
         if is_dataclass(hint):
-            add_options(where.add_argument_group((getdoc(hint) or "").rstrip(".").lower()), hint)
+            _add_options(where.add_argument_group((getdoc(hint) or "").rstrip(".").lower()), hint)
         elif hint is not CommandLine:
             _add(where, parameter, *get_args(hint))
 
 
 def _add(where: Any, parameter: Parameter, kind: Any, *marks: Any) -> None:
-    union = get_origin(kind) in (Union, types.UnionType)
-    kinds = [part for part in get_args(kind) if part is not type(None)] if union else [kind]
-    many, is_option = get_origin(kinds[0]) is tuple, parameter.kind is Parameter.KEYWORD_ONLY
-    base, *others = get_args(kinds[0]) if many else kinds
+    name, default, is_option = parameter.name, parameter.default, parameter.kind is Parameter.KEYWORD_ONLY
+    if type(None) in get_args(kind):  # T | None
+        kind = get_args(kind)[0]
+    many = get_origin(kind) is tuple
+    base = get_args(kind)[0] if many else kind
     *metavar, text = [mark for mark in marks if isinstance(mark, str)]
-    default, facts = parameter.default, []
-    options: dict[str, Any] = {"metavar": metavar[0]} if metavar else {}
-    for mark in marks:
-        if isinstance(mark, Range):
-            options["type"] = partial(mark.parse, base)
-            facts.append(f"{mark.low:g}-{mark.high:g}")
-        elif isinstance(mark, Bare):
-            options |= {"nargs": "?", "const": mark.value}
+    options: dict[str, Any] = {"type": READERS.get(base, base)} | ({"metavar": metavar[0]} if metavar else {})
+    facts = []
     if base is bool:
-        options = {"action": "store_true", "default": None}
+        options = {"action": "store_true"}
     elif get_origin(base) is Literal:
-        options["choices"] = get_args(base)
-    elif "type" not in options and base is not str:
-        options["type"] = _path if base is Path else base
-    if many and others[0] is not Ellipsis:
-        options |= {"nargs": 1 + len(others), "metavar": tuple(metavar[0].split())}
-    elif many:
-        options |= {"action": "append"} if is_option and MANY not in marks else {"nargs": "+"}
-    if default is not False and default not in (Parameter.empty, None, "", ()):
-        facts.append(f"default {default:g}" if isinstance(default, float) else f"default {default}")
-    name = parameter.name
+        options = {"choices": get_args(base)}
+    for mark in marks:
+        if isinstance(mark, tuple):
+            options["type"] = partial(_number, base, *mark)
+            facts.append("{:g}-{:g}".format(*mark))
+        elif isinstance(mark, int):
+            options |= {"nargs": "?", "const": mark}
+    if many:
+        options |= {"nargs": "+"} if ... in marks or not is_option else {"action": "append"}
+    if default is not Parameter.empty:
+        options["default"] = list(default) if isinstance(default, tuple) else default
+        if default is not False and default not in (None, "", ()):
+            facts.append(f"default {default:g}" if isinstance(default, float) else f"default {default}")
     if is_option:
+        options |= {"dest": name, "required": default is Parameter.empty}
         name = "--" + name.rstrip("_").replace("_", "-")
-        options |= {"dest": parameter.name, "required": default is Parameter.empty}
     elif default is not Parameter.empty:
         options["nargs"] = "*" if many else "?"
     text += f" ({', '.join(facts)})" if facts else ""
     where.add_argument(name, help=text.replace("%", "%%"), **options)
+
+
+def _number(kind: type, low: float, high: float, text: str) -> Any:
+    value: Any = text
+    with suppress(ValueError):
+        value = kind(text)
+    try:
+        check_range("the value", value, kind(low), kind(high))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return value
+
+
+def _numbers(text: str) -> tuple[float, ...]:
+    try:
+        found = [float(part[:-1]) * 1024 if part.lower().endswith("k") else float(part) for part in text.split(",")]
+    except ValueError:
+        form = "use numbers, as in 1,8,32 or 2k,32k"
+        raise argparse.ArgumentTypeError(f"{text!r} is not readable: {form}") from None
+    return tuple(int(number) if number.is_integer() else number for number in found)
 
 
 def _path(text: str) -> Path:
@@ -169,3 +160,23 @@ def _path(text: str) -> Path:
     if not text:
         raise argparse.ArgumentTypeError("the file name is empty")
     return Path(text)
+
+
+def _out(text: str, check: Callable[[Path], Any] = check_writable) -> Path:
+    path = _path(text)
+    try:
+        check_writable(path)
+        check(path)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return path
+
+
+def _save(text: str) -> Path:
+    from hsd_viz.trace.trace import checked_name
+
+    return _out(text, checked_name)
+
+
+#: What reads a value, where it is not the type itself.
+READERS: dict[Any, Callable[[str], Any]] = {Path: _path, Out: _out, Save: _save, Numbers: _numbers}

@@ -13,7 +13,6 @@ from typing import Any
 
 from hsd_viz.cli import arguments
 from hsd_viz.cli.arguments import OneThread
-from hsd_viz.cli.options import Range
 
 _HOST = "the address to serve on; others than loopback need a token"
 _ENGINE = "address of a running `hsd-viz serve` that decodes for all pages; they then load no models"
@@ -29,9 +28,7 @@ def dashboard(
     no_preheat: A[bool, "do not keep a kernel ready for the next visitor"] = False,
     engine: A[str | None, "URL", _ENGINE] = None,
     engine_token: A[str | None, "SECRET", "its token (also read from HSD_VIZ_TOKEN)"] = None,
-    pages: A[
-        int | None, Range(1, 10_000), "N", "the most pages that may be open, one kernel each (default: any)"
-    ] = None,
+    pages: A[int | None, (1, 10_000), "N", "the most pages that may be open, one kernel each (default: any)"] = None,
 ) -> int:
     """Serve the explorer to a browser until Ctrl-C."""
     from hsd_viz.engine.remote import connect
@@ -48,22 +45,22 @@ def dashboard(
 class Limits:
     """Limits."""
 
-    queue: A[int, Range(0, 100_000), "N", "requests that may wait"] = 64
-    per_visitor: A[int, Range(1, 100_000), "N", "requests of one visitor that may wait"] = 8
-    new_tokens: A[int, Range(1, 100_000), "N", "the most tokens of one request"] = 1024
-    prompt_characters: A[int, Range(1, 1_000_000), "N", "the longest prompt in characters"] = 20_000
-    seconds: A[float, Range(1, 86_400), "S", "the longest decode in seconds"] = 300.0
+    queue: A[int, (0, 100_000), "N", "requests that may wait"] = 64
+    per_visitor: A[int, (1, 100_000), "N", "requests of one visitor that may wait"] = 8
+    new_tokens: A[int, (1, 100_000), "N", "the most tokens of one request"] = 1024
+    prompt_characters: A[int, (1, 1_000_000), "N", "the longest prompt in characters"] = 20_000
+    seconds: A[float, (1, 86_400), "S", "the longest decode in seconds"] = 300.0
 
 
 def serve(
     *,
     host: A[str, "HOST", _HOST] = "127.0.0.1",
-    port: A[int, Range(1, 65535), "PORT", "the port to serve on"] = 8800,
+    port: A[int, (1, 65535), "PORT", "the port to serve on"] = 8800,
     token: A[str | None, "TOKEN", "access token for clients (also read from HSD_VIZ_TOKEN)"] = None,
     address: A[str | None, "RAY", "the address of a running Ray cluster, or auto (default: this machine)"] = None,
-    replicas: A[int, Range(1, 4096), "N", "processes that decode"] = 1,
-    gpus_per_replica: A[float, Range(0, 64), "N", "GPUs of each replica, fractions allowed"] = 0.0,
-    cpus_per_replica: A[float, Range(0, 1024), "N", "CPUs reserved for each replica, fractions allowed"] = 1.0,
+    replicas: A[int, (1, 4096), "N", "processes that decode"] = 1,
+    gpus_per_replica: A[float, (0, 64), "N", "GPUs of each replica, fractions allowed"] = 0.0,
+    cpus_per_replica: A[float, (0, 1024), "N", "CPUs reserved for each replica, fractions allowed"] = 1.0,
     limits: Limits,
     machine: OneThread,
 ) -> int:
@@ -95,11 +92,11 @@ def serve(
 def classroom(
     *,
     host: A[str, "HOST", "the address to serve on; 0.0.0.0: to the network"] = "127.0.0.1",
-    port: A[int, Range(1, 65535), "PORT", "the port to serve on"] = 8866,
+    port: A[int, (1, 65535), "PORT", "the port to serve on"] = 8866,
     token: A[str | None, "TOKEN", "access token for the class (default: a random one where it is needed)"] = None,
-    pages: A[int, Range(1, 10_000), "N", "the most pages that may be open"] = 40,
-    new_tokens: A[int, Range(1, 100_000), "N", "the most tokens of one run"] = 256,
-    replicas: A[int, Range(1, 64), "N", "processes that decode, each with its own models"] = 1,
+    pages: A[int, (1, 10_000), "N", "the most pages that may be open"] = 40,
+    new_tokens: A[int, (1, 100_000), "N", "the most tokens of one run"] = 256,
+    replicas: A[int, (1, 64), "N", "processes that decode, each with its own models"] = 1,
 ) -> int:
     """Serve the explorer to a class, with one engine and a page for each student (needs the extras app and cluster)."""
     import segno

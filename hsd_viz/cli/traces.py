@@ -7,16 +7,16 @@ from typing import Annotated as A
 from typing import Literal
 
 from hsd_viz.cli import arguments
-from hsd_viz.cli.options import Range
+from hsd_viz.cli.options import Out
 
 
 def export(
     traces: A[tuple[Path, ...], "TRACE", "a trace of decode --save; several with --html, to compare, or with --aiperf"],
     *,
-    html: A[Path | None, "FILE", "write a self-contained page"] = None,
-    perfetto: A[Path | None, "FILE", "write the timeline as Chrome trace events, for ui.perfetto.dev"] = None,
+    html: A[Out | None, "FILE", "write a self-contained page"] = None,
+    perfetto: A[Out | None, "FILE", "write the timeline as Chrome trace events, for ui.perfetto.dev"] = None,
     csv: A[Path | None, "DIR", "write the tables to this folder; it is created if missing"] = None,
-    aiperf: A[Path | None, "FILE", "write AIPerf's records of speculative decoding, one line per trace"] = None,
+    aiperf: A[Out | None, "FILE", "write AIPerf's records of speculative decoding, one line per trace"] = None,
 ) -> None:
     """Write a saved trace as a page, a timeline or tables."""
     from hsd_viz.trace import Trace
@@ -25,7 +25,6 @@ def export(
         raise ValueError("no output given: use --html FILE, --perfetto FILE, --csv DIR or --aiperf FILE")
     if len(traces) > 1 and (perfetto or csv):
         raise ValueError("--perfetto and --csv write one trace: give one TRACE, or only --html to compare several")
-    arguments.check_outputs(html, perfetto, aiperf)
     runs = [Trace.load(path) for path in traces]
     for path, run in zip(traces, runs, strict=True):
         if (source := run.meta.get("imported")) and (html or perfetto):
@@ -89,28 +88,12 @@ def build_course(
     """Build the editions of the course, for teachers."""
     from hsd_viz.exercises import editions
 
-    chosen = [(folder / name, name) for name in edition or editions.EDITIONS]
-    for path in [path for into, name in chosen for path in editions.write(into, name, overwrite=True)]:
-        master = next((master for master in editions.masters() if master.stem == path.stem), None)
-        if figures and master and path.parent.name == "student":
-            from hsd_viz.views.lessons import add_figures
+    for name in edition or editions.EDITIONS:
+        for path in editions.write(folder / name, name, overwrite=True):
+            master = next((master for master in editions.masters() if master.stem == path.stem), None)
+            if figures and master and name == "student":
+                from hsd_viz.views.lessons import add_figures
 
-            arguments.status(f"running {path.stem}")
-            add_figures(path, master)
-        _print([path])
-
-
-def slides(
-    file: A[Path, "FILE.html", "the file; it is replaced"],
-    *,
-    lesson: A[tuple[int, ...], Range(1, 8), "N", "only this lesson; repeat for several (default: all)"] = (),
-) -> None:
-    """Write slides of the lessons to an HTML file: figures, recorded runs and questions, offline in any browser."""
-    from hsd_viz.exercises import editions
-    from hsd_viz.views.lessons import deck
-
-    arguments.check_outputs(file)
-    masters = [path for path in editions.masters() if not lesson or int(path.stem[0]) in lesson]
-    arguments.status("running the lessons")
-    arguments.write_text(file, deck(masters))
-    _print([file])
+                arguments.status(f"running {path.stem}")
+                add_figures(path, master)
+            _print([path])
