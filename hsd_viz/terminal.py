@@ -61,7 +61,11 @@ def _print(console: Console, parts: Iterable[str | Table | Rows], width: int) ->
         if isinstance(part, str):
             console.out(part, highlight=False)
             continue
-        part = part.cells() if isinstance(part, Table) else part
+        if isinstance(part, Table):
+            console.out("\n" + ": ".join(filter(None, (part.title, part.note.rstrip(":")))), highlight=False)
+            part = part.cells()
+            if not part:
+                continue
         drawn = table(part)
         if console.measure(drawn).maximum > width:
             (name, *head), *rows = part

@@ -59,8 +59,7 @@ def text_parts(report: Report) -> Iterator[str | Table]:
     """Yield the lines and tables of a report for :mod:`hsd_viz.terminal`."""
     yield from introduction(report)
     yield from (line[0].lower() + line[1:] for line in warnings(report))
-    for table in tables(report):
-        yield from ["", *([f"{table.note}:"] if table.note else []), *([table] if table.rows else [])]
+    yield from tables(report)
 
 
 def introduction(report: Report) -> list[str]:

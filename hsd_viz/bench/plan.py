@@ -206,7 +206,7 @@ def _calibration(stored: StoredCalibration, was_stored: bool) -> Data:
 def text_parts(data: Mapping[str, Any]) -> list[str | Table]:
     """Return a plan for a terminal: calibration, table, pick."""
     before, table, after = _parts(data)
-    return [*before, "", table, "", table.note, "", *after]
+    return [*before, table, "", *after]
 
 
 def page(data: Mapping[str, Any]) -> str:

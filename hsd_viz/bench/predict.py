@@ -321,15 +321,15 @@ def report_parts(plan: HardwarePlan, rows: int = 6) -> list[str | Table]:
             speeds = (r.tokens_per_second, *r.tokens_per_second_ci), (r.speedup_over_plain, *r.speedup_over_plain_ci)
             fits = "fits" if r.fits else "does not fit"
             table.append([r.stack, *(Estimate(*one) for one in speeds), r.acceptance_length, r.ms_per_step, fits])
-        parts += ["", f"batch {best.batch}, context {best.context:,}", Table("", table, forms=forms)]
+        parts.append(Table(f"batch {best.batch}, context {best.context:,}", table, forms=forms))
     contexts = list(dict.fromkeys(cell["context"] for cell in plan.lookaheads))
     singles: dict[int, list[Any]] = {}
     for cell in plan.lookaheads:
         singles.setdefault(cell["batch"], [cell["batch"]]).append(cell["stack"].rpartition(" > ")[0] or "off")
-    drafts = Table("", [["batch", *(f"context {c:,}" for c in contexts)], *singles.values()])
+    drafts = Table("best single draft", [["batch", *(f"context {c:,}" for c in contexts)], *singles.values()])
     first = plan.lookaheads[0]
-    parts += ["", *plan.answers(), "", "best single draft:", drafts, ""]
+    parts += ["", *plan.answers(), drafts, ""]
     parts.append(f"settings of serving engines at batch {first['batch']}, context {first['context']:,}:")
     parts += [f"  {engine}: {text}" for engine, text in plan.settings.items()]
     assumed = [[a.name, a.value, a.kind, a.source] for a in plan.assumptions]
-    return [*parts, "", Table("", [["assumption", "value", "kind", "source"], *assumed])]
+    return [*parts, Table("", [["assumption", "value", "kind", "source"], *assumed])]

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from hsd_viz.cli import audit, bench, databases, decode, ladder, logs, predict, serve, traces
+from hsd_viz.cli import audit, bench, databases, decode, logs, serve, traces
 from hsd_viz.cli.arguments import drop_stdout, say
 from hsd_viz.cli.options import BAD_INPUT, Parser, add_commands, notes
 from hsd_viz.version import __version__
@@ -22,7 +22,7 @@ COMMANDS: dict[str, Any] = {
     "decode": decode.decode,
     "bench": bench.bench,
     "plan": bench.plan,
-    "predict": predict.predict,
+    "predict": bench.predict,
     "replay": logs.replay,
     "import": logs.import_,
     "doctor": logs.doctor,
@@ -36,7 +36,7 @@ COMMANDS: dict[str, Any] = {
         "Inspect and build draft databases.",
         {"inspect": databases.inspect, "build": databases.build},
     ),
-    "ladder": ("The shipped models: info, train.", {"info": ladder.info, "train": ladder.train}),
+    "ladder": ("The shipped models: info, train.", {"info": databases.info, "train": databases.train}),
     "course": ("Copy the lessons as notebooks.", {"copy": traces.copy_course, "build": traces.build_course}),
 }
 #: Missing module -> the extra that provides it.

@@ -3,7 +3,6 @@
 import importlib
 import os
 import sys
-from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated as A
@@ -13,44 +12,30 @@ from hsd_viz.cli import arguments
 from hsd_viz.cli.arguments import Html, Rule
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Exact:
-    """Exact."""
-
-    stack: A[tuple[str, ...], "S", "audit the loop of this stack; may be repeated"] = ()
-    rule: Rule = "block"
-    exact: A[str | None, "MODULE:FUNCTION", "audit this function: a module or a file, and the name in it"] = None
-    models: A[int, (1, 4), "N", "toy models of --exact"] = 2
-    vocabulary: A[int, (2, 6), "N", "size of the toy vocabulary"] = 3
-    tokens: A[int, (1, 8), "N", "tokens per output"] = 3
-    tolerance: A[float, (0, 0.1), "E", "probabilities that differ by less are equal; 1e-5 for float32"] = 1e-9
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Statistical:
-    """Statistical."""
-
-    samples: A[int, (0, 1_000_000), "N", "most pairs"] = 400
-    sample_tokens: A[int, (1, 512), "N", "tokens of each"] = 8
-    temperature: A[float, (0.01, 10), "T", "temperature of the samples"] = 1.0
-    alpha: A[float, (1e-9, 0.5), "A", "the largest rate of false alarms"] = 0.001
-    near_tie: A[float, (0, 10), "D", "difference of log probabilities that rounding may explain, in nats"] = 0.05
-
-
 def audit(
     *,
-    options: Exact,
+    stack: A[tuple[str, ...], "S", "audit the loop of this stack; may be repeated"] = (),
+    rule: Rule = "block",
+    exact: A[str | None, "MODULE:FUNCTION", "audit this function: a module or a file, and the name in it"] = None,
+    models: A[int, (1, 4), "N", "toy models of --exact"] = 2,
+    vocabulary: A[int, (2, 6), "N", "size of the toy vocabulary"] = 3,
+    tokens: A[int, (1, 8), "N", "tokens per output"] = 3,
     speculative: A[str | None, "URL", "the endpoint with speculation, up to and including /v1"] = None,
     plain: A[str | None, "URL", "the endpoint without speculation"] = None,
     model: A[str, "M", "the model to request from both"] = "",
     api_key_env: A[str | None, "NAME", "environment variable with the API key"] = None,
     suite: A[str, "NAME|PATH", "prompts: a suite or a file"] = "heldout",
     limit: A[int, (1, 10_000), "N", "prompts"] = 8,
-    statistical: Statistical,
+    tolerance: A[float, (0, 0.1), "E", "probabilities that differ by less are equal; 1e-5 for float32"] = 1e-9,
+    samples: A[int, (0, 1_000_000), "N", "most pairs"] = 400,
+    sample_tokens: A[int, (1, 512), "N", "tokens of each"] = 8,
+    temperature: A[float, (0.01, 10), "T", "temperature of the samples"] = 1.0,
+    alpha: A[float, (1e-9, 0.5), "A", "the largest rate of false alarms"] = 0.001,
+    near_tie: A[float, (0, 10), "D", "difference of log probabilities that rounding may explain, in nats"] = 0.05,
     html: Html = None,
 ) -> int:
     """Test whether a decoder is lossless."""
-    if not (options.stack or options.exact or speculative or plain):
+    if not (stack or exact or speculative or plain):
         raise ValueError("nothing to audit: give --stack, --exact, or --speculative and --plain")
     if bool(speculative) != bool(plain):
         raise ValueError("a statistical audit compares two endpoints: give both --speculative and --plain")
@@ -59,16 +44,22 @@ def audit(
     from hsd_viz.audit.stacks import loop_decoder, models_in
     from hsd_viz.prompts.suites import load_suite
 
-    decoders = [(one, loop_decoder(one, options.rule), models_in(one)) for one in options.stack]
-    decoders += [] if options.exact is None else [(options.exact, _function(options.exact), options.models)]
-    sizes = {"vocabulary": options.vocabulary, "new_tokens": options.tokens, "tolerance": options.tolerance}
+    decoders = [(one, loop_decoder(one, rule), models_in(one)) for one in stack]
+    decoders += [] if exact is None else [(exact, _function(exact), models)]
+    sizes = {"vocabulary": vocabulary, "new_tokens": tokens, "tolerance": tolerance}
     audited = [(name, partial(audits.exact, decode, models=n, **sizes)) for name, decode, n in decoders]
     if speculative and plain:
         key = None if api_key_env is None else os.environ.get(api_key_env)
         prompts = [prompt.text for prompt in load_suite(suite).limited(limit).prompts]
         ends = audits.Endpoint(speculative, model, key), audits.Endpoint(plain, model, key)
-        given = {name.removeprefix("sample_"): value for name, value in asdict(statistical).items()}
-        audited.append((speculative, partial(audits.statistical, *ends, prompts, progress=arguments.status, **given)))
+        given: dict[str, Any] = {
+            "samples": samples,
+            "tokens": sample_tokens,
+            "temperature": temperature,
+            "alpha": alpha,
+        }
+        given |= {"near_tie": near_tie, "progress": arguments.status}
+        audited.append((speculative, partial(audits.statistical, *ends, prompts, **given)))
     done: dict[str, Any] = {}
     for name, run in audited:
         arguments.status(f"auditing {name}")

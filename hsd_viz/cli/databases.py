@@ -1,11 +1,15 @@
-"""``hsd-viz databases``: inspect and build draft databases."""
+"""``hsd-viz databases`` and ``ladder``: what is drafted from; training models needs a checkout of the project."""
 
+import importlib
 import json
+import sys
 from pathlib import Path
 from typing import Annotated as A
 from typing import Any, Literal
 
 from hsd_viz.cli import arguments
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def inspect(
@@ -105,3 +109,26 @@ def build(
         arguments.status()
     for path in paths:
         print(path)
+
+
+def info(*, json_: A[bool, "print everything known as one JSON object"] = False) -> None:
+    """Show sizes, training and quality of the shipped models."""
+    from hsd_viz import ladder
+    from hsd_viz.tables import lines
+
+    facts = ladder.info()
+    if json_:
+        print(json.dumps(facts))
+        return
+    if not facts["models"]:
+        raise ValueError("this installation contains no models: train them with `hsd-viz ladder train`")
+    print("\n".join(lines("ladder.jinja", facts=facts, evaluation=facts.get("evaluation", {}))))
+
+
+def train(rest: A[tuple[str, ...], "OPTION", "as of python -m training train"] = ()) -> int:
+    """Train a ladder: the target, then both drafts."""
+    if not (ROOT / "training").is_dir():
+        raise ValueError(f"this needs a checkout of the project: {ROOT / 'training'} does not exist")
+    if str(ROOT) not in sys.path:
+        sys.path.insert(0, str(ROOT))
+    return importlib.import_module("training.__main__").main(["train", *rest])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated as A
 from typing import Any, Literal
@@ -15,33 +14,27 @@ from hsd_viz.terminal import progress_bar, show
 from hsd_viz.words import check_range
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Replay:
-    """Replay."""
-
-    tokenizer: A[str | None, "T", "the log's tokenizer: a ladder name, a hub id, a folder or a tokenizer.json"] = None
-    state: A[Literal["cold", "warm", "both"], "how drafters that learn from request to request start"] = "cold"
-    budget: A[int | None, (1, 256), "N", "the most draft tokens per round, cost stopping off"] = None
-    verify_cost: A[str, "C", "cost of drafts: cpu, free16, a number, or c(0),c(1),..."] = "cpu"
-    temperature: A[float, (0, 100), "T", "temperature of the log: the initial trust of db in its drafts"] = 0.0
-    databases: A[Path | None, "DIR", "use these databases (default: the shipped ones, for their tokenizer)"] = None
-    limit: A[int | None, (1, 10**9), "N", "replay at most N requests"] = None
-
-
 def replay(
     log: A[Path, "LOG", "a file of requests with their outputs"],
     *,
     drafter: A[tuple[str, ...], "NAME", "a draft source, as in a stack; may be repeated (default: seven)"] = (),
-    options: Replay,
+    tokenizer: A[str | None, "T", "the log's tokenizer: a ladder name, a hub id, a folder or a tokenizer.json"] = None,
+    state: A[Literal["cold", "warm", "both"], "how drafters that learn from request to request start"] = "cold",
+    budget: A[int | None, (1, 256), "N", "the most draft tokens per round, cost stopping off"] = None,
+    verify_cost: A[str, "C", "cost of drafts: cpu, free16, a number, or c(0),c(1),..."] = "cpu",
+    temperature: A[float, (0, 100), "T", "temperature of the log: the initial trust of db in its drafts"] = 0.0,
+    databases: A[Path | None, "DIR", "use these databases (default: the shipped ones, for their tokenizer)"] = None,
+    limit: A[int | None, (1, 10**9), "N", "replay at most N requests"] = None,
     json_: Json = None,
     html: Html = None,
 ) -> int:
     """Count what drafters would have brought on a log, without a model."""
     from hsd_viz.logs import replay as logs
 
-    given: dict[str, Any] = asdict(options) | ({"drafters": list(drafter)} if drafter else {})
+    options: dict[str, Any] = {"tokenizer": tokenizer, "state": state, "budget": budget, "verify_cost": verify_cost}
+    options |= {"temperature": temperature, "databases": databases, "limit": limit}
     with progress_bar() as update:
-        report = logs.replay(log, progress=update, **given)
+        report = logs.replay(log, progress=update, **options, **({"drafters": list(drafter)} if drafter else {}))
     print(report)
     _write(json_, html, report.to_dict(), f"Replay of {log.name}", report.introduction(), report.tables())
     if not report.complete:
@@ -66,27 +59,20 @@ def import_(
             print(pooled(traces).save(save))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
-    """What is known of the run."""
-
-    batch: A[int, (1, 4096), "N", "requests per batch of the run"] = 1
-    method: A[str | None, "M", "draft, eagle, eagle3, mtp, dflash, medusa, ngram or suffix"] = None
-    draft_model: A[str | None, "NAME", "the draft model in the settings to paste"] = None
-    speed: A[float | None, (1e-6, 1e9), "R", "tokens per second of a request with speculation"] = None
-    plain_speed: A[float | None, (1e-6, 1e9), "R", "tokens per second of a request without speculation"] = None
-    step_ms: A[float | None, (0, 1e6), "MS", "time of a plain step of the target"] = None
-    verify_ms: A[float | None, (0, 1e6), "MS", "time of the target's forward pass over a draft"] = None
-    draft_ms: A[float | None, (0, 1e6), "MS", "time of drafting per round"] = None
-    overhead_ms: A[float | None, (0, 1e6), "MS", "other time per round"] = None
-
-
 def doctor(
     record: A[Path | None, "FILE", "a trace or a record of another engine"] = None,
     *,
     acceptance: A[Numbers | None, "A", "instead of a file: accepted / drafted, a length, or rates: 0.8,0.6"] = None,
     lookahead: A[int | None, (1, 64), "K", "draft tokens per round, with --acceptance"] = None,
-    known: Known,
+    batch: A[int, (1, 4096), "N", "requests per batch of the run"] = 1,
+    method: A[str | None, "M", "draft, eagle, eagle3, mtp, dflash, medusa, ngram or suffix"] = None,
+    draft_model: A[str | None, "NAME", "the draft model in the settings to paste"] = None,
+    speed: A[float | None, (1e-6, 1e9), "R", "tokens per second of a request with speculation"] = None,
+    plain_speed: A[float | None, (1e-6, 1e9), "R", "tokens per second of a request without speculation"] = None,
+    step_ms: A[float | None, (0, 1e6), "MS", "time of a plain step of the target"] = None,
+    verify_ms: A[float | None, (0, 1e6), "MS", "time of the target's forward pass over a draft"] = None,
+    draft_ms: A[float | None, (0, 1e6), "MS", "time of drafting per round"] = None,
+    overhead_ms: A[float | None, (0, 1e6), "MS", "other time per round"] = None,
     gpu: A[str | None, "NAME", "the GPU, as in H100: fill in unknown times, and answer for other batches"] = None,
     models: A[str | None, "T,D", "with --gpu: the target and its draft model: names or config.json paths"] = None,
     tp: A[int, (1, 64), "N", "GPUs that share each model"] = 1,
@@ -116,18 +102,17 @@ def doctor(
     else:
         with arguments.reading(record):
             run = observe.observe(record)
-    run = observe.with_times(run, **{name.removesuffix("_ms"): value for name, value in asdict(known).items()})
+    times = {"speed": speed, "plain_speed": plain_speed, "step": step_ms, "verify": verify_ms, "draft": draft_ms}
+    times |= {"overhead": overhead_ms, "batch": batch, "method": method, "draft_model": draft_model}
+    run = observe.with_times(run, **times)
     diagnosis = diagnose(run, roofline)
     arguments.write_json(profile, profile_of(run) if profile else None)
-    parts: list[Any] = diagnosis.lines()
-    for table in diagnosis.tables():
-        parts += ["", f"{table.title}: {table.note}" if table.note else table.title, *([table] if table.rows else [])]
-    # On lines of their own, to be pasted.
-    settings = [f"  {engine}: {text}" for engine, text in diagnosis.flags.items()]
-    show([*parts, *(["", "Settings to paste:", *settings] if settings else [])])
-    rows = [["engine", "settings"], *map(list, diagnosis.flags.items())] if settings else []
-    tables = [*diagnosis.tables(), Table("Settings to paste", rows)]
-    _write(json_, html, diagnosis.to_dict(), f"Diagnosis of {run.source}", diagnosis.lines(), tables)
+    # In the terminal settings have lines of their own, to be pasted.
+    flags, lines, tables = diagnosis.flags.items(), diagnosis.lines(), diagnosis.tables()
+    settings = [f"  {engine}: {text}" for engine, text in flags]
+    show([*lines, *tables, *(["", "Settings to paste:", *settings] if settings else [])])
+    tables.append(Table("Settings to paste", [["engine", "settings"], *map(list, flags)] if flags else []))
+    _write(json_, html, diagnosis.to_dict(), f"Diagnosis of {run.source}", lines, tables)
 
 
 def _write(

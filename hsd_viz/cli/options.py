@@ -3,8 +3,8 @@
 A parameter is annotated ``A[type, "METAVAR", "help"]``, a flag or a choice without a metavar. ``bool`` is a flag,
 ``Literal`` a choice, ``tuple[T, ...]`` an option that may be repeated; a parameter that is not keyword-only is
 positional. More marks: ``(low, high)``, the limits of a number; a number, the value of an option that is given without
-one; ``...``, an option with several values. A dataclass is a group of options shared by several commands. Limits and
-defaults are added to the help text. Examples and notes are in ``help.md``.
+one; ``...``, an option with several values. A dataclass is a group of options of several commands. Examples and notes
+are in ``help.md``.
 """
 
 import argparse
@@ -20,14 +20,9 @@ from hsd_viz.disk import check_writable
 from hsd_viz.words import check_range, did_you_mean
 
 BAD_INPUT = 2
-#: The command as it was given; a parameter of this type is not an option.
-CommandLine = NewType("CommandLine", str)
-#: A file that the command writes: it is checked that it can.
-Out = NewType("Out", Path)
-#: A trace that it writes.
-Save = NewType("Save", Path)
-#: Numbers separated by commas; k is 1024.
-Numbers = NewType("Numbers", tuple)
+#: The command as it was given (not an option), numbers separated by commas, a file to write, a trace to write.
+CommandLine, Numbers = NewType("CommandLine", str), NewType("Numbers", tuple)
+Out, Save = NewType("Out", Path), NewType("Save", Path)
 
 
 class Parser(argparse.ArgumentParser):
@@ -46,9 +41,15 @@ class Parser(argparse.ArgumentParser):
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
-            choices = list(map(str, action.choices))
-            hint = did_you_mean(str(value), choices)
-            raise argparse.ArgumentError(action, f"invalid choice: {value!r} (use {', '.join(choices)}){hint}")
+            message = f"invalid choice: {value!r} (use {', '.join(action.choices)})"
+            raise argparse.ArgumentError(action, message + did_you_mean(value, action.choices))
+
+    def _get_value(self, action: argparse.Action, text: str) -> Any:
+        try:
+            return action.type(text) if callable(action.type) else text
+        except ValueError as error:
+            message = f"invalid value: {text!r}" if action.type in (int, float) else str(error)
+            raise argparse.ArgumentError(action, message) from None
 
     def error(self, message: str) -> NoReturn:
         self.exit(BAD_INPUT, f"{self.prog}: {' '.join(message.split())} (see {self.prog} --help)\n")
@@ -60,10 +61,10 @@ def add_commands(parser: Parser, title: str, commands: Mapping[str, Any]) -> Non
     for name, command in commands.items():
         text, actions = (getdoc(command) or "", {}) if callable(command) else command
         summary = text.partition("\n\n")[0].replace("\n", " ")
-        options: dict[str, Any] = {"help": (summary[:1].lower() + summary[1:]).rstrip(".").replace("%", "%%")}
-        if callable(command) and "rest" in signature(command).parameters:
-            # No prefix character: everything that follows belongs to another program.
-            options |= {"add_help": False, "prefix_chars": "\0"}
+        # No prefix character: everything that follows belongs to another program.
+        passed_on = callable(command) and "rest" in signature(command).parameters
+        options: dict[str, Any] = {"add_help": False, "prefix_chars": "\0"} if passed_on else {}
+        options["help"] = (summary[:1].lower() + summary[1:]).rstrip(".").replace("%", "%%")
         one = added.add_parser(name, description=summary, **options)
         one.epilog = notes(one.prog.partition(" ")[2])
         if actions:
@@ -82,12 +83,11 @@ def notes(command: str) -> str:
 
 def _call(owner: Callable[..., Any], args: argparse.Namespace) -> Any:
     """Call a function, or make a dataclass, with its parsed arguments and return its result."""
-    values = {}
-    for name, hint in get_type_hints(owner).items():
-        if name != "return":
-            value = _call(hint, args) if is_dataclass(hint) else getattr(args, name)
-            values[name] = tuple(value) if isinstance(value, list) else value
-    return owner(**values)
+    hints = get_type_hints(owner)
+    values = {
+        k: _call(hints[k], args) if is_dataclass(hints[k]) else getattr(args, k) for k in signature(owner).parameters
+    }
+    return owner(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
 
 
 def _add_options(where: Any, owner: Any) -> None:
@@ -139,44 +139,32 @@ def _number(kind: type, low: float, high: float, text: str) -> Any:
     value: Any = text
     with suppress(ValueError):
         value = kind(text)
-    try:
-        check_range("the value", value, kind(low), kind(high))
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+    check_range("the value", value, kind(low), kind(high))
     return value
 
 
 def _numbers(text: str) -> tuple[float, ...]:
+    """Read numbers separated by commas; k is 1024."""
     try:
         found = [float(part[:-1]) * 1024 if part.lower().endswith("k") else float(part) for part in text.split(",")]
     except ValueError:
-        form = "use numbers, as in 1,8,32 or 2k,32k"
-        raise argparse.ArgumentTypeError(f"{text!r} is not readable: {form}") from None
+        raise ValueError(f"{text!r} is not readable: use numbers, as in 1,8,32 or 2k,32k") from None
     return tuple(int(number) if number.is_integer() else number for number in found)
 
 
-def _path(text: str) -> Path:
-    """Read a path; an empty text would mean the current folder."""
-    if not text:
-        raise argparse.ArgumentTypeError("the file name is empty")
+def _path(text: str, *checks: Callable[[Path], Any]) -> Path:
+    if not text:  # would mean the current folder
+        raise ValueError("the file name is empty")
+    for check in checks:
+        check(Path(text))
     return Path(text)
-
-
-def _out(text: str, check: Callable[[Path], Any] = check_writable) -> Path:
-    path = _path(text)
-    try:
-        check_writable(path)
-        check(path)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-    return path
 
 
 def _save(text: str) -> Path:
     from hsd_viz.trace.trace import checked_name
 
-    return _out(text, checked_name)
+    return _path(text, check_writable, checked_name)
 
 
 #: What reads a value, where it is not the type itself.
-READERS: dict[Any, Callable[[str], Any]] = {Path: _path, Out: _out, Save: _save, Numbers: _numbers}
+READERS = {Path: _path, Out: lambda text: _path(text, check_writable), Save: _save, Numbers: _numbers}

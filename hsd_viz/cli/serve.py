@@ -7,7 +7,6 @@ import socket
 import subprocess
 import sys
 from contextlib import closing
-from dataclasses import asdict, dataclass
 from typing import Annotated as A
 from typing import Any
 
@@ -15,7 +14,7 @@ from hsd_viz.cli import arguments
 from hsd_viz.cli.arguments import OneThread
 
 _HOST = "the address to serve on; others than loopback need a token"
-_ENGINE = "address of a running `hsd-viz serve` that decodes for all pages; they then load no models"
+_ENGINE = "a running `hsd-viz serve` that decodes for all pages; HSD_VIZ_TOKEN has its token"
 
 
 def dashboard(
@@ -25,31 +24,18 @@ def dashboard(
     token: A[str | None, "TOKEN", "access token for visitors; required for a host other than loopback"] = None,
     allow_models: A[bool, "allow models by hub id or path"] = False,
     open_browser: A[bool, "open the page in a browser"] = False,
-    no_preheat: A[bool, "do not keep a kernel ready for the next visitor"] = False,
     engine: A[str | None, "URL", _ENGINE] = None,
-    engine_token: A[str | None, "SECRET", "its token (also read from HSD_VIZ_TOKEN)"] = None,
     pages: A[int | None, (1, 10_000), "N", "the most pages that may be open, one kernel each (default: any)"] = None,
 ) -> int:
     """Serve the explorer to a browser until Ctrl-C."""
     from hsd_viz.engine.remote import connect
     from hsd_viz.views.app import server
 
-    remote = None if engine is None else (engine, engine_token or os.environ.get("HSD_VIZ_TOKEN"))
+    remote = None if engine is None else (engine, os.environ.get("HSD_VIZ_TOKEN"))
     if remote is not None:
         connect(*remote)
-    options: dict[str, Any] = {"engine": remote, "pages": pages, "allow_models": allow_models}
-    return server.serve(host, port, token=token, open_browser=open_browser, preheat=not no_preheat, **options) or 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """Limits."""
-
-    queue: A[int, (0, 100_000), "N", "requests that may wait"] = 64
-    per_visitor: A[int, (1, 100_000), "N", "requests of one visitor that may wait"] = 8
-    new_tokens: A[int, (1, 100_000), "N", "the most tokens of one request"] = 1024
-    prompt_characters: A[int, (1, 1_000_000), "N", "the longest prompt in characters"] = 20_000
-    seconds: A[float, (1, 86_400), "S", "the longest decode in seconds"] = 300.0
+    options: dict[str, Any] = {"open_browser": open_browser, "pages": pages, "allow_models": allow_models}
+    return server.serve(host, port, token=token, engine=remote, **options) or 0
 
 
 def serve(
@@ -61,7 +47,11 @@ def serve(
     replicas: A[int, (1, 4096), "N", "processes that decode"] = 1,
     gpus_per_replica: A[float, (0, 64), "N", "GPUs of each replica, fractions allowed"] = 0.0,
     cpus_per_replica: A[float, (0, 1024), "N", "CPUs reserved for each replica, fractions allowed"] = 1.0,
-    limits: Limits,
+    queue: A[int, (0, 100_000), "N", "requests that may wait"] = 64,
+    per_visitor: A[int, (1, 100_000), "N", "requests of one visitor that may wait"] = 8,
+    new_tokens: A[int, (1, 100_000), "N", "the most tokens of one request"] = 1024,
+    prompt_characters: A[int, (1, 1_000_000), "N", "the longest prompt in characters"] = 20_000,
+    seconds: A[float, (1, 86_400), "S", "the longest decode in seconds"] = 300.0,
     machine: OneThread,
 ) -> int:
     """Serve the engine to many visitors until Ctrl-C (needs the extra cluster)."""
@@ -70,11 +60,9 @@ def serve(
 
     token = token or os.environ.get("HSD_VIZ_TOKEN")
     check_address(host, port, token)
-    settings = asdict(limits) | {
-        "models": [*names()],
-        "token": token,
-        "hosts": ["127.0.0.1", "localhost"] if is_loopback(host) else ["*"],
-    }
+    settings: dict[str, Any] = {"queue": queue, "per_visitor": per_visitor, "new_tokens": new_tokens}
+    settings |= {"prompt_characters": prompt_characters, "seconds": seconds, "models": [*names()], "token": token}
+    settings["hosts"] = ["127.0.0.1", "localhost"] if is_loopback(host) else ["*"]
     if (replicas, address, gpus_per_replica) == (1, None, 0.0):
         from hsd_viz.serve.app import run as run_app
 

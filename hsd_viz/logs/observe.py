@@ -1,4 +1,4 @@
-"""Observations of a drafter from traces and imported records, from given figures, or measured on a pair of models."""
+"""Observations of a drafter from traces and imported records, or from given figures."""
 
 from __future__ import annotations
 
@@ -17,9 +17,6 @@ from hsd_viz.calibration.estimate import timings
 from hsd_viz.stack import parse
 from hsd_viz.trace import Trace, TraceError
 from hsd_viz.words import check_range
-
-#: Pairs of decodes of a quick measurement (after one to warm up), and their tokens.
-PROMPTS, TOKENS = 8, 64
 
 
 def observe(path: Path) -> Observation:
@@ -181,22 +178,3 @@ def with_times(
             seen = replace(seen, overhead=max(0.0, left))
     kind = seen.method if method is None else method_of(method)
     return replace(seen, batch=batch, method=kind, draft_model=draft_model or seen.draft_model)
-
-
-def measure(target: str, stack: str) -> Observation:
-    """Return the observation of a few short decodes with ``stack`` on this machine, in turns with plain decoding."""
-    from hsd_viz.engine.live import note_plain
-    from hsd_viz.engine.local import load_engine
-    from hsd_viz.prompts.suites import load_suite
-
-    engine = load_engine(target)
-    engine.wait_ready()
-    traces, speedups = [], []
-    for k, prompt in enumerate(load_suite("python").limited(PROMPTS + 1).prompts):
-        plain, trace = (engine.run(prompt.text, name, max_new_tokens=TOKENS) for name in ("target", stack))
-        if k:  # the first prompt warms up
-            note_plain(trace, plain)
-            traces.append(trace)
-            speeds = [run.metrics()["tokens_per_second"] for run in (trace, plain)]
-            speedups += [speeds[0] / speeds[1]] if all(speeds) else []
-    return replace(from_traces(traces, stack), speedups=tuple(speedups))

@@ -112,9 +112,7 @@ class ReplayReport:
         return rows.drop(columns=["by_category", "drafted_by_position", "accepted_by_position"])
 
     def __str__(self) -> str:
-        parts: list[Any] = self.introduction()
-        for table in self.tables():
-            parts += ["", *([table.note] if table.note else []), table.rows]
+        parts: list[Any] = [*self.introduction(), *self.tables()]
         if flags := self.flags():
             parts += ["", "Settings to paste:", *(f"  {engine}: {text}" for engine, text in flags.items())]
         return plain(parts)

@@ -38,17 +38,6 @@ def load_suite(name_or_path: str) -> Suite:
     return _from_text(path.name, read_text(path, "suite"))
 
 
-def describe_suites() -> str:
-    """Return a description of every known suite and its categories, for the terminal."""
-    lines = []
-    for name, about in sorted(SHIPPED.items()):
-        suite = load_suite(name)
-        lines += [f"{name}: {len(suite.prompts)} prompts, shipped. {about}"]
-        lines += [*(f"  {category}: {text}" for category, text in suite.categories.items()), ""]
-    lines += ["A text file: prompts separated by three or more blank lines. A .jsonl file: questions as in Spec-Bench."]
-    return "\n".join(lines)
-
-
 def _from_text(name: str, text: str) -> Suite:
     # A prompt keeps its indentation and inner blank lines; one final line end belongs to the file.
     blocks = [block.lstrip("\n").removesuffix("\n") for block in _SEPARATOR.split("\n" + text)]

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import hsd_viz.cli.arguments
+import hsd_viz.cli.databases
 import hsd_viz.ladder
 import hsd_viz.ladder.load
 import training.train
@@ -94,13 +94,13 @@ def test_the_dashboard_passes_its_options_on(monkeypatch):
     asked = {}
     serve = lambda *args, **options: asked.update(options, args=args) or 7
     monkeypatch.setattr(hsd_viz.views.app.server, "serve", serve)
-    assert main(["dashboard", "--port", "9000", "--token", "abc", "--allow-models", "--no-preheat"]) == 7
+    assert main(["dashboard", "--port", "9000", "--token", "abc", "--allow-models"]) == 7
     expected = {"args": ("127.0.0.1", 9000), "token": "abc", "allow_models": True, "engine": None, "pages": None}
-    assert asked == expected | {"open_browser": False, "preheat": False}
+    assert asked == expected | {"open_browser": False}
 
 
 def test_training_needs_a_checkout(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(hsd_viz.cli.arguments, "ROOT", tmp_path)
+    monkeypatch.setattr(hsd_viz.cli.databases, "ROOT", tmp_path)
     assert main(["ladder", "train", "--out", "x"]) == 2
     err = capsys.readouterr().err
     assert err.count("\n") == 1 and "this needs a checkout of the project" in err

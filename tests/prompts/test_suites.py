@@ -72,14 +72,11 @@ def test_a_huge_file_a_folder_and_a_missing_one_are_refused(tmp_path):
 
 
 def test_every_suite_says_what_it_shows():
-    described = suites.describe_suites()
     shipped = Path(suites.__file__).parent / "data"
     assert set(suites.SHIPPED) == {path.stem for path in shipped.glob("*.json")}
     for name, sentence in suites.SHIPPED.items():
         suite = load_suite(name)
-        assert sentence.endswith(".") and sentence in described and suite.name == name
-        assert all(f"  {category}: {text}" in described for category, text in suite.categories.items())
-    assert "questions as in Spec-Bench" in described
+        assert sentence.endswith(".") and suite.name == name and all(suite.categories.values())
 
 
 def test_the_shipped_suite_is_held_out_and_says_where_it_is_from():

@@ -9,7 +9,6 @@ from transformers import PreTrainedTokenizerFast
 from hsd_viz.bench import Prompt, Settings, Suite, build_report, run_bench
 from hsd_viz.bench.output import Output, ask, joined, median_of
 from hsd_viz.bench.page import text_parts
-from hsd_viz.cli import main
 from hsd_viz.decoding.sampling import PromptTooLong
 from hsd_viz.engine.local import load_engine
 from hsd_viz.prompts.templates import choose_template, opening
@@ -172,8 +171,3 @@ def test_a_text_that_does_not_fit_is_refused_not_left_out(engine):
     suite = Suite("one", {"all": "All."}, (Prompt("a", "all", "x"), Prompt("b", "all", "import os, " * 2000)))
     with pytest.raises(ValueError, match=r"prompt b: the prompt has \d+ tokens and the context holds 2048"):
         run_bench(engine, ["target"], suite, Settings(max_new_tokens=2, repeats=1))
-
-
-def test_a_question_mark_lists_the_suites(capsys):
-    assert main(["bench", "--suite", "?"]) == 0
-    assert "openings" in capsys.readouterr().out
