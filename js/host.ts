@@ -130,7 +130,7 @@ export interface Host {
   /** Decode; resolves with the final head of the run, also when `signal` cancelled it after the first token. */
   decode?(request: DecodeRequest, on: Progress, signal: AbortSignal): Promise<Head>;
   /**
-   * Topics that {@link ask} can answer: "doctor" "databases" "law" (of a run), "report" (options.name, or a file), "replay"
+   * Topics that {@link ask} can answer: "doctor" "law" (of a run), "report" (options.name, or a file), "replay"
    * (files: a log and perhaps a tokenizer), "predict", and the tabs of other packages.
    */
   readonly answers: readonly string[];

@@ -24,9 +24,7 @@ def read(response: Mapping) -> Trace | None:
     if not isinstance(found, Mapping) or "draft_n" not in found:
         return None
     times = {"prefill_ms": found.get("prompt_ms"), "decode_ms": found.get("predicted_ms")}
-    prompt, cached = found.get("prompt_n"), found.get("cache_n")
-    about = {"context": None if prompt is None else prompt + (cached or 0), "cached": cached}
-    return imported(NAME, counts_of(NAME, found), **times, **about)
+    return imported(NAME, counts_of(NAME, found), **times)
 
 
 def read_text(text: str) -> Iterator[Trace]:
@@ -42,12 +40,10 @@ def read_text(text: str) -> Iterator[Trace]:
             known["position_rate"] = [float(rate) for rate in rates.split(",")]
         times = [(float(ms), int(n)) for ms, n in _TIME.findall(block)]
         # The prompt's line comes first; both match.
-        (prompt, context), decode = times[0] if len(times) > 1 else (None, None), times[-1] if times else (None, None)
+        prompt, decode = times[0][0] if len(times) > 1 else None, times[-1] if times else (None, None)
         known["tokens"] = decode[1]
         names = [name for name in ("verifications", "position_rate") if name in known]
         used = _STATISTICS.search(block)
-        method = (
-            None if used is None else ENGINES[NAME]["methods"].get(used[1], "lookup" if "ngram" in used[1] else "draft")
-        )
-        about: dict[str, Any] = {"context": context, "method": method}
-        yield imported(NAME, known, derived=names, prefill_ms=prompt, decode_ms=decode[0], **about)
+        other = "lookup" if used and "ngram" in used[1] else "draft"
+        method = None if used is None else ENGINES[NAME]["methods"].get(used[1], other)
+        yield imported(NAME, known, derived=names, prefill_ms=prompt, decode_ms=decode[0], method=method)

@@ -16,24 +16,6 @@ MOST_BATCH, MOST_DRAFT, MOST_ROUNDS = 4096, 1024, 10**12
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
-    """A request of a record: its context and the cached part of it in tokens, its rounds and accepted draft tokens, its
-    category, and how many of its rounds accepted 0, 1, 2, ... tokens (() if unknown).
-    """
-
-    context: int | None
-    cached: int | None
-    rounds: float
-    accepted: float
-    category: str = ""
-    histogram: tuple[float, ...] = ()
-
-    @property
-    def rate(self) -> float:
-        return self.accepted / self.rounds
-
-
-@dataclass(frozen=True, slots=True)
 class Observation:
     """What was observed of a drafter. Times in ms at the batch size of the run, ``None`` where they were not observed.
 
@@ -42,8 +24,7 @@ class Observation:
     rounds (0: unknown); with ``by_mean`` only their sum was observed (:func:`even_rates`). ``step`` is a plain step of
     the target; ``verify`` the forward pass of a round, ``draft`` its drafting, ``overhead`` the rest of it, ``round``
     all three. ``method`` is the drafter as a serving engine has it, ``stack`` the stack of a run of this project.
-    ``speedups`` are repeated measurements; ``busy`` says how other work disturbed them ("": not noticed), ``requests``
-    the single requests of a record.
+    ``speedups`` are repeated measurements; ``busy`` says how other work disturbed them ("": not noticed).
     """
 
     source: str
@@ -62,7 +43,6 @@ class Observation:
     verifications: int = 0
     speedups: tuple[float, ...] = ()
     busy: str = ""
-    requests: tuple[Served, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.rates and not any(depth for depth, _ in self.rounds):

@@ -29,8 +29,6 @@ from hsd_viz.words import counted, did_you_mean
 KNOWN = ("vllm", "aiperf", "sglang", "llama.cpp", "tensorrt-llm")
 #: Counts of several requests that add up.
 SUMMED = (*COUNTS, "histogram")
-#: Characters of a category.
-MOST_NAME = 40
 #: Characters of a text file that are searched for log lines and counters.
 _MOST_TEXT = 64 * 2**20
 
@@ -71,8 +69,6 @@ def _responses(path: Path) -> Iterator[Trace]:
             if "specDecodingStats" in response:
                 iterations.append(response)
             elif (trace := read_response(response)) is not None:
-                category = entry.get("category") or (entry.get("metadata") or {}).get("category")
-                trace.meta["imported"] |= {"category": str(category)[:MOST_NAME]} if category else {}
                 yield trace
     except (TypeError, KeyError, AttributeError, OSError, EOFError):
         return

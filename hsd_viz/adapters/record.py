@@ -22,18 +22,16 @@ def imported(
     derived: Sequence[str] = (),
     prefill_ms: float | None = None,
     decode_ms: float | None = None,
-    **about: Any,
+    method: str | None = None,
 ) -> Trace:
-    """Return a trace of ``known`` quantities. ``about``: further facts of the record where it has them: the drafting
-    ``method``, the ``context`` in tokens and how many of them were ``cached``.
+    """Return a trace of ``known`` quantities, and of the drafting ``method`` where it is known.
 
     Raises: ValueError: if a figure is not a number or negative.
     """
     exact = {name: value for name, value in known.items() if value is not None}
-    scalars = [("prefill_ms", prefill_ms), ("decode_ms", decode_ms)]
-    scalars += [(name, about.get(name)) for name in ("context", "cached")]
-    for name, value in [*exact.items(), *scalars, *(("a verification", [*step]) for step in steps)]:
-        for number in value if isinstance(value, list) and (name, value) not in scalars else [value]:
+    given = [*exact.items(), ("prefill_ms", prefill_ms), ("decode_ms", decode_ms)]
+    for name, value in [*given, *(("a verification", [*step]) for step in steps)]:
+        for number in value if isinstance(value, list) and not name.endswith("_ms") else [value]:
             if number is not None and not (isinstance(number, int | float) and isfinite(number) and number >= 0):
                 raise ValueError(f"the record of {engine} is damaged: {name} is {number!r}")
     if any(accepted > drafted for drafted, accepted, _ in steps):
@@ -50,8 +48,9 @@ def imported(
         "exact": [name for name in exact if name not in derived],
         "derived": [*derived, *(name for name in COUNTS if name in counts and name not in exact)],
         "not_observed": [*missing, "tokens' text", "draft tokens", "calls"],
-        **{name: value for name, value in about.items() if value is not None},
     }
+    if method is not None:
+        notes["method"] = method
     wall = None if None in ns else sum(ns)
     trace = Trace(
         {

@@ -15,6 +15,5 @@ def read(response: Mapping) -> Trace | None:
     found = response.get("meta_info")
     if not isinstance(found, Mapping) or "spec_verify_ct" not in found:
         return None
-    known = counts_of(NAME, {old: found[new] for old, new in RENAMED.items() if new in found} | dict(found))
-    about = {"context": found.get("prompt_tokens"), "cached": found.get("cached_tokens")}
-    return imported(NAME, known, **about)
+    renamed = {old: found[new] for old, new in RENAMED.items() if new in found}
+    return imported(NAME, counts_of(NAME, renamed | dict(found)))

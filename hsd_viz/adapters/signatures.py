@@ -1,24 +1,21 @@
 """Signatures of misconfiguration: what a record looks like when a drafter is set up wrongly.
 
 Each rule has its evidence, a confidence (``high`` or ``medium``), a public thread that describes the case, and what to
-check (``signatures.json``). A rule that fires wrongly is worse than none: each asks for enough rounds or requests, and
-none judges n-gram drafters, whose acceptance may be anything.
+check (``signatures.json``). A rule that fires wrongly is worse than none: each asks for enough rounds, and none judges
+n-gram drafters, whose acceptance may be anything.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean, variance
 
-from hsd_viz.adapters.observation import NGRAMS, Observation, Served
+from hsd_viz.adapters.observation import NGRAMS, Observation
 
-#: Fewest rounds, and requests on each side, of a judgement.
-ROUNDS, REQUESTS = 50, 10
-#: Standard errors by which two groups of requests must differ, and the most of the acceptance that is left.
-CERTAIN, FALLEN = 3.0, 0.7
+#: Fewest rounds of a judgement.
+ROUNDS = 50
 #: Rule -> the public thread that describes the case, and what to check.
 TEXTS: dict[str, dict[str, str]] = json.loads(Path(__file__).with_name("signatures.json").read_text(encoding="utf-8"))
 
@@ -43,12 +40,10 @@ def signatures(seen: Observation, speedup: float | None = None) -> Iterator[Find
     """Yield the rules that fire. ``speedup`` is the upper end of its interval, ``None`` where it was not observed on a
     quiet machine. An unknown number of rounds is taken to be enough.
     """
-    if seen.method in NGRAMS:
+    if seen.method in NGRAMS or 0 < seen.total < ROUNDS:
         return
-    enough = not 0 < seen.total < ROUNDS
-    slow = enough and seen.length - 1 >= 0.5 * seen.deepest and speedup is not None and speedup < 0.97
-    rules = {**(OF_ROUNDS if enough else {}), **OF_REQUESTS, **(OF_SLOW_ROUNDS if slow else {})}
-    for name, rule in rules.items():
+    slow = seen.length - 1 >= 0.5 * seen.deepest and speedup is not None and speedup < 0.97
+    for name, rule in (OF_ROUNDS | OF_SLOW_ROUNDS if slow else OF_ROUNDS).items():
         if fired := rule(seen):
             yield Finding(name, *fired, **TEXTS[name])
 
@@ -70,28 +65,6 @@ def only_the_first(seen: Observation) -> Evidence:
     return f"position 1 is accepted in {rates[0]:.0%} of the rounds, position 2 in {rates[1]:.1%}", "high"
 
 
-def falls_with_context(seen: Observation) -> Evidence:
-    """Acceptance falls with the length of the context."""
-    ordered = sorted((one for one in seen.requests if one.context is not None), key=lambda one: one.context or 0)
-    third = len(ordered) // 3
-    if third < REQUESTS:
-        return None
-    most, least = ordered[third - 1].context or 0, ordered[-third].context or 0
-    if least < 2 * most or (left := _left(ordered[:third], ordered[-third:])) is None:
-        return None
-    return f"contexts from {least} tokens on: {left:.0%} of the acceptance of those up to {most}", "medium"
-
-
-def falls_with_cached_prefixes(seen: Observation) -> Evidence:
-    """Requests whose prefix was cached are accepted less."""
-    fresh = [one for one in seen.requests if one.cached == 0]
-    cached = [one for one in seen.requests if one.cached and one.context and one.cached > 0.5 * one.context]
-    if min(len(fresh), len(cached)) < REQUESTS or (left := _left(fresh, cached)) is None:
-        return None
-    uncached = f"of {len(fresh)} without"
-    return f"{len(cached)} requests with a cached prefix have {left:.0%} of the acceptance {uncached}", "high"
-
-
 def host_overhead(seen: Observation) -> Evidence:
     """Well accepted, and slower because of time outside the models."""
     if (overhead := seen.parts()["overhead"] or 0.0) < 0.5:
@@ -109,20 +82,8 @@ def verification_not_memory_bound(seen: Observation) -> Evidence:
 
 
 OF_ROUNDS: dict[str, Rule] = {"nothing accepted": nothing_accepted, "only the first": only_the_first}
-OF_REQUESTS: dict[str, Rule] = {
-    "falls with context": falls_with_context,
-    "falls with cached prefixes": falls_with_cached_prefixes,
-}
 #: Of drafts that are accepted well, and decoding that is slower all the same.
 OF_SLOW_ROUNDS: dict[str, Rule] = {
     "host overhead": host_overhead,
     "verification not memory-bound": verification_not_memory_bound,
 }
-
-
-def _left(before: Sequence[Served], after: Sequence[Served]) -> float | None:
-    """Return the acceptance of the second group relative to the first; ``None`` if it has not certainly fallen."""
-    rates = [[one.rate for one in group] for group in (before, after)]
-    (high, low), errors = map(fmean, rates), sum(variance(group) / len(group) for group in rates)
-    certain = high > 0 and high - low >= CERTAIN * errors**0.5
-    return low / high if certain and low <= FALLEN * high else None

@@ -31,11 +31,7 @@ def read(response: Mapping) -> Trace | None:
         return None
     usage = response.get("usage") or {}
     times = {"prefill_ms": timing.get("time_to_first_token_ms"), "decode_ms": timing.get("generation_time_ms")}
-    about = {
-        "context": usage.get("prompt_tokens"),
-        "cached": (usage.get("prompt_tokens_details") or {}).get("cached_tokens"),
-    }
-    return _acceptance(NAME, found, usage.get("completion_tokens"), **times, **about)
+    return _acceptance(NAME, found, usage.get("completion_tokens"), **times)
 
 
 def read_aiperf(record: Mapping) -> Trace | None:

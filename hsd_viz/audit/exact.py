@@ -121,11 +121,12 @@ def exact(
         toy = make_toy(models, vocabulary, new_tokens, temperature, seed + k, k % 2 == 1)
         found = law(lambda choices, toy=toy: tuple(decode(replace(toy, random=choices))), max_runs)
         outputs += len(found)
-        malformed = next((why for text in found if (why := _malformed(toy, text))), None)
-        if malformed is not None:
-            return ExactAudit(False, 1.0, k + 1, outputs, malformed=malformed)
+        true = dict(_true_law(toy, ()))
+        if malformed := [list(text) for text in found.keys() - true.keys()]:
+            form = f"{new_tokens} tokens below {vocabulary}, or fewer and an end token last"
+            return ExactAudit(False, 1.0, k + 1, outputs, malformed=f"the output {min(malformed)} is not {form}")
         # Outputs that never occur count, too.
-        error = max(error, *(abs(found.get(text, 0.0) - weight) for text, weight in _true_law(toy, ())))
+        error = max(error, *(abs(found.get(text, 0.0) - weight) for text, weight in true.items()))
         wrong += _first_wrong(toy, found, tolerance)
     faults = recognise(wrong) if wrong else ()
     lossless = not wrong and error < tolerance
@@ -146,18 +147,6 @@ def make_toy(models: int, vocabulary: int, new_tokens: int, temperature: float, 
         tables.append(tables[-1] + 0.7 * random.normal(size=tables[0].shape))
     rows, end = tuple(softmax(table / temperature) for table in tables), frozenset({vocabulary - 1} if eos else ())
     return Task(tuple(tables), rows, (0, 1, 0, 0, 1), new_tokens, temperature, end, Choices([]))
-
-
-def _malformed(toy: Task, text: tuple[int, ...]) -> str | None:
-    """Return why ``text`` is not an output of the task."""
-    whole = [*toy.prompt, *text]
-    if any(not 0 <= token < toy.vocabulary for token in text):
-        return f"the output {list(text)} has tokens outside the vocabulary"
-    if any(toy.ended(whole[:n]) for n in range(len(toy.prompt) + 1, len(whole))):
-        return f"the output {list(text)} continues after an end token or past {toy.new_tokens} tokens"
-    if not toy.ended(whole):
-        return f"the output {list(text)} stops before an end token and before {toy.new_tokens} tokens"
-    return None
 
 
 def _true_law(toy: Task, text: tuple[int, ...], weight: float = 1.0) -> Iterator[tuple[tuple[int, ...], float]]:

@@ -11,7 +11,6 @@ are compared given the tokens before them; the evidence of a token is shrunk unt
 """
 
 import math
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,8 +18,8 @@ from statistics import fmean
 from typing import NamedTuple
 
 import httpx
+import numpy as np
 
-from hsd_viz.tables import Rows, Table
 from hsd_viz.words import first_line
 
 TIMEOUT = 120.0
@@ -35,12 +34,10 @@ Text = tuple[str, ...]
 
 
 class Completion(NamedTuple):
-    """A completion: its ``tokens`` as text (words, where the endpoint does not report tokens) and, by position, the log
-    probabilities of the likeliest tokens, where reported.
-    """
+    """A completion: its ``tokens`` as text and, by position, the log probabilities of the likeliest, where reported."""
 
     tokens: Text
-    likely: Sequence[Mapping[str, float]] | None
+    likely: Sequence[Mapping[str, float]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,49 +50,33 @@ class Endpoint:
     _client: httpx.Client = field(default_factory=lambda: httpx.Client(timeout=TIMEOUT), repr=False, compare=False)
 
     def complete(self, prompt: str, max_tokens: int, temperature: float, seed: int | None = None) -> Completion:
-        """Request one completion. Raises: ValueError: if the endpoint does not answer, or not with a completion."""
+        """Request one completion. Raises: ValueError: if the endpoint does not answer, or not with tokens."""
         body = {"model": self.model, "prompt": prompt, "max_tokens": max_tokens, "temperature": temperature}
         body |= {"logprobs": LOGPROBS} | ({} if seed is None else {"seed": seed})
         headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
         address = f"{self.url.rstrip('/')}/completions"
         try:
             answer = self._client.post(address, json=body, headers=headers).raise_for_status()
-            choice = answer.json()["choices"][0]
-            reported = choice.get("logprobs") or {}
-            if not (tokens := reported.get("tokens")):
-                return Completion(tuple(re.findall(r"\s*\S+|\s+$", str(choice["text"]))), None)
-            likely = reported.get("top_logprobs")
-            return Completion(tuple(map(str, tokens)), None if likely is None else [dict(row or {}) for row in likely])
+            reported = answer.json()["choices"][0]["logprobs"]
+            likely = [dict(row or {}) for row in reported.get("top_logprobs") or ()]
+            return Completion(tuple(map(str, reported["tokens"])), likely)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise ValueError(f"{address} does not answer: {first_line(error)}") from None
         except (ValueError, KeyError, IndexError, TypeError, AttributeError):
-            raise ValueError(f"{address} did not answer with a completion: expected choices with a text") from None
-
-
-class Divergence(NamedTuple):
-    """The first place where the greedy texts of a prompt differ: ``kind`` is ``near-tie``, ``bug`` or ``unknown`` (the
-    endpoint reports no log probabilities); ``gap`` is the plain endpoint's preference for its own token, in nats.
-    """
-
-    prompt: str
-    place: int
-    plain: str
-    speculative: str
-    gap: float | None
-    kind: str
+            expected = "expected choices with logprobs and their tokens"
+            raise ValueError(f"{address} did not answer with a completion: {expected}") from None
 
 
 @dataclass(slots=True)
 class StatisticalAudit:
-    """The result of :func:`statistical`, as far as it got.
-
-    ``evidence`` is the test's wealth: at 1 / ``alpha`` the distributions differ.
+    """The result of :func:`statistical`, as far as it got. ``greedy`` counts prompts by kind (:func:`compare`), ``bug``
+    describes the first bug. ``evidence`` is the test's wealth: at 1 / ``alpha`` the distributions differ.
     """
 
     alpha: float
     prompts: int
-    greedy_equal: int = 0
-    divergences: list[Divergence] = field(default_factory=list)
+    greedy: Counter[str] = field(default_factory=Counter)
+    bug: str = ""
     pairs: int = 0
     evidence: float = 1.0
     complete: bool = False
@@ -108,26 +89,17 @@ class StatisticalAudit:
     @property
     def verdict(self) -> str:
         """``not lossless``, ``no difference found`` or ``unfinished``."""
-        if self.differs or any(d.kind == "bug" for d in self.divergences):
+        if self.differs or self.bug:
             return "not lossless"
         return "no difference found" if self.complete else "unfinished"
 
     def __str__(self) -> str:
         """Return the result in one line."""
-        kinds = Counter(d.kind for d in self.divergences)
-        greedy = ", ".join([f"{self.greedy_equal} equal", *(f"{n} {kind}" for kind, n in kinds.items())])
+        greedy = ", ".join(f"{n} {kind}" for kind, n in self.greedy.items())
         return (
-            f"{self.verdict}: greedy texts of {self.prompts} prompts: {greedy}; {self.pairs} sampled pairs, evidence "
-            f"{self.evidence:.3g} of {1 / self.alpha:.0f} (false alarms at most {self.alpha:g})"
+            f"{self.verdict}: greedy texts of {self.prompts} prompts: {greedy}{self.bug}; {self.pairs} sampled pairs, "
+            f"evidence {self.evidence:.3g} of {1 / self.alpha:.0f} (false alarms at most {self.alpha:g})"
         )
-
-    def table(self, name: str) -> Table:
-        """Return the divergences as a table of a page."""
-        rows: Rows = [["prompt", "token", "without speculation", "with", "gap (nats)", "kind"]]
-        for d in self.divergences:
-            gap = None if d.gap is None else f"{d.gap:.4f}"
-            rows.append([d.prompt[:80], str(d.place), repr(d.plain), repr(d.speculative), gap, d.kind])
-        return Table(f"{name}: first divergences of greedy texts", rows if self.divergences else [])
 
 
 def statistical(
@@ -154,10 +126,11 @@ def statistical(
     try:
         for k, prompt in enumerate(prompts):
             progress(f"greedy {k}/{len(prompts)}")
-            pair = [end.complete(prompt, greedy_tokens, 0.0) for end in (speculative, plain)]
-            divergence = first_divergence(prompt, *pair, near_tie=near_tie)
-            found.greedy_equal += divergence is None
-            found.divergences += [] if divergence is None else [divergence]
+            ours, theirs = (end.complete(prompt, greedy_tokens, 0.0) for end in (speculative, plain))
+            kind, place = compare(ours, theirs, near_tie)
+            found.greedy[kind] += 1
+            if kind == "bug" and not found.bug:
+                found.bug = f" (first at token {place} of prompt {k + 1})"
         for k in range(samples):
             progress(f"sampling {k}/{samples}, evidence {found.evidence:.3g}")
             place = k % len(prompts)
@@ -173,23 +146,21 @@ def statistical(
     return found
 
 
-def first_divergence(
-    prompt: str, speculative: Completion, plain: Completion, near_tie: float = 0.05
-) -> Divergence | None:
-    """Return the first place where two greedy texts differ; ``None`` if they are equal. Tokens whose log probabilities
-    differ by at most ``near_tie`` (nats) are a near-tie.
+def compare(speculative: Completion, plain: Completion, near_tie: float = 0.05) -> tuple[str, int]:
+    """Return how two greedy texts differ, and the first place where they do: ``equal``, a ``near-tie`` (the plain
+    endpoint's log probabilities of the two tokens differ by at most ``near_tie`` nats), a ``bug``, or ``unknown`` (it
+    reports none).
     """
     ours, theirs = speculative.tokens, plain.tokens
     shared = min(len(ours), len(theirs))
     place = next((k for k in range(shared) if ours[k] != theirs[k]), shared)
     if place == len(ours) == len(theirs):
-        return None
+        return "equal", place
     mine, other = (text[place] if place < len(text) else "" for text in (theirs, ours))
-    likely = plain.likely[place] if plain.likely is not None and place < len(plain.likely) else None
-    gap = likely[mine] - likely[other] if likely and mine in likely and other in likely else None
+    likely = plain.likely[place] if place < len(plain.likely) else {}
     known = likely and mine and other  # a text that ended earlier has no token here
-    kind = "unknown" if not known else "near-tie" if gap is not None and gap <= near_tie else "bug"
-    return Divergence(prompt, place, mine, other, gap, kind)
+    tie = mine in likely and other in likely and likely[mine] - likely[other] <= near_tie
+    return ("unknown" if not known else "near-tie" if tie else "bug"), place
 
 
 @dataclass(slots=True)
@@ -205,7 +176,7 @@ class PairTest:
         one, other = self._scores(prompt, first), self._scores(prompt, second)
         for k, (a, b) in enumerate(zip(one, other, strict=True)):
             # The stake is 2 * sigma(a - b): fair, since a swap of the texts would have given 2 * sigma(b - a).
-            self._log_wealth[k] += math.log(2) - _softplus(b - a)
+            self._log_wealth[k] += math.log(2) - float(np.logaddexp(0.0, b - a))
         for seen, text in zip(self._seen, (first, second), strict=True):
             for place, token in enumerate(text):
                 seen[prompt, text[:place]][token] += 1
@@ -224,7 +195,3 @@ class PairTest:
                     pooled = prior * (a + b) / (m + n)
                     ratios[k] += math.log((a + pooled) / (m + prior) * (n + prior) / (b + pooled))
         return [*ratios, *(slope * likely for slope in SLOPES)]
-
-
-def _softplus(x: float) -> float:
-    return max(x, 0.0) + math.log1p(math.exp(-abs(x)))

@@ -166,21 +166,18 @@ def predict(
         best=tuple(best),
         second_draft_gain=tuple(gains),
         lookaheads=tuple(lookaheads),
-        settings=settings(next((str(c["stack"]) for c in lookaheads if c["lookahead"]), target), lookaheads),
+        settings=settings(next((str(c["stack"]) for c in lookaheads if c["lookahead"]), target)),
         assumptions=(*_assumptions(machine, databases, max(batch)), *pair_assumptions),
     )
 
 
-def settings(stack: str, lookaheads: Sequence[Mapping[str, Any]] = ()) -> dict[str, str]:
-    """Return the settings of serving engines for a stack with one draft model; without drafts, how to switch off.
-    ``lookaheads``: cells of batch, context and best draft length; those at the first context give a schedule.
-    """
-    by_batch = [(c["batch"], c["lookahead"]) for c in lookaheads if c["context"] == lookaheads[0]["context"]]
+def settings(stack: str) -> dict[str, str]:
+    """Return the settings of serving engines for a stack with one draft model; without drafts, how to switch off."""
     if not (drafts := parse(stack).drafts):
-        return engine_settings("plain", 0, by_batch=by_batch)
+        return engine_settings("plain", 0)
     name, tokens = drafts[-1].name, drafts[-1].lookahead
     method, model = (name, "HEAD") if name in HEADS else ("draft", name)
-    return engine_settings(method, tokens if isinstance(tokens, int) else 1, model, by_batch)
+    return engine_settings(method, tokens if isinstance(tokens, int) else 1, model)
 
 
 def _shapes(models: Sequence[str]) -> tuple[Shape, ...]:

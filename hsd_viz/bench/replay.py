@@ -12,19 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
-from hsd_viz.drafting.make import FIVEGRAMS, STORED
 from hsd_viz.drafting.tree import Drafter, DraftTree, LogitsObserver, Observer
-from hsd_viz.ladder.load import weights_dir
-from hsd_viz.stack import parse
-from hsd_viz.trace import Trace
-
-#: The drafters of :func:`alone`. ``db`` has all available databases; ``hd`` is Hierarchy Drafting as published.
-DRAFTERS = ("db[context]", "db[model]", "db[statistics]", "db", "hd", "lookup")
-#: Draft tokens per round, up to somewhat more than ``hd`` proposes at most (seven drafts of four tokens).
-BUDGETS = (8, 16, 32)
-#: The first tokens of a text, which are replayed.
-MOST_TOKENS = 4_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,60 +97,3 @@ def _walk(tree: DraftTree, ahead: Sequence[int], eos: frozenset[int]) -> list[in
         if token in eos:
             break
     return path
-
-
-@dataclass(frozen=True, slots=True)
-class Alone:
-    """A drafter and its replayed rounds, or ``why`` there are none."""
-
-    drafter: str
-    replayed: Replayed | None
-    why: str = ""
-
-    @property
-    def length(self) -> float:
-        """Tokens per forward pass of the target."""
-        return self.replayed.tokens / self.replayed.rounds if self.replayed and self.replayed.rounds else 0.0
-
-
-def alone(trace: Trace, databases: SharedDatabases, budget: int) -> list[Alone]:
-    """Replay each of :data:`DRAFTERS` alone on the text of ``trace``, with up to ``budget`` draft tokens per round.
-    Each has its own empty memory (cold). Cost stopping is off, so that all propose up to the same budget.
-    """
-    output = tuple(trace.token_ids[:MOST_TOKENS])
-    text = Text("", tuple(trace.meta["prompt_ids"]), output)
-    whole = len(output) == len(trace)
-    ended = whole and trace.meta.get("stop_reason") == "eos" and bool(output)
-    eos = frozenset(output[-1:]) if ended else frozenset()
-    limit = max(len(output), int(trace.meta.get("max_new_tokens") or 0)) if whole else None
-    temperature = float((trace.meta.get("sampling") or {}).get("temperature") or 0.0)
-    found = ["context", *(s for s in STORED if s in databases.found)]
-    # The available databases are named, so that `db` does not take one that needs the target's rows instead.
-    sources = {name: f"db[{','.join(found)}]" if name == "db" else name for name in DRAFTERS}
-    options = {"databases": databases, "eos": eos, "costs": None, "temperature": temperature}
-
-    def one(name: str) -> Alone:
-        try:
-            drafter = make_drafter(parse(f"{sources[name]} > target").bottom, memory=Memory(), **options)
-            return Alone(name, replay(drafter, text, budget, eos, limit))
-        except ValueError as error:
-            return Alone(name, None, str(error))
-
-    return [one(name) for name in DRAFTERS]
-
-
-def available_databases(trace: Trace) -> SharedDatabases:
-    """Return the shipped databases if they have the tokenizer of the run; else none, with the reason."""
-    from tokenizers import Tokenizer
-
-    folder = weights_dir()
-    file = folder / "target" / "tokenizer.json"
-    why = "no shipped databases are installed here"
-    if file.exists():
-        tokenizer = Tokenizer.from_file(str(file))
-        texts = {number: tokenizer.decode([number], skip_special_tokens=False) for number in trace.pieces}
-        # A token of incomplete characters has no text to compare.
-        if all("\ufffd" in text or text == trace.pieces[number] for number, text in texts.items()):
-            return SharedDatabases.open(folder / "databases", tokenizer.get_vocab(with_added_tokens=True))
-        why = "the shipped databases have another tokenizer than this run"
-    return SharedDatabases({}, dict.fromkeys((*STORED, FIVEGRAMS), why))

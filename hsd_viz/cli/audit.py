@@ -67,8 +67,7 @@ def audit(
         arguments.status()
         print(f"{name}: {done[name]}")
     rows = [["decoder", "result"], *([name, str(result)] for name, result in done.items())]
-    more = [result.table(name) for name, result in done.items() if isinstance(result, audits.StatisticalAudit)]
-    page = tables.page("Audit of losslessness", [], [tables.Table("Decoders", rows), *more])
+    page = tables.page("Audit of losslessness", [], [tables.Table("Decoders", rows)])
     arguments.write_text(html, page)
     verdicts = {result.verdict for result in done.values()}
     return 1 if "not lossless" in verdicts else 130 if "unfinished" in verdicts else 0

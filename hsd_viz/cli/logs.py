@@ -19,10 +19,8 @@ def replay(
     *,
     drafter: A[tuple[str, ...], "NAME", "a draft source, as in a stack; may be repeated (default: seven)"] = (),
     tokenizer: A[str | None, "T", "the log's tokenizer: a ladder name, a hub id, a folder or a tokenizer.json"] = None,
-    state: A[Literal["cold", "warm", "both"], "how drafters that learn from request to request start"] = "cold",
     budget: A[int | None, (1, 256), "N", "the most draft tokens per round, cost stopping off"] = None,
     verify_cost: A[str, "C", "cost of drafts: cpu, free16, a number, or c(0),c(1),..."] = "cpu",
-    temperature: A[float, (0, 100), "T", "temperature of the log: the initial trust of db in its drafts"] = 0.0,
     databases: A[Path | None, "DIR", "use these databases (default: the shipped ones, for their tokenizer)"] = None,
     limit: A[int | None, (1, 10**9), "N", "replay at most N requests"] = None,
     json_: Json = None,
@@ -31,8 +29,8 @@ def replay(
     """Count what drafters would have brought on a log, without a model."""
     from hsd_viz.logs import replay as logs
 
-    options: dict[str, Any] = {"tokenizer": tokenizer, "state": state, "budget": budget, "verify_cost": verify_cost}
-    options |= {"temperature": temperature, "databases": databases, "limit": limit}
+    options: dict[str, Any] = {"tokenizer": tokenizer, "budget": budget, "verify_cost": verify_cost}
+    options |= {"databases": databases, "limit": limit}
     with progress_bar() as update:
         report = logs.replay(log, progress=update, **options, **({"drafters": list(drafter)} if drafter else {}))
     print(report)
@@ -73,7 +71,7 @@ def doctor(
     verify_ms: A[float | None, (0, 1e6), "MS", "time of the target's forward pass over a draft"] = None,
     draft_ms: A[float | None, (0, 1e6), "MS", "time of drafting per round"] = None,
     overhead_ms: A[float | None, (0, 1e6), "MS", "other time per round"] = None,
-    gpu: A[str | None, "NAME", "the GPU, as in H100: fill in unknown times, and answer for other batches"] = None,
+    gpu: A[str | None, "NAME", "the GPU, as in H100: fill in unknown times"] = None,
     models: A[str | None, "T,D", "with --gpu: the target and its draft model: names or config.json paths"] = None,
     tp: A[int, (1, 64), "N", "GPUs that share each model"] = 1,
     context: A[Numbers, "N", "tokens cached per request, as in 8k"] = "2k",
@@ -83,10 +81,8 @@ def doctor(
     html: Html = None,
 ) -> None:
     """Explain why speculative decoding is not faster, and what to set."""
-    from hsd_viz.logs import observe
-    from hsd_viz.logs.doctor import diagnose
+    from hsd_viz.logs.doctor import doctor as diagnose
     from hsd_viz.logs.profile import profile_of
-    from hsd_viz.logs.roofline import roofline_of
     from hsd_viz.tables import Table
 
     if (record is None) == (acceptance is None):
@@ -94,18 +90,12 @@ def doctor(
     if (gpu is None) != (models is None):
         raise ValueError("--gpu and --models belong together: name the GPU and the models on it")
     check_range("--context", context[0] if len(context) == 1 else context, 1, 10_000_000)
-    roofline = None
-    if gpu is not None and models is not None:
-        roofline = roofline_of(gpu, models.split(","), tp, context=context[0], weights=weights)
-    if acceptance is not None:
-        run = observe.from_figures(acceptance, lookahead)
-    else:
-        with arguments.reading(record):
-            run = observe.observe(record)
-    times = {"speed": speed, "plain_speed": plain_speed, "step": step_ms, "verify": verify_ms, "draft": draft_ms}
-    times |= {"overhead": overhead_ms, "batch": batch, "method": method, "draft_model": draft_model}
-    run = observe.with_times(run, **times)
-    diagnosis = diagnose(run, roofline)
+    given = {"speed": speed, "plain_speed": plain_speed, "step": step_ms, "verify": verify_ms, "draft": draft_ms}
+    given |= {"overhead": overhead_ms, "batch": batch, "method": method, "draft_model": draft_model}
+    given |= {"gpu": gpu or "", "models": (models or "").split(","), "tp": tp, "context": context[0]}
+    with arguments.reading(record or "--acceptance"):
+        diagnosis = diagnose(record, acceptance=acceptance or (), lookahead=lookahead, weights=weights, **given)
+    run = diagnosis.observation
     arguments.write_json(profile, profile_of(run) if profile else None)
     # In the terminal settings have lines of their own, to be pasted.
     flags, lines, tables = diagnosis.flags.items(), diagnosis.lines(), diagnosis.tables()

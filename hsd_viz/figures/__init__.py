@@ -5,7 +5,7 @@ views, and patterns for verdicts; ``layout.meta`` has a title, a text and a tabl
 calibration can be given as an object or as the path of its file. Figures make no network requests:
 ``figure.write_html("x.html")`` includes plotly, and :func:`save` writes SVG and PNG.
 
-One run: :func:`acceptance`, :func:`by_source`, :func:`drafters_alone`; :class:`hsd_viz.views.Panels` has the others.
+One run: :func:`acceptance`, :func:`by_source`; :class:`hsd_viz.views.Panels` has the others.
 The latency law: :func:`ranking`, :func:`levels`, :func:`prediction`, :func:`when_it_pays`.
 Measurements: :func:`speedup`, :func:`by_category`, :func:`database_ablation`, :func:`temperature_curves`.
 """
@@ -17,7 +17,7 @@ _NAMES = {
     "law": ("levels", "prediction", "ranking"),
     "pays": ("when_it_pays",),
     "reports": ("by_category", "database_ablation", "speedup", "temperature_curves"),
-    "run": ("acceptance", "by_source", "drafters_alone"),
+    "run": ("acceptance", "by_source"),
     "theme": ("dark_of", "save", "template"),
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}

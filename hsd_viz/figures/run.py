@@ -6,22 +6,10 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from hsd_viz.bench.replay import BUDGETS, Alone, alone, available_databases
 from hsd_viz.figures.charts import INK, Figure, bars, finish
-from hsd_viz.figures.palette import in_order, label, pale
+from hsd_viz.figures.palette import label, pale
 from hsd_viz.figures.theme import Given, trace_of
 from hsd_viz.trace import Trace
-from hsd_viz.words import counted
-
-#: Labels of the replayed drafters.
-DRAFTERS = {
-    "db[context]": "context database only",
-    "db[model]": "model database only",
-    "db[statistics]": "statistics database only",
-    "db": "all available databases",
-    "hd": "Hierarchy Drafting (HD), as published",
-    "lookup": "baseline: prompt lookup decoding",
-}
 
 
 def acceptance(trace: Given, dark: bool = False) -> Figure:
@@ -66,46 +54,3 @@ def by_source(trace: Given, dark: bool = False) -> Figure:
     parts = pd.DataFrame({"row": range(len(counts)), "part": counts.index, "value": counts.to_numpy()})
     text = "A token counts for the source that proposed it first; the target's own are corrections and bonus tokens."
     return bars(rows, parts, "Tokens by source", "emitted tokens", legend=False, text=text, dark=dark)
-
-
-def drafters_alone(trace: Given, dark: bool = False, *, budget: int = BUDGETS[-1]) -> Figure:
-    """Plot tokens per target forward pass of each drafter alone, replayed on the run's text without a model. ``budget``
-    is the maximum number of draft tokens per round.
-    """
-    trace = trace_of(trace)
-    if not len(trace):
-        raise ValueError("the trace has no emitted tokens")
-    return alone_bars(trace, alone(trace, available_databases(trace), budget), budget, dark)
-
-
-def alone_bars(trace: Trace, results: list[Alone], budget: int, dark: bool = False) -> Figure:
-    """Plot replayed drafters beside the measured run."""
-    measured = trace.metrics()["mean_acceptance_length"]
-    saved = lambda length: f"{1 - 1 / length:.0%}"
-    rows: list[list[str]] = []
-    parts: list[tuple[int, str, float]] = []
-    if measured:
-        rows.append(["this run, measured", f"{measured:.2f}", saved(measured), trace.stack])
-        parts.append((0, "measured", measured))
-    for result in results:
-        if result.replayed is None:
-            rows.append([result.drafter, "–", "–", result.why])
-            continue
-        accepted = pd.DataFrame(result.replayed.accepted.items(), columns=["key", "tokens"])
-        sources = accepted.groupby(accepted["key"].str[0])["tokens"].sum() / result.replayed.rounds
-        parts.append((len(rows), "own", result.length - sources.sum()))
-        parts += [(len(rows), s, sources[s]) for s in in_order(sources.index) if sources[s]]
-        rows.append(
-            [result.drafter, f"{result.length:.2f}", saved(result.length), result.why or DRAFTERS[result.drafter]]
-        )
-    text = (
-        "Tokens per target forward pass (mean acceptance length) of each drafter alone on this text: a replay of the "
-        f"tokens, without a model, with at most {budget} draft tokens per round and cost stopping off. Saved: share "
-        "of plain decoding's forward passes avoided. Not a time saving: verifying more tokens costs more."
-    )
-    tokens = max((r.replayed.tokens for r in results if r.replayed is not None), default=0)
-    note = f"Replayed: {tokens} of {counted(len(trace), 'token')}, databases in the paper's order, cost stopping off."
-    frame = pd.DataFrame(parts, columns=["row", "part", "value"])
-    heads = ["drafter", "tokens per forward pass", "forward passes saved", ""]
-    title, unit = "Savings of each drafter alone", "tokens per forward pass"
-    return bars(pd.DataFrame(rows, columns=heads), frame, title, unit, text=text, note=note, dark=dark)

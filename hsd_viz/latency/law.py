@@ -21,7 +21,7 @@ P(R_2 > k) follows from two rates (:class:`~hsd_viz.latency.inputs.OverDatabase`
 Assumed: tokens are accepted independently of earlier rounds, forward passes run one after the other, and the text is
 long (no prefill, no last round). A backlog of more than two tokens, which takes full acceptance at two levels at once,
 is counted as two. Hierarchies of models with a closed form for their latency are from Globerson et al. 2025 (arXiv
-2510.19705); this derivation is the project's own, checked by simulation.
+2510.19705); this derivation is the project's own, checked against the loop.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ speed-up is then bounded, and nothing is advised.
 A round of D draft tokens could emit D + 1 tokens in one step. What is lost of this ideal is divided among the causes::
 
     log((D + 1) / speed-up) = log((D + 1) / L)    acceptance
-                            + log(w)              drafting, verification, batch, overhead, in proportion to their times
+                            + log(w)              drafting, verification, overhead, in proportion to their times
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from math import exp, log, sqrt
+from math import exp, hypot, log, sqrt
 from pathlib import Path
 from statistics import stdev
 from typing import Any
@@ -29,14 +29,11 @@ from hsd_viz.adapters.observation import NGRAMS, PARALLEL, TIMES, Observation
 from hsd_viz.adapters.signatures import Finding, signatures
 from hsd_viz.intervals import RESAMPLES, UNKNOWN, Estimate, estimate, ratio
 from hsd_viz.latency.law import MOST
-from hsd_viz.logs.observe import from_figures, from_traces, observe, with_times
-from hsd_viz.logs.profile import cells_of
-from hsd_viz.logs.roofline import Roofline, filled, roofline_of
+from hsd_viz.logs.observe import from_figures, from_trace, observe, with_hardware, with_times
 from hsd_viz.serialize import to_dict
 from hsd_viz.stack import parse
 from hsd_viz.tables import Table, lines, show
 from hsd_viz.trace import Trace
-from hsd_viz.words import counted
 
 #: Cause -> what it is (``is``), and what to do (``advice``).
 CAUSES = json.loads(Path(__file__).with_name("causes.json").read_text(encoding="utf-8"))
@@ -44,9 +41,6 @@ CAUSES = json.loads(Path(__file__).with_name("causes.json").read_text(encoding="
 LEAST_GAIN = 0.05
 #: Relative standard error of times that were measured once, and of those that a hardware model gives.
 TIMING, MODELLED = 0.025, 0.18
-#: How far acceptance and costs may be off without a change of the advice.
-DOUBT, COST_DOUBT = 0.05, 0.2
-BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 EXTENDS = ("draft", "eagle", "eagle3")
 _Z = 1.959964
 
@@ -68,8 +62,7 @@ class Diagnosis:
     ``shares`` of the causes sum to 1; there are none where a round's time was not observed. ``speedup`` and ``length``
     (tokens per forward pass) have 95 % intervals where they can; ``at_most`` bounds a speed-up that was not observed.
     ``observed`` is the run's own setting, ``advised`` the one to use (``None``: unknown), ``options`` all that were
-    compared. ``more`` is how much more must be measured to decide. ``by_batch`` has (batch, best draft tokens, its
-    speed-up, that of the present length), ``predicted`` the times that a hardware model gave.
+    compared, ``predicted`` the times that a hardware model gave.
     """
 
     observation: Observation
@@ -84,25 +77,27 @@ class Diagnosis:
     observed: Option | None = None
     advised: Option | None = None
     options: tuple[Option, ...] = ()
-    more: str = ""
     flags: dict[str, str] = field(default_factory=dict)
-    by_batch: tuple[tuple[int, int, float, float], ...] = ()
     predicted: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the diagnosis as JSON data."""
-        seen, data = self.observation, to_dict(replace(self, observation=None))  # type: ignore[arg-type]
+        seen, data = self.observation, to_dict(self)
         del data["observation"]
-        keys = ("batch", "tokens", "speedup", "present")
         return data | {
             "source": seen.source,
             "ms": {name: getattr(seen, name) for name in TIMES},
             "batch": seen.batch,
             "busy": seen.busy,
             "by_position": seen.by_position() if seen.rounds else None,
-            "by_batch": [dict(zip(keys, row, strict=True)) for row in self.by_batch],
             "not_observed": self.unknown(),
         }
+
+    @property
+    def decided(self) -> bool:
+        """Whether it is known on which side of 1 the speed-up is."""
+        low, high = self.speedup.ends or (1.0, 1.0)
+        return not low <= 1 <= high
 
     def unknown(self) -> list[str]:
         """Return the times that were not observed."""
@@ -115,7 +110,7 @@ class Diagnosis:
         return lines("doctor.jinja", it=self)
 
     def tables(self) -> list[Table]:
-        """Return shares, acceptance by position, options and the table by batch size."""
+        """Return shares, acceptance by position and options."""
         seen, parts = self.observation, self.observation.parts()
         times = {cause: "-" if parts.get(cause) is None else f"{parts[cause]:.2f}" for cause in self.shares}
         rows = [["cause", "share of the loss", "extra time in steps"]]
@@ -126,14 +121,6 @@ class Diagnosis:
         if rates := seen.rates_by_position()[:8]:
             rows = [["position", *map(str, range(1, len(rates) + 1))], ["accepted", *(f"{rate:.2f}" for rate in rates)]]
             tables.append(Table("Acceptance by position", rows, "of the rounds that drafted k, those that accepted k"))
-        if cells := cells_of(seen.requests):
-            rows = [["category", "context", "rounds", "tokens per pass", "position 1", "2", "3", "4"]]
-            for cell in cells:
-                rates = cell["marginal_accept_rates"]
-                shown = [f"{rate:.2f}" for rate in (1 + sum(rates), *rates[:4])]
-                context = f"up to {cell['context']:,}" if cell["context"] else "longer"
-                rows.append([cell["category"] or "-", context, str(cell["rounds"]), *[*shown, *["-"] * 4][:5]])
-            tables.append(Table("Acceptance by category and context", rows))
         if self.options:
             ranked = sorted(self.options, key=lambda option: -option.speedup)
             best = [option for k, option in enumerate(ranked) if k < 6 or option in (self.observed, self.advised)]
@@ -141,44 +128,43 @@ class Diagnosis:
             rows = [["setting", "speed-up"], *([f"{one.stack}{mark(one)}", f"{one.speedup:.2f}"] for one in best)]
             note = "the present one as observed, the others by its times and rounds"
             tables.append(Table("Settings compared", rows, note))
-        if self.by_batch:
-            rows = [["batch", "draft tokens", "speed-up", "present setting"]]
-            rows += [[str(b), str(k) if k else "off", f"{s:.2f}", f"{now:.2f}"] for b, k, s, now in self.by_batch]
-            tables.append(Table("By batch size", rows, "by the hardware model"))
         return tables
 
 
-def diagnose(seen: Observation, roofline: Roofline | None = None) -> Diagnosis:
-    """Return the diagnosis of an observation; ``roofline`` supplies times that were not observed, and other batches."""
-    given, predicted = seen, ()
-    if roofline is not None:
-        seen, roofline, predicted = filled(seen, roofline)
+def diagnose(given: Observation, filled: Observation | None = None) -> Diagnosis:
+    """Return the diagnosis of an observation; ``filled`` is the same with predicted times where it has none."""
+    seen = given if filled is None else filled
+    predicted = tuple(name for name in TIMES if getattr(given, name) is None and getattr(seen, name) is not None)
     curves, whole, modelled = _curves(seen), seen.whole(), given.whole() is None
     lengths = curves[1][:, seen.deepest]
     # What was observed is checked, nothing predicted.
     found = Diagnosis(seen, estimate(lengths, seen.total), tuple(signatures(given)), predicted=predicted)
     if whole is None:
-        return _bounded(found)
-    shares = _shares(seen, whole, roofline)
+        most = (found.length.value or 0.0) / seen.least()
+        bound = f"at most {most:.2f} times as fast as plain decoding (not observed: {', '.join(found.unknown())})"
+        if most < 1:
+            return replace(found, at_most=most, verdict=f"speculation loses: {bound}", advice="turn speculation off")
+        give = "give tokens per second with and without speculation (--speed, --plain-speed), or the times of a round"
+        return replace(found, at_most=most, verdict=f"undecided whether speculation pays: {bound}", advice=give)
+    shares = _shares(seen, whole)
     cause = max(shares, key=shares.__getitem__)
-    speedup, more = _speedup(seen, lengths, whole, modelled)
+    speedup = _speedup(seen, lengths, whole, modelled)
     low, high = speedup.ends or (1.0, 1.0)
+    found = replace(found, speedup=speedup)
     observed = Option(_name(seen, seen.deepest), seen.method, seen.deepest, speedup.value or 0.0)
     off = Option(_name(seen, 0), "plain", 0, 1.0)
-    others = [*_lengths(seen, curves, observed, roofline)]
-    better = max((one for one, robust in others if robust), key=lambda one: one.speedup, default=observed)
-    decided = not low <= 1 <= high and not seen.busy  # noise must not change a setting
+    others = [*_lengths(seen, curves, observed)]
+    better = max((one for one, certain in others if certain), key=lambda one: one.speedup, default=observed)
     advised = observed
-    if decided:
+    if found.decided and not seen.busy:  # noise must not change a setting
         advised = better if low > 1 or better.speedup > 1 + LEAST_GAIN else off
     pays = "speculation pays" if low > 1 else "speculation loses" if high < 1 else "undecided whether speculation pays"
-    by_batch = () if roofline is None or not decided else tuple(_by_batch(seen, curves, roofline, advised, observed))
     tokens = advised.tokens
     if advised.method in NGRAMS:  # the longest draft that is usual: of one round in 20
         tokens = min(tokens, max(1, sum(reached >= 0.05 for reached in seen.survival()[0])))
     flags = {"hsd-viz": f'--stack "{advised.stack}"'} if seen.stack else {}
     if not _is_hierarchy(seen):  # serving engines have none
-        flags |= settings(advised.method, tokens, seen.draft_model, [row[:2] for row in by_batch])
+        flags |= settings(advised.method, tokens, seen.draft_model)
     return replace(
         found,
         findings=tuple(signatures(given, None if modelled or seen.busy else high)),
@@ -187,24 +173,11 @@ def diagnose(seen: Observation, roofline: Roofline | None = None) -> Diagnosis:
         advice="measure again on a quiet machine before changing it" if seen.busy else CAUSES[cause]["advice"],
         cause=cause,
         shares=shares,
-        speedup=speedup,
         observed=observed,
         advised=advised,
         options=(observed, off, *(one for one, _ in others)),
-        more=more if low <= 1 <= high else "",
         flags=flags,
-        by_batch=by_batch,
     )
-
-
-def _bounded(found: Diagnosis) -> Diagnosis:
-    """Return what is known where a part of a round's time is not: a bound on the speed-up."""
-    most = (found.length.value or 0.0) / found.observation.least()
-    bound = f"at most {most:.2f} times as fast as plain decoding (not observed: {', '.join(found.unknown())})"
-    if most < 1:
-        return replace(found, at_most=most, verdict=f"speculation loses: {bound}", advice="turn speculation off")
-    give = "give tokens per second with and without speculation (--speed, --plain-speed), or the times of a round"
-    return replace(found, at_most=most, verdict=f"undecided whether speculation pays: {bound}", advice=give)
 
 
 def _name(seen: Observation, tokens: int) -> str:
@@ -222,33 +195,20 @@ def _is_hierarchy(seen: Observation) -> bool:
     return bool(seen.stack) and len(parse(seen.stack).parts) > 2
 
 
-def _speedup(seen: Observation, lengths: np.ndarray, whole: float, modelled: bool) -> tuple[Estimate, str]:
-    """Return the speed-up with its interval, from rounds and times, and what more decides its side of 1."""
+def _speedup(seen: Observation, lengths: np.ndarray, whole: float, modelled: bool) -> Estimate:
+    """Return the speed-up with its interval, from rounds and times."""
     value, spread = float(lengths[0]) / whole, [log(s) for s in seen.speedups]
-    n = len(spread)
-    timing = stdev(spread) / sqrt(n) if n > 1 else MODELLED if modelled else TIMING
+    timing = stdev(spread) / sqrt(len(spread)) if len(spread) > 1 else MODELLED if modelled else TIMING
     rounds = float(np.std(np.log(lengths[1:]))) if len(lengths) > 1 else 0.0
-    error = _Z * sqrt(timing**2 + rounds**2)
-    # A difference of 2 % is resolved at the least.
-    times = (error / max(abs(log(value)), 0.02)) ** 2 - 1
-    if modelled:
-        more = "measure a plain step and a verification, and give them"
-    elif rounds > timing:
-        more = f"record about {counted(max(1, round(times * seen.total)), 'more round')}"
-    else:
-        more = f"repeat both measurements about {counted(max(1, round(times * max(1, n))), 'more time')}"
-    return Estimate(value, value * exp(-error), value * exp(error)), more
+    error = _Z * hypot(timing, rounds)
+    return Estimate(value, value * exp(-error), value * exp(error))
 
 
-def _shares(seen: Observation, whole: float, roofline: Roofline | None) -> dict[str, float]:
+def _shares(seen: Observation, whole: float) -> dict[str, float]:
     """Return the share of each cause in what is lost of the ideal speed-up."""
     depth, extra = sum(seen.survival()[0]), seen.parts()
     if None in extra.values():
         extra = {"round": max(0.0, whole - 1)}
-    elif roofline is not None and seen.batch > 1 and extra["verification"]:
-        alone = roofline.ms(depth + 1, 1) / roofline.ms(1, 1) - 1
-        extra["batch"] = max(0.0, extra["verification"] - alone)
-        extra["verification"] -= extra["batch"]
     spent = sum(time or 0.0 for time in extra.values())
     lost = {"acceptance": max(0.0, log((1 + depth) / seen.length))}
     lost |= {name: log(max(1.0, whole)) * (time or 0.0) / spent if spent else 0.0 for name, time in extra.items()}
@@ -259,9 +219,9 @@ def _shares(seen: Observation, whole: float, roofline: Roofline | None) -> dict[
 # --- other settings ---------------------------------------------------------------------------------------------------
 
 
-def _curves(seen: Observation, shift: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
-    """Return draft tokens and emitted tokens of a round by draft length 0, 1, ..., ``[1 + resamples, lengths]``, with
-    ``shift`` added to every conditional acceptance. Known rates have no resamples.
+def _curves(seen: Observation) -> tuple[np.ndarray, np.ndarray]:
+    """Return draft tokens and emitted tokens of a round by draft length 0, 1, ..., ``[1 + resamples, lengths]``. Known
+    rates have no resamples.
     """
     deepest = seen.deepest
     if seen.rounds:
@@ -272,10 +232,6 @@ def _curves(seen: Observation, shift: float = 0.0) -> tuple[np.ndarray, np.ndarr
         reached, taken = (shares @ (kinds[:, [k]] >= np.arange(1, deepest + 1)) for k in (0, 1))
     else:
         reached, taken = (np.array([one]) for one in seen.survival())
-    if shift:
-        before = np.hstack([reached[:, :1], taken[:, :-1]])
-        rates = np.divide(taken, before, out=np.zeros_like(taken), where=before > 0) + shift
-        taken = np.minimum(np.cumprod(np.clip(rates, 0, 1), axis=1) * reached[:, :1], reached)
     known = deepest > 1 and not seen.by_mean and seen.method in EXTENDS
     # Beyond the drafts that were seen: the pooled acceptance of the second position and later.
     tail = np.clip(np.nan_to_num(ratio(taken[:, 1:].sum(1), taken[:, :-1].sum(1))), 0, 1)[:, None]
@@ -286,76 +242,28 @@ def _curves(seen: Observation, shift: float = 0.0) -> tuple[np.ndarray, np.ndarr
     return np.cumsum(np.hstack([zero, reached]), 1), 1 + np.cumsum(np.hstack([zero, taken]), 1)
 
 
-def _speeds(
-    seen: Observation, curves: tuple[np.ndarray, np.ndarray], roofline: Roofline | None, batch: int = 0, *,
-    verification: float = 1.0, drafting: float = 1.0,
-) -> np.ndarray:  # fmt: skip
-    """Return the speed-up at each draft length, ``[1 + resamples, lengths]``, at the batch of the run or another one.
-
-    The extra time of verification and the time of drafting are multiplied. Without a roofline both grow with the draft;
-    with one they have its form and the size that was observed.
-    """
-    depth, tokens = curves
-    parts = {name: part or 0.0 for name, part in seen.parts().items()}
-    now, here = depth[:, [seen.deepest]], 1.0
-    drafts, verifies = np.ones_like(depth) if seen.method in PARALLEL else depth / now, depth / now
-    if roofline is not None:
-        batch, at = batch or seen.batch, seen.batch
-        curve = lambda size: np.array([roofline.ms(m, size) for m in range(1, int(depth.max()) + 3)])
-        further = lambda fed, ms: np.interp(fed, np.arange(len(ms)), ms) - ms[0]
-        here = roofline.ms(1, at) / roofline.ms(1, batch)
-        verifies = further(depth, curve(batch)) / np.maximum(further(now, curve(at)), 1e-12)
-        # An n-gram drafter takes each sequence in turn.
-        ngrams = seen.method in NGRAMS
-        drafts = drafts * (batch / at if ngrams else roofline.drafting(batch, seen) / roofline.drafting(at, seen))
-    extra = drafting * parts["drafting"] * drafts + verification * parts["verification"] * verifies + parts["overhead"]
-    return tokens / (1 + here * extra)
-
-
 def _lengths(
-    seen: Observation, curves: tuple[np.ndarray, np.ndarray], observed: Option, roofline: Roofline | None
+    seen: Observation, curves: tuple[np.ndarray, np.ndarray], observed: Option
 ) -> Iterator[tuple[Option, bool]]:
-    """Yield the other draft lengths of the drafter, and whether they are robustly faster: by :data:`LEAST_GAIN`, and
-    still faster in 95 % of the resamples and with acceptance or a cost that is off.
+    """Yield the other draft lengths of the drafter, and whether they are certainly faster: by :data:`LEAST_GAIN`, and
+    in 95 % of the resamples. Drafting and the extra time of verification grow with the draft.
     """
     fixed = seen.stack and (seen.method != "draft" or _is_hierarchy(seen))
-    if fixed or None in seen.parts().values():
+    if fixed or None in (parts := seen.parts()).values():
         return
-    over = lambda speeds: speeds / speeds[:, [seen.deepest]]
-    gains = over(_speeds(seen, curves, roofline))
-    worst = [np.quantile(gains, 0.05, axis=0)]
-    for sign in (-1, 1):
-        doubts = ({name: 1 + sign * COST_DOUBT} for name in ("verification", "drafting"))
-        worst += [over(_speeds(seen, curves, roofline, **doubt))[0] for doubt in doubts]
-        worst.append(over(_speeds(seen, _curves(seen, sign * DOUBT), roofline))[0])
-    robust = (gains[0] >= 1 + LEAST_GAIN) & (np.min(worst, axis=0) > 1)
+    depth, tokens = curves
+    longer = depth / depth[:, [seen.deepest]]
+    drafting = parts["drafting"] * (1.0 if seen.method in PARALLEL else longer)
+    speeds = tokens / (1 + drafting + parts["verification"] * longer + parts["overhead"])
+    gains = speeds / speeds[:, [seen.deepest]]
+    certain = (gains[0] >= 1 + LEAST_GAIN) & (np.quantile(gains, 0.05, axis=0) > 1)
     for k in range(1, gains.shape[1]):
         if k != seen.deepest:
-            yield Option(_name(seen, k), seen.method, k, observed.speedup * float(gains[0, k])), bool(robust[k])
-
-
-def _by_batch(
-    seen: Observation, curves: Any, roofline: Roofline, advised: Option, observed: Option
-) -> Iterator[tuple[int, int, float, float]]:
-    """Yield by batch size: the draft length to use (0: off), its speed-up, and that of the present length. The batch of
-    the run has what is advised for it.
-    """
-    first = tuple(curve[:1] for curve in curves)
-    for batch in sorted({*BATCHES, seen.batch}):
-        if batch == seen.batch:
-            yield batch, advised.tokens, advised.speedup, observed.speedup
-            continue
-        if not roofline.fits(batch):
-            continue
-        speeds = _speeds(seen, first, roofline, batch)[0].tolist()
-        present, best = speeds[seen.deepest], max(range(1, len(speeds)), key=speeds.__getitem__)
-        if speeds[best] < max(1.0, present) * (1 + LEAST_GAIN):
-            best = seen.deepest if present > 1 else 0
-        yield batch, best, speeds[best] if best else 1.0, present
+            yield Option(_name(seen, k), seen.method, k, observed.speedup * float(gains[0, k])), bool(certain[k])
 
 
 def doctor(
-    record: str | Path | Trace | Sequence[Trace] | None = None,
+    record: str | Path | Trace | None = None,
     *,
     acceptance: Sequence[float] = (),
     lookahead: int | None = None,
@@ -369,8 +277,8 @@ def doctor(
     """Return why speculative decoding is not faster, and what to set.
 
     Args:
-        record: a trace, several of one stack, or the path of a trace or a record of another engine; ``None``:
-            ``acceptance`` instead, as an engine prints it, with ``lookahead`` draft tokens.
+        record: a trace, or the path of a trace or a record of another engine.
+        acceptance: instead of a record: as an engine prints it, with ``lookahead`` draft tokens.
         gpu, models: the GPU, and the target and its draft model on it: a hardware model fills in what is not known.
         tp, context, weights: of the hardware model, as in :func:`hsd_viz.predict`.
         known: ``batch``, ``method``, ``draft_model``, ``speed`` and ``plain_speed`` (tokens per second), and
@@ -378,11 +286,9 @@ def doctor(
 
     Raises: ValueError: for bad input.
     """
-    roofline = roofline_of(gpu, models, tp, context=context, weights=weights) if gpu else None
     if record is None:
         seen = from_figures(acceptance, lookahead)
-    elif isinstance(record, str | Path):
-        seen = observe(Path(record))
     else:
-        seen = from_traces([record] if isinstance(record, Trace) else record, "this run")
-    return diagnose(with_times(seen, **known) if known else seen, roofline)
+        seen = from_trace(record, "this run") if isinstance(record, Trace) else observe(Path(record))
+    seen = with_times(seen, **known)
+    return diagnose(seen, with_hardware(seen, gpu, models, tp, context=context, weights=weights) if gpu else None)

@@ -1,19 +1,21 @@
-"""Observations of a drafter from traces and imported records, or from given figures."""
+"""Observations of a drafter from traces and imported records, or from given figures, with times of a hardware model."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from math import ceil
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
-from hsd_viz.adapters import method_of
-from hsd_viz.adapters.observation import Observation, Served, even_rates
+from hsd_viz.adapters import METHODS, method_of
+from hsd_viz.adapters.observation import NGRAMS, PARALLEL, Observation, even_rates
 from hsd_viz.adapters.read import import_records, pooled
+from hsd_viz.bench.predict import check_setting
 from hsd_viz.calibration.estimate import timings
+from hsd_viz.latency.hardware import Machine, gpu_of, shape_of
 from hsd_viz.stack import parse
 from hsd_viz.trace import Trace, TraceError
 from hsd_viz.words import check_range
@@ -22,71 +24,55 @@ from hsd_viz.words import check_range
 def observe(path: Path) -> Observation:
     """Return the observation of a trace or a record of another engine. Raises: ValueError: if the file is neither."""
     try:
-        return from_traces([Trace.load(path)], path.name)
+        return from_trace(Trace.load(path), path.name)
     except TraceError as error:
         not_a_trace = error
     try:
-        return from_traces(import_records(path), path.name)
+        return from_records(import_records(path), path.name)
     except ValueError as error:
         if "no record" not in str(error):
             raise
         raise ValueError(f"{path} is not a trace or a record of another engine: {not_a_trace}") from None
 
 
-def from_traces(traces: Sequence[Trace], source: str) -> Observation:
-    """Return the observation of runs with one stack; imported records have the times that they report. A plain step is
-    that of the plain runs measured with them, else of forward passes over one token, else not observed.
+def from_trace(trace: Trace, source: str) -> Observation:
+    """Return the observation of a run, or of a saved record with the times that it reports. A plain step is that of the
+    plain runs measured with it, else of forward passes over one token, else not observed.
     """
-    if "counts" in traces[0].meta:
-        return _imported(traces, source)
-    target = max((row.level for row in traces[0].round_rows), default=0)
-    rounds: Counter[tuple[int, int]] = Counter()
-    for trace in traces:
-        depths: dict[int, int] = {}
-        for row in trace.draft_rows:
-            depths[row.round] = max(depths.get(row.round, 0), row.depth)
-        # Unrecorded runs have no draft rows: their drafts are chains.
-        rounds.update((depths.get(r.id, r.drafted), r.accepted) for r in trace.round_rows if r.level == target)
-    name = str(traces[0].meta.get("stack_resolved") or traces[0].stack)
-    seen = Observation(source, rounds, stack=name, method=_method(name))
-    calls = [call for trace in traces for call in trace.call_rows]
-    notes: list[dict[str, Any]] = [trace.meta.get("plain") or {} for trace in traces]
-    plain = [note.get("tokens_per_second") for note in notes]
-    step = mean(1e3 / speed for speed in plain) if all(plain) else None
-    if step is None:
-        target_name = {call.level: call.name for call in calls}[target]
-        step = timings(traces).medians[target_name].get(1, (None, 0))[0]
+    if "counts" in trace.meta:
+        return from_records([trace], source)
+    target = max((row.level for row in trace.round_rows), default=0)
+    depths = {row.round: row.depth for row in sorted(trace.draft_rows, key=lambda row: row.depth)}
+    # Unrecorded runs have no draft rows: their drafts are chains.
+    rounds = Counter((depths.get(r.id, r.drafted), r.accepted) for r in trace.round_rows if r.level == target)
+    stack = parse(str(trace.meta.get("stack_resolved") or trace.stack))
+    bottom = None if stack.bottom is None or stack.drafts else stack.bottom.name
+    method = "draft" if bottom is None else "suffix" if bottom == "suffix" else "lookup"
+    seen = Observation(source, rounds, stack=str(stack), method=method)
     ms = lambda rows: sum(call.duration_ns for call in rows) / 1e6 / seen.total
     verifying = lambda call: call.kind == "verify" and call.level == target
-    verify = ms(call for call in calls if verifying(call))
-    below = ms(call for call in calls if call.round >= 0 and not verifying(call))
-    wall = sum(trace.meta["wall_ns"] - trace.meta["prefill_ns"] for trace in traces) / 1e6
+    verify = ms(call for call in trace.call_rows if verifying(call))
+    below = ms(call for call in trace.call_rows if call.round >= 0 and not verifying(call))
     # Per token, times the tokens of a round: the last round may have been cut.
-    whole = wall / max(1, sum(map(len, traces))) * seen.length
-    speedups = [ratio for note in notes for ratio in note.get("speedups") or ()]
-    if speedups and step is not None and len(traces) == 1:
+    whole = (trace.meta["wall_ns"] - trace.meta["prefill_ns"]) / 1e6 / max(1, len(trace)) * seen.length
+    note = trace.meta.get("plain") or {}
+    speedups = tuple(note.get("speedups") or ())
+    if speedups:
         step = median(speedups) * whole / seen.length
+    elif speed := note.get("tokens_per_second"):
+        step = 1e3 / speed
+    else:
+        name = {call.level: call.name for call in trace.call_rows}[target]
+        step = timings([trace]).medians[name].get(1, (None, 0))[0]
     verify, below = (min(part, whole) for part in (max(verify, min(step or 0.0, whole - below)), below))
     times = {"step": step, "verify": verify, "draft": below, "overhead": max(0.0, whole - verify - below)}
-    return replace(seen, **times, round=whole, speedups=tuple(speedups), busy=_busy(notes))
+    # How other work disturbed the measurement: a load beyond the cores, the decode's own left out.
+    load, cores = note.get("load_average") or 0.0, note.get("cores") or 1
+    busy = f"load average {load:.1f} on {cores} cores" if load > max(1.0, cores) else ""
+    return replace(seen, **times, round=whole, speedups=speedups, busy=busy)
 
 
-def _method(stack: str) -> str:
-    """Return the drafter of a stack as a serving engine has it."""
-    parsed = parse(stack)
-    if parsed.bottom is None or parsed.drafts:
-        return "draft"
-    return "suffix" if parsed.bottom.name == "suffix" else "lookup"
-
-
-def _busy(notes: Sequence[Mapping[str, Any]]) -> str:
-    """Return how other work disturbed a measurement, if it did: a load beyond the cores, the decode's own left out."""
-    loads = [(note["load_average"], note["cores"]) for note in notes if note.get("load_average") and note.get("cores")]
-    load, cores = max(loads, default=(0.0, 1), key=lambda pair: pair[0] / pair[1])
-    return f"load average {load:.1f} on {cores} cores" if load > max(1.0, cores) else ""
-
-
-def _imported(traces: Sequence[Trace], source: str) -> Observation:
+def from_records(traces: Sequence[Trace], source: str) -> Observation:
     """Return the observation of records of another engine. Raises: ValueError: if they do not belong together."""
     methods = {trace.meta["imported"].get("method") or "draft" for trace in traces}
     if len(methods) > 1:
@@ -112,13 +98,7 @@ def _imported(traces: Sequence[Trace], source: str) -> Observation:
     timed = [row.duration_ns / 1e6 for row in rows if row.duration_ns is not None]
     decode, tokens = whole.meta.get("decode_ns"), known.get("tokens")
     spent = decode / 1e6 / tokens * seen.length if decode and tokens else None
-    requests = []
-    for trace in traces:
-        counts, about = trace.meta["counts"], trace.meta["imported"]
-        if verified := counts.get("verifications"):
-            one = (about.get("context"), about.get("cached"), verified, counts.get("accepted") or 0)
-            requests.append(Served(*one, about.get("category", ""), tuple(counts.get("histogram") or ())))
-    return replace(seen, verify=mean(timed) if timed else None, round=spent, requests=tuple(requests))
+    return replace(seen, verify=mean(timed) if timed else None, round=spent)
 
 
 def from_figures(acceptance: Sequence[float], lookahead: int | None = None) -> Observation:
@@ -168,13 +148,43 @@ def with_times(
         seen = replace(seen, **{"speedups": (), **given})
     if given and seen.verify is not None and seen.draft is not None and seen.round is not None:
         left = seen.round - seen.verify - seen.draft
-        if "overhead" in given:
-            seen = replace(seen, round=None)
-        elif left < -0.02 * seen.round:
-            raise ValueError(
-                f"verification and drafting, {seen.verify + seen.draft:.4g} ms, exceed the round of {seen.round:.4g} ms"
-            )
-        else:
-            seen = replace(seen, overhead=max(0.0, left))
+        if left < -0.02 * seen.round and "overhead" not in given:
+            spent = f"{seen.verify + seen.draft:.4g} ms, exceed the round of {seen.round:.4g} ms"
+            raise ValueError(f"verification and drafting, {spent}")
+        seen = replace(seen, round=None) if "overhead" in given else replace(seen, overhead=max(0.0, left))
     kind = seen.method if method is None else method_of(method)
     return replace(seen, batch=batch, method=kind, draft_model=draft_model or seen.draft_model)
+
+
+def with_hardware(
+    seen: Observation, gpu: str, models: Sequence[str], tp: int = 1, *, context: int = 2048, weights: str = "bf16"
+) -> Observation:
+    """Return the observation with the times that ``tp`` cards take for a target and, after it in ``models``, its draft
+    model (a name, a ``config.json``, or a draft head such as ``eagle3``), where they were not observed. An observed
+    step scales the predicted times of forward passes. Raises: ValueError: for unknown names, and for models that do
+    not fit.
+    """
+    names = [name.strip() for name in models]
+    if not names or names[0] in ("", *METHODS):
+        raise ValueError(f"the models '{','.join(names)}' have no target: name it first, as in llama-8b,eagle3")
+    target, *drafts = [shape_of(name) for name in names if name not in METHODS]
+    check_setting(target, tp, weights, context=(context,))
+    machine, head = Machine(gpu_of(gpu), tp), drafts[0] if drafts else target.head()
+    if machine.memory_share((target, head), batch=1, context=1, weights=weights) > 1:
+        raise ValueError(
+            f"{target.name} does not fit into the memory of {tp} x {machine.gpu.name}: see --tp and --weights"
+        )
+    depth, batch = sum(seen.survival()[0]), seen.batch
+    plain, verify, draft = (
+        machine.step_ms(shape, tokens=tokens, batch=batch, context=context, weights=weights)
+        for shape, tokens in ((target, 1), (target, depth + 1), (head, 1))
+    )
+    drafts_taken = 0 if seen.method in NGRAMS else 1 if seen.method in PARALLEL else depth
+    scale = 1.0 if seen.step is None else seen.step / plain
+    times = {"step": plain, "verify": scale * verify, "draft": scale * draft * drafts_taken}
+    times["overhead"] = machine.efficiency.round_us * 1e-3
+    if seen.round is not None:
+        # The time of a round is known: what is left of it is overhead.
+        spent = sum(getattr(seen, name) or times[name] for name in ("verify", "draft"))
+        times["overhead"] = max(0.0, seen.round - spent)
+    return replace(seen, **{name: ms for name, ms in times.items() if getattr(seen, name) is None})

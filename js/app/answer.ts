@@ -13,7 +13,6 @@ import { download } from "./files";
 export const ELSEWHERE: Record<string, string> = {
   decode: "hsd-viz dashboard",
   doctor: "hsd-viz doctor TRACE",
-  databases: "hsd.figures.drafters_alone(trace)",
   law: "hsd-viz plan --measure",
   predict: "hsd-viz predict --gpu A100 --models target,small,nano",
   report: "hsd-viz bench --stack 'db > target' --html report.html",

@@ -198,7 +198,7 @@ test("hostile text of a run and of an answer is never markup", { skip, timeout: 
     ],
   };
   const { el, close } = opened({
-    answers: ["law", "databases", "doctor", "report", "predict"],
+    answers: ["law", "doctor", "report", "predict"],
     ask: async () => answer,
     recording: async () => run,
   });

@@ -134,11 +134,6 @@ const COSTS = [
   ["cpu", "0.15 steps per token (small CPU)"],
   ["free16", "free up to 16 tokens (GPU with room)"],
 ];
-const STATES = [
-  ["cold", "cold: each request alone"],
-  ["warm", "warm: learn from all requests"],
-  ["both", "both"],
-];
 const DRAFTERS = ["db", "hd", "lookup", "sam", "suffix", "ngram-cache"];
 /** A log travels in one message here; larger ones are for the command. */
 const MOST_LOG = 8_000_000;
@@ -158,13 +153,13 @@ function traffic({ host, state }: Context): Section {
     return { root };
   }
   const form = make("div", "hsd-form hsd-measure");
-  const values = { tokenizer: "target", costs: "cpu", state: "cold", drafters: DRAFTERS.join("\n") };
+  const values = { tokenizer: "target", costs: "cpu", drafters: DRAFTERS.join("\n") };
   let log: globalThis.File | null = null;
   let tokenizer: globalThis.File | null = null;
   const made = answerView(host, { about: "replay", words: "The replay", options: () => ({ ...values }) }, state);
   const logField = dropField(
     "Open a log",
-    `JSON lines or one array, also .gz, up to ${MOST_LOG / 1e6} MB (the command takes any size): prompt and output as text or token ids, OpenAI chat logs, AIPerf raw records, ShareGPT.`,
+    `JSON lines or one array, also .gz, up to ${MOST_LOG / 1e6} MB (the command takes any size): prompt and output as text or token ids, OpenAI chat logs, ShareGPT.`,
     ".jsonl,.json,.gz",
     (file) => {
       log = file;
@@ -185,7 +180,7 @@ function traffic({ host, state }: Context): Section {
       made.fail(error);
     }
   }
-  const menu = (label: string, name: "tokenizer" | "costs" | "state", all: string[][]) =>
+  const menu = (label: string, name: "tokenizer" | "costs", all: string[][]) =>
     html`<label class="hsd-field">${label}<select @change=${(e: { target: HTMLSelectElement }) => {
       values[name] = e.target.value;
       paint();
@@ -195,7 +190,6 @@ function traffic({ host, state }: Context): Section {
       html`${logField}
         <div class="hsd-fields">
           ${menu("Tokenizer of the log", "tokenizer", TOKENIZERS)}${menu("Cost of verifying a draft", "costs", COSTS)}
-          ${menu("suffix and ngram-cache", "state", STATES)}
         </div>
         ${values.tokenizer === "own" ? own : nothing}
         <label class="hsd-field">Drafters, one per line<textarea class="hsd-mono" rows="7" spellcheck="false" .value=${values.drafters}
@@ -248,7 +242,6 @@ export const tabsOf = (host: Host): Tab[] => [
         view("timeline", "Which level supplied what: tokens and drafts by source, round by round."),
         view("locality_map", "", { least: 4 }),
         panels("byMatch"),
-        asked("databases", "A replay of each drafter alone"),
       ].map((make) => make(c)),
   },
   {

@@ -68,16 +68,10 @@ def test_the_first_wrong_conditional_is_named():
     assert "none of the six known faults" in str(found)
 
 
-@pytest.mark.parametrize(
-    ("extra", "message"),
-    [([0], "continues after an end token or past 3 tokens"), (None, "stops before"), ([9], "outside")],
-)
-def test_malformed_outputs(extra, message):
-    def decode(task):
-        return [0, 0, 0, *extra] if extra else [0]
-
-    found = exact(decode, instances=1)
-    assert not found.lossless and message in str(found)
+@pytest.mark.parametrize("output", [[0, 0, 0, 0], [0], [0, 0, 9]])
+def test_malformed_outputs(output):
+    found = exact(lambda task: output, instances=1)
+    assert not found.lossless and f"the output {output} is not 3 tokens below 3, or fewer" in str(found)
 
 
 def test_numbers_are_enumerated_with_their_probabilities():
@@ -98,9 +92,6 @@ def test_numbers_are_enumerated_with_their_probabilities():
     assert law == {0: Fraction(1, 4), 1: Fraction(3, 4)}, "whole numbers and fractions stay exact"
     with pytest.raises(ValueError, match=r"the weights \[1/4, -1/4\]: none may be negative"):
         list(outcomes(lambda random: random.branch([Fraction(1, 4), Fraction(-1, 4)])))
-
-
-def test_bad_arguments():
     with pytest.raises(ValueError, match="the vocabulary 9 is out of range"):
         exact(Decoder([1]), vocabulary=9)
 

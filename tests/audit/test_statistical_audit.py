@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from hsd_viz.audit import Endpoint, statistical
-from hsd_viz.audit.statistical import Completion, PairTest, first_divergence
+from hsd_viz.audit.statistical import Completion, PairTest, compare
 from hsd_viz.cli import main
 
 ROWS = {"a": [0.6, 0.3, 0.1], "b": [0.2, 0.5, 0.3], "c": [0.3, 0.3, 0.4]}
@@ -49,7 +49,7 @@ def audit(host, **options):
 
 def test_equal_endpoints(endpoints):
     found = audit("plain", samples=60)
-    assert found.verdict == "no difference found" and found.pairs == 60 and found.greedy_equal == 2
+    assert found.verdict == "no difference found" and found.pairs == 60 and found.greedy == {"equal": 2}
     assert found.evidence < 1000 and "at most 0.001" in str(found)
 
 
@@ -60,17 +60,17 @@ def test_sharpened_samples_are_found(endpoints):
 
 def test_greedy_divergences(endpoints):
     tie, bug = audit("tie", samples=0), audit("bug", samples=0)
-    assert {d.kind for d in tie.divergences} == {"near-tie"} and tie.verdict == "no difference found"
-    assert {d.kind for d in bug.divergences} == {"bug"} and bug.verdict == "not lossless"
-    assert bug.table("endpoint").rows[1] == ["x", "3", "'a'", "'c'", "1.5000", "bug"]
+    assert tie.greedy == {"near-tie": 2} and tie.verdict == "no difference found"
+    assert bug.greedy == {"bug": 2} and bug.verdict == "not lossless"
+    assert "2 bug (first at token 3 of prompt 1)" in str(bug)
 
 
 def test_divergence_without_log_probabilities_or_at_an_end():
     """Also where the endpoint reports the probability of an empty token, as some do at the end of a text."""
-    one, longer, likely = Completion(("a",), None), Completion(("a", "b"), None), ({"a": 0.0}, {"b": -0.7, "": -0.7})
-    assert first_divergence("x", one, one) is None
-    assert first_divergence("x", one, Completion(("b",), None)).kind == "unknown"
-    assert first_divergence("x", one, longer._replace(likely=likely)).kind == "unknown"
+    one, longer, likely = Completion(("a",)), Completion(("a", "b")), ({"a": 0.0}, {"b": -0.7, "": -0.7})
+    assert compare(one, one) == ("equal", 1)
+    assert compare(one, Completion(("b",))) == ("unknown", 0)
+    assert compare(one, longer._replace(likely=likely)) == ("unknown", 1)
 
 
 def test_false_alarms_are_as_rare_as_stated():
@@ -115,7 +115,7 @@ def test_the_command(tmp_path, capsys, endpoints):
     assert "nano:1 &gt; target" in out.read_text() and "not lossless: the law of the first" in out.read_text()
     words = ["audit", "--speculative", "http://tie/v1", "--plain", "http://plain/v1", "--limit", "2", "--samples", "10"]
     assert main([*words, "--html", str(out)]) == 0 and "2 near-tie" in capsys.readouterr().out
-    assert "first divergences of greedy texts" in out.read_text()
+    assert "2 near-tie" in out.read_text()
 
 
 def test_bets_are_made_before_the_pair_is_known():
@@ -135,7 +135,7 @@ def test_endpoints_have_different_seeds():
 
         def complete(self, prompt, max_tokens, temperature, seed=None):
             self.seeds += [seed] if temperature else []
-            return Completion(("a",) * max_tokens, None)
+            return Completion(("a",) * max_tokens)
 
     one, other = Told(), Told()
     statistical(one, other, ["x", "y"], tokens=2, greedy_tokens=2, samples=4)

@@ -68,13 +68,3 @@ def test_settings_read_as_the_engines_read_them():
     assert given == {"method": "draft_model", "model": "llama-1b", "num_speculative_tokens": 5}
     assert json.loads(settings("eagle3:3 > llama-8b")["vllm 0.32.0"].split("'")[1])["method"] == "eagle3"
     assert "leave out" in settings("llama-8b")["vllm 0.32.0"]
-
-
-def test_a_schedule_by_batch_is_what_the_engines_read():
-    cells = [{"batch": b, "context": 2048, "lookahead": k} for b, k in ((1, 5), (8, 3), (64, 0))]
-    said = settings("eagle3:5 > llama-8b", [*cells, {"batch": 1, "context": 8192, "lookahead": 9}])
-    given = json.loads(said["vllm 0.32.0"].split("'")[1])
-    assert given["num_speculative_tokens"] == 5
-    assert given["num_speculative_tokens_per_batch_size"] == [[1, 7, 5], [8, 63, 3], [64, 512, 0]]
-    adaptive = json.loads(said["sglang 0.5.9"].split("FILE: ")[1])
-    assert adaptive == {str(b): {"candidate_steps": [k]} for b, k in ((1, 5), (8, 3), (64, 0))}

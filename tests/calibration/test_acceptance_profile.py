@@ -1,4 +1,4 @@
-"""Acceptance profiles: read, written, compared, and refused where they would mislead."""
+"""Acceptance profiles: read, written, and refused where they would mislead."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import pytest
 
 from hsd_viz.adapters.observation import Observation
-from hsd_viz.logs.profile import difference, edge_of, profile_of, read_profile
+from hsd_viz.logs.profile import edge_of, profile_of, read_profile
 
 #: The rates that the schema's authors give as an example.
 RATES = [0.816082, 0.776577, 0.749591]
@@ -36,7 +36,7 @@ def test_a_profile_of_rounds_is_read_back(tmp_path):
     seen = Observation("log", {(3, 0): 20, (3, 1): 30, (3, 2): 20, (3, 3): 30}, method="eagle3")
     found = read_profile(file_of(tmp_path, **profile_of(seen)))
     assert found["marginal_accept_rates"] == [0.8, 0.5, 0.3] and found["num_speculative_tokens"] == 3
-    assert found["acceptance_length_histogram"] == {1: 20, 2: 30, 3: 20, 4: 30} and found["method"] == "eagle3"
+    assert found["acceptance_length_histogram"] == {"1": 20, "2": 30, "3": 20, "4": 30}
 
 
 @pytest.mark.parametrize(
@@ -54,13 +54,3 @@ def test_a_profile_of_rounds_is_read_back(tmp_path):
 def test_what_would_mislead_is_refused(tmp_path, data, words):
     with pytest.raises(ValueError, match=words):
         read_profile(file_of(tmp_path, **data))
-
-
-def test_two_profiles_are_compared_with_an_interval():
-    before, after = ({"acceptance_length_histogram": {1: 1000 - n, 2: n}} for n in (500, 700))
-    change, low, high = difference(before, after)
-    assert change == pytest.approx(0.2) and low > 0.1 and high < 0.3
-    same = difference(before, before)
-    assert same[1] < 0 < same[2]
-    with pytest.raises(ValueError, match="no interval"):
-        difference(before, {"marginal_accept_rates": [0.5]})

@@ -91,7 +91,7 @@ socket.socket.connect = socket.create_connection = refuse
 import hsd_viz as hsd
 trace = hsd.load_bundled("both")
 html = hsd.figures.acceptance(trace).to_html(include_plotlyjs=True)
-for name in ("by_source", "levels", "drafters_alone"): getattr(hsd.figures, name)(trace)
+for name in ("by_source", "levels"): getattr(hsd.figures, name)(trace)
 assert not {"torch", "transformers"} & set(sys.modules)
 assert "<script src=" not in html and "<link" not in html
 """

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import pytest
 
 from hsd_viz import figures, load_bundled
-from hsd_viz.bench import replay as module
-from hsd_viz.bench.replay import Alone, alone, available_databases
-from hsd_viz.figures.run import alone_bars, rates
+from hsd_viz.figures.run import rates
 from hsd_viz.trace import Trace
 from tests.views.make_trace import make_trace
 
@@ -56,26 +52,3 @@ def test_traces_can_be_files(tmp_path):
         assert figures.by_source(given).to_json() == figures.by_source(trace).to_json()
     with pytest.raises(TypeError, match="not int"):
         figures.by_source(3)
-
-
-def test_each_drafter_alone_beside_the_measured_run(monkeypatch):
-    trace = load_bundled("databases")
-    results = alone(trace, available_databases(trace), 32)
-    drawn = alone_bars(trace, results, 32)
-    measured = trace.metrics()["mean_acceptance_length"]
-    _, first, *rows = drawn.layout.meta["table"]
-    assert first[:3] == ["this run, measured", f"{measured:.2f}", f"{1 - 1 / measured:.0%}"]
-    sums: Counter = Counter()
-    for bar in drawn.data:
-        if bar.type == "bar":
-            sums.update(dict(zip(bar.y, bar.x, strict=True)))
-    for place, (row, result) in enumerate(zip(rows, results, strict=True), start=1):
-        assert sums[place] == pytest.approx(result.length) and row[1] == f"{result.length:.2f}"
-    assert "32 draft tokens" in drawn.layout.meta["text"] and "replay" in drawn.layout.meta["text"]
-    monkeypatch.setattr(module, "MOST_TOKENS", 40)
-    short = figures.drafters_alone(load_bundled("plain"), budget=8)
-    assert "40 of 128 tokens" in short.layout.meta["note"] and "8 draft tokens" in short.layout.meta["text"]
-    with pytest.raises(ValueError, match="no emitted tokens"):
-        figures.drafters_alone(Trace({"prompt_ids": []}))
-    none = alone_bars(make_trace(), [Alone("db[context]", None, "why not")], 8)
-    assert none.layout.meta["table"][-1] == ["db[context]", "–", "–", "why not"]

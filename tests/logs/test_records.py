@@ -7,14 +7,17 @@ import json
 
 import pytest
 
-from hsd_viz.adapters.entries import EntryReader
-from hsd_viz.logs.records import BrokenEntry, Request, requests
+from hsd_viz.adapters.entries import BrokenEntry, EntryReader
+from hsd_viz.ladder.load import weights_dir
+from hsd_viz.logs.records import LogTokenizer, Request, requests
+
+TOKENIZER = LogTokenizer(weights_dir() / "target" / "tokenizer.json")
 
 
-def read(path):
+def read(path, tokenizer=TOKENIZER):
     reader = EntryReader(path)
     try:
-        return list(requests(reader))
+        return list(requests(reader, tokenizer))
     finally:
         reader.close()
 
@@ -26,48 +29,52 @@ def write(path, *entries):
 
 USER, ANSWER = {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}
 PARTS = {"role": "user", "content": [{"type": "text", "text": "Hi"}]}
-#: An entry with a text as its prompt, or (the second ones) a message.
+#: A form -> an entry, and its prompt.
 FORMS = {
-    "text": {"prompt": "Hi", "output": "Hello"},
-    "completion": {"prompt": "Hi", "completion": "Hello", "category": "c"},
-    "batch": {"request": {"prompt": "Hi"}, "response": {"body": {"choices": [{"text": "Hello"}]}}},
-}
-MESSAGES = {
-    "chat": {"request": {"messages": [USER]}, "response": {"choices": [{"message": {"content": "Hello"}}]}},
-    "parts": {"messages": [PARTS, ANSWER]},
-    "sharegpt": {"conversations": [{"from": "human", "value": "Hi"}, {"from": "gpt", "value": "Hello"}]},
+    "text": ({"prompt": "Hi", "output": "Hello"}, "Hi"),
+    "batch": ({"request": {"prompt": "Hi"}, "response": {"body": {"choices": [{"text": "Hello"}]}}}, "Hi"),
+    "chat": (
+        {"request": {"messages": [USER]}, "response": {"choices": [{"message": {"content": "Hello"}}]}},
+        "Hi\n\n",
+    ),
+    "parts": ({"messages": [PARTS, ANSWER]}, "Hi\n\n"),
+    "sharegpt": ({"conversations": [{"from": "human", "value": "Hi"}, {"from": "gpt", "value": "Hello"}]}, "Hi\n\n"),
+    "ids": ({"prompt_ids": TOKENIZER.ids("Hi"), "output_ids": TOKENIZER.ids("Hello"), "output": "not this"}, "Hi"),
 }
 
 
-@pytest.mark.parametrize("form", [*FORMS, *MESSAGES])
+@pytest.mark.parametrize("form", FORMS)
 def test_every_form_is_read(tmp_path, form):
-    entry = (FORMS | MESSAGES)[form]
+    entry, prompt = FORMS[form]
     (found,) = read(write(tmp_path / "log.jsonl", entry))
-    assert (found.prompt, found.output) == ("Hi" if form in FORMS else (("user", "Hi"),), "Hello")
-    assert found.category == entry.get("category", "")
+    assert (*found.text.prompt,) == (*TOKENIZER.ids(prompt),) and (*found.text.output,) == (*TOKENIZER.ids("Hello"),)
+    assert found.limit == len(found.text.output) and not found.cut
 
 
-def test_ids_and_a_limit_are_read(tmp_path):
-    entry = {"prompt_ids": [1, 2], "output_ids": [3], "output": "x", "max_new_tokens": 8}
-    (found,) = read(write(tmp_path / "log.jsonl", entry))
-    assert found == Request(1, None, "x", (1, 2), (3,), limit=8)
+def test_limits_ends_and_long_requests(tmp_path, monkeypatch):
+    (end,) = TOKENIZER.eos
+    entries = [{"prompt_ids": [9] * 30, "output_ids": [5] * 30, "max_new_tokens": 40}]
+    entries += [{"prompt_ids": [9], "output_ids": [5, end]}]
+    monkeypatch.setattr("hsd_viz.logs.records.MOST_TOKENS", 50)
+    one, two = read(write(tmp_path / "log.jsonl", *entries))
+    assert (len(one.text.prompt), len(one.text.output), one.limit, one.cut) == (20, 30, 40, True)
+    assert two.limit > 10**9 and not two.cut
 
 
 def test_every_answer_of_a_conversation_is_a_request(tmp_path):
     turns = [{"from": who, "value": text} for who, text in [("human", "a"), ("gpt", "b"), ("human", "c"), ("gpt", "d")]]
     one, two = read(write(tmp_path / "log.jsonl", {"conversations": turns}))
-    assert (one.output, two.output, two.number) == ("b", "d", 1)
-    assert two.prompt == (("user", "a"), ("assistant", "b"), ("user", "c"))
+    assert [[*r.text.output] for r in (one, two)] == [TOKENIZER.ids("b"), TOKENIZER.ids("d")]
+    assert [*two.text.prompt] == TOKENIZER.ids("a\n\nb\n\nc\n\n")
 
 
 @pytest.mark.parametrize("pack", [False, True])
 def test_an_array_is_read_as_lines_are(tmp_path, pack):
-    entries = [{"prompt": "p" * k, "output": f'text {k} ["]'} for k in range(1, 2000)]
+    entries = [{"prompt": "p" * k, "output": f'text {k} ["]'} for k in range(1, 900)]
     data = json.dumps(entries, indent=1).encode()
     path = tmp_path / "log.json"
     path.write_bytes(gzip.compress(data) if pack else data)
-    found = read(path)
-    assert [(r.prompt, r.output) for r in found] == [(e["prompt"], e["output"]) for e in entries]
+    assert read(path) == read(write(tmp_path / "log.jsonl", *entries))
 
 
 BROKEN = {
@@ -75,10 +82,15 @@ BROKEN = {
     b"[1]": "a request must be a JSON object",
     b"3": "a request must be a JSON object",
     b'{"prompt": "x"}': "no output",
+    b'{"prompt": "x", "output_ids": []}': "no output",
+    b'{"prompt": "x", "output": ""}': "the output is empty",
     b'{"prompt": [1, "x"], "output": "y"}': "a list of token ids",
+    b'{"prompt_ids": [1], "output_ids": [1000000000]}': "outside the vocabulary",
+    b'{"prompt": "a\\ud800", "output": "b"}': "not valid Unicode",
     b'{"messages": [{"role": "user", "content": "x"}]}': "no answer of the assistant",
+    b'{"messages": [{"role": "user", "content": {}}]}': "must be text",
     b'{"messages": 3}': "unexpected form",
-    b'{"request": {}, "response": {"choices": []}}': "unexpected form",
+    b'{"request": {}, "response": {"choices": []}}': "no prompt",
     b'{"prompt": "x", "error": {"code": 500}}': "a failed request",
     b"\xff\xfe": "not UTF-8",
     b"[" * 100_000: "nested too deeply",
@@ -92,27 +104,21 @@ def test_broken_lines_are_named_and_the_others_are_read(tmp_path):
     path.write_bytes(b"\n".join([good, *BROKEN, b"", good]))
     found = read(path)
     assert [type(item) for item in found] == [Request, *[BrokenEntry] * len(BROKEN), Request]
-    for item, why in zip(found[1:-1], BROKEN.values(), strict=True):
-        assert why in item.why
-    assert found[-1].number == len(BROKEN) + 3
+    for number, (item, why) in enumerate(zip(found[1:-1], BROKEN.values(), strict=True), 2):
+        assert why in item.why and item.number == number
+    (text,) = read(write(path, {"prompt": "text", "output": "text"}), LogTokenizer())
+    assert "give the tokenizer" in text.why
 
 
-def test_a_damaged_array_ends_with_a_broken_entry(tmp_path, monkeypatch):
-    monkeypatch.setattr("hsd_viz.adapters.entries.MOST_BYTES", 100_000)
-    path = tmp_path / "log.json"
-    path.write_text('[{"prompt": "a", "output": "b"}, {"prompt": ' + "x" * 500_000)
-    one, broken = read(path)
-    assert one.prompt == "a" and broken == BrokenEntry(2, "the rest of the array is not JSON")
-
-
-def test_a_cut_gzip_file_keeps_what_can_be_read(tmp_path):
+def test_a_damaged_file_keeps_what_can_be_read(tmp_path, monkeypatch):
     path = tmp_path / "log.jsonl.gz"
     lines = "".join(json.dumps({"prompt": f"{k * 7919}", "output": "b"}) + "\n" for k in range(5000))
     path.write_bytes(gzip.compress(lines.encode())[:-2000])
     *found, last = read(path)
     assert len(found) > 100 and "cannot be read further" in last.why
-
-
-def test_a_missing_file_is_one_line(tmp_path):
+    monkeypatch.setattr("hsd_viz.adapters.entries.MOST_BYTES", 100_000)
+    path.write_text('[{"prompt": "a", "output": "b"}, {"prompt": ' + "x" * 500_000)
+    one, broken = read(path)
+    assert type(one) is Request and broken == BrokenEntry(2, "the rest of the array is not JSON")
     with pytest.raises(ValueError, match="cannot read the log"):
         EntryReader(tmp_path / "none.jsonl")

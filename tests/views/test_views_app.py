@@ -207,7 +207,6 @@ def test_questions_about_a_run_are_answered(page):
     page.ask("recording", name="both")
     (card,) = parts(page, "doctor", "both")
     assert card["view"] == "doctor" and sum(c["share"] for c in card["state"]["spec"]["causes"]) > 0.9
-    assert [p["kind"] for p in parts(page, "databases", "both", options={"budget": "8"})] == ["figure"]
     # Not a calibration that this machine may have stored.
     law = parts(page, "law", "both", options={"source": "recorded"})
     views = {p["view"]: p for p in law if p["kind"] == "view"}
@@ -219,7 +218,7 @@ def test_questions_about_a_run_are_answered(page):
     assert said["caution"] and "hsd-viz plan --temperature 0" in said["text"]
     page.ask("recording", name="plain")
     assert parts(page, "doctor", "plain") == []
-    for about, options in (("databases", {"budget": "9"}), ("law", {"source": "/etc/passwd"}), ("nothing", {})):
+    for about, options in (("law", {"source": "/etc/passwd"}), ("nothing", {})):
         message, _ = page.ask("ask", about=about, run="both", options=options)
         assert message["kind"] == "failed" and not message["details"]
     assert "no run to ask about" in page.ask("ask", about="doctor", run="gone")[0]["message"]
@@ -246,7 +245,7 @@ def test_reports_are_shown_opened_and_saved(page):
 def test_a_log_is_replayed_and_its_text_does_not_come_back(page):
     secret = [901, 902, 903] * 30
     log = json.dumps({"prompt_ids": [1, 2, 3], "output_ids": secret}).encode()
-    options = {"tokenizer": "", "costs": "cpu", "state": "cold", "drafters": "lookup\nsam"}
+    options = {"tokenizer": "", "costs": "cpu", "drafters": "lookup\nsam"}
     message, _ = page.ask("ask", [("../../log.jsonl", log)], about="replay", options=options)
     answer = message["answer"]
     assert [p["kind"] for p in answer["parts"]] == ["page"]

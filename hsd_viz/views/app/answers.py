@@ -24,7 +24,7 @@ from hsd_viz.views.view import as_widget, figure_part, registered
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-TOPICS = ("doctor", "databases", "law", "report", "replay", "predict")
+TOPICS = ("doctor", "law", "report", "replay", "predict")
 #: The most stored calibrations offered, newest first.
 MOST_STORED = 6
 RECORDED, RUN = "recorded", "run"
@@ -95,7 +95,6 @@ class Answers:
         """Return the answer to a question. Raises: ValueError: if it has none."""
         topics: dict[str, Callable[[], Answer]] = {
             "doctor": lambda: doctor(_needed(run)),
-            "databases": lambda: databases(_needed(run), options),
             "law": lambda: law(_needed(run), options),
             "report": lambda: self._report(options, files),
             "replay": lambda: self._replay(options, files, job),
@@ -182,6 +181,12 @@ class Answers:
         if not names:
             raise ValueError("no drafters: write one per line")
         tokenizer = options.get("tokenizer") or None
+
+        def progress(done: int, size: int, words: str) -> None:
+            job.stage(words, done, size)
+            if job.cancelled.is_set():
+                raise KeyboardInterrupt
+
         with tempfile.TemporaryDirectory(prefix="hsd-viz-log-") as place:
             # The visitor's name says how the file is packed; only its ending is used.
             paths = [Path(place) / f"{k}{''.join(Path(name).suffixes[-2:])}" for k, (name, _) in enumerate(files)]
@@ -192,18 +197,12 @@ class Answers:
                 tokenizer=paths[1] if tokenizer == "own" and len(paths) > 1 else tokenizer,
                 drafters=names,
                 verify_cost=str(options.get("costs", "cpu")),
-                state=str(options.get("state", "cold")),
-                progress=lambda done, size, words: job.stage(words, done, size, every=0.2),
-                cancelled=job.cancelled.is_set,
+                progress=progress,
             )
         if not report.drafters:
             raise ValueError("cancelled before a request was replayed; no results")
         report.log["name"] = files[0][0]
-        title = f"Replay of {report.log['name']}"
-        lines = ["cancelled: the result has the requests replayed so far"] if not report.complete else []
-        html = page(
-            title, report.introduction(), report.tables(), headline=report.answer(), warnings=[*lines, *report.notes()]
-        )
+        html = page(f"Replay of {report.log['name']}", report.introduction(), report.tables())
         return self._shown("replay", report, html)
 
 
@@ -232,10 +231,10 @@ def _dashed(words: str) -> str:
 def doctor(trace: Trace) -> Answer:
     """Return the share of each cause in what is lost of the speed-up; no part where there is nothing to explain."""
     from hsd_viz.logs.doctor import diagnose
-    from hsd_viz.logs.observe import from_traces
+    from hsd_viz.logs.observe import from_trace
 
     try:
-        found = diagnose(from_traces([trace], "this run"))
+        found = diagnose(from_trace(trace, "this run"))
     except (ValueError, KeyError):  # no drafts, as in plain decoding; a trace that does not name its levels
         return {"parts": []}
     causes = sorted(found.shares.items(), key=lambda item: -item[1])
@@ -251,17 +250,6 @@ def doctor(trace: Trace) -> Answer:
         "settings": [list(item) for item in found.flags.items()],
     }
     return {"parts": [view("doctor", {"spec": spec})]}
-
-
-def databases(trace: Trace, options: dict[str, Any]) -> Answer:
-    """Return a replay of each drafter alone, and of subsets of the databases, on a run's text."""
-    from hsd_viz.bench.replay import BUDGETS
-
-    budget = int(options.get("budget") or BUDGETS[-1])
-    if budget not in BUDGETS:
-        raise ValueError(f"the budget {budget} is not one of {', '.join(map(str, BUDGETS))}")
-    menu = choice("budget", "Draft tokens per round in the replay", ((str(n), str(n)) for n in BUDGETS), str(budget))
-    return {"choices": [menu], "parts": [drawn(figures.drafters_alone, trace, budget=budget)]}
 
 
 # --- the latency law --------------------------------------------------------------------------------------------------
