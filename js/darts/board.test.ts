@@ -3,9 +3,16 @@ import assert from "node:assert/strict";
 import { test } from "vitest";
 import { createStore } from "../lib/run";
 import { RECORDED } from "../lib/testing";
-import { numbers } from "../rule_lab/rules";
-import { boardOfCorrection, boardOfDraft, boardOfRows, lawOf, throwFor } from "./board";
+import { type Board, boardOfCorrection, boardOfDraft, lawOf, numbers, throwFor } from "./board";
 
+/** The board of whole rows of probabilities. */
+function boardOfRows(p: number[], q: number[]): Board {
+  const columns = p.map((x, id) => {
+    const parts = { accepted: Math.min(x, q[id]), residual: Math.max(0, x - q[id]), surplus: Math.max(0, q[id] - x) };
+    return { id, ...parts, drafted: false };
+  });
+  return { rule: "ratio", columns, left: total(columns.map((c) => c.residual)) };
+}
 const total = (row: readonly number[]) => row.reduce((a, b) => a + b, 0);
 const close = (a: number, b: number, by = 1e-9) => assert.ok(Math.abs(a - b) <= by, `${a} is not ${b}`);
 

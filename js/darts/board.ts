@@ -33,12 +33,6 @@ const column = (id: number | null, p: number, q: number, drafted = false): Colum
   drafted,
 });
 
-/** The board of whole rows of probabilities. */
-export function boardOfRows(p: readonly number[], q: readonly number[]): Board {
-  const columns = p.map((_, t) => column(t, p[t], q[t]));
-  return { rule: "ratio", columns, left: columns.reduce((s, c) => s + c.residual, 0) };
-}
-
 /** The board of one examined draft token alone: the recording has p and q of this token, and p of all others together. */
 export function boardOfDraft(d: Draft): Board | null {
   if (d.p === null || d.q === null) return null;
@@ -127,3 +121,14 @@ export const lawOf = ({ columns }: Board, lossy: boolean) => {
   const refused = columns.reduce((s, c) => s + c.residual, 0);
   return columns.map((c) => c.accepted + (lossy ? refused * (c.accepted + c.residual) : c.residual));
 };
+
+/** Uniform numbers in [0, 1) from a seed (mulberry32). */
+export function numbers(seed: number): () => number {
+  let state = (seed * 0x9e3779b9) >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+  };
+}

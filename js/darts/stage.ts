@@ -1,8 +1,7 @@
 // The stage of a dart board: its columns, the darts thrown at it, and the pile they make beside p.
 import { html, nothing, render, svg } from "lit-html";
 import { figure } from "../lib/words";
-import { numbers } from "../rule_lab/rules";
-import { type Board, type Dart, lawOf, throwFor } from "./board";
+import { type Board, type Dart, lawOf, numbers, throwFor } from "./board";
 
 const MANY = 1000;
 const SIZE = { height: 240, top: 18, bottom: 34 };

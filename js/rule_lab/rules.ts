@@ -1,11 +1,11 @@
-// Six verification rules on one draft, exactly: the law of what each emits, and its verdict on given random numbers.
+// Four verification rules on one draft, exactly: the law of what each emits, and its verdict on given random numbers.
 // The models have no memory: p and q are the same row at every place.
+import { numbers } from "../darts/board";
 
-export type Rule = "token" | "block" | "branch" | "match" | "typical" | "uncapped";
-export const RULES: Rule[] = ["token", "block", "branch", "match", "typical", "uncapped"];
+export const RULES = ["token", "block", "branch", "typical"] as const;
+export type Rule = (typeof RULES)[number];
 /** Rules that judge a draft as a whole, from its end. */
-export const isWhole = (rule: Rule) => rule === "block" || rule === "branch" || rule === "uncapped";
-export const isLossy = (rule: Rule) => rule === "typical" || rule === "uncapped";
+export const isWhole = (rule: Rule) => rule === "block" || rule === "branch";
 export type Row = readonly number[];
 
 export interface Models {
@@ -20,29 +20,21 @@ export interface Step {
   left: number;
   right: number;
   accepted: boolean;
-  /** For sampler-match: the target's own token. */
-  drew?: number;
 }
 export interface Verdict {
   accepted: number;
   token: number;
   steps: Step[];
-  /** The row that the last token was drawn from, not normalized. */
-  from: Row;
 }
 /** What a round emits, with its probability. */
 export interface Outcome {
   tokens: number[];
-  accepted: number;
   chance: number;
 }
 
 const sum = (row: Row) => row.reduce((a, b) => a + b, 0);
 const over = (row: Row, by: number) => row.map((x) => x / by);
 const left = (w: number, { p, q }: Models) => p.map((x, t) => Math.max(w * x - q[t], 0));
-const without = (p: Row, token: number) => p.map((x, t) => (t === token ? 0 : x));
-/** Where p and q agree, nothing is left and a rejection has probability 0. */
-const orRow = (row: Row, p: Row) => (sum(row) > 0 ? row : p);
 
 /** A token drawn with the uniform number `r`, as in `hsd_viz.decoding.sampling.draw`. */
 export function drawFrom(row: Row, r: number): number {
@@ -54,9 +46,8 @@ export function drawFrom(row: Row, r: number): number {
   }
   return row.reduce((last, x, t) => (x > 0 ? t : last), 0);
 }
-export const entropy = (p: Row) => -sum(p.map((x) => (x > 0 ? x * Math.log(x) : 0)));
-export const typicalThreshold = ({ p, epsilon }: Models) =>
-  Math.min(epsilon, Math.sqrt(epsilon) * Math.exp(-entropy(p)));
+const typicalThreshold = ({ p, epsilon }: Models) =>
+  Math.min(epsilon, Math.sqrt(epsilon) * Math.exp(sum(p.map((x) => (x > 0 ? x * Math.log(x) : 0)))));
 
 /** w_0 = 1, w_1, w_2, ...: clipped at 1 in each step by block verification, the joint ratio over its largest so far by branch. */
 function weights(rule: Rule, { p, q }: Models, draft: number[]) {
@@ -73,11 +64,9 @@ function weights(rule: Rule, { p, q }: Models, draft: number[]) {
 /** h_k, k = 1 .. n, of a rule that judges the draft as a whole. */
 export function thresholds(rule: Rule, m: Models, draft: number[]) {
   const w = weights(rule, m, draft);
-  const joint = draft.reduce((ratio, d) => (ratio * m.p[d]) / m.q[d], 1);
   return draft.map((_, k) => {
     const s = sum(left(w[k + 1], m));
-    if (k + 1 === draft.length) return rule === "uncapped" ? Math.min(1, joint) : w[k + 1];
-    return w[k + 1] >= 1 ? 1 : s / (s + 1 - w[k + 1]);
+    return k + 1 === draft.length || w[k + 1] >= 1 ? w[k + 1] : s / (s + 1 - w[k + 1]);
   });
 }
 /** The chance of accepting exactly k tokens, k = 0 .. n. */
@@ -95,7 +84,7 @@ function chances(rule: Rule, m: Models, draft: number[]) {
     return found;
   }
   const passes = (d: number) =>
-    rule === "token" ? Math.min(1, m.p[d] / m.q[d]) : rule === "match" ? m.p[d] : Number(m.p[d] >= typicalThreshold(m));
+    rule === "token" ? Math.min(1, m.p[d] / m.q[d]) : Number(m.p[d] >= typicalThreshold(m));
   const found: number[] = [];
   let reach = 1;
   for (const d of draft) {
@@ -107,8 +96,9 @@ function chances(rule: Rule, m: Models, draft: number[]) {
 /** The row of the token after k accepted ones, not normalized. */
 function after(rule: Rule, m: Models, draft: number[], k: number): Row {
   if (k === draft.length || rule === "typical") return m.p;
-  if (rule === "match") return without(m.p, draft[k]);
-  return orRow(left(isWhole(rule) ? weights(rule, m, draft)[k] : 1, m), m.p);
+  const rest = left(isWhole(rule) ? weights(rule, m, draft)[k] : 1, m);
+  // Where p and q agree, nothing is left and a rejection has probability 0.
+  return sum(rest) > 0 ? rest : m.p;
 }
 
 function* texts(vocabulary: number, n: number): Generator<number[]> {
@@ -126,8 +116,7 @@ export function* outcomes(rule: Rule, m: Models, n: number): Generator<Outcome> 
       const row = after(rule, m, draft, k);
       const whole = sum(row);
       for (let t = 0; t < row.length; t++)
-        if (row[t] > 0)
-          yield { tokens: [...draft.slice(0, k), t], accepted: k, chance: (drafted * stops[k] * row[t]) / whole };
+        if (row[t] > 0) yield { tokens: [...draft.slice(0, k), t], chance: (drafted * stops[k] * row[t]) / whole };
     }
   }
 }
@@ -180,22 +169,13 @@ export function judge(rule: Rule, m: Models, draft: number[], u: number[], r: nu
   } else {
     for (; k < n; k++) {
       const d = draft[k];
-      const step: Step = { place: k, left: u[k] * m.q[d], right: m.p[d], accepted: u[k] * m.q[d] < m.p[d] };
-      if (rule === "match") {
-        step.drew = drawFrom(m.p, r[k]);
-        step.accepted = step.drew === d;
-      } else if (rule === "typical") {
-        step.left = typicalThreshold(m);
-        step.accepted = m.p[d] >= step.left;
-      }
-      steps.push(step);
-      if (!step.accepted) break;
+      const [low, high] = rule === "typical" ? [typicalThreshold(m), m.p[d]] : [u[k] * m.q[d], m.p[d]];
+      const accepted = rule === "typical" ? high >= low : low < high;
+      steps.push({ place: k, left: low, right: high, accepted });
+      if (!accepted) break;
     }
   }
-  const from = after(rule, m, draft, k);
-  const last = steps[steps.length - 1];
-  const token = rule === "match" && k < n ? (last.drew as number) : drawFrom(from, r[k]);
-  return { accepted: k, token, steps, from };
+  return { accepted: k, token: drawFrom(after(rule, m, draft, k), r[k]), steps };
 }
 
 /** A row between `p` (0: the draft model agrees) and its reverse order (1). */
@@ -206,13 +186,11 @@ export function disagreeing(p: Row, share: number): number[] {
   return over(row, sum(row));
 }
 
-/** Uniform numbers in [0, 1) from a seed (mulberry32). */
-export function numbers(seed: number): () => number {
-  let state = (seed * 0x9e3779b9) >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
-  };
+/** A draft of `n` tokens drawn from q by a seed, with its verdict by each rule. */
+export function tried(m: Models, n: number, seed: number) {
+  const next = numbers(seed);
+  const draft = Array.from({ length: n }, () => drawFrom(m.q, next()));
+  const u = Array.from({ length: n }, next);
+  const r = Array.from({ length: n + 1 }, next);
+  return { draft, u, verdicts: RULES.map((rule) => judge(rule, m, draft, u, r)) };
 }
