@@ -298,3 +298,18 @@ test("every token of the recorded runs has one event, and what is shown only gro
     assert.ok(store.calls.length && store.meta.wall_ns > 0);
   }
 });
+
+test("a place of the text can be pointed at; views are notified once, and another run forgets it", () => {
+  const g = group();
+  const heard = [];
+  g.listeners.add((now) => heard.push(now.lit));
+  g.light(3);
+  g.light(3);
+  g.light(3, true);
+  g.light(null);
+  g.light(null);
+  assert.deepEqual(heard, [{ position: 3, reveal: false }, { position: 3, reveal: true }, null]);
+  g.light(5);
+  g.store.adopt(snapshot({}, "another"));
+  assert.equal(g.cursor.lit, null);
+});

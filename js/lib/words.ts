@@ -9,10 +9,12 @@ export const KIND_WORDS: Record<string, string> = {
   plain: "plain token",
 };
 export const VERDICT_MARKS: Record<string, string> = { accepted: "✓", rejected: "✗", unreached: "·", cut: "✂" };
-export const VERDICT_WORDS: Record<string, string> = {
+/** Labels of verdicts. */
+export const FATES: Record<string, string> = {
+  accepted: "accepted",
   rejected: "rejected",
-  unreached: "not examined: an earlier token was rejected",
-  cut: "cut: the text ended before it",
+  unreached: "not examined",
+  cut: "matched, but cut at the end of the text",
 };
 /** Reasons for a round without a draft. */
 export const WHY: Record<string, string> = {
@@ -35,12 +37,27 @@ export const brief = (s: string) =>
     .replace(/\n/g, "↵")
     .replace(/[ \t]{2,}/g, "␣");
 
+const WIDE =
+  /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Extended_Pictographic}/u;
+/** Columns of a text in a fixed-width font: wide scripts and emoji take two, combining marks none. */
+export const columnsOfText = (text: string) =>
+  [...text].reduce((n, c) => n + (/\p{Mn}|\p{Me}|\p{Cf}/u.test(c) ? 0 : WIDE.test(c) ? 2 : 1), 0);
+
 /** Format a number; 0 and 1 stay whole. */
 export const figure = (x: number | null | undefined) => {
   if (x === null || x === undefined) return "–";
   if (x === 0 || x === 1) return String(x);
   return Math.abs(x) >= 0.001 ? x.toFixed(3) : x.toExponential(1);
 };
+/** Format with this number of digits. */
+export function precise(x: number, digits = 3) {
+  if (x === 0 || x === 1) return String(x);
+  return Math.abs(x) >= 0.0001 ? x.toPrecision(digits) : x.toExponential(digits - 1);
+}
+/** Digits that distinguish two numbers: three to six. */
+export const digitsFor = (a: number, b: number) => [3, 4, 5].find((n) => precise(a, n) !== precise(b, n)) ?? 6;
+/** Capitalize "the"; names keep their case. */
+export const capital = (words: string) => words.replace(/^the /, "The ");
 /** How the two p of one token differ, above temperature 0; "" where they are equal. */
 export function temperatureWords(sampling: Record<string, number | null> = {}) {
   const { temperature = 0, top_k: k = 0, top_p: p = 1 } = sampling;
@@ -55,6 +72,9 @@ export const duration = (ns: number | null | undefined) => {
   const digits = (v: number) => (v >= 100 ? v.toFixed(0) : v >= 10 ? v.toFixed(1) : v.toFixed(2));
   return ns >= 1e9 ? `${digits(ns / 1e9)} s` : ns >= 1e6 ? `${digits(ns / 1e6)} ms` : `${digits(ns / 1e3)} µs`;
 };
+/** A, B and C. */
+export const listed = (words: string[]) =>
+  words.length > 1 ? `${words.slice(0, -1).join(", ")} and ${words[words.length - 1]}` : (words[0] ?? "");
 export const plural = (n: number, word: string) => `${n} ${word}${n === 1 ? "" : word.endsWith("s") ? "es" : "s"}`;
 
 const HOW: Record<string, string> = {
@@ -69,9 +89,8 @@ export function eventWords(store: Store, palette: Pick<Palette, "phrase">, step:
   const drafts = store.drafts.get(e.round) || [];
   const token = store.tokens[e.token];
   if (e.kind === "draft") {
-    const by = [...new Set(drafts.map((d) => d.source))].map(palette.phrase);
-    const words = by.length > 1 ? `${by.slice(0, -1).join(", ")} and ${by[by.length - 1]}` : by[0];
-    return `${plural(drafts.length, "draft token")} proposed by ${words}`;
+    const by = listed([...new Set(drafts.map((d) => d.source))].map(palette.phrase));
+    return `${plural(drafts.length, "draft token")} proposed by ${by}`;
   }
   if (e.kind === "verdict") {
     const d = e.draft;

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
 import { createStore } from "../lib/run";
-import { RECORDED, round, small } from "../lib/testing";
-import { beside, chipOf, moveAt, sceneOf, stillsOf, timeOf } from "./scene";
+import { draft, RECORDED, round, small } from "../lib/testing";
+import { beside, chipOf, handedUp, moveAt, sceneOf, stillsOf, timeOf } from "./scene";
 import { OWN } from "./words";
 
 const storeOf = (data: any) => {
@@ -74,4 +74,32 @@ test("a round without a draft is its own token", () => {
     [[1, 3]],
   );
   assert.ok(round(1));
+});
+
+for (const name of ["both", "hierarchy"].filter((n) => RECORDED[n])) {
+  test(`${name}: the rounds below proposed exactly the tokens that the level above verified, each own token its level's`, () => {
+    const store = storeOf(RECORDED[name]);
+    let seen = 0;
+    for (const [id, children] of store.children) {
+      const rounds = children.map((k) => store.rounds.get(k));
+      const drafts = store.drafts.get(id) || [];
+      const given = handedUp(drafts, rounds);
+      assert.equal(given.size, rounds.length);
+      for (const r of rounds) {
+        const { first, own } = given.get(r.id);
+        const kept = (store.drafts.get(r.id) || []).filter((d) => d.verdict === "accepted").map((d) => d.token_id);
+        assert.deepEqual(
+          drafts.slice(first, first + kept.length).map((d) => d.token_id),
+          kept,
+        );
+        if (own) assert.equal(own.source, store.levels[r.level]);
+        seen += 1;
+      }
+    }
+    assert.ok(seen > 20);
+  });
+}
+
+test("inconsistent rounds are not shown", () => {
+  assert.equal(handedUp([draft(2, 0, 1, "accepted")], [{ id: 1, accepted: 3, outcome: "bonus" }]).size, 0);
 });

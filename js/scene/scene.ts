@@ -1,16 +1,11 @@
 // A round as a scene on floors. Floor k holds what level k proposes, the highest floor is the text. A token is one chip: it is born on a
 // floor, rises through each verification that accepts it, and rests where it was rejected or in the text. Pure.
 
+import type { Judged } from "../lib/card";
 import type { Store } from "../lib/run";
 import type { Draft, Round } from "../lib/tables";
-import { handedUp } from "./round";
 import { OWN } from "./words";
 
-/** A verdict that a chip got: from a round, as this row of its draft. */
-export interface Judged {
-  round: Round;
-  draft: Draft;
-}
 /** Where a chip is from time `at` on (0 … 1 of the scene); `fate` once it is decided. */
 export interface Move {
   at: number;
@@ -73,6 +68,22 @@ type Rows = Pick<Store, "rounds" | "drafts" | "children" | "calls" | "tokens">;
 
 /** A round's own token. */
 type Own = Pick<Draft, "text" | "source"> | null;
+
+/**
+ * The tokens proposed by each round of a level: the level above verified them as one chain, where each round's own token follows its
+ * accepted ones. `drafts` are the chain, `rounds` the rounds below in order. Empty if inconsistent.
+ */
+export function handedUp(drafts: Draft[], rounds: Round[]): Map<number, { first: number; own: Draft | null }> {
+  const chain = [...drafts].sort((a, b) => a.node - b.node);
+  const out = new Map<number, { first: number; own: Draft | null }>();
+  let n = 0;
+  for (const r of rounds) {
+    const adds = r.outcome === "stopped" ? 0 : 1;
+    out.set(r.id, { first: n, own: adds ? (chain[n + r.accepted] ?? null) : null });
+    n += r.accepted + adds;
+  }
+  return n === chain.length && chain.every((d, k) => d.parent === k - 1) ? out : new Map();
+}
 
 /** The scene of the target round `id`. */
 export function sceneOf(store: Rows, id: number): Scene {

@@ -1,44 +1,35 @@
 // Texts of the scene of a round, from the run only. Pure.
-
 import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
 import type { Draft, Round, Token } from "../lib/tables";
-import { figure, glyphs, plural } from "../lib/words";
-import { handedUp, whyNothing } from "./round";
+import { capital, FATES, figure, glyphs, listed, plural, WHY } from "../lib/words";
+import { handedUp } from "./scene";
 
 /** A verifier's own token; `row` is that of the target's text. */
 export interface Own {
   text: string;
-  id: number;
   source: string;
   row: Token | null;
 }
-
-/** Keys of tree nodes other than draft tokens: the text so far, and the verifier's own token. */
+/** Keys of nodes other than draft tokens: the text so far, and the verifier's own token. */
 export const ROOT = -1;
 export const OWN = 1e6;
 
-/** Labels of verdicts. */
-export const FATES: Record<string, string> = {
-  accepted: "accepted",
-  rejected: "rejected",
-  unreached: "not examined",
-  cut: "matched, but cut at the end of the text",
-};
-
-/** Capitalize "the"; names keep their case. */
-export const capital = (words: string) => words.replace(/^the /, "The ");
-/** A token's text on one line; ∅ if empty. */
+/** A token's text; ∅ if empty. */
 export const token = (text: string) => glyphs(text) || "∅";
 export const isTarget = (r: Round) => r.parent === null;
+const isDatabase = (name: string) => name === "db" || name === "hd";
 
 /** All functions read the current store. */
-export function createReading({ store, palette }: { store: Store; palette: Pick<Palette, "phrase"> }) {
+export function createReading(store: Store, palette: Pick<Palette, "phrase">) {
   const levelName = (l: number) => store.levels[l] ?? `level ${l}`;
   const actor = (r: Round) => (isTarget(r) ? "the target" : levelName(r.level));
-  /** The rounds of the same parent round, in order. */
-  const siblings = (r: Round) =>
-    (store.children.get(r.parent ?? NaN) || []).flatMap((id) => store.rounds.get(id) ?? []);
+  const draftsOf = (id: number) => store.drafts.get(id) ?? [];
+  /** What a round and those of the same parent proposed to it. */
+  const given = (r: Round) => {
+    const siblings = (store.children.get(r.parent ?? NaN) ?? []).flatMap((id) => store.rounds.get(id) ?? []);
+    return { place: siblings.indexOf(r), ...handedUp(draftsOf(r.parent ?? NaN), siblings).get(r.id) };
+  };
 
   /** The target round shown without a cursor: the newest during a run, else the one `shown`, initially one with a draft. */
   function usual(shown: number | null) {
@@ -48,76 +39,55 @@ export function createReading({ store, palette }: { store: Store; palette: Pick<
     if (shown !== null && store.order.has(shown)) return shown; // views do not jump
     return ids.find((id) => (store.rounds.get(id)?.drafted ?? 0) > 0) ?? ids[0];
   }
-
-  /** The text before a round's draft. */
+  /** The text before a target round's draft. */
   function before(r: Round): string {
-    if (isTarget(r)) {
-      const { rounds, placeOf } = store.index();
-      const first = rounds[placeOf.get(r.id) ?? -1]?.first ?? 0;
-      if (first > 0) return store.tokens[first - 1].text;
-      const last = store.promptIds[store.promptIds.length - 1];
-      return store.pieces[last] ?? "";
-    }
-    const above = store.rounds.get(r.parent ?? NaN) as Round;
-    const drafts = store.drafts.get(above.id) || [];
-    const given = handedUp(drafts, siblings(r)).get(r.id);
-    return given && given.first > 0 ? drafts[given.first - 1].text : before(above);
+    const { rounds, placeOf } = store.index();
+    const first = rounds[placeOf.get(r.id) ?? -1]?.first ?? 0;
+    return first > 0 ? store.tokens[first - 1].text : (store.pieces[store.promptIds.at(-1) ?? NaN] ?? "");
   }
-
-  /** The verifier's own token of a round: {text, id, source, row (of the target's text)}, or null. */
+  /** The verifier's own token of a round, or null. */
   function ownOf(r: Round): Own | null {
     if (r.outcome === "stopped") return null;
-    if (isTarget(r)) {
-      const t = store.tokens.findLast((t) => t.round === r.id && t.depth === 0);
-      return t ? { text: t.text, id: t.token_id, source: t.source, row: t } : null;
+    if (!isTarget(r)) {
+      const { own } = given(r);
+      return own ? { text: own.text, source: levelName(r.level), row: null } : null;
     }
-    const given = handedUp(store.drafts.get(r.parent ?? NaN) || [], siblings(r)).get(r.id);
-    return given?.own ? { text: given.own.text, id: given.own.token_id, source: levelName(r.level), row: null } : null;
+    const t = store.tokens.findLast((one) => one.round === r.id && one.depth === 0);
+    return t ? { text: t.text, source: t.source, row: t } : null;
   }
-
   /** The event of node `key` of a target round, or -1. */
   function stepOf(round: number | null, key: number) {
     const { events, rounds, placeOf } = store.index();
     const span = rounds[placeOf.get(round ?? NaN) ?? -1];
-    if (!span) return -1;
-    for (let s = span.begin; s < span.end; s++) {
-      const e = events[s];
-      if (key === ROOT ? e.kind === "draft" : key === OWN ? e.kind === "token" : e.draft?.node === key) return s;
-    }
-    return -1;
+    const fits = (e: (typeof events)[number]) =>
+      key === ROOT ? e.kind === "draft" : key === OWN ? e.kind === "token" : e.draft?.node === key;
+    const at = span ? events.slice(span.begin, span.end).findIndex(fits) : -1;
+    return at < 0 ? -1 : span.begin + at;
   }
-
   /** The title of a round; `top` is its target round. */
   function titleOf(r: Round, top: number) {
-    const n = store.order.get(top);
-    const title = `${store.letter && `${store.letter}: `}Round ${n} of ${store.order.size}`;
-    return isTarget(r) ? title : `${title}, ${levelName(r.level)}’s round ${siblings(r).indexOf(r) + 1}`;
+    const title = `${store.letter && `${store.letter}: `}Round ${store.order.get(top)} of ${store.order.size}`;
+    return isTarget(r) ? title : `${title}, ${levelName(r.level)}’s round ${given(r).place + 1}`;
   }
-  /** The drafter of a round. */
-  function belowWords(r: Round) {
-    const name = store.levels[r.level - 1];
-    return name === undefined ? "no drafter" : name === "db" || name === "hd" ? "the databases" : palette.phrase(name);
-  }
-  /** A summary of a round. */
-  function summaryOf(r: Round, drafts: Draft[], own: Own | null) {
-    const by = actor(r);
-    const cap = capital(by);
+  function summaryOf(r: Round) {
+    const by = capital(actor(r));
+    const drafts = draftsOf(r.id);
     if (!drafts.length)
-      return `${whyNothing(r.why_no_draft, by, belowWords(r))}${own ? ` ${cap} generated its own token.` : ""}`;
-    const sources = [...new Set(drafts.map((d) => d.source))].map(palette.phrase);
-    const from =
-      sources.length > 1 ? `${sources.slice(0, -1).join(", ")} and ${sources[sources.length - 1]}` : sources[0];
+      return `No draft: ${WHY[r.why_no_draft ?? ""] ?? r.why_no_draft ?? "reason not recorded"}.${ownOf(r) ? ` ${by} generated its own token.` : ""}`;
     const end = {
-      correction: "then a correction",
-      bonus: "then a bonus token",
-      stopped: "then the text ended",
-      plain: "",
-    }[r.outcome];
-    return `${plural(drafts.length, "token")} drafted by ${from}. ${cap} examined ${plural(r.examined, "position")} and accepted ${r.accepted || "none"}, ${end}.`;
+      correction: "a correction",
+      bonus: "a bonus token",
+      stopped: "the text ended",
+      plain: "a plain token",
+    };
+    const from = listed([...new Set(drafts.map((d) => d.source))].map(palette.phrase));
+    return `${plural(drafts.length, "token")} drafted by ${from}. ${by} examined ${plural(r.examined, "position")} and accepted ${r.accepted || "none"}, then ${end[r.outcome]}.`;
   }
   /** A draft node for screen readers. */
   const nodeWords = (d: Draft) =>
-    `position ${d.depth}, ${token(d.text)}: ${FATES[d.verdict] || d.verdict}, drafted by ${palette.phrase(d.source)}${d.p === null ? "" : `, p ${figure(d.p)}`}${d.u === null ? "" : `, q ${figure(d.q)}`}`;
+    `position ${d.depth}, ${token(d.text)}: ${FATES[d.verdict]}, drafted by ${palette.phrase(d.source)}${d.p === null ? "" : `, p ${figure(d.p)}`}${d.u === null ? "" : `, q ${figure(d.q)}`}`;
+  /** What the drafters of the lowest level proposed. */
+  const sourceName = () => (isDatabase(store.levels[0] ?? "") ? "databases" : (store.levels[0] ?? ""));
 
-  return { levelName, actor, usual, before, ownOf, stepOf, titleOf, summaryOf, nodeWords };
+  return { levelName, actor, usual, before, ownOf, stepOf, titleOf, summaryOf, nodeWords, sourceName };
 }

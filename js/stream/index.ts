@@ -1,14 +1,13 @@
-// The token stream: prompt, emitted tokens coloured by source and marked by verdict, rejected drafts as ghosts, a
-// details card.
+// The token stream: prompt, emitted tokens coloured by source and marked by verdict, rejected drafts as ghosts, and a card of details.
 import { html, render } from "lit-html";
 import { live } from "lit-html/directives/live.js";
+import { createCard } from "../lib/card";
 import { focusable, make } from "../lib/dom";
 import type { Cursor } from "../lib/group";
-import type { View } from "../lib/linked";
-import { linkedWidget } from "../lib/linked";
+import { linkedWidget, type View } from "../lib/linked";
+import { countsBy } from "../lib/metrics";
 import type { Palette } from "../lib/palette";
 import type { Change, Store } from "../lib/run";
-import { streamCard } from "./card";
 import { tokenPane } from "./pane";
 
 interface Traits {
@@ -18,33 +17,21 @@ interface Traits {
 }
 
 /** The legend: sources and shapes with counts. */
-function legendOf(store: Store, palette: Palette) {
-  const counts = new Map<string, number>();
-  const kinds = new Map<string, number>();
-  for (const { source, kind } of store.tokens) {
-    counts.set(source, (counts.get(source) || 0) + 1);
-    kinds.set(kind, (kinds.get(kind) || 0) + 1);
-  }
-  const shapes = ["accepted", "correction", "bonus", "plain"].filter((kind) => kind !== "plain" || kinds.has(kind));
+function legendOf({ tokens }: Store, palette: Palette) {
+  const sources = Object.entries(countsBy(tokens, (t) => t.source)).sort((a, b) => b[1] - a[1]);
+  const kinds = countsBy(tokens, (t) => t.kind);
+  const shapes = ["accepted", "correction", "bonus", ...(kinds.plain ? ["plain"] : [])];
+  const ghost = (words: string, verdict: string) =>
+    html`<span class="hsd-key hsd-key-ghost"><span class="hsd-ghost hsd-sample" data-verdict=${verdict} aria-hidden="true">abc</span><span>${words}</span></span>`;
   return html`<div class="hsd-legend" role="group" aria-label="Legend">
-    <div class="hsd-keys">${[...counts]
-      .sort((a, b) => b[1] - a[1])
-      .map(
-        ([source, n]) =>
-          html`<span class="hsd-key"
-            ><span class="hsd-swatch" data-family=${palette.family(source)}></span
-            ><span>${palette.words(source)}</span><b>${n}</b></span>`,
-      )}</div>
-    <div class="hsd-keys hsd-shapes">${shapes.map(
+    <div class="hsd-keys">${sources.map(
+      ([source, n]) =>
+        html`<span class="hsd-key"><span class="hsd-swatch" data-family=${palette.family(source)}></span><span>${palette.words(source)}</span><b>${n}</b></span>`,
+    )}</div>
+    <div class="hsd-keys">${shapes.map(
       (kind) =>
-        html`<span class="hsd-key"
-          ><span class="hsd-tok hsd-sample" data-kind=${kind} aria-hidden="true">abc</span><span>${kind}</span
-          ><b>${kinds.get(kind) || 0}</b></span>`,
-    )}<span class="hsd-key hsd-key-ghost"
-        ><span class="hsd-ghost hsd-sample" aria-hidden="true">abc</span><span>rejected draft</span></span
-      ><span class="hsd-key hsd-key-ghost"
-        ><span class="hsd-ghost hsd-sample" data-verdict="unreached" aria-hidden="true">abc</span
-        ><span>not examined</span></span></div>
+        html`<span class="hsd-key"><span class="hsd-tok hsd-sample" data-kind=${kind} aria-hidden="true">abc</span><span>${kind}</span><b>${kinds[kind] ?? 0}</b></span>`,
+    )}${ghost("rejected draft", "rejected")}${ghost("not examined", "unreached")}</div>
   </div>`;
 }
 
@@ -58,8 +45,7 @@ function streamView({ model, root, group, store, palette, follow }: View<Traits>
   const prompt = make("span", "hsd-prompt");
   prompt.setAttribute("role", "note");
   prompt.setAttribute("aria-label", "Tokens of the prompt");
-  const out = make("span", "hsd-out");
-  focusable(out);
+  const out = focusable(make("span", "hsd-out"));
   out.setAttribute("role", "listbox");
   out.setAttribute("aria-label", "Emitted tokens. Arrow keys move, Enter pins, Escape unpins.");
   text.append(prompt, out);
@@ -68,7 +54,7 @@ function streamView({ model, root, group, store, palette, follow }: View<Traits>
   card.setAttribute("aria-label", "Token details");
   const pane = tokenPane(prompt, out, store, palette);
   const { spans, place } = pane;
-  const details = streamCard({ card, store, group, palette, pane, out });
+  const details = createCard(store, palette, (position) => group.light(position, true));
   const bar = make("div", "hsd-bar");
   function drawBar() {
     root.classList.toggle("hsd-ghosts", model.get("ghosts"));
@@ -88,13 +74,10 @@ function streamView({ model, root, group, store, palette, follow }: View<Traits>
 
   // --- text
   let stuck = true; // follow the end of the text until the user scrolls away
-  scroll.addEventListener(
-    "scroll",
-    () => {
-      stuck = scroll.scrollTop + scroll.clientHeight > scroll.scrollHeight - 24;
-    },
-    { passive: true },
-  );
+  const scrolled = () => {
+    stuck = scroll.scrollTop + scroll.clientHeight > scroll.scrollHeight - 24;
+  };
+  scroll.addEventListener("scroll", scrolled, { passive: true });
   let pending = -1;
   function flush() {
     if (pending < 0) return;
@@ -107,8 +90,8 @@ function streamView({ model, root, group, store, palette, follow }: View<Traits>
   }
   /** Initial scroll position: the top if the emitted text is visible there, else a few lines above it. */
   const start = () => {
-    const prompt = out.getBoundingClientRect().top - text.getBoundingClientRect().top;
-    return prompt < scroll.clientHeight / 2 ? 0 : prompt - 90;
+    const before = out.getBoundingClientRect().top - text.getBoundingClientRect().top;
+    return before < scroll.clientHeight / 2 ? 0 : before - 90;
   };
   function onStore(what: Change, from: number) {
     if (what === "reset") {
@@ -117,12 +100,9 @@ function streamView({ model, root, group, store, palette, follow }: View<Traits>
       marked = [];
       pane.clear();
       drawBar();
-      root.classList.toggle("hsd-empty", !store.tokens.length && !store.prompt);
       scroll.scrollTop = model.get("live") ? scroll.scrollHeight : start();
       show();
-      return;
-    }
-    if (pending < 0) {
+    } else if (pending < 0) {
       pending = from;
       // A hidden tab gets no animation frames; the timer still updates it.
       requestAnimationFrame(flush);
@@ -141,10 +121,9 @@ function streamView({ model, root, group, store, palette, follow }: View<Traits>
     }
     marked = [];
     const mark = (s: HTMLElement | null | undefined, cls: string) => {
-      if (s) {
-        s.classList.add(cls);
-        marked.push(s);
-      }
+      if (!s) return;
+      s.classList.add(cls);
+      marked.push(s);
     };
     const { token: i, hover, step } = group.cursor;
     if (hover && hover.token !== i) mark(spans[hover.token], "hsd-on");
@@ -153,42 +132,48 @@ function streamView({ model, root, group, store, palette, follow }: View<Traits>
     mark(hover && hover.step !== step ? pane.ghostOf(hover.step) : null, "hsd-on");
     const ghost = model.get("ghosts") ? pane.ghostOf(step) : null;
     mark(ghost, group.cursor.pinned ? "hsd-pinned" : "hsd-on");
-    if (i < 0 || !spans[i]) {
-      out.removeAttribute("aria-activedescendant");
-      const key = `hint:${store.run}:${store.tokens.length}`;
-      if (drawn !== key) {
-        drawn = key;
-        details.hint();
-      }
+    const t = spans[i] && store.tokens[i];
+    const row = t ? store.ownDraft(t) : null;
+    if (t) {
+      spans[i].setAttribute("aria-selected", "true");
+      out.setAttribute("aria-activedescendant", spans[i].id);
+      mark(spans[i], pinned() === i && !ghost ? "hsd-pinned" : "hsd-on");
+      for (let k = i - 1; k >= 0 && store.tokens[k].round === t.round; k--) mark(spans[k], "hsd-mate");
+      for (let k = i + 1; store.tokens[k]?.round === t.round; k++) mark(spans[k], "hsd-mate");
+      mark(place(row?.position), "hsd-lit");
+    } else out.removeAttribute("aria-activedescendant");
+    const key = `${store.run}:${store.tokens.length}:${step}:${t ? i : -1}:${pinned() === i}`;
+    if (drawn === key) return;
+    drawn = key;
+    // Announce pinned tokens only, not hovered ones.
+    card.setAttribute("aria-live", pinned() === i ? "polite" : "off");
+    if (!t) {
+      const words = store.tokens.length
+        ? "Hover over a token to preview it; click or press Enter to pin it. ← → move by event, with Shift by round; Esc unpins."
+        : "Tokens appear here as they are decoded.";
+      render(html`<h3>Token details</h3><p class="hsd-hint">${words}</p>`, card);
       return;
     }
-    const t = store.tokens[i];
-    spans[i].setAttribute("aria-selected", "true");
-    out.setAttribute("aria-activedescendant", spans[i].id);
-    mark(spans[i], pinned() === i && !ghost ? "hsd-pinned" : "hsd-on");
-    for (let k = i - 1; k >= 0 && store.tokens[k].round === t.round; k--) mark(spans[k], "hsd-mate");
-    for (let k = i + 1; k < store.tokens.length && store.tokens[k].round === t.round; k++) mark(spans[k], "hsd-mate");
-    const row = store.ownDraft(t);
-    if (row) mark(place(row.position), "hsd-lit");
-    const key = `${store.run}:${step}:${i}:${pinned() === i}`;
-    if (drawn !== key) {
-      drawn = key;
-      details.token(i, row, pinned() === i);
-    }
-  }
-  /** Scroll a node into view within the pane. */
-  function into(node: HTMLElement | null | undefined) {
-    if (!node) return;
-    const frame = scroll.getBoundingClientRect();
-    const box = node.getBoundingClientRect();
-    if (box.top < frame.top + 24) scroll.scrollTop -= frame.top + 24 - box.top;
-    else if (box.bottom > frame.bottom - 24) scroll.scrollTop += box.bottom - frame.bottom + 24;
+    const unpin = () => {
+      group.pin(null);
+      out.focus({ preventScroll: true });
+    };
+    const close = html`<button class="hsd-close" ?hidden=${pinned() !== i} @click=${unpin}>Unpin</button>`;
+    const refused = store.index().events[step]?.draft;
+    const draft = refused?.verdict === "rejected" ? refused : row;
+    const round = store.rounds.get(t.round) ?? null;
+    const judged = draft && round ? [{ round, draft }] : [];
+    const { text: words, source } = draft ?? t;
+    const own = judged.length ? null : round;
+    render(details({ text: words, source, judged, own, token: draft && draft !== row ? null : t }, close), card);
   }
   /** Scroll to the token under the cursor; the page itself scrolls only for moves in the text. */
   function reveal(span: HTMLElement | null | undefined) {
     if (!span || text.matches(":hover")) return;
-    if (document.activeElement === out) span.scrollIntoView({ block: "nearest" });
-    else into(span);
+    if (document.activeElement === out) return span.scrollIntoView({ block: "nearest" });
+    const [frame, box] = [scroll.getBoundingClientRect(), span.getBoundingClientRect()];
+    if (box.top < frame.top + 24) scroll.scrollTop -= frame.top + 24 - box.top;
+    else if (box.bottom > frame.bottom - 24) scroll.scrollTop += box.bottom - frame.bottom + 24;
   }
   function onCursor(now: Cursor, before: Cursor) {
     show();
@@ -202,20 +187,16 @@ function streamView({ model, root, group, store, palette, follow }: View<Traits>
     const i = model.get("pinned");
     if (i !== pinned()) group.pin(i >= 0 ? { token: i } : null);
   }
-
-  const at = (i: number) => (i >= 0 ? { token: i } : null);
   /** A token, or the event of a rejected draft token. */
   const under = (e: Event) => {
-    const step = pane.ghostAt(e);
-    return step >= 0 ? { step } : at(pane.tokenAt(e));
+    const [step, token] = [pane.ghostAt(e), pane.tokenAt(e)];
+    return step >= 0 ? { step } : token >= 0 ? { step: store.index().stepOf[token] } : null;
   };
   text.addEventListener("pointerover", (e) => group.hover(under(e)));
   text.addEventListener("pointerleave", () => group.hover(null));
   text.addEventListener("click", (e) => {
     const where = under(e);
-    if (!where) return;
-    const step = "step" in where ? where.step : store.index().stepOf[where.token];
-    group.pin(group.cursor.pinned && group.cursor.step === step ? null : where);
+    if (where) group.pin(group.cursor.pinned && group.cursor.step === where.step ? null : where);
   });
 
   // --- life
@@ -223,10 +204,9 @@ function streamView({ model, root, group, store, palette, follow }: View<Traits>
     root.classList.toggle("hsd-live", model.get("live"));
     show();
   };
+  const heard = { "change:pinned": onPinned, "change:ghosts": drawBar, "change:live": onLive };
   follow(onStore, onCursor);
-  model.on("change:pinned", onPinned);
-  model.on("change:ghosts", drawBar);
-  model.on("change:live", onLive);
+  for (const [event, act] of Object.entries(heard)) model.on(event, act);
   onPinned();
   onLive();
   onStore("reset", 0);
@@ -243,9 +223,7 @@ function streamView({ model, root, group, store, palette, follow }: View<Traits>
   laidOut.observe(scroll);
   return () => {
     laidOut.disconnect();
-    model.off("change:pinned", onPinned);
-    model.off("change:live", onLive);
-    model.off("change:ghosts", drawBar);
+    for (const [event, act] of Object.entries(heard)) model.off(event, act);
   };
 }
 

@@ -6,7 +6,7 @@ import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
 import type { Draft } from "../lib/tables";
 import { unique } from "../lib/widget";
-import { brief, glyphs, KIND_WORDS, VERDICT_WORDS } from "../lib/words";
+import { brief, FATES, glyphs, KIND_WORDS } from "../lib/words";
 import { partsOf, promptPieces, RIGHT_TO_LEFT } from "./text";
 
 export type Pane = ReturnType<typeof tokenPane>;
@@ -73,7 +73,7 @@ export function tokenPane(prompt: HTMLElement, out: HTMLElement, store: Store, p
       ghost.dataset.verdict = node.verdict;
       ghost.dataset.round = String(roundId);
       ghost.dataset.node = String(node.node);
-      ghost.title = VERDICT_WORDS[node.verdict] ?? node.verdict;
+      ghost.title = FATES[node.verdict];
       strip.append(ghost);
       shown += 1;
       const here: number = node.node;

@@ -1,7 +1,7 @@
 // The text of a run: what is drawn for its characters.
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { characterOf, partsOf, promptPieces } from "./text";
+import { partsOf, promptPieces } from "./text";
 
 const shown = (text) =>
   partsOf(text)
@@ -35,12 +35,4 @@ test("what the prompt has written out remains, and so does what is not part of i
   assert.deepEqual(promptPieces(["\\xe6", "\\x97\\xa5"], "\\xe6\\x97\\xa5"), ["\\xe6", "\\x97\\xa5"]);
   assert.deepEqual(promptPieces(["<s>", "a", "\\xe6\\x97", "\\xa5"], "a日"), ["<s>", "a", "日", ""]);
   assert.deepEqual(promptPieces(["\\xe6", "\\xff"], "日"), ["\\xe6", "\\xff"]);
-});
-
-test("a token of bytes knows its character and the tokens that write it", () => {
-  const tokens = [null, "e6", "97a5", "e69c", null, "ff"].map((raw) => ({ raw }));
-  assert.deepEqual(characterOf(tokens, 1), { text: "日", from: 1, to: 2 });
-  assert.deepEqual(characterOf(tokens, 2), { text: "日", from: 1, to: 2 });
-  assert.equal(characterOf(tokens, 3), null);
-  assert.equal(characterOf(tokens, 5), null);
 });

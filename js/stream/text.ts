@@ -31,8 +31,6 @@ export function partsOf(text: string): TextPart[] {
   return parts;
 }
 
-const bytesOf = (hex: string) => Uint8Array.from(hex.match(/../g) || [], (pair) => parseInt(pair, 16));
-
 /** Decode bytes, or null if not whole characters. */
 function decoded(bytes: ArrayLike<number>) {
   try {
@@ -71,17 +69,4 @@ export function promptPieces(pieces: string[], prompt: string) {
     }
   }
   return texts;
-}
-
-/** The whole characters around a partial token (`raw`): text and token range; null if there are none. */
-export function characterOf(tokens: { raw: string | null }[], i: number) {
-  for (let count = 1; count <= MOST_TOGETHER; count++) {
-    for (let from = Math.max(0, i - count + 1); from <= i && from + count <= tokens.length; from++) {
-      const some = tokens.slice(from, from + count);
-      if (!some.every((t) => t.raw !== null)) continue;
-      const text = decoded(bytesOf(some.map((t) => t.raw).join("")));
-      if (text) return { text, from, to: from + count - 1 };
-    }
-  }
-  return null;
 }

@@ -112,7 +112,7 @@ def test_the_cursor_is_one_for_keys_pointer_staircase_and_text(open_page, voila)
     page.keyboard.press("Escape")
     # A rejected token can be selected.
     page.locator(".hsd-out .hsd-ghost").first.click()
-    expect(page.locator(".hsd-card .hsd-facts")).to_be_visible()
+    expect(page.locator(".hsd-stream .hsd-facts")).to_be_visible()
     bar = page.locator(".hsd-player-bar").bounding_box()
     page.mouse.click(bar["x"] + bar["width"] / 2, bar["y"] + bar["height"] / 2)
     expect(page.locator(".hsd-player-whole")).to_be_visible()

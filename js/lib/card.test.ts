@@ -1,0 +1,53 @@
+// The printed arithmetic of a verdict.
+import assert from "node:assert/strict";
+import { test } from "vitest";
+import { lineOf } from "./card";
+import { createStore } from "./run";
+import { RECORDED } from "./testing";
+import { capital, columnsOfText, digitsFor, precise } from "./words";
+
+const row = (more: object): any => ({ verdict: "accepted", u: null, h: null, p: null, q: null, ...more });
+
+test("a sampled token is judged by u · q < p, a block by u < h, a point mass by no number", () => {
+  assert.deepEqual(
+    [
+      lineOf(row({ u: 0.359, q: 0.987, p: 0.702 })),
+      lineOf(row({ verdict: "rejected", u: 0.991, q: 0.662, p: 0.581 })),
+      lineOf(row({ u: 0.359, h: 0.41, q: 0.987, p: 0.702 })),
+      lineOf(row({ verdict: "rejected", u: 0.991, h: 0.5, q: 0.662, p: 0.581 })),
+      lineOf(row({ q: 1, p: 0.2 })),
+    ],
+    [
+      "u · q = 0.359 × 0.987 = 0.354 < 0.702 = p",
+      "u · q = 0.991 × 0.662 = 0.656 ≥ 0.581 = p",
+      "u = 0.359 < 0.410 = h",
+      "u = 0.991 ≥ 0.500 = h",
+      "",
+    ],
+  );
+});
+
+test("figures have the digits that distinguish the two sides", () => {
+  assert.deepEqual([digitsFor(0.65561, 0.65568), digitsFor(0.1, 0.9), digitsFor(0.5, 0.5)], [4, 3, 6]);
+  assert.deepEqual(
+    [precise(0), precise(1), precise(0.35), precise(0.00012), precise(0.000012), precise(0.123456789, 5)],
+    ["0", "1", "0.350", "0.000120", "1.20e-5", "0.12346"],
+  );
+  assert.deepEqual([capital("the target"), capital("nano")], ["The target", "nano"]);
+});
+
+test("wide scripts take two columns, marks that combine none", () => {
+  assert.deepEqual(["abc", "漢字", "🙂", "e\u0301", "", "שלום"].map(columnsOfText), [3, 4, 2, 1, 0, 4]);
+});
+
+for (const [name, run] of Object.entries(RECORDED))
+  test(`${name}: every verdict of a recorded run follows from its printed arithmetic`, () => {
+    const store = createStore();
+    store.adopt(run);
+    for (const d of [...store.drafts.values()].flat()) {
+      const line = lineOf(d);
+      if (!line || typeof d.h === "number") continue;
+      assert.equal((d.u ?? 0) * (d.q ?? 0) < (d.p ?? 0), d.verdict === "accepted");
+      assert.equal(line.includes("<"), d.verdict === "accepted");
+    }
+  });
