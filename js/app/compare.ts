@@ -1,5 +1,5 @@
 // The Compare tab: runs of one prompt side by side, recorded or decoded here.
-import { html, render } from "lit-html";
+import { html, nothing, render } from "lit-html";
 import { live } from "lit-html/directives/live.js";
 import { make } from "../lib/dom";
 import { drawNotice } from "../lib/notice";
@@ -27,74 +27,70 @@ const WARM_UP = 8;
 export function compareView({ host, store, state }: Context): Section {
   const { about } = host;
   const root = make("section", "hsd-part");
-  root.append(
-    make(
-      "p",
-      "hsd-lede",
-      "Runs of one prompt and seed, aligned by output position, with their recorded times: a faster stack needs fewer target forward passes for the same position.",
-    ),
-  );
   const form = make("div", "hsd-form hsd-measure");
   const trouble = make("div");
   trouble.hidden = true;
   const titles = Object.fromEntries(about.stacks);
-  const versus = mount("versus", {
-    ...state,
-    ...{
-      runs: [],
-      titles,
-      sources: about.sources,
-      refusal: countRefusal(0),
-      choices: about.races,
-      group: "",
-      chosen: [],
-    },
-    ...{ pinned: -1, time: -1 },
-  });
-  const set = (name: string, value: unknown) => versus.model.set(name, value as never);
-  const fail = (error: unknown) =>
-    drawNotice(trouble, {
-      title: "Comparison failed",
-      message: error instanceof Error ? error.message : String(error),
-    });
-  const show = (runs: Snapshot[]) => {
-    set("refusal", "");
-    set("runs", runs);
-  };
+  const versus = mount("versus", { ...state, runs: [], titles, sources: about.sources, pinned: -1, time: -1 });
+  const runs = () => versus.model.get("runs") as unknown as Snapshot[];
+  const show = (all: Snapshot[]) => versus.model.set("runs", all as never);
+  const fail = (error: unknown, title = "Comparison failed") =>
+    drawNotice(trouble, { title, message: error instanceof Error ? error.message : String(error) });
 
   // --- recordings
-  async function open() {
-    const race = about.races.find((r) => r.group === (versus.model.get("group") as unknown));
-    const chosen = versus.model.get("chosen") as unknown as string[];
-    const names = (race?.runs ?? []).map((r) => r.name).filter((name) => chosen.includes(name));
-    if (!chosen.length) return;
-    if (names.length < 2 || names.length > MOST) return set("refusal", countRefusal(names.length));
-    show(await Promise.all(names.map((name) => host.recording(name))));
+  let race = about.races.find((r) => r.title.includes(String(about.form.temperature))) ?? about.races[0];
+  const opening = () => {
+    const own = race.runs.filter((r) => OPENING.includes(r.name.split("/")[1]));
+    return (own.length > 1 ? own : race.runs.slice(0, 2)).map((r) => r.name);
+  };
+  let chosen: string[] = [];
+  async function choose(names: string[]) {
+    chosen = race.runs.map((r) => r.name).filter((name) => names.includes(name));
+    paint();
+    if (chosen.length < 2 || chosen.length > MOST)
+      drawNotice(trouble, { message: countRefusal(chosen.length), caution: true });
+    else {
+      drawNotice(trouble, { message: "" });
+      show(await Promise.all(chosen.map((name) => host.recording(name))));
+    }
   }
-  function opening() {
-    const race = about.races.find((r) => r.group === (versus.model.get("group") as unknown));
-    const own = (race?.runs ?? []).filter((r) => OPENING.includes(r.name.split("/")[1]));
-    set(
-      "chosen",
-      (own.length > 1 ? own : (race?.runs ?? []).slice(0, 2)).map((r) => r.name),
-    );
-  }
-  versus.model.on("change:group", opening);
-  versus.model.on("change:chosen", () => open().catch(fail));
-  if (about.races.length)
-    set("group", (about.races.find((r) => r.title.includes(String(about.form.temperature))) ?? about.races[0]).group);
-  else set("refusal", "No recordings are installed.");
+  const chips = (label: string, all: [words: string, on: boolean, act: () => void, title?: string][]) =>
+    html`<div class="hsd-presets" role="group" aria-label=${label}>${all.map(
+      ([words, on, act, title]) =>
+        html`<button type="button" aria-pressed=${on} title=${title ?? nothing} @click=${act}>${words}</button>`,
+    )}</div>`;
+  const toggled = (all: string[], one: string) =>
+    all.includes(one) ? all.filter((other) => other !== one) : [...all, one];
+  const recordings = () =>
+    html`${
+      about.races.length > 1
+        ? chips(
+            "Sampling",
+            about.races.map((r) => [
+              r.title,
+              r === race,
+              () => {
+                race = r;
+                choose(opening()).catch(fail);
+              },
+            ]),
+          )
+        : nothing
+    }${chips(
+      "Stacks (two or three)",
+      race.runs.map(({ name, title, stack, blurb }) => [
+        title,
+        chosen.includes(name),
+        () => choose(toggled(chosen, name)).catch(fail),
+        `${stack}: ${blurb}`,
+      ]),
+    )}`;
 
   // --- decode
   let text = OPENING.map((name) => about.sides[name]).join("\n");
   let busy: AbortController | null = null;
   let said = "";
-  const lines = () =>
-    text
-      .split("\n")
-      .map((line) => line.trim())
-      .filter(Boolean)
-      .map((line) => about.sides[line] ?? line);
+  const lines = () => text.split("\n").flatMap((line) => (line.trim() ? [about.sides[line.trim()] ?? line.trim()] : []));
   async function start() {
     if (!host.decode || busy) return;
     const stacks = lines();
@@ -106,23 +102,17 @@ export function compareView({ host, store, state }: Context): Section {
       if (stacks.length < 2 || stacks.length > MOST)
         throw new Error(`write two or three stacks, one per line, not ${stacks.length}`);
       const request = requestOf(store.state.form, about.limits);
-      const runs: Snapshot[] = [];
+      const found: Snapshot[] = [];
       for (const stack of stacks) {
-        for (const max_new_tokens of [Math.min(WARM_UP, request.max_new_tokens), request.max_new_tokens]) {
-          const warming = max_new_tokens !== request.max_new_tokens;
-          const stage = (words: string, done?: number | null, total?: number | null) => {
-            said = `${stack}: ${warming ? "warming up" : total ? `decoding ${done}/${total}` : words}`;
-            paint();
-          };
-          const run = await decoded(host, { ...request, stack, max_new_tokens }, stage, control.signal);
-          if (max_new_tokens === request.max_new_tokens) {
-            runs.push(run.snapshot());
-            break;
-          }
-        }
+        const stage = (words: string, done?: number | null, total?: number | null) => {
+          said = `${stack}: ${total ? `decoding ${done}/${total}` : words}`;
+          paint();
+        };
+        await decoded(host, { ...request, stack, max_new_tokens: WARM_UP }, stage, control.signal);
+        found.push((await decoded(host, { ...request, stack }, stage, control.signal)).snapshot());
       }
-      set("chosen", []);
-      show(runs);
+      chosen = [];
+      show(found);
       said = "Decoded now on this machine.";
     } catch (error) {
       said = control.signal.aborted ? "Cancelled. The previous comparison is unchanged." : "";
@@ -132,45 +122,41 @@ export function compareView({ host, store, state }: Context): Section {
       paint();
     }
   }
+  const write = (all: string) => {
+    text = all;
+    paint();
+  };
+  const decoding = () => html`<h3>Compare on this page</h3>
+    <p class="hsd-blurb">Uses the form's prompt, sampling and number of tokens; each stack first decodes a few untimed tokens. HD: Hierarchy Drafting. HSD: Hierarchical Speculative Decoding.</p>
+    ${chips(
+      "Stacks",
+      PRESETS.map(([label, name]) => {
+        const stack = about.sides[name];
+        const act = () => write(toggled(lines(), stack).join("\n"));
+        return [label, lines().includes(stack), act, `${titles[stack] ?? ""}: ${stack}`];
+      }),
+    )}
+    <label class="hsd-field">Stacks, one per line<textarea class="hsd-mono" rows="3" spellcheck="false" .value=${live(text)}
+      @input=${(e: { target: HTMLTextAreaElement }) => write(e.target.value)}></textarea></label>
+    <div class="hsd-buttons">
+      <button type="button" class="hsd-button-main" title="Decode the form's prompt with each stack in turn (Ctrl+Enter)" ?disabled=${busy !== null} @click=${start}>Decode and compare</button>
+      <button type="button" ?disabled=${busy === null} @click=${() => busy?.abort()}>Cancel</button>
+    </div>
+    <p class="hsd-stage" role="status">${said}</p>`;
   function paint() {
-    if (!host.decode) {
-      render(elsewhere("decode", "Decoding your own prompt with several stacks"), form);
-      return;
-    }
-    const on = lines();
-    const toggle = (stack: string) => {
-      text = (on.includes(stack) ? on.filter((one) => one !== stack) : [...on, stack]).join("\n");
-      paint();
-    };
     render(
-      html`<h3>Compare on this page</h3>
-        <p class="hsd-blurb">Uses the form's prompt, sampling and number of tokens; each stack first decodes a few untimed tokens. HD: Hierarchy Drafting. HSD: Hierarchical Speculative Decoding.</p>
-        <div class="hsd-presets" role="group" aria-label="Stacks">${PRESETS.map(([label, name]) => {
-          const stack = about.sides[name];
-          return html`<button type="button" aria-pressed=${on.includes(stack)} title=${`${titles[stack] ?? ""}: ${stack}`}
-            @click=${() => toggle(stack)}>${label}</button>`;
-        })}</div>
-        <label class="hsd-field">Stacks, one per line<textarea class="hsd-mono" rows="3" spellcheck="false" .value=${live(text)}
-          @input=${(e: { target: HTMLTextAreaElement }) => {
-            text = e.target.value;
-            paint();
-          }}></textarea></label>
-        <div class="hsd-buttons">
-          <button type="button" class="hsd-button-main" title="Decode the form's prompt with each stack in turn (Ctrl+Enter)" ?disabled=${busy !== null} @click=${start}>Decode and compare</button>
-          <button type="button" ?disabled=${busy === null} @click=${() => busy?.abort()}>Cancel</button>
-        </div>
-        <p class="hsd-stage" role="status">${said}</p>`,
+      html`<p class="hsd-lede">Runs of one prompt and seed, aligned by output position, with their recorded times: a faster stack needs fewer target forward passes for the same position.</p>
+        ${host.decode ? decoding() : elsewhere("decode", "Decoding your own prompt with several stacks")}
+        ${race ? html`<h3>Recorded runs</h3>${recordings()}` : nothing}
+        ${host.file ? html`<button type="button" class="hsd-quiet" @click=${save}>Save as a page</button>` : nothing}`,
       form,
     );
   }
+  const save = () => {
+    download(host, { about: "comparison", options: { runs: runs() } }).catch((error) => fail(error, "Save failed"));
+  };
   paint();
-  const save = make("button", "hsd-quiet", "Save as a page");
-  save.type = "button";
-  save.hidden = !host.file;
-  save.addEventListener("click", () => {
-    const runs = versus.model.get("runs") as unknown as Snapshot[];
-    download(host, { about: "comparison", options: { runs } }).catch(fail);
-  });
-  root.append(form, trouble, save, versus.el);
+  if (race) choose(opening()).catch(fail);
+  root.append(form, trouble, versus.el);
   return { root };
 }

@@ -3,6 +3,7 @@
 import { html, nothing, render, svg } from "lit-html";
 import { boardPicture, type Drawn } from "../darts/stage";
 import type { Host } from "../host";
+import { frameOf } from "../lib/chart";
 import { followTheme, make } from "../lib/dom";
 import { paletteOf } from "../lib/palette";
 import { createStore, type Store } from "../lib/run";
@@ -10,8 +11,9 @@ import type { Draft, Token } from "../lib/tables";
 import { unique } from "../lib/widget";
 import { duration, figure, glyphs, plural } from "../lib/words";
 import { boardOfRound } from "../scene/board";
-import { paths, stairsOf } from "../staircase/stairs";
-import { runnerOf, shownAt } from "../versus/race";
+import { drawStairs } from "../staircase/drawing";
+import { stairsOf } from "../staircase/stairs";
+import { passesAt, runnerOf, shownAt } from "../versus/race";
 import { kept } from "./state";
 
 const SEEN = "hsd_viz.intro";
@@ -86,18 +88,10 @@ export function playIntro(root: HTMLElement, host: Host, story: Story, closed: (
       }
       lane.scrollTop = lane.scrollHeight;
     });
-    const x = (at: number) => SIZE.left + (at / end) * (SIZE.width - SIZE.left - SIZE.right);
-    const y = (n: number) =>
-      SIZE.height - SIZE.bottom - (n / plain.stairs.tokens) * (SIZE.height - SIZE.top - SIZE.bottom);
-    const stairs = runs.map(({ stairs, store }) => {
-      const { line, risers } = paths(stairs, store.tokens, palette.family, { x, y });
-      return svg`<path class="hsd-stairs-treads" d=${line}></path>${[...risers].map(
-        ([family, d]) => svg`<path class="hsd-stairs-riser" data-family=${family} d=${d}></path>`,
-      )}`;
-    });
-    const passes = ({ stairs: { treads } }: typeof plain) => treads.filter((t) => t.to <= ns).length;
+    const f = frameOf(SIZE, end, plain.stairs.tokens);
+    const picture = runs.map(({ stairs, store }) => drawStairs(stairs, store.tokens, palette.family, f));
     const lane = (k: number, title: string) => html`<div class="hsd-in-lane"><h3>${title}</h3>${lanes[k]}
-      <p><strong>${plural(passes(runs[k]), "pass")}</strong> of the target, ${plural(shownAt(runs[k].stairs, ns), "token")}</p></div>`;
+      <p><strong>${plural(passesAt(runs[k].stairs, ns), "pass")}</strong> of the target, ${plural(shownAt(runs[k].stairs, ns), "token")}</p></div>`;
     const { stop } = story;
     const gain = end / drafted.stairs.end;
     render(
@@ -108,8 +102,8 @@ export function playIntro(root: HTMLElement, host: Host, story: Story, closed: (
       }</h2><button class="hsd-in-skip" @click=${close}>${ms < WHOLE ? "Skip" : "Explore"}</button></div>
         <div class=${ms < WRITTEN ? "hsd-in-body" : "hsd-in-body hsd-in-done"}>
           ${lane(0, "Plain decoding")}${lane(1, `Drafted: ${drafted.store.meta.stack}`)}
-          <figure class="hsd-in-stairs"><svg class="hsd-stairs" viewBox="0 0 ${SIZE.width} ${SIZE.height}" aria-hidden="true">${stairs}
-            <rect class="hsd-in-later" x=${x(ns) + 3} y="0" width=${Math.max(0, SIZE.width - x(ns) - 3)} height=${SIZE.height}></rect></svg>
+          <figure class="hsd-in-stairs"><svg class="hsd-stairs" viewBox="0 0 ${SIZE.width} ${SIZE.height}" aria-hidden="true">${picture}
+            <rect class="hsd-in-later" x=${f.x(ns) + 3} y="0" width=${Math.max(0, SIZE.width - f.x(ns) - 3)} height=${SIZE.height}></rect></svg>
             <figcaption>Tokens over time: a tread is what a pass cost, a riser what it brought.${ms < WRITTEN ? nothing : ` ${gain.toFixed(1)} times as fast here: ${duration(drafted.stairs.end)} instead of ${duration(end)}.`}</figcaption></figure>
           ${
             stop && ms >= WRITTEN

@@ -125,8 +125,7 @@ function views({ page, data }: Article, group: string, parts: [name: string, el:
 }
 /** The race of some runs, the first of which is the reference. */
 function race({ page, data }: Article, el: HTMLElement, runs: Iterable<Run>) {
-  const none = { choices: [], group: "", chosen: [], pinned: -1, time: -1, refusal: "" };
-  const shown = { palette: data.palette, titles: {}, sources: data.sources, ...none };
+  const shown = { palette: data.palette, titles: {}, sources: data.sources, pinned: -1, time: -1 };
   el.replaceChildren();
   page.mount("versus", { ...shown, runs: [...runs].map(({ store }) => store.snapshot()) }, el);
 }

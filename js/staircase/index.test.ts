@@ -3,7 +3,9 @@ import assert from "node:assert/strict";
 import { test } from "vitest";
 import { createStore } from "../lib/run";
 import { RECORDED, small } from "../lib/testing";
-import { gainOf, paths, stairsOf, stepAt, ticks, timeOf } from "./stairs";
+import { ticks } from "../lib/chart";
+import { paths } from "./drawing";
+import { gainOf, stairsOf, stepAt, timeOf } from "./stairs";
 
 const of = (snapshot: any) => {
   const store = createStore();

@@ -1,9 +1,12 @@
 // The player: the staircase of the run (stairs.ts) as its scrub bar, and buttons to step and play.
-import { draw, focusable, make } from "../lib/dom";
-import type { View } from "../lib/linked";
-import { linkedWidget } from "../lib/linked";
+import { html, nothing, render, svg } from "lit-html";
+import { live } from "lit-html/directives/live.js";
+import { axisX, axisY, type Frame, frameOf, onResize } from "../lib/chart";
+import { focusable, make } from "../lib/dom";
+import { linkedWidget, type View } from "../lib/linked";
 import { duration, eventWords, plural } from "../lib/words";
-import { gainOf, paths, stairsOf, stepAt, ticks, timeOf } from "./stairs";
+import { drawRamp, drawStairs } from "./drawing";
+import { gainOf, stairsOf, stepAt, timeOf } from "./stairs";
 
 const SPEEDS = [
   ["1", "1 event/s"],
@@ -12,15 +15,19 @@ const SPEEDS = [
   ["40", "40 events/s"],
   ["recorded", "as recorded"],
 ];
-const ICONS = {
-  play: "M5 3v14l12-7z",
-  pause: "M5 3h4v14H5zM11 3h4v14h-4z",
-  roundBack: "M4 3h2v14H4zM17 3v14l-9.5-7z",
-  tokenBack: "M10.5 3v14L2 10zM18 3v14l-8.5-7z",
-  eventBack: "M14 3v14L4.5 10z",
-  event: "M6 3v14l9.5-7z",
-  token: "M9.5 3v14l8.5-7zM2 3v14l8.5-7z",
-  round: "M14 3h2v14h-2zM3 3v14l9.5-7z",
+const [PLAY, PAUSE] = ["M5 3v14l12-7z", "M5 3h4v14H5zM11 3h4v14h-4z"];
+type Way = "round" | "token" | "move";
+const STEPS: Record<"back" | "on", [icon: string, label: string, way: Way, by: number][]> = {
+  back: [
+    ["M4 3h2v14H4zM17 3v14l-9.5-7z", "Previous round (Shift ←)", "round", -1],
+    ["M10.5 3v14L2 10zM18 3v14l-8.5-7z", "Previous token (,)", "token", -1],
+    ["M14 3v14L4.5 10z", "Previous event (←)", "move", -1],
+  ],
+  on: [
+    ["M6 3v14l9.5-7z", "Next event (→)", "move", 1],
+    ["M9.5 3v14l8.5-7zM2 3v14l8.5-7z", "Next token (.)", "token", 1],
+    ["M14 3h2v14h-2zM3 3v14l9.5-7z", "Next round (Shift →)", "round", 1],
+  ],
 };
 const MARGIN = { left: 40, right: 14, top: 30, bottom: 22 };
 
@@ -28,224 +35,112 @@ function staircaseView({ root, group, store, palette, follow }: View<object>) {
   root.classList.add("hsd-player");
   root.setAttribute("role", "group");
   root.setAttribute("aria-label", "Staircase and player");
-  const row = make("div", "hsd-player-row");
-  const buttons = make("div", "hsd-player-buttons");
-
-  function button(icon: keyof typeof ICONS, label: string, act: () => void) {
-    const node = make("button", "hsd-player-button");
-    const picture = draw("svg", { viewBox: "0 0 20 20", width: 16, height: 16, "aria-hidden": "true" });
-    const path = draw("path", { d: ICONS[icon] });
-    picture.append(path);
-    node.append(picture);
-    const name = (words: string) => {
-      node.setAttribute("aria-label", words);
-      node.title = words;
-    };
-    name(label);
-    node.addEventListener("click", act);
-    buttons.append(node);
-    return { node, name, draw: (next: keyof typeof ICONS) => path.setAttribute("d", ICONS[next]) };
-  }
-  const stepping = (act: () => void) => () => {
-    group.pause();
-    group.follow();
-    act();
-  };
-  button(
-    "roundBack",
-    "Previous round (Shift ←)",
-    stepping(() => group.round(-1)),
-  );
-  button(
-    "tokenBack",
-    "Previous token (,)",
-    stepping(() => group.token(-1)),
-  );
-  button(
-    "eventBack",
-    "Previous event (←)",
-    stepping(() => group.move(-1)),
-  );
-  const play = button("play", "Play (Space)", () => (group.cursor.playing ? group.pause() : group.play()));
-  play.node.classList.add("hsd-player-main");
-  button(
-    "event",
-    "Next event (→)",
-    stepping(() => group.move(1)),
-  );
-  button(
-    "token",
-    "Next token (.)",
-    stepping(() => group.token(1)),
-  );
-  button(
-    "round",
-    "Next round (Shift →)",
-    stepping(() => group.round(1)),
-  );
-
-  // --- the staircase
   const bar = focusable(make("div", "hsd-player-bar"));
   bar.setAttribute("role", "slider");
   bar.setAttribute("aria-label", "Events of the run");
   bar.setAttribute("aria-valuemin", "1");
-  const picture = draw("svg", { "aria-hidden": "true", class: "hsd-stairs" });
-  const still = draw("g");
-  const later = draw("rect", { class: "hsd-stairs-later" });
-  const glance = draw("line", { class: "hsd-stairs-glance" });
-  const head = draw("g", { class: "hsd-stairs-head" });
-  const post = draw("line");
-  const knob = draw("circle", { r: 4.5 });
-  head.append(post, knob);
-  picture.append(still, later, glance, head);
-  bar.append(picture);
-
-  const speed = make("select", "hsd-player-speed");
-  speed.setAttribute("aria-label", "Speed");
-  for (const [value, words] of SPEEDS) {
-    const option = make("option", "", words);
-    option.value = value;
-    speed.append(option);
-  }
-  speed.addEventListener("change", () => group.pace(speed.value === "recorded" ? "recorded" : Number(speed.value)));
+  const row = make("div", "hsd-player-row");
+  root.append(make("h2", "hsd-heard", "Staircase of the run"), bar, row);
   // With reduced motion, start at one event per second.
   if (matchMedia("(prefers-reduced-motion: reduce)").matches && !group.cursor.playing) group.pace(1);
-  row.append(buttons, speed);
-  const line = make("div", "hsd-player-line");
-  const place = make("span", "hsd-player-place");
-  const words = make("span", "hsd-player-words");
-  const whole = make("button", "hsd-player-whole", "Show whole text");
-  whole.title = "Escape";
-  whole.addEventListener("click", () => group.release());
-  line.append(place, words, whole);
-  row.append(line);
-  root.append(make("h2", "hsd-heard", "Staircase of the run"), bar, row);
 
   let stairs = stairsOf(store);
-  let box = { width: 0, height: 0 };
-  /** Time across the plot. */
-  const span = () => Math.max(stairs.end, stairs.plain ?? 0, 1);
-  const inner = () => ({
-    width: Math.max(1, box.width - MARGIN.left - MARGIN.right),
-    height: Math.max(1, box.height - MARGIN.top - MARGIN.bottom),
-  });
-  const x = (time: number) => MARGIN.left + (time / span()) * inner().width;
-  const y = (tokens: number) => box.height - MARGIN.bottom - (tokens / Math.max(1, stairs.tokens)) * inner().height;
+  let frame: Frame = frameOf({ ...MARGIN, width: 0, height: 0 }, 1, 1);
+  /** What does not change with the cursor. */
+  let still: unknown = nothing;
   const time = (ns: number) => (stairs.timed ? duration(ns) : plural(Math.round(ns), "round"));
 
   function paint() {
-    const n = store.index().events.length;
-    root.hidden = n === 0;
-    if (!n) return;
+    root.hidden = store.index().events.length === 0;
+    if (root.hidden) return;
     stairs = stairsOf(store);
-    box = { width: bar.clientWidth, height: bar.clientHeight };
-    picture.setAttribute("viewBox", `0 0 ${box.width} ${box.height}`);
-    const parts: SVGElement[] = [];
-    const bottom = box.height - MARGIN.bottom;
-    for (const at of ticks(stairs.tokens, inner().height / 48)) {
-      parts.push(
-        draw("line", { class: "hsd-stairs-grid", x1: MARGIN.left, x2: box.width - MARGIN.right, y1: y(at), y2: y(at) }),
-      );
-      parts.push(
-        draw("text", { class: "hsd-stairs-tick", x: MARGIN.left - 7, y: y(at) + 4, "text-anchor": "end" }, String(at)),
-      );
-    }
-    for (const at of ticks(span(), inner().width / 110)) {
-      const anchor = at ? (x(at) > box.width - 50 ? "end" : "middle") : "start";
-      parts.push(
-        draw(
-          "text",
-          { class: "hsd-stairs-tick", x: x(at), y: bottom + 16, "text-anchor": anchor },
-          at ? time(at) : "0",
-        ),
-      );
-    }
-    if (stairs.plain !== null) {
-      const d = `M${x(0)} ${y(0)}L${x(stairs.plain)} ${y(stairs.tokens)}`;
-      parts.push(
-        draw("path", { class: "hsd-stairs-plain", d: `${d}V${y(0)}Z` }),
-        draw("path", { class: "hsd-stairs-ramp", d }),
-      );
-    }
-    const { line, risers } = paths(stairs, store.tokens, palette.family, { x, y });
-    parts.push(draw("path", { class: "hsd-stairs-treads", d: line }));
-    for (const [family, d] of risers) parts.push(draw("path", { class: "hsd-stairs-riser", "data-family": family, d }));
-    parts.push(...labels());
-    still.replaceChildren(...parts);
-    for (const [name, value] of Object.entries({ y: MARGIN.top, height: inner().height }))
-      later.setAttribute(name, String(value));
-    bar.setAttribute("aria-valuemax", String(n));
+    const size = { ...MARGIN, width: bar.clientWidth, height: bar.clientHeight };
+    frame = frameOf(size, Math.max(stairs.end, stairs.plain ?? 0, 1), Math.max(1, stairs.tokens));
+    still = svg`${axisY(frame, (frame.foot - frame.top) / 48)}${axisX(frame, (frame.end - frame.left) / 110, time)}
+      ${stairs.plain === null ? nothing : drawRamp(frame, stairs.plain, stairs.tokens)}
+      ${drawStairs(stairs, store.tokens, palette.family, frame)}${labels()}`;
     paintCursor();
   }
-
   /** The ends of the staircase and of the ramp, with what they took. */
   function labels() {
-    const top = y(stairs.tokens);
-    const ends: [at: number, head: string, words: string, cls: string][] = [];
+    const top = frame.y(stairs.tokens);
     const times = gainOf(stairs);
     const gain = times === null ? "" : ` · ${times.toFixed(2)}×`;
-    ends.push([stairs.end, store.meta.stack || "this run", `${time(stairs.end)}${gain}`, "hsd-stairs-end"]);
+    const ends: [at: number, head: string, words: string, cls: string][] = [
+      [stairs.end, store.meta.stack || "this run", `${time(stairs.end)}${gain}`, "hsd-stairs-end"],
+    ];
     if (stairs.plain !== null) ends.push([stairs.plain, "plain", time(stairs.plain), "hsd-stairs-plain-end"]);
     ends.sort((a, b) => a[0] - b[0]);
     let taken = -Infinity;
-    return ends.flatMap(([at, title, words, cls]) => {
-      const wide = 7.4 * Math.max(title.length, words.length);
-      const right = box.width - 4;
-      const middle = Math.max(MARGIN.left + wide / 2, Math.min(right - wide / 2, x(at)));
+    return ends.map(([at, title, words, cls]) => {
+      const half = 3.7 * Math.max(title.length, words.length);
+      const middle = Math.max(MARGIN.left + half, Math.min(frame.width - 4 - half, frame.x(at)));
       // Below the ends where two would touch.
-      const y0 = middle - wide / 2 < taken + 10 ? top + 18 : top - 18;
-      taken = Math.max(taken, middle + wide / 2);
-      const place = { x: middle, "text-anchor": "middle" };
-      return [
-        draw("circle", { class: cls, cx: x(at), cy: top, r: 4 }),
-        draw("text", { class: `hsd-stairs-title ${cls}`, ...place, y: y0 }, title),
-        draw("text", { class: "hsd-stairs-note", ...place, y: y0 + 12 }, words),
-      ];
+      const y = middle - half < taken + 10 ? top + 18 : top - 18;
+      taken = Math.max(taken, middle + half);
+      return svg`<circle class=${cls} cx=${frame.x(at)} cy=${top} r="4"></circle>
+        <text class="hsd-stairs-title ${cls}" x=${middle} y=${y} text-anchor="middle">${title}</text>
+        <text class="hsd-stairs-note" x=${middle} y=${y + 12} text-anchor="middle">${words}</text>`;
     });
   }
-
-  const set = (node: SVGElement, values: Record<string, number>) => {
-    for (const [name, value] of Object.entries(values)) node.setAttribute(name, String(value));
-  };
   function paintCursor() {
-    const { step, shown, playing, pinned, hover, speed: pace, round } = group.cursor;
+    const { step, shown, playing, pinned, hover, speed, round } = group.cursor;
     const { events, rounds } = store.index();
-    play.draw(playing ? "pause" : "play");
-    play.name(playing ? "Pause (Space)" : "Play (Space)");
-    speed.value = String(pace);
-    whole.hidden = shown === null;
-    const toggle = (node: SVGElement, off: boolean) => node.toggleAttribute("hidden", off);
-    toggle(head, step < 0);
-    toggle(glance, !hover || hover.step === step);
-    toggle(later, shown === null);
-    const lines = { y1: MARGIN.top, y2: box.height - MARGIN.bottom };
-    if (hover) {
-      const at = x(timeOf(stairs, hover.step, rounds));
-      set(glance, { x1: at, x2: at, ...lines });
-    }
-    if (step < 0 || !events[step]) {
-      bar.setAttribute("aria-valuenow", "1");
-      bar.setAttribute("aria-valuetext", "no event selected");
-      place.textContent = `${plural(events.length, "event")} in ${plural(rounds.length, "round")}`;
-      words.textContent = "A tread is what a round cost, a riser what it brought. Play, or drag over the staircase.";
-      return;
-    }
-    const at = x(timeOf(stairs, step, rounds));
-    set(post, { x1: at, x2: at, ...lines });
-    set(knob, { cx: at, cy: y(events[step].shown) });
-    set(later, { x: at, width: Math.max(0, box.width - MARGIN.right - at + 6) });
-    head.classList.toggle("hsd-stairs-pinned", pinned);
-    place.textContent = `Round ${store.order.get(round ?? NaN)} of ${store.order.size}, event ${step + 1} of ${events.length}`;
-    words.textContent = eventWords(store, palette, step);
-    bar.setAttribute("aria-valuenow", String(step + 1));
+    const event = events[step];
+    const xOf = (at: number) => frame.x(timeOf(stairs, at, rounds));
+    const { top, foot, width, height } = frame;
+    const x = event ? xOf(step) : 0;
+    const seen = hover && hover.step !== step ? xOf(hover.step) : null;
+    render(
+      svg`<svg class="hsd-stairs" viewBox="0 0 ${width} ${height}" aria-hidden="true">${still}
+        ${shown === null ? nothing : svg`<rect class="hsd-stairs-later" x=${x} y=${top} width=${Math.max(0, frame.end - x + 6)} height=${foot - top}></rect>`}
+        ${seen === null ? nothing : svg`<line class="hsd-stairs-glance" x1=${seen} x2=${seen} y1=${top} y2=${foot}></line>`}
+        ${
+          event
+            ? svg`<g class=${pinned ? "hsd-stairs-head hsd-stairs-pinned" : "hsd-stairs-head"}><line x1=${x} x2=${x} y1=${top} y2=${foot}></line
+              ><circle r="4.5" cx=${x} cy=${frame.y(event.shown)}></circle></g>`
+            : nothing
+        }</svg>`,
+      bar,
+    );
+    const place = event
+      ? `Round ${store.order.get(round ?? NaN)} of ${store.order.size}, event ${step + 1} of ${events.length}`
+      : `${plural(events.length, "event")} in ${plural(rounds.length, "round")}`;
+    const words = event
+      ? eventWords(store, palette, step)
+      : "A tread is what a round cost, a riser what it brought. Play, or drag over the staircase.";
+    bar.setAttribute("aria-valuemax", String(events.length));
+    bar.setAttribute("aria-valuenow", String(Math.max(0, step) + 1));
     // Playing and hovering are not announced.
-    if (!playing && !hover) bar.setAttribute("aria-valuetext", `${place.textContent}: ${words.textContent}`);
+    if (!event) bar.setAttribute("aria-valuetext", "no event selected");
+    else if (!playing && !hover) bar.setAttribute("aria-valuetext", `${place}: ${words}`);
+
+    const button = (icon: string, label: string, act: () => void, cls = "") =>
+      html`<button class="hsd-player-button ${cls}" aria-label=${label} title=${label} @click=${act}><svg viewBox="0 0 20 20" width="16" height="16" aria-hidden="true"><path d=${icon}></path></svg></button>`;
+    const steps = (all: (typeof STEPS)["on"]) =>
+      all.map(([icon, label, way, by]) =>
+        button(icon, label, () => {
+          group.pause();
+          group.follow();
+          group[way](by);
+        }),
+      );
+    const toggle = () => (group.cursor.playing ? group.pause() : group.play());
+    const pace = (e: { target: HTMLSelectElement }) =>
+      group.pace(e.target.value === "recorded" ? "recorded" : Number(e.target.value));
+    render(
+      html`<div class="hsd-player-buttons">${steps(STEPS.back)}${button(playing ? PAUSE : PLAY, playing ? "Pause (Space)" : "Play (Space)", toggle, "hsd-player-main")}${steps(STEPS.on)}</div>
+        <select class="hsd-player-speed" aria-label="Speed" .value=${live(String(speed))} @change=${pace}>${SPEEDS.map(
+          ([value, name]) => html`<option value=${value} ?selected=${value === String(speed)}>${name}</option>`,
+        )}</select>
+        <div class="hsd-player-line"><span class="hsd-player-place">${place}</span><span class="hsd-player-words">${words}</span
+          ><button class="hsd-player-whole" title="Escape" ?hidden=${shown === null} @click=${() => group.release()}>Show whole text</button></div>`,
+      row,
+    );
   }
 
-  const under = (e: PointerEvent) => {
-    const left = bar.getBoundingClientRect().left + MARGIN.left;
-    return stepAt(stairs, ((e.clientX - left) / inner().width) * span(), store.index().rounds);
-  };
+  const under = (e: PointerEvent) =>
+    stepAt(stairs, frame.valueAt(e.clientX - bar.getBoundingClientRect().left), store.index().rounds);
   bar.addEventListener("pointerdown", (e) => {
     if (e.button !== 0) return;
     bar.setPointerCapture(e.pointerId);
@@ -259,23 +154,19 @@ function staircaseView({ root, group, store, palette, follow }: View<object>) {
   bar.addEventListener("pointerleave", () => group.hover(null));
 
   let waiting = 0;
-  const onStore = (what: string) => {
-    if (what === "reset") {
-      paint();
-      return;
-    }
-    // Redraw less often than steps arrive.
-    waiting ||= setTimeout(() => {
-      waiting = 0;
-      paint();
-    }, 80);
+  const redraw = () => {
+    waiting = 0;
+    paint();
   };
-  follow(onStore, paintCursor);
-  const resized = new ResizeObserver(() => paint());
-  resized.observe(bar);
+  // Steps of a live run arrive more often than it is redrawn.
+  follow((what) => {
+    if (what === "reset") redraw();
+    else waiting ||= setTimeout(redraw, 80);
+  }, paintCursor);
+  const unwatch = onResize(bar, paint);
   paint();
   return () => {
-    resized.disconnect();
+    unwatch();
     clearTimeout(waiting);
   };
 }

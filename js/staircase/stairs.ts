@@ -46,37 +46,6 @@ export function gainOf({ plain, end, tokens, treads }: Stairs): number | null {
   return gain !== null && gain <= (tokens / treads.length) * (1 + NOISE) ? gain : null;
 }
 
-/** Round numbers that divide 0 … `most` into about `parts`: 1, 2 or 5 times a power of ten. */
-export function ticks(most: number, parts: number): number[] {
-  if (!(most > 0)) return [0];
-  const raw = most / parts;
-  const power = 10 ** Math.floor(Math.log10(raw));
-  const step = ([1, 2, 5].find((k) => k * power >= raw) ?? 10) * power;
-  return Array.from({ length: Math.floor(most / step + 1e-9) + 1 }, (_, k) => k * step);
-}
-
-/** Plot geometry: pixels from time and tokens. */
-export interface Plane {
-  x(ns: number): number;
-  y(tokens: number): number;
-}
-
-/** SVG path data: treads as one line, risers as one path for each source family. */
-export function paths(stairs: Stairs, sources: { source: string }[], family: (source: string) => string, at: Plane) {
-  const risers = new Map<string, string>();
-  let line = "";
-  const p = (v: number) => v.toFixed(2);
-  for (const { from, to, low, high } of stairs.treads) {
-    line += `M${p(at.x(from))} ${p(at.y(low))}H${p(at.x(to))}`;
-    for (let k = low; k < high; k++) {
-      const name = family(sources[k].source);
-      const gap = at.y(k) - at.y(k + 1) > 3 ? 0.6 : 0;
-      risers.set(name, `${risers.get(name) ?? ""}M${p(at.x(to))} ${p(at.y(k))}V${p(at.y(k + 1) + gap)}`);
-    }
-  }
-  return { line, risers };
-}
-
 /** The event at a time: within a round, events are spread evenly over its duration. */
 export function stepAt(stairs: Stairs, ns: number, spans: readonly { begin: number; end: number }[]): number {
   const { treads } = stairs;

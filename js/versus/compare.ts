@@ -14,68 +14,42 @@ export interface FigureRow {
   part: boolean;
   cells: { value: string; difference: string }[];
 }
-/** A run compared with a reference: `at` is the first different output position, or null. */
+/** A run compared with a reference. */
 export interface Agreement {
-  run: number;
-  against: number;
-  at: number | null;
   state: "same" | "apart" | "broken";
   words: string;
-  why: string;
 }
-
 export const MOST = 3;
-export const LETTERS = "ABC";
-/** Top-2 logit gap below which rounding may decide between two tokens. */
-const NEAR_TIE = 1e-3;
 /** Meta fields that affect times and rounding. */
 const MACHINE = ["device_name", "device", "dtype", "threads", "runtime"] as const;
 
 export const storesOf = (runs: Snapshot[]) =>
   runs.map((run, k) => {
-    const store = createStore(LETTERS[k]);
+    const store = createStore("ABC"[k]);
     store.adopt(run);
     return store;
   });
-export const stackOf = (run: Store) => run.meta.stack || "an unknown stack";
-
-export function countRefusal(n: number): string {
-  if (n === 0) return "No runs: select two or three of one prompt.";
-  return `${n === 1 ? "One run is" : `${n} runs are`} too ${n < 2 ? "few" : "many"} to compare: select two or three.`;
-}
+export const countRefusal = (n: number) =>
+  `${n === 0 ? "No runs" : n === 1 ? "One run is too few" : `${n} runs are too many`}: select two or three of one prompt.`;
 
 /** Why these runs cannot be compared; "" if they can. */
 export function refusalOf(runs: Store[]): string {
   if (runs.length < 2 || runs.length > MOST) return countRefusal(runs.length);
   const empty = runs.find((run) => !run.tokens.length || !run.order.size);
-  if (empty) return `Run ${empty.letter} (${stackOf(empty)}) has no rounds: it ended before its first token.`;
-  const differing = (of: (run: Store) => string) => {
+  if (empty) return `Run ${empty.letter} (${empty.meta.stack}) has no rounds: it ended before its first token.`;
+  const short = (text: string) => `“${text.replaceAll(/\s+/g, " ").slice(0, 30)}…”`;
+  const target = ({ meta }: Store) => meta.models?.at(-1)?.weights ?? meta.stack.split(">").at(-1)?.trim() ?? "";
+  const same: [what: string, of: (run: Store) => string, shown?: (run: Store) => string][] = [
+    ["prompts", (run) => `${run.meta.chat} ${run.prompt}`, (run) => short(run.prompt)],
+    ["targets", target],
+    ["sampling", (run) => samplingWords(run.meta.sampling)],
+  ];
+  for (const [what, of, shown = of] of same) {
     const other = runs.find((run) => of(run) !== of(runs[0]));
-    return other ? [of(runs[0]), of(other)] : null;
-  };
-  const short = (run: Store) => {
-    const text = run.prompt.split(/\s+/).filter(Boolean).join(" ");
-    return `“${text.slice(0, 30)}${text.length > 30 ? "…" : ""}”${run.meta.chat ? " as a chat turn" : ""}`;
-  };
-  const ids = new Set(runs.filter((run) => run.promptIds.length).map((run) => run.promptIds.join()));
-  if (differing((run) => `${run.meta.chat} ${run.prompt}`) || ids.size > 1) {
-    const other = runs.find(
-      (run) => run.prompt !== runs[0].prompt || run.promptIds.join() !== runs[0].promptIds.join(),
-    );
-    return `These runs have different prompts, ${short(runs[0])} and ${short(other ?? runs[1])}: their positions do not correspond.`;
+    if (other)
+      return `These runs have different ${what}, ${shown(runs[0])} and ${shown(other)}: compare runs of one prompt, target, sampling and seed.`;
   }
-  const targets = differing(targetOf);
-  if (targets) return `These runs have different targets, ${targets.join(" and ")}: compare runs of one target.`;
-  const sampling = differing((run) => samplingWords(run.meta.sampling));
-  if (sampling)
-    return `These runs have different sampling, ${sampling.join(" and ")}: compare runs of one sampling and one seed.`;
   return "";
-}
-
-function targetOf({ meta }: Store): string {
-  const last = meta.models?.at(-1);
-  if (!last) return meta.stack.split(">").at(-1)?.trim() || "unknown";
-  return `${last.model || last.name}${last.weights ? ` (weights ${last.weights})` : ""}`;
 }
 
 const greedy = (run: Store) => !run.meta.sampling?.temperature;
@@ -96,67 +70,43 @@ export function firstDifference(one: Store, other: Store): number | null {
 }
 
 /** Compare each run after the first with an earlier one: with one that it must agree with, else the first. */
-export function agreementOf(runs: Store[], sources: Sources): Agreement[] {
-  return runs.slice(1).map((run, i) => {
-    const found = runs.slice(0, i + 1).findIndex((earlier) => mustAgree(earlier, run, sources));
-    const against = Math.max(0, found);
-    const one = runs[against];
-    const must = mustAgree(one, run, sources);
-    const at = firstDifference(one, run);
-    const state = at === null ? "same" : must ? "broken" : "apart";
-    return { run: i + 1, against, at, state, ...agreementWords(one, run, at, must) } as Agreement;
+export const agreementOf = (runs: Store[], sources: Sources) =>
+  runs.slice(1).map((run, i): Agreement => {
+    const one = runs.slice(0, i + 1).find((earlier) => mustAgree(earlier, run, sources)) ?? runs[0];
+    const [must, at] = [mustAgree(one, run, sources), firstDifference(one, run)];
+    const [a, b] = [one.letter, run.letter];
+    if (at === null) {
+      const common = one.tokens.length === run.tokens.length ? "" : " over the common length";
+      const why = greedy(one) ? "greedy decoding has one text" : "each position is drawn with the same random number";
+      return {
+        state: "same",
+        words: `${b} has the same text as ${a}, token for token${common}. ${must ? `Required: ${why}.` : "With draft models only the distribution must agree."}`,
+      };
+    }
+    const has = ({ tokens }: Store) => (at < tokens.length ? `has “${glyphs(tokens[at].text)}”` : "has ended");
+    const differs = `${b} differs from ${a} from output position ${at + 1}: ${a} ${has(one)}, ${b} ${has(run)}.`;
+    if (must)
+      return { state: "broken", words: `${differs} Not allowed: either a near-tie that rounding decided, or a bug.` };
+    const why =
+      "Expected: above temperature 0, lossless means equal in distribution. Draft models use additional random numbers, so one seed gives different texts.";
+    return { state: "apart", words: `${differs} ${why}` };
   });
-}
 
-function agreementWords(one: Store, other: Store, at: number | null, must: boolean) {
-  const [a, b] = [one.letter, other.letter];
-  if (at === null) {
-    const common = Math.min(one.tokens.length, other.tokens.length);
-    const far =
-      one.tokens.length === other.tokens.length
-        ? "token for token"
-        : `token for token over the common length (${common} tokens)`;
-    const why = greedy(one)
-      ? "greedy decoding has one text"
-      : "without a draft model each output position is drawn with the same random number";
-    return {
-      words: `${b} has the same text as ${a}, ${far}.`,
-      why: must ? `Required: ${why}.` : "With draft models only the distribution must agree.",
-    };
-  }
-  const said = (run: Store) => (at < run.tokens.length ? `has “${glyphs(run.tokens[at].text)}”` : "has ended");
-  const differ = `${b} differs from ${a} from output position ${at + 1}: ${a} ${said(one)}, ${b} ${said(other)}.`;
-  if (must)
-    return {
-      words: `${differ} Not allowed: ${greedy(one) ? "both use greedy decoding" : "neither has a draft model"}.`,
-      why: cause(one, other, at),
-    };
-  return {
-    words: differ,
-    why: "Expected: above temperature 0, lossless means equal in distribution. Draft models use additional random numbers, so one seed gives different texts.",
-  };
-}
-
-/** A possible cause of a difference that is not allowed. */
-function cause(one: Store, other: Store, at: number): string {
-  const [first, second] = (one.tokens[at] ?? other.tokens[at])?.top ?? [];
-  if (first && second && first[1] > 0 && second[1] > 0) {
-    const gap = Math.log(first[1] / second[1]);
-    if (gap < NEAR_TIE)
-      return `The target’s top-2 logit gap there is ${gap.toExponential(0)}: a near-tie, decided by rounding.`;
-  }
-  const unlike = MACHINE.filter((name) => one.meta[name] !== other.meta[name]).map((name) => name.replace("_", " "));
-  return unlike.length
-    ? `The runs differ in ${unlike.join(" and ")}, which changes rounding.`
-    : "Not a near-tie of the target, and both ran in the same way: this is a bug.";
-}
-
-/** A warning if the runs' machines differ, or "". */
-export function machineNote(runs: Store[]): string {
+/** Warnings: other machines, or a speed-up over plain decoding that exceeds the acceptance length. */
+export function doubtsOf(runs: Store[]): string[] {
   const name = MACHINE.find((field) => new Set(runs.map((run) => run.meta[field])).size > 1);
-  if (!name) return "";
-  const found = runs.map((run) => `${run.letter}: ${run.meta[name] ?? "not recorded"}`).join(", ");
-  return `Times are not comparable: the runs differ in ${name.replace("_", " ")} (${found}).`;
+  const found = runs.map((run) => `${run.letter}: ${run.meta[name ?? "device"] ?? "not recorded"}`).join(", ");
+  const all = runs.map((run) => metricsOf(run));
+  const plain = Math.min(...all.flatMap((m, k) => (isPlain(runs[k].meta.stack) ? [m.tokens_per_second ?? 0] : [])));
+  const disturbed = all.some((m) => impossible((m.tokens_per_second ?? 0) / plain, m.mean_acceptance_length));
+  return [
+    ...(name ? [`Times are not comparable: the runs differ in ${name.replace("_", " ")} (${found}).`] : []),
+    ...(disturbed
+      ? [
+          "A run is faster than its tokens per forward pass allow: the plain run was disturbed. Decode again on an idle machine.",
+        ]
+      : []),
+  ];
 }
 
 /** What the runs have in common: their prompt, and the facts of the first. */
@@ -167,9 +117,9 @@ export const factsOf = ({ meta, tokens }: Store) => [
 
 // --- metrics
 
-const ms = (x: number) => (x < 1 ? `${(1e3 * x).toFixed(1)} ms` : `${x.toFixed(2)} s`);
-const us = (x: number) => (x < 1e-3 ? `${(1e6 * x).toFixed(0)} µs` : ms(x));
+const ms = (x: number) => (x < 1e-3 ? `${(1e6 * x).toFixed(0)} µs` : x < 1 ? `${(1e3 * x).toFixed(1)} ms` : `${x.toFixed(2)} s`);
 const whole = (x: number) => x.toFixed(0);
+const hundredths = (x: number) => x.toFixed(2).replace("-", "−");
 const percent = (x: number) => `${(100 * x).toFixed(0)}%`;
 /** A signed difference; one that rounds to zero is ±0. */
 export function signed(x: number, write: (x: number) => string): string {
@@ -177,35 +127,28 @@ export function signed(x: number, write: (x: number) => string): string {
   return words === write(0) ? "±0" : `${x > 0 ? "+" : "−"}${words}`;
 }
 type Write = (x: number) => string;
-type Differ = (x: number, first: number) => string;
-const less =
-  (write: Write): Differ =>
-  (x, first) =>
-    signed(x - first, write);
-const points: Differ = (x, first) => `${signed(100 * (x - first), whole)} points`;
-
 type Of = (m: Metrics, run: Store) => number | null;
-const ROWS: [name: string, definition: string, of: Of, write: Write, differ: Differ][] = [
+const points = (x: number, first: number) => `${signed(100 * (x - first), whole)} points`;
+
+const ROWS: [name: string, definition: string, of: Of, write: Write, differ?: (x: number, first: number) => string][] = [
   [
     "Speed",
     "Emitted tokens per second of wall time from the end of prefill. The difference is a ratio.",
     (m) => m.tokens_per_second,
     (x) => `${whole(x)} tokens/s`,
-    (x, first) => (first ? `${(x / first).toFixed(2)} × ${LETTERS[0]}` : ""),
+    (x, first) => (first ? `${(x / first).toFixed(2)} × A` : ""),
   ],
   [
     "Target forward passes",
     "Forward passes of the target after prefill. Plain decoding needs one per token.",
     (m) => m.target_forwards,
     whole,
-    less(whole),
   ],
   [
     "Mean acceptance length",
     "Emitted tokens per target forward pass, bonus tokens included. Plain decoding: 1.00.",
     (m) => m.mean_acceptance_length,
-    (x) => x.toFixed(2),
-    less((x) => x.toFixed(2)),
+    hundredths,
   ],
   [
     "Acceptance rate",
@@ -225,109 +168,70 @@ const ROWS: [name: string, definition: string, of: Of, write: Write, differ: Dif
     "Drafting latency",
     "Time per target round spent finding drafts and updating databases, without model forward passes.",
     (m) => m.draft_seconds_per_round || null,
-    us,
-    less(us),
+    ms,
   ],
   [
     "Mean log-probability",
     "Mean ln p of the emitted tokens, p the target’s probability at temperature 1. Texts of one distribution have similar means.",
-    (_, { tokens }) =>
-      tokens.reduce((sum, t) => sum + Math.log(Math.max(t.p ?? NaN, 1e-12)), 0) / tokens.length || null,
-    (x) => x.toFixed(2).replace("-", "−"),
-    (x, first) => signed(x - first, (y) => y.toFixed(2)),
-  ],
-  [
-    "Prefill",
-    "Prefill of all models and databases; excluded from speed and race.",
-    (m) => m.prefill_seconds,
-    ms,
-    less(ms),
+    (_, { tokens }) => tokens.reduce((sum, t) => sum + Math.log(Math.max(t.p ?? NaN, 1e-12)), 0) / tokens.length || null,
+    hundredths,
   ],
   [
     "Decoding",
     "Wall time from the end of prefill to the end of the run: the sum of the times below.",
     (m) => m.seconds,
     ms,
-    less(ms),
   ],
 ];
 
-function rowOf(
-  name: string,
-  definition: string,
-  values: (number | null)[],
-  write: Write,
-  differ: Differ,
-  part = false,
-): FigureRow {
-  const cells = values.map((x, k) => ({
-    value: x === null ? "–" : write(x),
-    difference: k && x !== null && values[0] !== null ? differ(x, values[0]) : "",
-  }));
-  return { name, definition, part, cells };
-}
-
-/** The metrics of each run; the times of its levels sum to the decoding time. */
+/** The metrics of each run; the times of its levels, target first, and between calls sum to the decoding time. */
 export function tableOf(runs: Store[]): FigureRow[] {
   const all = runs.map((run) => metricsOf(run));
-  const rows = ROWS.map(([name, definition, of, write, differ]) =>
-    rowOf(
-      name,
-      definition,
-      all.map((m, k) => of(m, runs[k])),
-      write,
-      differ,
-    ),
-  );
-  return [...rows, ...partsOf(runs, all)];
-}
-
-function partsOf(runs: Store[], all: Metrics[]): FigureRow[] {
-  const order = new Map<string, number>();
-  const looks = new Set<string>();
-  const spent = runs.map((run) => {
-    const mine = new Map<string, number>();
-    const sums = callSums(run.calls);
-    const top = Math.max(0, ...sums.map((c) => c.level));
-    for (const { level, name, kind, seconds } of sums) {
-      // Counted from the target down, so that levels align between stacks.
-      order.set(name, Math.max(order.get(name) ?? 0, top - level));
-      if (kind === "prefill") continue;
-      mine.set(name, (mine.get(name) ?? 0) + seconds);
-      if (kind === "lookup" || kind === "update") looks.add(name);
-    }
-    return mine;
+  const row = (
+    name: string,
+    definition: string,
+    values: (number | null)[],
+    write: Write,
+    differ = (x: number, first: number) => signed(x - first, write),
+  ) => ({
+    ...{ name, definition, part: false },
+    cells: values.map((x, k) => ({
+      value: x === null ? "–" : write(x),
+      difference: k && x !== null && values[0] !== null ? differ(x, values[0]) : "",
+    })),
   });
-  const names = [...new Set(spent.flatMap((mine) => [...mine.keys()]))].sort(
-    (a, b) =>
-      Number(looks.has(a)) - Number(looks.has(b)) || (order.get(a) ?? 0) - (order.get(b) ?? 0) || (a < b ? -1 : 1),
-  );
-  const rows = names.map((name) =>
-    rowOf(
+  const spent = runs.map((run) => callSums(run.calls).filter((c) => c.kind !== "prefill"));
+  const secondsOf = (k: number, name: string) => {
+    const own = spent[k].filter((c) => c.name === name);
+    return own.length ? own.reduce((sum, c) => sum + c.seconds, 0) : null;
+  };
+  const names = [...new Set(spent.flatMap((own) => own.map((c) => c.name).reverse()))];
+  const rest = (k: number) => names.reduce((left, name) => left - (secondsOf(k, name) ?? 0), all[k].seconds);
+  const times = names.map((name) =>
+    row(
       `in ${name}`,
-      `${looks.has(name) ? "Look-ups and updates of" : "Forward passes of"} ${name} after prefill.`,
-      spent.map((mine) => mine.get(name) ?? null),
+      `Forward passes or look-ups of ${name} after prefill.`,
+      runs.map((_, k) => secondsOf(k, name)),
       ms,
-      less(ms),
-      true,
     ),
   );
-  const rest = all.map((m, k) => m.seconds - [...spent[k].values()].reduce((a, b) => a + b, 0));
   const words = "Decoding time without a call: sampling, verification, draft trees and bookkeeping.";
-  return [...rows, rowOf("between calls", words, rest, ms, less(ms), true)];
-}
-
-/** A warning if a speed-up over plain decoding exceeds the acceptance length, else "". */
-export function doubtOf(runs: Store[]): string {
-  const all = runs.map((run) => metricsOf(run));
-  const plain = all.filter((_, k) => isPlain(stackOf(runs[k]))).map((m) => m.tokens_per_second);
-  const said = all.flatMap((m, k) => {
-    const over = Math.max(0, ...plain.map((p) => (p && m.tokens_per_second ? m.tokens_per_second / p : 0)));
-    return impossible(over, m.mean_acceptance_length)
-      ? [
-          `${LETTERS[k]} has ${over.toFixed(2)} times the speed of plain decoding at ${m.mean_acceptance_length?.toFixed(2)} tokens per forward pass`,
-        ]
-      : [];
-  });
-  return said.length ? `${said.join("; ")}: the plain run was disturbed. Decode again on an idle machine.` : "";
+  const between = row(
+    "between calls",
+    words,
+    runs.map((_, k) => rest(k)),
+    ms,
+  );
+  return [
+    ...ROWS.map(([name, definition, of, write, differ]) =>
+      row(
+        name,
+        definition,
+        all.map((m, k) => of(m, runs[k])),
+        write,
+        differ,
+      ),
+    ),
+    ...[...times, between].map((one) => ({ ...one, part: true })),
+  ];
 }

@@ -1,8 +1,16 @@
-// Compared runs on one clock: ns from the first round's start. Pure.
+// The race: the staircases of all runs on one clock, to play or drag, and a line for each run.
+import { html, render, svg } from "lit-html";
+import { live } from "lit-html/directives/live.js";
+import { axisX, axisY, frameOf, onResize, spread } from "../lib/chart";
+import { make } from "../lib/dom";
+import { metricsOf } from "../lib/metrics";
+import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
-import { duration, plural } from "../lib/words";
+import { duration, listed, plural } from "../lib/words";
+import { drawStairs } from "../staircase/drawing";
 import { type Stairs, stairsOf } from "../staircase/stairs";
 
+/** A compared run on the common clock: ns from its first round's start. */
 export interface Runner {
   letter: string;
   /** A description of the stack; "": unknown. */
@@ -11,13 +19,11 @@ export interface Runner {
   stairs: Stairs;
 }
 export const runnerOf = (store: Store, title: string): Runner => ({
-  letter: store.letter,
-  title,
-  store,
+  ...{ letter: store.letter, title: title || store.meta.stack, store },
   stairs: stairsOf(store),
 });
 
-export const SPEEDS = [
+const SPEEDS = [
   ["1", "real time"],
   ["0.1", "1/10 speed"],
   ["0.01", "1/100 speed"],
@@ -27,54 +33,113 @@ export function fitSpeed(ns: number) {
   const off = (s: string) => Math.abs(Math.log(ns / 1e9 / Number(s) / 8));
   return SPEEDS.map(([s]) => s).reduce((a, b) => (off(b) < off(a) ? b : a));
 }
-
 /** Tokens at a time: those of a round appear when it ends. */
 export const shownAt = ({ treads }: Stairs, ns: number) => treads.findLast((t) => t.to <= ns)?.high ?? 0;
-
+export const passesAt = ({ treads }: Stairs, ns: number) => treads.filter((t) => t.to <= ns).length;
 /** Target passes and time up to output position `k`; null if the run has no such token. */
 export function spentAt({ treads }: Stairs, k: number) {
   const at = treads.findIndex((t) => t.low <= k && k < t.high);
   return at < 0 ? null : { passes: at + 1, ns: treads[at].to };
 }
 
-const list = (s: string[]) => (s.length > 1 ? `${s.slice(0, -1).join(", ")} and ${s[s.length - 1]}` : s[0]);
-
 /** The state of the race at a time, as text. */
 export function stateAt(runs: Pick<Runner, "letter" | "stairs">[], ns: number) {
-  const at = runs.map(({ letter, stairs }) => {
-    const { end, tokens: all } = stairs;
-    return { letter, end, all, shown: shownAt(stairs, ns), done: end <= ns };
-  });
-  const finished = at.filter((r) => r.done).sort((a, b) => a.end - b.end);
-  const running = at.filter((r) => !r.done);
+  const [finished, running] = [runs.filter((r) => r.stairs.end <= ns), runs.filter((r) => r.stairs.end > ns)];
   if (!running.length) {
-    const first = finished[0];
-    const level = finished.filter((r) => r.end === first.end);
-    if (level.length > 1)
-      return `${list(level.map((r) => r.letter))} finished at the same time, after ${duration(first.end)}.`;
-    // Runs of different length have different finishes: show their tokens.
-    const wrote = (r: (typeof at)[number]) =>
-      at.every((o) => o.all === r.all) ? "" : `, with ${plural(r.all, "token")}`;
-    const later = finished.slice(1).map((r) => `${r.letter} ${duration(r.end - first.end)} later${wrote(r)}`);
-    return `${first.letter} finished first, after ${duration(first.end)}${wrote(first)}; ${list(later)}.`;
+    const [first, ...others] = finished.sort((a, b) => a.stairs.end - b.stairs.end);
+    const later = others.map((r) => `${r.letter} ${duration(r.stairs.end - first.stairs.end)} later`);
+    return `${first.letter} finished first, after ${duration(first.stairs.end)}; ${listed(later)}.`;
   }
-  if (finished.length) {
-    const rest = running.map((r) => `${r.letter} has ${r.shown} of ${r.all} tokens`);
-    const letters = finished.map((r) => r.letter);
-    return `${list(letters)} ${letters.length > 1 ? "have" : "has"} finished; ${list(rest)}.`;
-  }
-  const most = Math.max(...at.map((r) => r.shown));
-  const ahead = at.filter((r) => r.shown === most);
-  if (ahead.length === at.length) return most ? `All have ${plural(most, "token")}.` : "No tokens yet.";
-  const behind = at.filter((r) => r.shown < most).map((r) => `${r.letter} by ${plural(most - r.shown, "token")}`);
-  return `${list(ahead.map((r) => r.letter))} ${ahead.length > 1 ? "are" : "is"} ahead of ${list(behind)}.`;
+  const has = running.map((r) => `${r.letter} has ${shownAt(r.stairs, ns)} of ${r.stairs.tokens} tokens`);
+  const over = finished.length ? `${listed(finished.map((r) => r.letter))} finished; ` : "";
+  return `${over}${listed(has)}.`;
 }
 
-/** The difference of one position to the first run, as text: target passes and time. */
-export function gapWords(own: { passes: number; ns: number }, first: { passes: number; ns: number }, letter: string) {
-  const n = own.passes - first.passes;
-  const t = own.ns - first.ns;
-  const count = n === 0 ? "equal passes" : `${plural(Math.abs(n), "pass")} ${n < 0 ? "fewer" : "more"}`;
-  const when = t === 0 ? "at the same time as" : `${duration(Math.abs(t))} ${t < 0 ? "earlier" : "later"} than`;
-  return `${count}, ${when} ${letter}`;
+const SIZE = { height: 260, left: 36, right: 22, top: 12, bottom: 24 };
+
+/** `moved(ns)` is called with the clock; `still()`: no motion is wanted. */
+export function raceOf(runs: Runner[], palette: Palette, moved: (ns: number) => void, still: () => boolean) {
+  const root = make("section", "hsd-vs-race");
+  root.setAttribute("aria-label", "Race");
+  const plot = make("div", "hsd-vs-plot");
+  const end = Math.max(...runs.map((r) => r.stairs.end));
+  const most = Math.max(...runs.map((r) => r.stairs.tokens));
+  const facts = runs.map(({ store }) => metricsOf(store));
+  let [t, playing, speed, timer, before] = [end, false, fitSpeed(end), 0, 0];
+
+  function set(ns: number, play = false) {
+    cancelAnimationFrame(timer);
+    t = Math.max(0, Math.min(end, ns));
+    playing = play && t < end;
+    moved(t);
+    paint();
+    if (playing) timer = requestAnimationFrame(tick);
+  }
+  function tick(now: number) {
+    const passed = now - before;
+    before = now;
+    set(t + passed * 1e6 * Number(speed), true);
+  }
+  function toggle() {
+    before = performance.now();
+    set(t >= end && !still() ? 0 : t, !still() && !playing);
+  }
+  const frame = () => frameOf({ ...SIZE, width: Math.max(260, plot.clientWidth || 640) }, end, most);
+  const drag = (e: PointerEvent) => {
+    if (e.type === "pointerdown") plot.setPointerCapture(e.pointerId);
+    if (plot.hasPointerCapture(e.pointerId)) set(frame().valueAt(e.clientX - plot.getBoundingClientRect().left));
+  };
+  plot.addEventListener("pointerdown", drag);
+  plot.addEventListener("pointermove", drag);
+
+  function drawing() {
+    const f = frame();
+    const ends = runs.map(({ letter, stairs }) => ({ letter, x: f.x(stairs.end) + 9, y: f.y(stairs.tokens) + 4, stairs }));
+    const letters = spread(ends, 16, 16).filter(({ stairs }) => stairs.end <= t);
+    return svg`<svg class="hsd-stairs" width=${f.width} height=${f.height} viewBox="0 0 ${f.width} ${f.height}" aria-hidden="true">
+      ${axisY(f, 5)}${axisX(f, f.width / 120, duration)}${runs.map((r) => drawStairs(r.stairs, r.store.tokens, palette.family, f))}
+      <rect class="hsd-stairs-later" x=${f.x(t)} y="0" width=${Math.max(0, f.width - f.x(t))} height=${f.foot}></rect>
+      ${letters.map(({ letter, x, y }) => svg`<text class="hsd-stairs-title" x=${x} y=${y} text-anchor="middle">${letter}</text>`)}
+      <line class="hsd-vs-now" x1=${f.x(t)} x2=${f.x(t)} y1=${f.top} y2=${f.foot}></line></svg>`;
+  }
+  function paint() {
+    const words = stateAt(runs, t);
+    render(drawing(), plot);
+    const row = ({ letter, title, store, stairs }: Runner, k: number) => {
+      const passes = plural(passesAt(stairs, t), "pass");
+      const count =
+        stairs.end <= t
+          ? html`<strong>${facts[k].tokens_per_second?.toFixed(0) ?? "–"} tokens/s</strong> ${plural(facts[k].tokens, "token")} in ${duration(stairs.end)}, ${passes}`
+          : html`<strong>${shownAt(stairs, t)} of ${facts[k].tokens}</strong> ${passes}`;
+      return html`<li><b class="hsd-vs-letter">${letter}</b><span class="hsd-vs-who"><strong>${title}</strong>${
+        title === store.meta.stack ? "" : html` <code>${store.meta.stack}</code>`
+      }</span><span class="hsd-vs-count">${count}</span></li>`;
+    };
+    const prefill = runs.map((r) => `${r.letter} ${duration(r.store.meta.prefill_ns)}`).join(", ");
+    render(
+      html`<h3>Race</h3>${plot}
+        <div class="hsd-vs-controls">
+          <button class="hsd-vs-play" ?hidden=${still()} @click=${toggle}>${playing ? "Pause" : t > 0 && t < end ? "Resume" : "Start the race"}</button>
+          <input type="range" min="0" max="1000" step="1" aria-label="Time of the race" aria-valuetext="${duration(t)}: ${words}"
+            .value=${live(String(Math.round((1000 * t) / end)))} @input=${(e: { target: HTMLInputElement }) => set((Number(e.target.value) / 1000) * end)}>
+          <output>${(t / 1e6).toFixed(1)} ms</output>
+          <select aria-label="Speed of the race" ?hidden=${still()} @change=${(e: { target: HTMLSelectElement }) => {
+            speed = e.target.value;
+          }}>${SPEEDS.map(([value, text]) => html`<option value=${value} .selected=${value === speed}>${text}</option>`)}</select>
+        </div>
+        <ol class="hsd-vs-runs">${runs.map(row)}</ol>
+        <p class="hsd-vs-state">${words}</p>
+        <p class="hsd-vs-hint">Recorded times, without prefill (${prefill}). A tread is what a round cost, a riser what it brought.</p>`,
+      root,
+    );
+  }
+  paint();
+  const unwatch = onResize(plot, paint);
+  return {
+    ...{ root, toggle, set, again: paint },
+    close() {
+      cancelAnimationFrame(timer);
+      unwatch();
+    },
+  };
 }

@@ -218,7 +218,7 @@ def test_runs_are_compared_recorded_and_decoded_here(open_page, voila):
     page = shown.page
     expect(page.locator(".hsd-vs-race")).to_be_visible()
     expect(page.locator(".hsd-vs-agreement")).to_contain_text("same text")
-    page.locator(".hsd-vs-chip[aria-pressed=true]").last.click()
+    page.get_by_role("group", name="Stacks (two or three)").locator("[aria-pressed=true]").last.click()
     expect(page.locator(".hsd-vs-runs > li")).to_have_count(2)
     page.locator(".hsd-form-switch").click()
     field(page, "New tokens").fill("16")

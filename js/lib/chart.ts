@@ -1,0 +1,68 @@
+// What charts of a run share: a frame with its scales, axes, and labels that do not touch.
+import { svg } from "lit-html";
+
+/** Pixels of a drawing, and of its margins. */
+export interface Size {
+  width: number;
+  height: number;
+  left: number;
+  right: number;
+  top: number;
+  bottom: number;
+}
+export type Frame = ReturnType<typeof frameOf>;
+
+/** The scales of a drawing from 0 to `mostX` across and to `mostY` up. */
+export function frameOf(size: Size, mostX: number, mostY: number) {
+  const [foot, end] = [size.height - size.bottom, size.width - size.right];
+  const across = Math.max(1, end - size.left) / (mostX || 1);
+  const up = Math.max(1, foot - size.top) / (mostY || 1);
+  return {
+    ...size,
+    ...{ foot, end, mostX, mostY },
+    x: (value: number) => size.left + value * across,
+    y: (value: number) => foot - value * up,
+    /** The value at a pixel from the left. */
+    valueAt: (pixel: number) => (pixel - size.left) / across,
+  };
+}
+
+/** Round numbers that divide 0 … `most` into about `parts`: 1, 2 or 5 times a power of ten. */
+export function ticks(most: number, parts: number): number[] {
+  if (!(most > 0)) return [0];
+  const raw = most / parts;
+  const power = 10 ** Math.floor(Math.log10(raw));
+  const step = ([1, 2, 5].find((k) => k * power >= raw) ?? 10) * power;
+  return Array.from({ length: Math.floor(most / step + 1e-9) + 1 }, (_, k) => k * step);
+}
+export const axisY = (f: Frame, parts: number, words: (value: number) => string = String) =>
+  ticks(f.mostY, parts).map(
+    (v) => svg`<line class="hsd-grid" x1=${f.left} x2=${f.end} y1=${f.y(v)} y2=${f.y(v)}></line
+      ><text class="hsd-tick" x=${f.left - 7} y=${f.y(v) + 4} text-anchor="end">${words(v)}</text>`,
+  );
+export const axisX = (f: Frame, parts: number, words: (value: number) => string) =>
+  ticks(f.mostX, parts).map((v) => {
+    const anchor = !v ? "start" : f.x(v) > f.width - 50 ? "end" : "middle";
+    return svg`<text class="hsd-tick" x=${f.x(v)} y=${f.foot + 16} text-anchor=${anchor}>${v ? words(v) : "0"}</text>`;
+  });
+
+/** Move labels down until no two at nearby places are closer than `gap`. */
+export function spread<P extends { x: number; y: number }>(places: P[], gap: number, near = Infinity): P[] {
+  const sorted = [...places].sort((a, b) => a.y - b.y);
+  sorted.forEach((p, k) => {
+    for (const other of sorted.slice(0, k)) if (Math.abs(other.x - p.x) < near) p.y = Math.max(p.y, other.y + gap);
+  });
+  return places;
+}
+
+/** Call `act` when a node's size has changed; returns a function that stops. */
+export function onResize(node: Element, act: () => void): () => void {
+  let size = "";
+  const seen = new ResizeObserver(() => {
+    const now = `${node.clientWidth} ${node.clientHeight}`;
+    if (now !== size) act();
+    size = now;
+  });
+  seen.observe(node);
+  return () => seen.disconnect();
+}
