@@ -90,7 +90,8 @@ export function compareView({ host, store, state }: Context): Section {
   let text = OPENING.map((name) => about.sides[name]).join("\n");
   let busy: AbortController | null = null;
   let said = "";
-  const lines = () => text.split("\n").flatMap((line) => (line.trim() ? [about.sides[line.trim()] ?? line.trim()] : []));
+  const lines = () =>
+    text.split("\n").flatMap((line) => (line.trim() ? [about.sides[line.trim()] ?? line.trim()] : []));
   async function start() {
     if (!host.decode || busy) return;
     const stacks = lines();

@@ -1,6 +1,6 @@
 // The first ten seconds: two recorded runs of one prompt write their text, plain decoding beside a drafted run; then one rejection of a
 // draft model is frozen; then what was gained. Shown once, and again by its button.
-import { html, nothing, render, svg } from "lit-html";
+import { html, nothing, render } from "lit-html";
 import { boardPicture, type Drawn } from "../darts/stage";
 import type { Host } from "../host";
 import { frameOf } from "../lib/chart";

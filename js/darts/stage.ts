@@ -1,5 +1,7 @@
 // The stage of a dart board: its columns, the darts thrown at it, and the pile they make beside p.
 import { html, nothing, render, svg } from "lit-html";
+import { folded, tableOf } from "../lib/table";
+import { unique } from "../lib/widget";
 import { figure } from "../lib/words";
 import { type Board, type Dart, lawOf, numbers, throwFor } from "./board";
 
@@ -88,7 +90,7 @@ export function createDarts(host: HTMLElement, seed = 1) {
   let darts: Thrown[] = [];
   let lossy = false;
   // A pattern is found by its id in the whole page.
-  const hatch = `hsd-dt-${Math.random().toString(36).slice(2, 9)}`;
+  const hatch = unique();
   const next = numbers(seed);
 
   function throwMany(n: number) {
@@ -142,20 +144,18 @@ export function createDarts(host: HTMLElement, seed = 1) {
     const sum = board.left;
     const f = (x: number) =>
       x === 0 || x === 1 ? String(x) : x < 1e-5 ? "< 0.00001" : x < 9.5e-4 ? x.toPrecision(2) : x.toFixed(4);
-    const total = (part: "accepted" | "residual" | "surplus") => board.columns.reduce((s, c) => s + c[part], 0);
     const ratio = board.rule === "ratio";
-    const scaled = (x: number) => (sum ? f(x / sum) : "–");
-    return html`<details class="hsd-dt-values"><summary>Values as a table</summary><table>
-      <thead><tr>${["token", "p", ratio ? "q" : "drafted", "accepted", "residual", "scaled to 1"].map((h) => html`<th scope="col">${h}</th>`)}</tr></thead>
-      <tbody>${board.columns.map(
-        (c, k) => html`<tr class=${c.drafted ? "hsd-refused" : ""}><th scope="row"><code>${names[k]}</code></th>
-          <td>${f(c.accepted + c.residual)}</td><td>${ratio ? f(c.accepted + c.surplus) : c.drafted ? "yes" : "no"}</td>
-          <td>${f(c.accepted)}</td><td>${f(c.residual)}</td><td>${scaled(c.residual)}</td></tr>`,
-      )}</tbody>
-      ${sum === null ? nothing : html`<tfoot><tr><th scope="row">sum</th><td>1</td><td>${ratio ? "1" : ""}</td><td>${f(total("accepted"))}</td><td>${f(sum)}</td><td>1</td></tr></tfoot>`}
-    </table></details>`;
+    const rows = board.columns.map((c, k) => [
+      c.drafted ? html`<code><s>${names[k]}</s></code>` : html`<code>${names[k]}</code>`,
+      f(c.accepted + c.residual),
+      ratio ? f(c.accepted + c.surplus) : c.drafted ? "yes" : "no",
+      ...[f(c.accepted), f(c.residual), sum ? f(c.residual / sum) : "–"],
+    ]);
+    const accepted = board.columns.reduce((s, c) => s + c.accepted, 0);
+    const sums = sum === null ? [] : ["sum", "1", ratio ? "1" : "", f(accepted), f(sum), "1"];
+    const heads = ["token", "p", ratio ? "q" : "drafted", "accepted", "residual", "scaled to 1"];
+    return folded("Values as a table", tableOf("Values of the dart board", heads, rows, sums));
   }
-
   function paint() {
     const it = shown;
     if (!it) return render(nothing, host);

@@ -114,7 +114,9 @@ function drafterView({ model, root, group, store, follow }: View<Traits>) {
     ];
     const all = [{ name: "you", counts }, ...(mode === "live" || racers.length ? racers : recorded)];
     const most = Math.max(6, counts.length + 2);
-    const ends = all.map((r) => Array.from({ length: Math.min(most, r.counts.length) }, (_, k) => afterPasses(r.counts, k + 1)));
+    const ends = all.map((r) =>
+      Array.from({ length: Math.min(most, r.counts.length) }, (_, k) => afterPasses(r.counts, k + 1)),
+    );
     const width = Math.max(280, plot.clientWidth || 520);
     const f = frameOf({ ...SIZE, width }, most, Math.max(6, ...ends.flat()));
     const path = (tokens: number[]) =>
@@ -147,7 +149,10 @@ function drafterView({ model, root, group, store, follow }: View<Traits>) {
     const done = !waits && at >= run.tokens.length;
     const typed = proposal.some((part) => part.id === null);
     const full =
-      waits || typed || proposal.length >= MOST || (mode === "recorded" && at + proposal.length >= run.tokens.length - 1);
+      waits ||
+      typed ||
+      proposal.length >= MOST ||
+      (mode === "recorded" && at + proposal.length >= run.tokens.length - 1);
     const submit = (e: Event) => {
       e.preventDefault();
       const field = (e.target as HTMLFormElement).elements.namedItem("text") as HTMLInputElement;

@@ -1,9 +1,11 @@
 // Counts of a run as tables with bars. `which` names the panels; those of a verifier have a menu of levels where there are several.
 import { html, nothing, render } from "lit-html";
 import { live } from "lit-html/directives/live.js";
+import { onResize } from "../lib/chart";
 import type { View } from "../lib/linked";
 import { linkedWidget } from "../lib/linked";
 import type { Change } from "../lib/run";
+import { tableOf } from "../lib/table";
 import { term } from "../lib/tip";
 import { unique } from "../lib/widget";
 import { figure } from "../lib/words";
@@ -26,30 +28,21 @@ function panelsView({ model, root, group, store, palette, follow }: View<Traits>
     html`<span class="hsd-pn-bar" role="img" aria-label=${row.parts.map(([, , words]) => words).join("; ") || "none"}
       >${row.parts.map(
         ([key, length, words]) =>
-          html`<span
-            class="hsd-pn-part" data-family=${["rejected", "unreached", "rounds"].includes(key) ? "none" : palette.family(key)}
+          html`<span class="hsd-pn-part" data-family=${["rejected", "unreached", "rounds"].includes(key) ? "none" : palette.family(key)}
             data-key=${key} title=${words} .style=${`width: ${(100 * length) / most}%`}></span>`,
       )}</span>`;
-  function table(panel: Panel, k: number) {
-    const most = Math.max(1e-9, ...panel.rows.map((row) => row.parts.reduce((sum, [, n]) => sum + n, 0)));
-    const [first, , ...cells] = panel.heads;
-    const body = () => html`<div class="hsd-pn-scroll" tabindex="0" role="region" aria-label=${panel.title}><table>
-        <thead><tr>
-          <th scope="col">${first}</th><th scope="col" class="hsd-pn-wide">${panel.heads[1]}</th>
-          ${cells.map((head) => html`<th scope="col" class="hsd-pn-num">${head}</th>`)}
-        </tr></thead>
-        <tbody>${panel.rows.map(
-          (row) => html`<tr>
-            <th scope="row">${row.label}</th><td class="hsd-pn-wide">${bar(row, most)}</td>
-            ${row.cells.map((cell) => html`<td class="hsd-pn-num">${cell}</td>`)}
-          </tr>`,
-        )}</tbody>
-      </table></div>`;
+  function table({ title, measure, definition, heads, rows, empty, foot }: Panel, k: number) {
+    const most = Math.max(1e-9, ...rows.map((row) => row.parts.reduce((sum, [, n]) => sum + n, 0)));
+    const body = tableOf(
+      title,
+      heads,
+      rows.map((row) => [row.label, bar(row, most), ...row.cells]),
+    );
     return html`<section class="hsd-pn">
-      <h3>${panel.title}</h3>
-      <p class="hsd-pn-measure">${term(panel.measure, panel.definition, `${uid}-${k}`)}</p>
-      ${panel.empty ? html`<p class="hsd-pn-empty">${panel.empty}</p>` : body()}
-      ${panel.foot && !panel.empty ? html`<p class="hsd-pn-foot">${panel.foot}</p>` : nothing}
+      <h3>${title}</h3>
+      <p class="hsd-pn-measure">${term(measure, definition, `${uid}-${k}`)}</p>
+      ${empty ? html`<p class="hsd-pn-measure">${empty}</p>` : body}
+      ${foot && !empty ? html`<p class="hsd-pn-foot">${foot}</p>` : nothing}
     </section>`;
   }
   /** Acceptance along the run: a column per round, and the running mean. */
@@ -66,11 +59,10 @@ function panelsView({ model, root, group, store, palette, follow }: View<Traits>
     const words = here
       ? `Round ${at + 1}: ${here.own === null ? "no draft" : `${figure(here.own)} of its draft tokens accepted`}; running mean ${figure(here.mean)}.`
       : `${wide} rounds; running mean at the end ${figure(rounds[wide - 1].mean)}.`;
-    const under = (e: PointerEvent | MouseEvent) => {
+    const under = (e: MouseEvent) => {
       const box = (e.currentTarget as HTMLElement).getBoundingClientRect();
-      return {
-        round: rounds[Math.max(0, Math.min(wide - 1, Math.floor(((e.clientX - box.left) / box.width) * wide)))].id,
-      };
+      const k = Math.floor(((e.clientX - box.left) / box.width) * wide);
+      return { round: rounds[Math.max(0, Math.min(wide - 1, k))].id };
     };
     return html`<section class="hsd-pn hsd-pn-along">
       <h3>Acceptance along the run</h3>
@@ -102,34 +94,30 @@ function panelsView({ model, root, group, store, palette, follow }: View<Traits>
     });
     render(
       html`${levels.length > 1 && which.some((name) => OF_LEVEL.includes(name)) ? menu() : nothing}
-        <div class="hsd-pn-grid">${store.tokens.length ? drawn : html`<p class="hsd-pn-empty">No run.</p>`}</div>`,
+        <div class="hsd-pn-grid">${store.tokens.length ? drawn : html`<p class="hsd-pn-measure">No run.</p>`}</div>`,
       root,
     );
   }
   let waiting = 0;
+  const redraw = () => {
+    waiting = 0;
+    paint();
+  };
+  const shows = (name: string) => model.get("which").includes(name);
   follow(
     (what: Change) => {
-      if (what === "reset") paint();
-      else
-        waiting ||= setTimeout(() => {
-          waiting = 0;
-          paint();
-        }, REDRAW);
+      if (what === "reset") redraw();
+      else waiting ||= setTimeout(redraw, REDRAW);
     },
     (now, before) => {
-      if (model.get("which").includes("along") && now.round !== before.round) paint();
+      if (shows("along") && now.round !== before.round) paint();
     },
   );
   paint();
-  let wide = root.clientWidth;
-  const resized = new ResizeObserver(() => {
-    if (root.clientWidth !== wide && model.get("which").includes("ribbons")) paint();
-    wide = root.clientWidth;
-  });
-  resized.observe(root);
+  const unwatch = onResize(root, () => shows("ribbons") && paint());
   return () => {
     clearTimeout(waiting);
-    resized.disconnect();
+    unwatch();
   };
 }
 

@@ -3,6 +3,7 @@
 import { html, nothing, svg } from "lit-html";
 import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
+import { tableOf } from "../lib/table";
 import { plural } from "../lib/words";
 import { inOrder, levelName, verifiers } from "./panels";
 
@@ -107,16 +108,13 @@ export function ribbons(stages: Stage[], palette: Palette, width: number) {
         html`<div><strong>${s.name}</strong><br>${s.name === "text" ? plural(total(s), "token") : `accepts ${sum(s)} of ${total(s)}`}</div>`,
     )}</div>
     <svg width=${width} height=${SIZE.height} viewBox="0 0 ${width} ${SIZE.height}" aria-hidden="true">${stages.map((stage, k) => stage.flows.map(flow(k)))}</svg>
-    <div class="hsd-pn-scroll" tabindex="0" role="region" aria-label="What survives each level"><table>
-      <thead><tr><th scope="col">source</th>${stages.map(
-        (s) =>
-          html`<th scope="col" class="hsd-pn-num">${s.name === "text" ? "in the text" : `accepted / drafted at ${s.name}`}</th>`,
-      )}</tr></thead>
-      <tbody>${sources.map(
-        (source) =>
-          html`<tr><th scope="row"><span class="hsd-pn-key" data-family=${palette.family(source)}></span>${palette.words(source)}</th>${stages.map(
-            (s) => html`<td class="hsd-pn-num">${cell(s, source)}</td>`,
-          )}</tr>`,
-      )}</tbody></table></div>
+    ${tableOf(
+      "What survives each level",
+      ["source", ...stages.map((s) => (s.name === "text" ? "in the text" : `accepted / drafted at ${s.name}`))],
+      sources.map((source) => [
+        html`<span class="hsd-pn-key" data-family=${palette.family(source)}></span>${palette.words(source)}`,
+        ...stages.map((s) => cell(s, source)),
+      ]),
+    )}
   </section>`;
 }

@@ -1,9 +1,9 @@
 // The staircase: geometry of a run, and the events under its points.
 import assert from "node:assert/strict";
 import { test } from "vitest";
+import { ticks } from "../lib/chart";
 import { createStore } from "../lib/run";
 import { RECORDED, small } from "../lib/testing";
-import { ticks } from "../lib/chart";
 import { paths } from "./drawing";
 import { gainOf, stairsOf, stepAt, timeOf } from "./stairs";
 

@@ -117,7 +117,8 @@ export const factsOf = ({ meta, tokens }: Store) => [
 
 // --- metrics
 
-const ms = (x: number) => (x < 1e-3 ? `${(1e6 * x).toFixed(0)} µs` : x < 1 ? `${(1e3 * x).toFixed(1)} ms` : `${x.toFixed(2)} s`);
+const ms = (x: number) =>
+  x < 1e-3 ? `${(1e6 * x).toFixed(0)} µs` : x < 1 ? `${(1e3 * x).toFixed(1)} ms` : `${x.toFixed(2)} s`;
 const whole = (x: number) => x.toFixed(0);
 const hundredths = (x: number) => x.toFixed(2).replace("-", "−");
 const percent = (x: number) => `${(100 * x).toFixed(0)}%`;
@@ -130,59 +131,61 @@ type Write = (x: number) => string;
 type Of = (m: Metrics, run: Store) => number | null;
 const points = (x: number, first: number) => `${signed(100 * (x - first), whole)} points`;
 
-const ROWS: [name: string, definition: string, of: Of, write: Write, differ?: (x: number, first: number) => string][] = [
+const ROWS: [name: string, definition: string, of: Of, write: Write, differ?: (x: number, first: number) => string][] =
   [
-    "Speed",
-    "Emitted tokens per second of wall time from the end of prefill. The difference is a ratio.",
-    (m) => m.tokens_per_second,
-    (x) => `${whole(x)} tokens/s`,
-    (x, first) => (first ? `${(x / first).toFixed(2)} × A` : ""),
-  ],
-  [
-    "Target forward passes",
-    "Forward passes of the target after prefill. Plain decoding needs one per token.",
-    (m) => m.target_forwards,
-    whole,
-  ],
-  [
-    "Mean acceptance length",
-    "Emitted tokens per target forward pass, bonus tokens included. Plain decoding: 1.00.",
-    (m) => m.mean_acceptance_length,
-    hundredths,
-  ],
-  [
-    "Acceptance rate",
-    "Accepted / drafted tokens at the target. Low for wide draft trees, of which only one branch can be accepted.",
-    (m) => m.acceptance_rate,
-    percent,
-    points,
-  ],
-  [
-    "Repetition",
-    "Share of emitted tokens that end an 8-gram repeated in the output. Repetition favours drafting.",
-    (m) => m.repetition_share,
-    percent,
-    points,
-  ],
-  [
-    "Drafting latency",
-    "Time per target round spent finding drafts and updating databases, without model forward passes.",
-    (m) => m.draft_seconds_per_round || null,
-    ms,
-  ],
-  [
-    "Mean log-probability",
-    "Mean ln p of the emitted tokens, p the target’s probability at temperature 1. Texts of one distribution have similar means.",
-    (_, { tokens }) => tokens.reduce((sum, t) => sum + Math.log(Math.max(t.p ?? NaN, 1e-12)), 0) / tokens.length || null,
-    hundredths,
-  ],
-  [
-    "Decoding",
-    "Wall time from the end of prefill to the end of the run: the sum of the times below.",
-    (m) => m.seconds,
-    ms,
-  ],
-];
+    [
+      "Speed",
+      "Emitted tokens per second of wall time from the end of prefill. The difference is a ratio.",
+      (m) => m.tokens_per_second,
+      (x) => `${whole(x)} tokens/s`,
+      (x, first) => (first ? `${(x / first).toFixed(2)} × A` : ""),
+    ],
+    [
+      "Target forward passes",
+      "Forward passes of the target after prefill. Plain decoding needs one per token.",
+      (m) => m.target_forwards,
+      whole,
+    ],
+    [
+      "Mean acceptance length",
+      "Emitted tokens per target forward pass, bonus tokens included. Plain decoding: 1.00.",
+      (m) => m.mean_acceptance_length,
+      hundredths,
+    ],
+    [
+      "Acceptance rate",
+      "Accepted / drafted tokens at the target. Low for wide draft trees, of which only one branch can be accepted.",
+      (m) => m.acceptance_rate,
+      percent,
+      points,
+    ],
+    [
+      "Repetition",
+      "Share of emitted tokens that end an 8-gram repeated in the output. Repetition favours drafting.",
+      (m) => m.repetition_share,
+      percent,
+      points,
+    ],
+    [
+      "Drafting latency",
+      "Time per target round spent finding drafts and updating databases, without model forward passes.",
+      (m) => m.draft_seconds_per_round || null,
+      ms,
+    ],
+    [
+      "Mean log-probability",
+      "Mean ln p of the emitted tokens, p the target’s probability at temperature 1. Texts of one distribution have similar means.",
+      (_, { tokens }) =>
+        tokens.reduce((sum, t) => sum + Math.log(Math.max(t.p ?? NaN, 1e-12)), 0) / tokens.length || null,
+      hundredths,
+    ],
+    [
+      "Decoding",
+      "Wall time from the end of prefill to the end of the run: the sum of the times below.",
+      (m) => m.seconds,
+      ms,
+    ],
+  ];
 
 /** The metrics of each run; the times of its levels, target first, and between calls sum to the decoding time. */
 export function tableOf(runs: Store[]): FigureRow[] {

@@ -164,7 +164,7 @@ def test_a_node_lights_the_place_it_was_copied_from(open_page):
 def table(page) -> dict[str, list[str]]:
     """The values of the dart board by their names."""
     rows = page.eval_on_selector_all(
-        ".hsd-dt-values tbody tr, .hsd-dt-values tfoot tr",
+        ".hsd-dt :is(tbody, tfoot) tr",
         "all => all.map(tr => [...tr.children].map(cell => cell.textContent))",
     )
     return {row[0]: row[1:] for row in rows}
