@@ -125,7 +125,7 @@ class RoundInspector(LinkedView):
     """One round as a scene: drafts rise through the levels, each stops the tokens that it rejects.
 
     Each level is a floor; *Play round* replays it slowly by the recorded times. Below are the selected token's numbers,
-    the computation of each verdict, and p and q of its position as a dart board. Arrow keys move between tokens, Enter
+    the computation of its verdict, and p and q of its position as a dart board. Arrow keys move between tokens, Enter
     pins, Esc unpins.
     """
 
