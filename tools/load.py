@@ -5,8 +5,8 @@
     python -m tools.load soak http://127.0.0.1:8800 --number 1000 --pid PID
 
 ``class``: visitors and one Chromium open a page at once; ``errors``, ``first_paint`` (seconds until something of the
-page is there: the recorded run or the live page), ``live`` (until the live page has its states) and ``memory_mb`` are
-printed, and runs of 64 tokens where the page has a Run button. Without URL it starts ``hsd-viz classroom`` and ends it.
+page is there), ``live`` (until it has its states) and ``memory_mb`` are printed, and runs of 64 tokens where the page
+has a Run button. Without URL it starts ``hsd-viz classroom`` and ends it.
 ``--pid``: the memory of that process and all below it is measured.
 """
 
@@ -75,8 +75,6 @@ class Visitor:
     def __init__(self, url: str) -> None:
         self.url, self.parts = url, urlsplit(url)
         self.states: dict[str, dict] = {}
-        #: Seconds to the recorded run that is shown before the live page; 0: there was none.
-        self.painted = 0.0
         #: Comm -> how often it became usable again. Both changes of a short run may arrive at once.
         self.enabled: Counter = Counter()
         self.changed = asyncio.Event()
@@ -99,13 +97,6 @@ class Visitor:
             return answer.body
 
         body = await get(query=self.parts.query)
-        while b'src="recorded"' in body:
-            if not self.painted:
-                await get("recorded")
-                self.painted = time.monotonic() - begun
-            while json.loads(await get("place"))["place"]:
-                await asyncio.sleep(1)
-            body = await get(query=self.parts.query)
         if b"widget-view+json" not in body:
             raise ValueError("the page has no content")
         kernel = re.search('"kernelId": "([^"]+)"', body.decode())[1]
@@ -119,7 +110,7 @@ class Visitor:
         self._send("comm_msg", {"comm_id": comm, "data": {"method": "request_states"}})
         await self._until(lambda: self.states)
         live = time.monotonic() - begun
-        return self.painted or live, live
+        return live, live
 
     async def run(self) -> float:
         """Run 64 tokens; return the seconds until the page can run again."""

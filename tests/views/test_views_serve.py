@@ -22,7 +22,7 @@ import psutil
 import pytest
 
 from hsd_viz.machine import check_address, free_port
-from hsd_viz.views.app import server as serve
+from hsd_viz.views.app import server as voila
 from hsd_viz.views.app.server import check_voila, command
 
 
@@ -62,14 +62,11 @@ def test_the_token_is_not_on_the_command_line():
         assert environment["JUPYTER_TOKEN"] == "secret"
 
 
-def test_the_template_and_the_notebook_are_found(monkeypatch, tmp_path):
+def test_the_template_and_the_notebook_are_found():
     arguments, environment, folder = command("127.0.0.1", 1234, None)
     with folder:
         roots = environment["JUPYTER_PATH"].split(os.pathsep)
         assert (Path(roots[0]) / "voila" / "templates" / "hsd" / "index.html.j2").is_file()
-        assert arguments[3] == str(serve.CHECKOUT_NOTEBOOK)
-    # As installed from a wheel: no checkout around the package.
-    monkeypatch.setattr(serve, "CHECKOUT_NOTEBOOK", tmp_path / "missing.ipynb")
     for allow in (False, True):
         arguments, _, folder = command("127.0.0.1", 1234, None, allow_models=allow)
         with folder:
@@ -115,7 +112,7 @@ def answers(port: int) -> bool:
     return True
 
 
-def test_a_kernel_ends_with_its_page_and_never_one_with_an_open_page(tmp_path):
+def test_a_kernel_ends_with_its_page_and_never_one_with_an_open_page(tmp_path, monkeypatch):
     from tornado.websocket import websocket_connect
 
     port, gone = free_port(), 8
@@ -123,11 +120,11 @@ def test_a_kernel_ends_with_its_page_and_never_one_with_an_open_page(tmp_path):
     cell = {"cell_type": "code", "id": "a", "metadata": {}, "source": "1", "execution_count": None, "outputs": []}
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     notebook.write_text(json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": [cell]}))
-    arguments, environment, folder = command(
-        "127.0.0.1", port, None, preheat=True, notebook=notebook, gone=gone, look=1
-    )
+    monkeypatch.setattr(voila, "GONE", gone)
+    monkeypatch.setattr(voila, "LOOK", 1)
+    arguments, environment, folder = command("127.0.0.1", port, None, preheat=True, notebook=notebook)
     # So that a second visitor's kernel is in the pool soon.
-    arguments = [a for a in arguments if "fill_delay" not in a] + ["--VoilaKernelManager.fill_delay=0"]
+    arguments.append("--VoilaKernelManager.fill_delay=0")
 
     def visit() -> str:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=60) as answer:

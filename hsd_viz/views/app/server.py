@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import signal
@@ -21,11 +20,10 @@ from hsd_viz.machine import check_address, url
 ENGINE_URL, ENGINE_TOKEN = "HSD_VIZ_ENGINE", "HSD_VIZ_ENGINE_TOKEN"
 
 PACKAGE = Path(__file__).resolve().parents[2]
-CHECKOUT_NOTEBOOK = PACKAGE.parent / "notebooks" / "dashboard.ipynb"
 #: Seconds until a kernel without a page is shut down, and between checks.
-GONE_SECONDS, LOOK_SECONDS = 600, 30
+GONE, LOOK = 600, 30
 #: Seconds for Voilà to shut down its kernels before it is killed.
-ENDING_SECONDS = 10
+ENDING = 10
 #: A kernel's socket in the temporary folder, and the most bytes of a socket's path (macOS; Linux allows 107).
 KERNEL_SOCKET, LONGEST_SOCKET = "/voila_00000000/kernel-00000000-0000-0000-0000-000000000000-ipc-00000", 103
 #: Extensions used by the page; others would only delay it.
@@ -40,19 +38,21 @@ def serve(host: str = "127.0.0.1", port: int = 8866, token: str | None = None, *
     check_voila()
     check_address(host, port, token)
     arguments, environment, folder = command(host, port, token, **{"preheat": True, **options})
-    with folder:
+    with folder, _interrupts():
         print(f"dashboard: {url(host, port)} (Ctrl-C to stop)", flush=True)
-        server: subprocess.Popen | None = None
-        with _interrupts():
+        # In a new session, so that Voilà gets a signal only once, from here.
+        server = subprocess.Popen(arguments, env=environment, start_new_session=True)
+        try:
+            return server.wait()
+        except KeyboardInterrupt:
+            return 0
+        finally:
+            # With its kernels; where it does not end in time, or at a second interrupt, they end by themselves.
+            server.terminate()
             try:
-                # In a new session, so that Voilà gets a signal only once, from here.
-                server = subprocess.Popen(arguments, env=environment, start_new_session=True)
-                return server.wait()
-            except KeyboardInterrupt:
-                return 0
-            finally:
-                if server is not None:
-                    _end(server)
+                server.wait(ENDING)
+            except (subprocess.TimeoutExpired, KeyboardInterrupt):
+                server.kill()
 
 
 def check_voila() -> None:
@@ -74,21 +74,16 @@ def command(
     notebook: Path | None = None,
     engine: tuple[str, str | None] | None = None,
     pages: int | None = None,
-    gone: int = GONE_SECONDS,
-    look: int = LOOK_SECONDS,
 ) -> tuple[list[str], dict[str, str], tempfile.TemporaryDirectory]:
-    """Return Voilà's command line, its environment, and the temporary folder of the served notebook.
+    """Return Voilà's command line, its environment, and the temporary folder of the notebook that it serves (default: a
+    dashboard).
 
-    In a checkout the ``notebook`` is ``notebooks/dashboard.ipynb``; an installed wheel writes one. The template is in
-    this package, which is added to Jupyter's search path. With ``preheat`` one kernel with a rendered page is ready for
-    the next visitor. ``engine`` is the address and token of the server that decodes for all pages; ``pages`` limits how
-    many may be open. A kernel without a page for ``gone`` seconds is shut down, checked every ``look`` seconds
-    (:mod:`hsd_viz.views.app.kernels`).
+    The template is in this package, which is added to Jupyter's search path. With ``preheat`` one kernel with a
+    rendered page is ready for the next visitor; not where ``pages`` limits how many may be open. ``engine`` is the
+    address and token of the server that decodes for all pages. Kernels end as :mod:`hsd_viz.views.app.pages` has it.
     """
     folder = tempfile.TemporaryDirectory(prefix="hsd-viz-")
-    own = notebook is None
-    notebook = notebook or CHECKOUT_NOTEBOOK
-    if own and (allow_models or not notebook.is_file()):
+    if notebook is None:
         notebook = Path(folder.name) / "dashboard.ipynb"
         notebook.write_text(_notebook(allow_models), encoding="utf-8")
     arguments = [
@@ -98,12 +93,13 @@ def command(
         f"--port={port}",
         "--template=hsd",
         "--Voila.log_level=WARN",
-        "--VoilaConfiguration.multi_kernel_manager_class=hsd_viz.views.app.kernels.PageKernels",
+        "--VoilaConfiguration.multi_kernel_manager_class=hsd_viz.views.app.pages.PageKernels",
         # When thirty pages start at once, the output of a page takes longer than the default of 4 s.
         "--VoilaExecutor.iopub_timeout=120",
         "--VoilaExecutor.startup_timeout=120",
-        f"--PageKernels.cull_interval={look}",
-        f"--PageKernels.cull_idle_timeout={gone}",
+        f"--PageKernels.cull_interval={LOOK}",
+        f"--PageKernels.cull_idle_timeout={GONE}",
+        "--PageKernels.cull_busy=True",
         f"--NotebookNotary.data_dir={folder.name}",
         r"--VoilaConfiguration.file_allowlist=.*\.(png|svg)",
         "--VoilaConfiguration.allow_template_override=NO",
@@ -112,19 +108,8 @@ def command(
     ]
     if pages is not None:
         arguments.append(f"--PageKernels.pages={pages}")
-    is_class = preheat and pages is not None
-    if preheat:
-        # Voilà starts the next kernel one second after a visit; an earlier visitor waits for it. For a class as many
-        # start at a time as there are cores.
-        warm = min(os.cpu_count() or 1, 4) if is_class else 1
-        arguments += ["--VoilaConfiguration.preheat_kernel=True", f"--VoilaConfiguration.default_pool_size={warm}"]
-    if is_class:
-        # Visitors take turns, and see a recorded run until then (:mod:`hsd_viz.views.app.pages`).
-        from hsd_viz.engine.replay import bundled, load_bundled
-
-        recorded = Path(folder.name) / "recorded.html.gz"
-        recorded.write_bytes(gzip.compress(load_bundled(bundled()[0].name).to_html().encode()))
-        arguments += [f"--Pages.recorded={recorded}", "--VoilaKernelManager.fill_delay=0"]
+    elif preheat:
+        arguments += ["--VoilaConfiguration.preheat_kernel=True", "--VoilaConfiguration.default_pool_size=1"]
     environment = dict(os.environ)
     if os.name == "posix" and len(tempfile.gettempdir()) + len(KERNEL_SOCKET) <= LONGEST_SOCKET:
         # Sockets in a folder of this user, not ports that other accounts of the machine can reach.
@@ -153,20 +138,6 @@ def _interrupts() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _end(server: subprocess.Popen) -> None:
-    """Terminate Voilà with its kernels; kill it after a timeout or a second interrupt (its kernels then end by
-    themselves).
-    """
-    if server.poll() is not None:
-        return
-    server.terminate()
-    try:
-        server.wait(ENDING_SECONDS)
-    except (subprocess.TimeoutExpired, KeyboardInterrupt):
-        server.kill()
-        server.wait()
 
 
 def _notebook(allow_models: bool) -> str:
