@@ -152,17 +152,12 @@ def _races() -> Iterator[Page]:
 
 def _lessons() -> Iterator[Page]:
     from hsd_viz.exercises import editions
-    from hsd_viz.views.lessons import deck, page, title_of
+    from hsd_viz.views.lessons import page, title_of
 
     masters = editions.masters()
     for path in editions.notebooks():
         text = path.read_text(encoding="utf-8").partition("**Goal.**")[2].partition("\n")[0].strip()
-        yield Page(
-            f"lessons/{path.stem}.html", title_of(path), lambda p=path: page(p, masters, "slides.html"), text=text
-        )
-    yield Page(
-        "lessons/slides.html", "Slides", deck, text="All lessons, to project: figures, recorded runs, questions."
-    )
+        yield Page(f"lessons/{path.stem}.html", title_of(path), lambda p=path: page(p, masters), text=text)
 
 
 def _reports() -> Iterator[Page]:
