@@ -106,8 +106,8 @@ export interface Choice {
 export interface Answer {
   choices?: Choice[];
   parts: Part[];
-  /** Files that {@link Host.file} makes of this answer: [topic, words of the button]. */
-  files?: [about: string, words: string][];
+  /** Files to save: [name, words of the button, content]. */
+  files?: [name: string, words: string, content: string][];
 }
 
 /** A question about a run, a report, a log or a machine that is not at hand. */
@@ -125,7 +125,7 @@ export interface Host {
   recording(name: string): Promise<Snapshot>;
   /** Read a trace file. Rejects with a one-line message if it is not one. */
   open?(file: File): Promise<Snapshot>;
-  /** Make a file: of a run "trace" or "page"; or one that an answer offers. */
+  /** Make a file: of a run "trace" or "page", of several "comparison". */
   file?(question: Question): Promise<File>;
   /** Decode; resolves with the final head of the run, also when `signal` cancelled it after the first token. */
   decode?(request: DecodeRequest, on: Progress, signal: AbortSignal): Promise<Head>;

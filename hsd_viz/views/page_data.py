@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from hsd_viz.drafting import drafters
 from hsd_viz.engine.replay import SIDE_BY_SIDE, TEMPERATURE, bundled, load_bundled, side_by_side
 from hsd_viz.figures.palette import DATABASES, HUES
 from hsd_viz.stack import draft_sources
+from hsd_viz.trace import Trace
 from hsd_viz.trace.tables import DEFAULT_RULE, RULES
 
 if TYPE_CHECKING:
@@ -25,10 +26,12 @@ STATIC = Path(__file__).parent / "static"
 #: All views in one module.
 BUNDLE = (STATIC / "hsd-viz.js").read_text(encoding="utf-8")
 _DATA = json.loads((Path(__file__).parent / "page.json").read_text(encoding="utf-8"))
-#: Prompts with their locality, stacks with descriptions, and stacks to compare by name.
+#: Prompts with their locality, stacks with descriptions, stacks to compare by name, and families of models to predict
+#: (target first).
 PROMPTS: list[dict[str, str]] = _DATA["prompts"]
 STACKS: list[tuple[str, str]] = [tuple(stack) for stack in _DATA["stacks"]]
 SIDES: dict[str, str] = _DATA["sides"]
+FAMILIES: dict[str, str] = _DATA["families"]
 MAX_PROMPT, MAX_NEW_TOKENS = 20_000, 2_000
 LADDER = ("nano", "small", "target")
 _PURPOSE = re.compile(r"^- `([^`]+\.json)`: (.+)$", re.M)
@@ -64,20 +67,22 @@ def sampling_words(sampling: dict[str, Any]) -> str:
 
 
 @cache
-def races(folder: Path = SIDE_BY_SIDE) -> list[dict[str, Any]]:
+def races() -> list[dict[str, Any]]:
     """Return the recordings of one prompt with several stacks, a group for each prompt and sampling."""
     found = []
-    for group, recordings in side_by_side(folder).items():
-        meta = load_bundled(recordings[0].name, folder / group).meta
+    for group, recordings in side_by_side().items():
+        meta = load_bundled(recordings[0].name, SIDE_BY_SIDE / group).meta
         runs = [{"name": f"{group}/{r.name}", "title": r.title, "blurb": r.blurb, "stack": r.stack} for r in recordings]
         title = sampling_words(meta.get("sampling") or {})
         found.append({"group": group, "title": title, "prompt": str(meta.get("prompt", "")), "runs": runs})
     return found
 
 
-def recordings() -> list[dict[str, str]]:
-    """Return the bundled recordings for the page's menu."""
-    return [{"name": r.name, "title": r.label, "blurb": r.blurb} for r in bundled()]
+def recorded_runs() -> dict[str, partial[Trace]]:
+    """Return what loads each recording, by the name that the page has for it."""
+    single = {r.name: partial(load_bundled, r.name) for r in bundled()}
+    grouped = side_by_side().items()
+    return single | {f"{g}/{r.name}": partial(load_bundled, r.name, SIDE_BY_SIDE / g) for g, rs in grouped for r in rs}
 
 
 def saved_reports() -> dict[str, Path]:
@@ -125,7 +130,9 @@ def about(
     }
     return {
         "palette": page_palette(),
-        "recordings": recordings() if shown is None else list(shown),
+        "recordings": [{"name": r.name, "title": r.label, "blurb": r.blurb} for r in bundled()]
+        if shown is None
+        else list(shown),
         "prompts": PROMPTS,
         "stacks": [list(stack) for stack in STACKS],
         "rules": list(RULES),

@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 
 from hsd_viz.disk import write_whole
 from hsd_viz.engine import tab
-from hsd_viz.engine.replay import SIDE_BY_SIDE, bundled, load_bundled, side_by_side
+from hsd_viz.engine.replay import SIDE_BY_SIDE, bundled, load_bundled
 from hsd_viz.exercises.data import measured
 from hsd_viz.latency.hardware import Machine, gpu_of, shape_of
 from hsd_viz.trace import Trace
 from hsd_viz.views import run_data
 from hsd_viz.views.export import run_page, runs_page
-from hsd_viz.views.page_data import STATIC, about, report_of, sampling_words, saved_reports, template
+from hsd_viz.views.page_data import STATIC, about, recorded_runs, report_of, sampling_words, saved_reports, template
 
 #: A file in each site, so that only a site is ever replaced.
 MARK = ".hsd-viz-site"
@@ -73,8 +73,8 @@ def build(out: Path, say: Callable[[str], None] = lambda text: None) -> int:
         say("Runtime: models, databases")
         _copy_runtime(draft)
         say("Explorer: recordings")
-        for name, trace in _recordings():
-            run = run_data.snapshot(trace, f"recordings/{name}")
+        for name, load in recorded_runs().items():
+            run = run_data.snapshot(load(), f"recordings/{name}")
             write_whole(draft / "recordings" / f"{name}.json", json.dumps(run))
         write_whole(draft / "explore.html", _template("explore.html", about()))
         write_whole(draft / "index.html", _template("site.html", _data(), sections=found))
@@ -90,15 +90,6 @@ def _template(name: str, data: dict[str, Any], **given: Any) -> str:
 
     # No text can close the element that holds the data.
     return template(name).render(data=Markup(json.dumps(data).replace("<", "\\u003c")), **given)
-
-
-def _recordings() -> Iterator[tuple[str, Trace]]:
-    """Yield all recordings by the names that the explorer has for them."""
-    for recording in bundled():
-        yield recording.name, load_bundled(recording.name)
-    for group, recordings in side_by_side().items():
-        for recording in recordings:
-            yield f"{group}/{recording.name}", load_bundled(recording.name, SIDE_BY_SIDE / group)
 
 
 def _copy_runtime(out: Path) -> None:

@@ -7,7 +7,7 @@ import { make } from "../lib/dom";
 import { drawNotice } from "../lib/notice";
 import type { Snapshot } from "../lib/run";
 import { type Mounted, mount } from "../views";
-import { download } from "./files";
+import { save } from "./files";
 
 /** What to run in Python where a host lacks an answer. */
 export const ELSEWHERE: Record<string, string> = {
@@ -110,17 +110,11 @@ export function answerView(
   function draw() {
     clear();
     parts = (answer?.parts ?? []).map((part) => partOf(host, part, state));
-    const keep = async (topic: string) => {
-      try {
-        await download(host, { ...question(), about: topic });
-      } catch (error) {
-        fail(error);
-      }
-    };
-    const button = ([topic, label]: [string, string]) => {
+    const button = ([name, label, content]: [string, string, string]) => {
       const node = make("button", "hsd-quiet", label);
       node.type = "button";
-      node.addEventListener("click", () => keep(topic));
+      const type = name.endsWith(".html") ? "text/html" : "application/json";
+      node.addEventListener("click", () => save({ name, type, bytes: content }));
       return node;
     };
     body.replaceChildren(...parts.map((part) => part.el), ...(answer?.files ?? []).map(button));

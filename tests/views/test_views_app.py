@@ -7,13 +7,15 @@ import importlib.metadata
 import json
 import re
 import threading
+import time
 from pathlib import Path
 
 import pytest
 from make_trace import META, STEPS, make_trace
 
 import hsd_viz as hsd
-from hsd_viz.engine.replay import bundled, load_bundled
+from hsd_viz.calibration import store
+from hsd_viz.engine.replay import bundled, load_bundled, recorded
 from hsd_viz.trace import Finished, Stage, Started, Trace
 from hsd_viz.views import run_data
 from hsd_viz.views import view as view_module
@@ -160,12 +162,8 @@ def test_an_error_is_one_message_and_the_next_run_works(page):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"stack": "some/model > target"}, "'some/model' is not allowed on this page"),
-        ({"stack": "auto[db,other] > target"}, "'other' is not allowed on this page"),
-        ({"stack": "nano >"}, "part 2 of the stack"),
         ({"max_new_tokens": 100_000}, "a page decodes up to 2000 tokens"),
         ({"prompt": "x" * 20_001}, "a prompt of up to 20000 characters"),
-        ({"target": "a/b"}, "'a/b' is not allowed"),
         ({"databases": "/tmp/x"}, "other databases than the shipped ones are not allowed"),
     ],
 )
@@ -173,6 +171,20 @@ def test_what_a_page_does_not_decode_is_one_sentence(page, change, said):
     message, _ = page.ask("decode", request=REQUEST | change)
     assert message["kind"] == "failed" and said in message["message"] and "\n" not in message["message"]
     assert message["details"] == "" and page.engine.asked == []
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"stack": "some/model > target"}, "'some/model' is not allowed here"),
+        ({"stack": "auto[db,a/other] > target"}, "'a/other' is not allowed here"),
+        ({"stack": "nano >"}, "part 2 of the stack"),
+        ({"target": "../b"}, "'../b' is not allowed here"),
+    ],
+)
+def test_the_engine_of_a_page_has_the_models_of_the_ladder_only(monkeypatch, change, said):
+    message, _ = Page(monkeypatch, None).ask("decode", request=REQUEST | change)
+    assert said in message["message"] and "\n" not in message["message"] and message["details"] == ""
 
 
 def test_strange_messages_change_nothing(page):
@@ -224,9 +236,18 @@ def test_questions_about_a_run_are_answered(page):
     assert "no run to ask about" in page.ask("ask", about="doctor", run="gone")[0]["message"]
 
 
+def test_a_stored_calibration_of_the_models_of_a_run_is_offered_and_taken(page, monkeypatch, tmp_path):
+    monkeypatch.setattr(store, "folder", lambda: tmp_path)
+    identity = store.identity(load_bundled("both").meta)
+    page.ask("recording", name="both")
+    for taken, who in (("recorded", identity | {"dtype": "float64"}), ("plan", identity)):
+        store.save(store.StoredCalibration(who, {}, time.time(), 1.0, recorded().calibration, {}))
+        (menu,) = page.ask("ask", about="law", run="both")[0]["answer"]["choices"]
+        assert menu["value"] == taken == menu["options"][-1 if taken == "plan" else 0][1]
+
+
 def test_reports_are_shown_opened_and_saved(page):
     message, _ = page.ask("ask", about="report", options={})
-    assert "nothing is shown" in page.ask("file", about="replay.json")[0]["message"]
     (menu,) = message["answer"]["choices"]
     name = menu["options"][0][1]
     (part,) = message["answer"]["parts"]
@@ -234,9 +255,9 @@ def test_reports_are_shown_opened_and_saved(page):
     content = (Path(__file__).parents[2] / "docs" / "bench" / name).read_bytes()
     opened, _ = page.ask("ask", [("mine.json", content)], about="report", options={})
     assert opened["answer"]["choices"][0]["value"] == ""
-    saved, (buffer,) = page.ask("file", about="report.json")
-    assert saved["name"].endswith(".json") and json.loads(buffer)["suite"]
-    assert page.ask("file", about="report.page")[1][0].decode() == opened["answer"]["parts"][0]["html"] == part["html"]
+    (data, _, content), (_, _, html) = opened["answer"]["files"]
+    assert data.endswith(".json") and json.loads(content)["suite"]
+    assert html == opened["answer"]["parts"][0]["html"] == part["html"]
     bad, _ = page.ask("ask", [("mine.json", b"{}")], about="report", options={})
     assert bad["kind"] == "failed" and "\n" not in bad["message"]
     assert "no saved report" in page.ask("ask", about="report", options={"name": "../x"})[0]["message"]
@@ -249,8 +270,7 @@ def test_a_log_is_replayed_and_its_text_does_not_come_back(page):
     message, _ = page.ask("ask", [("../../log.jsonl", log)], about="replay", options=options)
     answer = message["answer"]
     assert [p["kind"] for p in answer["parts"]] == ["page"]
-    assert page.ask("file", about="replay.json")[1][0].startswith(b"{")
-    assert b"901, 902" not in page.ask("file", about="replay.page")[1][0]
+    assert answer["files"][0][2].startswith("{") and "901, 902" not in str(answer)
     for files, change in (([], {}), ([("x.jsonl", b"{")], {}), ([("x.jsonl", log)], {"drafters": "nope"})):
         failed, _ = page.ask("ask", files, about="replay", options=options | change)
         assert failed["kind"] == "failed" and "\n" not in failed["message"]
@@ -383,7 +403,7 @@ def test_the_example_of_the_documentation_is_a_tab_of_the_run_shown(tab):
         hsd.views.unregister("Tokens by source")
     page = tab("Entropy", made["Entropy"])
     (part,) = parts(page, "Entropy", "both")
-    (widget,) = page.app._answers._widgets
+    widget = page.app._widget
     assert part == {"kind": "widget", "model": widget.model_id} and len(widget.tokens) == 128
     parts(page, "Entropy", "both")
     assert widget.comm is None, "the view of the run before is closed"

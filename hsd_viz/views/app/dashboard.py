@@ -22,27 +22,26 @@ import traitlets
 from hsd_viz.engine import Engine, prepare
 from hsd_viz.engine.live import batches, decode_beside_plain
 from hsd_viz.engine.remote import RemoteEngine
-from hsd_viz.engine.replay import SIDE_BY_SIDE, bundled, load_bundled
+from hsd_viz.engine.replay import load_bundled
 from hsd_viz.figures.pictures import CARTESIAN, packed
 from hsd_viz.figures.theme import Given, trace_of
-from hsd_viz.stack import Model, Stack, StackError, parse
 from hsd_viz.trace import Event, Finished, Stage, Started, Step, Trace
 from hsd_viz.views import run_data
-from hsd_viz.views.app.answers import TOPICS, Answers, lesson
+from hsd_viz.views.app import answers
 from hsd_viz.views.app.server import ENGINE_TOKEN, ENGINE_URL
-from hsd_viz.views.page_data import LADDER, MAX_NEW_TOKENS, MAX_PROMPT, about
-from hsd_viz.views.view import Exported, Part, registered
+from hsd_viz.views.page_data import LADDER, MAX_NEW_TOKENS, MAX_PROMPT, about, recorded_runs
+from hsd_viz.views.view import Part, registered
 
 #: Seconds between messages with new steps: 12 per second look continuous.
 FLUSH = 0.08
 #: Runs that are kept for questions about them.
 MOST_RUNS = 8
 GIVEN = "given"
-OPTIONS = ("max_new_tokens", "temperature", "top_k", "top_p", "seed", "rule")
+OPTIONS = ("max_new_tokens", "temperature", "top_k", "top_p", "seed", "rule", "chat")
 DTYPES = ("int8", "float32", "bfloat16", "float64")
 
 
-class App(Exported, Part):
+class App(Part):
     """The whole page. ``engine`` replaces the one loaded on the first run; ``allow_models`` allows hub models and paths
     in stacks; ``shown`` is a trace, or the path of its file, to open. Create it with :func:`dashboard`.
     """
@@ -52,20 +51,20 @@ class App(Exported, Part):
     can = traitlets.List(traitlets.Unicode()).tag(sync=True)
 
     def __init__(self, engine: Engine | None = None, *, allow_models: bool = False, shown: Given | None = None) -> None:
-        self._engine, self._own = engine, engine is None
+        self._engine, self._own, self._allow = engine, engine is None, allow_models
         #: Options of the engine that was loaded.
         self._machine: dict[str, Any] = {}
-        self._models = None if allow_models else LADDER
         self._loading = threading.Lock()
         self._cancels: dict[str, threading.Event] = {}
         self._runs: OrderedDict[str, Trace] = OrderedDict()
-        self._answers = Answers()
+        #: The widget of another package that was shown last.
+        self._widget: Any = None
         live = engine is not None or importlib.util.find_spec("tokenizers") is not None
         loads = self._own and live
         if loads:
             prepare()
         page = about(
-            models=self._models,
+            models=None if allow_models else LADDER,
             devices=("cpu", "cuda") if loads else (),
             dtypes=DTYPES if loads else (),
             tabs=list(registered()),
@@ -74,19 +73,13 @@ class App(Exported, Part):
             trace = trace_of(shown)
             self._runs[GIVEN] = trace
             page["recordings"].insert(0, {"name": GIVEN, "title": trace.stack or "trace", "blurb": "As given."})
-        super().__init__(about=page, can=[*(["decode"] if live else []), *TOPICS, *registered()])
+        super().__init__(about=page, can=[*(["decode"] if live else []), *answers.TOPICS, *registered()])
         self.on_msg(self._on_message)
 
     @property
     def trace(self) -> Trace | None:
         """The run that was last shown, opened or decoded; ``None`` before the first."""
         return next(reversed(self._runs.values()), None)
-
-    def to_html(self, *, dark: bool | None = None) -> str:
-        """Return the page of the run that was last shown."""
-        from hsd_viz.views.export import run_page
-
-        return run_page(self.trace or load_bundled(bundled()[0].name))
 
     # --- messages -----------------------------------------------------------------------------------------------------
 
@@ -104,35 +97,36 @@ class App(Exported, Part):
             "knows": self._knows,
             "take": self._take,
             "decode": self._decode,
-            "ask": lambda message, job: {"answer": self._answers.answer(*self._question(message), job.files, job)},
+            "ask": self._ask,
             "file": self._file,
-            "lesson": lambda message, _job: {"html": lesson(message.get("number"))},
+            "lesson": lambda message, _job: {"html": answers.lesson(message.get("number"))},
             "plotly": lambda *_: ({}, [packed(CARTESIAN)]),
         }
         if kind not in handlers:
             return
         names = content.get("names") or []
-        job = Job(self, key, [(str(name), bytes(buffer)) for name, buffer in zip(names, buffers, strict=False)])
+        files = [(str(name), bytes(buffer)) for name, buffer in zip(names, buffers, strict=False)]
+        job = Job(files, lambda kind, **content: self.send({"id": key, "kind": kind, **content}))
         self._cancels[key] = job.cancelled
-        work = partial(self._work, job, handlers[kind], content)
+        work = partial(self._work, key, job, handlers[kind], content)
         if kind in ("decode", "ask", "file", "lesson"):
             threading.Thread(target=work, name=f"hsd-viz {kind}", daemon=True).start()
         else:
             work()
 
-    def _work(self, job: Job, handler: Callable[..., Any], content: dict[str, Any]) -> None:
+    def _work(self, key: str, job: Job, handler: Callable[..., Any], content: dict[str, Any]) -> None:
         try:
             found = handler(content, job)
             answer, buffers = found if isinstance(found, tuple) else (found, None)
-            self.send({"id": job.key, "kind": "done", **answer}, buffers)
+            self.send({"id": key, "kind": "done", **answer}, buffers)
         except Exception as error:
             # Bad input is a one-line message; a fault has its traceback, too.
             expected = isinstance(error, ValueError | ImportError) and not isinstance(error, UnicodeError)
             said = str(error).strip() or type(error).__name__
             details = "" if expected else "".join(traceback.format_exception(error))
-            self.send({"id": job.key, "kind": "failed", "message": said[:2000], "details": details[-8000:]})
+            job.tell("failed", message=said[:2000], details=details[-8000:])
         finally:
-            self._cancels.pop(job.key, None)
+            self._cancels.pop(key, None)
 
     def _keep(self, trace: Trace, run: str | None = None) -> str:
         run = run or uuid.uuid4().hex
@@ -143,13 +137,10 @@ class App(Exported, Part):
         return run
 
     def _recording(self, message: dict[str, Any], _job: Job) -> dict[str, Any]:
+        # Names from the browser are looked up and never become paths.
         name = str(message.get("name"))
-        known = self._runs.get(name)
-        if known is None:
-            # Names from the browser are looked up in the index of a folder and never become paths.
-            group, _, single = name.rpartition("/")
-            groups = {race["group"] for race in self.about["races"]}
-            known = load_bundled(single, SIDE_BY_SIDE / group) if group in groups else load_bundled(name)
+        load = recorded_runs().get(name, partial(load_bundled, name))
+        known = self._runs.get(name) or load()
         return {"run": run_data.snapshot(known, self._keep(known, name))}
 
     def _knows(self, message: dict[str, Any], _job: Job) -> dict[str, Any]:
@@ -173,124 +164,93 @@ class App(Exported, Part):
     def _question(self, message: dict[str, Any]) -> tuple[str, Trace | None, dict[str, Any]]:
         return str(message.get("about")), self._runs.get(str(message.get("run"))), message.get("options") or {}
 
+    def _ask(self, message: dict[str, Any], job: Job) -> dict[str, Any]:
+        name, run, options = self._question(message)
+        if name not in registered():
+            return {"answer": answers.answer(name, run, options, job)}
+        if self._widget is not None:
+            self._widget.close()
+        part, self._widget = answers.tab(name, run)
+        return {"answer": {"parts": [part]}}
+
     def _file(self, message: dict[str, Any], _job: Job) -> tuple[dict[str, Any], list[bytes]]:
-        name, kind, content = self._answers.file(*self._question(message))
+        name, kind, content = answers.file(*self._question(message))
         return {"name": name, "type": kind}, [content]
 
     # --- decoding -----------------------------------------------------------------------------------------------------
 
     def _decode(self, message: dict[str, Any], job: Job) -> dict[str, Any]:
         request = message["request"]
-        prompt, stack = str(request["prompt"]), str(request["stack"])
-        if len(prompt) > MAX_PROMPT or not 1 <= request["max_new_tokens"] <= MAX_NEW_TOKENS:
+        if len(str(request["prompt"])) > MAX_PROMPT or not 1 <= request["max_new_tokens"] <= MAX_NEW_TOKENS:
             raise ValueError(
                 f"a page decodes up to {MAX_NEW_TOKENS} tokens of a prompt of up to {MAX_PROMPT} characters"
             )
-        allowed(parse(stack), self._models)
-        options = {name: request[name] for name in OPTIONS if name in request}
-        if request.get("chat"):
-            options["chat"] = True
-        trace = stream(lambda: self._events(request, prompt, stack, options), job)
-        run = self._keep(trace, job.run)
-        return {"head": {"run": run, "seq": job.seq, **run_data.head(trace.meta)}}
+        run, seq, trace = uuid.uuid4().hex, 0, Trace({})
+        for batch in batches(lambda: self._events(request), job.cancelled, FLUSH):
+            steps = []
+            for event in batch:
+                match event:
+                    case Step():
+                        trace.append(event)
+                        steps.append(event)
+                    case Stage():
+                        job.stage(event.text, event.done, event.total)
+                    case Started():
+                        trace = Trace(event.meta)
+                        trace.pieces.update(event.pieces)
+                        begun = run_data.snapshot(trace, run, 0)
+                        # The meta of an unfinished run says "cancelled", in case no more steps come.
+                        begun["meta"] |= {"cancelled": False, "wall_ns": None}
+                        begun["meta"]["prefill_ns"] = begun["meta"]["prefill_ns"] or None
+                        job.tell("begin", run=begun)
+                    case Finished():
+                        trace = event.trace
+            if steps:
+                job.tell("append", steps=run_data.append(run, seq + 1, steps))
+                seq += len(steps)
+        self._keep(trace, run)
+        return {"head": {"run": run, "seq": seq, **run_data.head(trace.meta)}}
 
-    def _events(self, request: dict[str, Any], prompt: str, stack: str, options: dict[str, Any]) -> Iterator[Event]:
-        machine = self._wanted(request)
-        with self._loading:
-            if self._own and (self._engine is None or machine != self._machine):
-                yield Stage("loading the models")
-                self._load(machine)
-            engine = self._engine
-        assert engine is not None
-        decode = partial(decode_beside_plain, engine) if request.get("beside_plain") else engine.decode
-        yield from decode(prompt, stack, **options)
-
-    def _wanted(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Return the options of the engine; ``None``: its choice, and the shipped databases."""
-        target, folder = str(request.get("target") or "target"), str(request.get("databases") or "")
-        allowed(Stack(None, (Model(target, None),)), self._models)
-        if folder and self._models is not None:
+    def _events(self, request: dict[str, Any]) -> Iterator[Event]:
+        folder = request.get("databases") or None
+        if folder and not self._allow:
             raise ValueError(
                 "other databases than the shipped ones are not allowed on this page: they need "
                 "`hsd-viz dashboard --allow-models`"
             )
         machine = {name: request.get(name) or None for name in ("device", "dtype")}
-        return machine | {"target": target, "databases": folder or None}
+        machine |= {"target": str(request.get("target") or "target"), "databases": folder}
+        with self._loading:
+            if self._own and (self._engine is None or machine != self._machine):
+                from hsd_viz.engine.local import load_engine
 
-    def _load(self, machine: dict[str, Any]) -> None:
-        from hsd_viz.engine.local import load_engine
-
-        self._engine = None  # frees the previous models
-        # The page and the browser need the other cores, and small models do not profit from more.
-        threads = min(8, max(1, (os.cpu_count() or 2) // 2))
-        self._engine = load_engine(**machine, threads=threads, allow_models=self._models is None)
-        self._machine = machine
+                yield Stage("loading the models")
+                self._engine = None  # frees the previous models
+                # The page and the browser need the other cores, and small models do not profit from more.
+                threads = min(8, max(1, (os.cpu_count() or 2) // 2))
+                self._engine = load_engine(**machine, threads=threads, allow_models=self._allow)
+                self._machine = machine
+            engine = self._engine
+        assert engine is not None
+        decode = partial(decode_beside_plain, engine) if request.get("beside_plain") else engine.decode
+        options: Any = {name: request[name] for name in OPTIONS if name in request}
+        yield from decode(str(request["prompt"]), str(request["stack"]), **options)
 
 
 class Job:
-    """A request of the page with its files (name, content): where its progress is reported."""
+    """A request of the page: its files (name, content), and where its progress is reported."""
 
-    def __init__(self, app: App, key: str, files: list[tuple[str, bytes]]) -> None:
-        self.key, self.files, self.run, self.seq = key, files, uuid.uuid4().hex, 0
+    def __init__(self, files: list[tuple[str, bytes]], tell: Callable[..., None]) -> None:
+        self.files, self.tell = files, tell
         self.cancelled = threading.Event()
-        self._app, self._said = app, 0.0
+        self._said = 0.0
 
     def stage(self, text: str, done: float | None = None, total: float | None = None, *, every: float = 0.0) -> None:
         """Report a stage; one within ``every`` seconds after the last is left out."""
         now = time.monotonic()
         if now - self._said >= every:
             self._said = now
-            self._app.send({"id": self.key, "kind": "stage", "text": text, "done": done, "total": total})
-
-    def begin(self, trace: Trace) -> None:
-        """Report that a run has started."""
-        run = run_data.snapshot(trace, self.run, 0)
-        # The meta of an unfinished run says "cancelled", in case no more steps come; its times are not known yet.
-        run["meta"] |= {"cancelled": False, "wall_ns": None, "prefill_ns": run["meta"]["prefill_ns"] or None}
-        self._app.send({"id": self.key, "kind": "begin", "run": run})
-
-    def append(self, steps: list[Step]) -> None:
-        """Report new steps of the run."""
-        message = run_data.append(self.run, self.seq + 1, steps)
-        self.seq += len(steps)
-        self._app.send({"id": self.key, "kind": "append", "steps": message})
-
-
-def stream(events: Callable[[], Iterator[Event]], job: Job) -> Trace:
-    """Run a decode and report its events to ``job``. Returns the trace, also of a cancelled run. Raises what the decode
-    raises.
-    """
-    trace = Trace({})
-    for batch in batches(events, job.cancelled, FLUSH):
-        steps = []
-        for event in batch:
-            match event:
-                case Step():
-                    trace.append(event)
-                    steps.append(event)
-                case Stage():
-                    job.stage(event.text, event.done, event.total)
-                case Started():
-                    trace = Trace(event.meta)
-                    trace.pieces.update(event.pieces)
-                    job.begin(trace)
-                case Finished():
-                    trace = event.trace
-        if steps:
-            job.append(steps)
-    return trace
-
-
-def allowed(stack: Stack, models: tuple[str, ...] | None) -> Stack:
-    """Return the stack. Raises: StackError: if it names a model not in ``models`` (``None``: any)."""
-    auto = stack.bottom.items if stack.bottom is not None and stack.automatic else ()
-    for name in (*(m.name for m in stack.models), *(item for item in auto if item != "db")):
-        if models is not None and name not in models:
-            raise StackError(
-                f"'{name}' is not allowed on this page: use {', '.join(models)}; other models need `hsd-viz dashboard "
-                "--allow-models`"
-            )
-    return stack
+            self.tell("stage", text=text, done=done, total=total)
 
 
 def dashboard(shown: Given | Engine | None = None, *, engine: Engine | None = None, allow_models: bool = False) -> App:
