@@ -15,16 +15,16 @@ from typing import Any, NamedTuple
 
 from hsd_viz.disk import write_whole
 from hsd_viz.engine import tab
-from hsd_viz.engine.replay import SIDE_BY_SIDE, bundled, load_bundled
+from hsd_viz.engine.replay import bundled
 from hsd_viz.exercises.data import measured
 from hsd_viz.latency.hardware import Machine, gpu_of, shape_of
-from hsd_viz.trace import Trace
 from hsd_viz.views import run_data
-from hsd_viz.views.export import run_page, runs_page
-from hsd_viz.views.page_data import STATIC, about, recorded_runs, report_of, sampling_words, saved_reports, template
+from hsd_viz.views.export import document
+from hsd_viz.views.page_data import STATIC, about, recorded_runs, report_of, saved_reports, template
 
 #: A file in each site, so that only a site is ever replaced.
 MARK = ".hsd-viz-site"
+RECORDINGS = "recordings.html"
 #: Built from ``js/site`` and ``js/tab``.
 _SCRIPTS = ("site.js", "site.css", "tab-worker.js", "hsd-viz.js", "page.css")
 #: Where verification is nearly free: one card, weights of one byte, and models of 70, 8 and 1 billion parameters.
@@ -33,21 +33,18 @@ _MODELS = {"target": "llama-70b", "small": "llama-8b", "nano": "llama-1b"}
 
 
 class Page(NamedTuple):
-    """A page of the site: its file relative to the index, and what the index says about it."""
+    """A link of the index: its address, title and description, and what makes its page (``None``: it has none)."""
 
     file: str
     title: str
-    content: Callable[[], str]
-    stack: str = ""
-    text: str = ""
-    figures: str = ""
+    text: str
+    content: Callable[[], str] | None = None
 
 
 def sections() -> list[tuple[str, str, list[Page]]]:
     """Return title, description and pages of each section: the recordings, the lessons and the project's reports."""
     return [
-        ("Runs", "One run each: text, rounds, draft trees and timeline.", list(_runs())),
-        ("Races", "The same prompt with several stacks, on one clock.", list(_races())),
+        ("Runs", "Recorded: text, rounds, draft trees and timeline.", list(_runs())),
         ("Lessons", "The course, with its figures and recorded runs.", list(_lessons())),
         ("Measurements", "Benchmarks with intervals, machine and settings.", list(_reports())),
     ]
@@ -68,14 +65,18 @@ def build(out: Path, say: Callable[[str], None] = lambda text: None) -> int:
         draft = Path(folder) / "new"
         for title, _, pages in found:
             for page in pages:
-                say(f"{title}: {page.title}")
-                write_whole(draft / page.file, page.content())
+                if page.content is not None:
+                    say(f"{title}: {page.title}")
+                    write_whole(draft / page.file, page.content())
         say("Runtime: models, databases")
         _copy_runtime(draft)
         say("Explorer: recordings")
-        for name, load in recorded_runs().items():
-            run = run_data.snapshot(load(), f"recordings/{name}")
+        runs = {name: run_data.snapshot(load(), f"recordings/{name}") for name, load in recorded_runs().items()}
+        for name, run in runs.items():
             write_whole(draft / "recordings" / f"{name}.json", json.dumps(run))
+        # The same page with all of them, which opens as a file, too.
+        page_of_all = document({"about": about(), "runs": runs}, '<main class="hsd-page"></main>', "Recorded runs")
+        write_whole(draft / RECORDINGS, page_of_all)
         write_whole(draft / "explore.html", _template("explore.html", about()))
         write_whole(draft / "index.html", _template("site.html", _data(), sections=found))
         write_whole(draft / MARK, "")
@@ -121,24 +122,8 @@ def _data() -> dict[str, Any]:
 
 def _runs() -> Iterator[Page]:
     for recording in bundled():
-        trace = load_bundled(recording.name)
-        yield Page(
-            f"runs/{recording.name}.html",
-            recording.title,
-            lambda trace=trace: run_page(trace),
-            recording.stack,
-            recording.blurb,
-            _figures(trace),
-        )
-
-
-def _races() -> Iterator[Page]:
-    for folder in sorted(path for path in SIDE_BY_SIDE.iterdir() if path.is_dir()):
-        names = [r.name for r in bundled(folder) if r.name in ("plain", "databases", "both")]
-        title = f"Plain decoding, databases, and databases below a draft model ({folder.name})"
-        if len(names) > 1:
-            race = lambda f=folder, n=names: runs_page([load_bundled(name, f) for name in n])
-            yield Page(f"races/{folder.name}.html", title, race)
+        yield Page(f"{RECORDINGS}?trace={recording.name}", recording.label, recording.blurb)
+    yield Page(f"{RECORDINGS}?tab=compare", "Runs of one prompt", "Several stacks, side by side and on one clock.")
 
 
 def _lessons() -> Iterator[Page]:
@@ -148,7 +133,7 @@ def _lessons() -> Iterator[Page]:
     masters = editions.masters()
     for path in editions.notebooks():
         text = path.read_text(encoding="utf-8").partition("**Goal.**")[2].partition("\n")[0].strip()
-        yield Page(f"lessons/{path.stem}.html", title_of(path), lambda p=path: page(p, masters), text=text)
+        yield Page(f"lessons/{path.stem}.html", title_of(path), text, lambda p=path: page(p, masters))
 
 
 def _reports() -> Iterator[Page]:
@@ -156,12 +141,4 @@ def _reports() -> Iterator[Page]:
 
     for title, path in saved_reports().items():
         report = report_of(path.read_bytes(), path.name)
-        yield Page(f"reports/{path.stem}.html", title, lambda r=report: page(r))
-
-
-def _figures(trace: Trace) -> str:
-    metrics = trace.metrics()
-    length = metrics["mean_acceptance_length"]
-    sampling = sampling_words(trace.meta.get("sampling") or {})
-    facts = [f"{metrics['tokens']} tokens", sampling, length and f"{length:.2f} tokens per target forward pass"]
-    return " · ".join(fact for fact in facts if fact)
+        yield Page(f"reports/{path.stem}.html", title, "", lambda r=report: page(r))

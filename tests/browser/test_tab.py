@@ -284,7 +284,7 @@ def test_what_cannot_be_loaded_is_one_card(chromium, built_site, tmp_path, damag
         message = page.evaluate("window.hsd.ready.then(() => '', (error) => error.message)")
         assert words in message
         page.locator(".pages a").first.click()
-        expect(page).to_have_url(re.compile("/runs/"))
+        expect(page).to_have_url(re.compile("/recordings.html"))
         expect(page.locator("h1, table, svg").first).to_be_visible()
         page.close()
 

@@ -42,9 +42,9 @@ def test_every_page_is_linked_and_every_link_leads_to_a_page(site):
     pages = [str(file.relative_to(site)) for file in site.rglob("*.html") if file.name != "index.html"]
     own = ("data:", "#")
     files = [*pages, "site.css", "site.js"]
-    assert {link for link in links.found if not link.startswith(own)} == set(files)
-    assert {f"runs/{recording.name}.html" for recording in bundled()} <= set(pages)
-    assert any(page.startswith("races/") for page in pages) and any(page.startswith("reports/") for page in pages)
+    assert {link.partition("?")[0] for link in links.found if not link.startswith(own)} == set(files)
+    assert {f"recordings.html?trace={recording.name}" for recording in bundled()} <= set(links.found)
+    assert any(page.startswith("reports/") for page in pages)
 
 
 def test_no_page_loads_anything(site):
@@ -66,9 +66,9 @@ def test_the_runtime_is_the_one_of_its_manifest(site):
 
 
 def test_a_site_is_replaced_and_nothing_else(site, tmp_path):
-    (site / "runs" / "old.html").write_text("x")
+    (site / "lessons" / "old.html").write_text("x")
     build(site)
-    assert not (site / "runs" / "old.html").exists()
+    assert not (site / "lessons" / "old.html").exists()
     (tmp_path / "mine.txt").write_text("x")
     with pytest.raises(ValueError, match="is not a site made by this command"):
         build(tmp_path)
