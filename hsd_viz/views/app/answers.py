@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import re
 import tempfile
+import threading
+import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hsd_viz import figures
 from hsd_viz.calibration import store
@@ -22,11 +24,24 @@ from hsd_viz.views.linked import LinkedView
 from hsd_viz.views.page_data import FAMILIES, report_of, saved_reports
 from hsd_viz.views.view import as_widget, figure_part, registered
 
-if TYPE_CHECKING:
-    from hsd_viz.views.app.dashboard import Job
-
 Part = dict[str, Any]
 Answer = dict[str, Any]
+
+
+class Job:
+    """A request of the page: its files (name, content), and where its progress is reported."""
+
+    def __init__(self, files: list[tuple[str, bytes]], tell: Callable[..., None]) -> None:
+        self.files, self.tell = files, tell
+        self.cancelled = threading.Event()
+        self._said = 0.0
+
+    def stage(self, text: str, done: float | None = None, total: float | None = None, *, every: float = 0.0) -> None:
+        """Report a stage; one within ``every`` seconds after the last is left out."""
+        now = time.monotonic()
+        if now - self._said >= every:
+            self._said = now
+            self.tell("stage", text=text, done=done, total=total)
 
 
 def answer(about: str, run: Trace | None, options: dict[str, Any], job: Job) -> Answer:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import threading
-import time
 import traceback
 import uuid
 from collections import OrderedDict
@@ -28,6 +27,7 @@ from hsd_viz.figures.theme import Given, trace_of
 from hsd_viz.trace import Event, Finished, Stage, Started, Step, Trace
 from hsd_viz.views import run_data
 from hsd_viz.views.app import answers
+from hsd_viz.views.app.answers import Job
 from hsd_viz.views.app.server import ENGINE_TOKEN, ENGINE_URL
 from hsd_viz.views.page_data import LADDER, MAX_NEW_TOKENS, MAX_PROMPT, about, recorded_runs
 from hsd_viz.views.view import Part, registered
@@ -235,22 +235,6 @@ class App(Part):
         decode = partial(decode_beside_plain, engine) if request.get("beside_plain") else engine.decode
         options: Any = {name: request[name] for name in OPTIONS if name in request}
         yield from decode(str(request["prompt"]), str(request["stack"]), **options)
-
-
-class Job:
-    """A request of the page: its files (name, content), and where its progress is reported."""
-
-    def __init__(self, files: list[tuple[str, bytes]], tell: Callable[..., None]) -> None:
-        self.files, self.tell = files, tell
-        self.cancelled = threading.Event()
-        self._said = 0.0
-
-    def stage(self, text: str, done: float | None = None, total: float | None = None, *, every: float = 0.0) -> None:
-        """Report a stage; one within ``every`` seconds after the last is left out."""
-        now = time.monotonic()
-        if now - self._said >= every:
-            self._said = now
-            self.tell("stage", text=text, done=done, total=total)
 
 
 def dashboard(shown: Given | Engine | None = None, *, engine: Engine | None = None, allow_models: bool = False) -> App:
