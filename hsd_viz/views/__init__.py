@@ -3,8 +3,7 @@
 ``TokenStream(trace)`` is a widget, as are ``Staircase``, ``RoundInspector``, ``Drafter``, ``Timeline``,
 ``LocalityMap`` and ``Panels``; views of one run joined by :func:`link` follow one cursor.
 ``Versus(traces)`` compares two or three runs of one prompt side by side.
-``Chart(figures.ranking(plan))`` shows a figure of :mod:`hsd_viz.figures` in the page's theme; its shorter names
-(:class:`Ranking`, :class:`DatabaseAblation`, …) take the same arguments.
+``Chart(figures.ranking(plan))`` shows a figure of :mod:`hsd_viz.figures` in the page's theme.
 :class:`HierarchyGraph` and :class:`OneDraftWhatIf` take a calibration, or what :func:`recorded` estimates from the
 bundled recordings. :class:`RuleLab` compares verification rules on one draft.
 
@@ -30,24 +29,10 @@ _NAMES = {
     "view": ("Chart", "compose", "register", "show", "unregister"),
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
-#: Charts by name: each takes the arguments of its function in :mod:`hsd_viz.figures`.
-_CHARTS = {
-    "CategoryBars": "by_category",
-    "DatabaseAblation": "database_ablation",
-    "Levels": "levels",
-    "Ranking": "ranking",
-    "TemperatureCurves": "temperature_curves",
-}
-__all__ = sorted({*_MODULES, *_CHARTS})
+__all__ = sorted(_MODULES)
 
 
 def __getattr__(name: str) -> Any:
-    if name in _CHARTS:
-        from hsd_viz import figures
-        from hsd_viz.views.view import Chart
-
-        make = getattr(figures, _CHARTS[name])
-        return lambda *given, **options: Chart(make(*given, **options))
     if name not in _MODULES:
         raise AttributeError(f"module 'hsd_viz.views' has no attribute {name!r}")
     module = _MODULES[name]

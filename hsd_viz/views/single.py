@@ -11,9 +11,9 @@ import traitlets
 from hsd_viz.calibration.basis import USUAL, Basis, basis_of, rate, tier_rate, unseen
 from hsd_viz.figures.palette import HUES, family
 from hsd_viz.figures.theme import Given, trace_of
-from hsd_viz.latency.inputs import LevelCost
+from hsd_viz.latency.inputs import Calibration
 from hsd_viz.latency.law import MOST
-from hsd_viz.latency.select import Choice, select
+from hsd_viz.latency.select import select
 from hsd_viz.stack import DATABASES, draft_sources, parse
 from hsd_viz.views import run_data
 from hsd_viz.views.page_data import STACKS, page_palette
@@ -141,49 +141,12 @@ class HierarchyGraph(View):
 
 
 def hierarchy_state(basis: Basis) -> dict[str, Any]:
-    """Return the traits of a :class:`HierarchyGraph`."""
-    return {"graph": graph(basis), "picked": picked(select(basis.calibration)) | {"missed": unseen(basis.calibration)}}
-
-
-def graph(basis: Basis) -> dict[str, Any]:
-    """Return the static part of the graph: models, databases and edges."""
+    """Return the traits of a :class:`HierarchyGraph`: what was calibrated, and the stack that the law selects."""
     known = basis.calibration
-    models = []
-    for name in known.models:
-        ms, words = token_cost(known.costs[name], name == known.target)
-        hue = asdict(HUES["target" if name == known.target else family(name)])
-        models.append({"name": name, "ms": ms, "words": words, "hue": hue})
-    bottoms = []
-    for name in known.databases:
-        own = parse(f"{name} > target").bottom
-        parts = [item for item in own.items if item in DATABASES] or (DATABASES if own.name == "db" else ["baseline"])
-        bottoms.append({"name": name, "ms": known.lookup(name).lookup, "stripes": [asdict(HUES[p]) for p in parts]})
-    edges = [{"from": d, "to": v, "rate": rate(edge), "per": None} for (d, v), edge in known.edges.items()]
-    tiers = [{"from": b, "to": v, "rate": tier_rate(t), "per": t.tokens - 1} for (b, v), t in known.tiers.items()]
-    about = {"source": f"Predicted by the latency law; calibration {basis.source}."}
-    shown = [edge for edge in edges if edge["to"] in known.models]
-    return {"models": models, "bottoms": bottoms, "edges": [*shown, *tiers], **about}
-
-
-def token_cost(cost: LevelCost, target: bool) -> tuple[float, str]:
-    """Return a model's cost per token in ms inside runs, and its description.
-
-    For the target: a forward pass over one token. For a draft model: one token of a draft of :data:`USUAL` tokens,
-    launch included. If no one-token pass was measured, the smallest measured width counts.
-    """
-    if not target and cost.draft is not None:
-        return cost.alone(USUAL) / USUAL, f"one token of a draft of {USUAL}, launch included"
-    fewest = sum(ms == cost.forward[0] for ms in cost.forward)
-    several = f"a forward pass over up to {fewest} tokens, the smallest measured width"
-    return cost.verifying(1), several if 1 < fewest < len(cost.forward) else "a forward pass over one token"
-
-
-def picked(choice: Choice) -> dict[str, Any]:
-    """Return the selection as plain data: stack, path, figures and description."""
-    best, single = choice.picked, choice.best_single_draft
-    stack = parse(best.stack)
+    choice = select(known)
+    best, single, stack = choice.picked, choice.best_single_draft, parse(choice.picked.stack)
     path = [{"name": str(stack.bottom), "lookahead": None}] if stack.bottom is not None else []
-    return {
+    picked = {
         "stack": best.stack,
         "path": path + [{"name": m.name, "lookahead": m.lookahead} for m in stack.models],
         "ms": best.ms_per_token,
@@ -193,4 +156,35 @@ def picked(choice: Choice) -> dict[str, Any]:
         "is_single": single is not None and single.stack == best.stack,
         "length": best.acceptance_length,
         "words": KINDS[choice.kind],
+        "missed": unseen(known),
     }
+    edges = [{"from": d, "to": v, "rate": rate(edge), "per": None} for (d, v), edge in known.edges.items()]
+    tiers = [{"from": b, "to": v, "rate": tier_rate(t), "per": t.tokens - 1} for (b, v), t in known.tiers.items()]
+    graph = {
+        "models": [{"name": n, "ms": token_ms(known, n), "hue": hue(n, known.target)} for n in known.models],
+        "bottoms": [{"name": n, "ms": known.lookup(n).lookup, "stripes": stripes(n)} for n in known.databases],
+        "edges": [edge for edge in (*edges, *tiers) if edge["to"] in known.models],
+        "source": f"Predicted by the latency law; calibration {basis.source}.",
+    }
+    return {"graph": graph, "picked": picked}
+
+
+def token_ms(known: Calibration, name: str) -> float:
+    """Return a model's milliseconds per token inside runs: of the target for a forward pass over one token, of a draft
+    model for one of :data:`USUAL`, launch included.
+    """
+    cost = known.costs[name]
+    return cost.verifying(1) if name == known.target or cost.draft is None else cost.alone(USUAL) / USUAL
+
+
+def hue(name: str, target: str) -> dict[str, str]:
+    """Return the colours of a model."""
+    return asdict(HUES["target" if name == target else family(name)])
+
+
+def stripes(name: str) -> list[dict[str, str]]:
+    """Return the colours of a draft source: those of its databases."""
+    own = parse(f"{name} > target").bottom
+    items = own.items if own is not None else ()
+    parts = [item for item in items if item in DATABASES] or (DATABASES if name == "db" else ["baseline"])
+    return [asdict(HUES[part]) for part in parts]

@@ -15,7 +15,7 @@ interface Edge {
   per: number | null;
 }
 interface Graph {
-  models: { name: string; ms: number; words: string; hue: Hue }[];
+  models: { name: string; ms: number; hue: Hue }[];
   bottoms: { name: string; ms: number; stripes: Hue[] }[];
   edges: Edge[];
   source?: string;
@@ -45,10 +45,7 @@ const last = (name: string) => name.split("/").pop();
 
 function graphTable({ models, bottoms, edges }: Graph, path: NonNullable<Picked["path"]>) {
   const verifiers = models.map((m) => m.name).filter((name) => edges.some((e) => e.to === name));
-  const rows = [
-    ...bottoms.map((b) => ({ ...b, words: "per look-up", hues: b.stripes })),
-    ...models.map((m) => ({ ...m, hues: [m.hue] })),
-  ];
+  const rows = [...bottoms.map((b) => ({ ...b, hues: b.stripes })), ...models.map((m) => ({ ...m, hues: [m.hue] }))];
   const most = Math.max(...rows.map((row) => row.ms));
   const bar = (share: number, words: string, cls: string) =>
     html`<span class=${cls} .style=${`--rate: ${100 * share}%`}>${words}</span>`;
@@ -65,9 +62,9 @@ function graphTable({ models, bottoms, edges }: Graph, path: NonNullable<Picked[
   return tableOf(
     "Models and databases",
     ["drafter", "time per token", ...verifiers.map((name) => `accepted by ${last(name)}`)],
-    rows.map(({ name, ms, words, hues }) => [
+    rows.map(({ name, ms, hues }) => [
       html`<span class="hsd-hi-key">${hues.map(key)}</span>${last(name)}`,
-      html`<span title=${words}>${bar(ms / most, time(ms), "hsd-hi-cost")}</span>`,
+      bar(ms / most, time(ms), "hsd-hi-cost"),
       ...verifiers.map((to) => cell(name, to)),
     ]),
   );

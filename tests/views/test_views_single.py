@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
+from dataclasses import replace
 
 import ipywidgets as widgets
 import pytest
@@ -21,9 +21,7 @@ from hsd_viz.latency.select import select
 from hsd_viz.trace import Trace
 from hsd_viz.views.export import content_of
 from hsd_viz.views.linked import LinkedView
-from hsd_viz.views.single import token_cost
-
-BENCH = Path(__file__).resolve().parents[2] / "docs" / "bench"
+from hsd_viz.views.single import token_ms
 
 
 @pytest.fixture(scope="module")
@@ -51,15 +49,6 @@ def test_every_view_has_a_page(basis):
         page = view.to_html()
         assert "script-src 'unsafe-inline' blob:" in page and not re.search(r'(?:src|href)="(?!data:|#\$)', page), name
         assert "application/vnd.jupyter.widget-view+json" in view._repr_mimebundle_()[0]
-
-
-def test_charts_by_name_take_the_arguments_of_their_functions(basis):
-    given = {"Levels": (load_bundled("both"),), "Ranking": (basis,)}
-    given["CategoryBars"] = (BENCH / "heldout-greedy-cpu.json",)
-    for name, function in views._CHARTS.items():
-        arguments = given.get(name, (BENCH / "ablation.json",))
-        chart = getattr(views, name)(*arguments)
-        assert chart.figure.to_json() == getattr(figures, function)(*arguments).to_json(), name
 
 
 def test_unknown_options_are_errors():
@@ -164,7 +153,7 @@ def test_views_and_charts_are_saved_as_pictures_in_both_themes(tmp_path):
         figures.pictures.chromium()
     except RuntimeError as error:
         pytest.skip(str(error))
-    chart = views.Ranking(views.recorded())
+    chart = views.Chart(figures.ranking(views.recorded()))
     for dark, page in ((False, "rgb(255, 255, 255)"), (True, "rgb(23, 24, 26)")):
         svg = chart.save(tmp_path / "x.svg", dark=dark, width=700).read_text()
         assert svg.startswith("<svg") and "foreignObject" not in svg and "selected by the law" in svg and page in svg
@@ -219,13 +208,11 @@ def test_the_graph_holds_models_databases_and_edges():
     json.dumps(graph)
 
 
-def test_a_token_costs_what_its_words_say():
+def test_a_token_of_a_draft_model_has_its_share_of_the_launch():
     launched = LevelCost((0.2, 0.21), draft=(0.05,), draft_overhead=0.1)
-    ms, words = token_cost(launched, target=False)
-    assert ms == pytest.approx(0.05 + 0.1 / 4) and "a draft of 4" in words
-    assert token_cost(LevelCost((1.0, 1.2)), target=True) == (1.0, "a forward pass over one token")
-    ms, words = token_cost(LevelCost((0.6, 0.6, 0.6, 0.7)), target=False)
-    assert ms == 0.6 and "up to 3 tokens" in words
+    known = replace(CALIBRATION, costs={**CALIBRATION.costs, "nano": launched, "target": LevelCost((1.0, 1.2))})
+    assert token_ms(known, "nano") == pytest.approx(0.05 + 0.1 / 4) and token_ms(known, "target") == 1.0
+    assert token_ms(known, "small") == 0.2
 
 
 def test_the_pick_is_the_selectors():
@@ -242,7 +229,7 @@ def test_a_stack_has_one_predicted_figure_in_all_views_and_it_is_the_plans():
     kept = {"identity": who, "texts": {"suite": "python", "prompts": 8}, "calibration": CALIBRATION.to_dict()}
     basis = views.basis_of(kept)
     assert "A processor" in basis.source and basis.calibration == CALIBRATION
-    drawn = views.Ranking(basis).figure
+    drawn = figures.ranking(basis)
     for stack, ms in zip(drawn.layout.yaxis.ticktext, drawn.data[0].x, strict=True):
         assert ms == pytest.approx(predict(stack, CALIBRATION).ms_per_token)
 
