@@ -86,18 +86,19 @@ class Exported:
         from hsd_viz.views.export import view_page
 
         path = Path(path).expanduser()
-        ending = checked_ending(path)
+        ending, figure = checked_ending(path), getattr(self, "figure", None)
         if ending == ".html":
             write_whole(path, self.to_html(dark=dark))
-            return path
-        if ending == ".svg":
+        elif figure is not None:
+            save_figure(dark_of(figure) if dark else figure, path, width=width, scale=scale)
+        elif ending == ".svg":
             raise ValueError(
                 f"{type(self).__name__} is drawn with HTML and has no vectors: save it as .png "
                 f"(scale={2 * scale:g} for print) or .html; charts (hsd.figures) are saved as .svg"
             )
-        chromium()
-        page = view_page(self, dark=bool(dark), then="height")
-        write_whole(path, photograph(page, width, scale))
+        else:
+            chromium()
+            write_whole(path, photograph(view_page(self, dark=bool(dark), then="height"), width, scale))
         return path
 
 
@@ -167,12 +168,6 @@ class Chart(View):
             self.library = library_of(figure)
             for name, value in themes(figure).items():
                 self.set_trait(name, value)
-
-    def save(self, path: str | Path, *, dark: bool | None = None, width: int = WIDTH, scale: float = 2.0) -> Path:
-        """Write the figure as ``.html``, ``.svg`` or ``.png``, and return the path; see :meth:`View.save`."""
-        if self.figure is None or checked_ending(Path(path)) == ".html":
-            return super().save(path, dark=dark, width=width, scale=scale)
-        return save_figure(dark_of(self.figure) if dark else self.figure, path, width=width, scale=scale)
 
     def _on_message(self, _widget: Any, content: Any, _buffers: Any) -> None:
         if isinstance(content, dict) and content.get("kind") == "library":
