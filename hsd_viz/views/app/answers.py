@@ -6,7 +6,6 @@ import json
 import re
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -34,14 +33,10 @@ class Job:
     def __init__(self, files: list[tuple[str, bytes]], tell: Callable[..., None]) -> None:
         self.files, self.tell = files, tell
         self.cancelled = threading.Event()
-        self._said = 0.0
 
-    def stage(self, text: str, done: float | None = None, total: float | None = None, *, every: float = 0.0) -> None:
-        """Report a stage; one within ``every`` seconds after the last is left out."""
-        now = time.monotonic()
-        if now - self._said >= every:
-            self._said = now
-            self.tell("stage", text=text, done=done, total=total)
+    def stage(self, text: str, done: float | None = None, total: float | None = None) -> None:
+        """Report a stage."""
+        self.tell("stage", text=text, done=done, total=total)
 
 
 def answer(about: str, run: Trace | None, options: dict[str, Any], job: Job) -> Answer:
@@ -190,7 +185,7 @@ def replay(options: dict[str, Any], job: Job) -> Answer:
     tokenizer = options.get("tokenizer") or None
 
     def progress(done: int, size: int, words: str) -> None:
-        job.stage(words, done, size, every=0.2)
+        job.stage(words, done, size)
         if job.cancelled.is_set():
             raise KeyboardInterrupt
 
