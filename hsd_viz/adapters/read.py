@@ -1,14 +1,4 @@
-"""Records of any engine as traces.
-
-=============  =========================================================================================
-engine         source
-=============  =========================================================================================
-vllm           responses with ``metrics.speculative_decoding``, log lines, the text of ``/metrics``
-sglang         responses with ``meta_info``
-llama.cpp      responses with ``timings``, log lines of llama-server
-tensorrt-llm   iteration statistics with ``specDecodingStats``
-aiperf         ``profile_export.jsonl`` with ``spec_decode_acceptance``
-=============  =========================================================================================
+"""Records of any engine as traces; each engine's module names the forms that it reads.
 
 An imported trace has no tokens or drafts; it has rounds only where the source reports each verification. Its meta has
 ``counts`` (:data:`~hsd_viz.adapters.vocabulary.QUANTITIES`), and under ``imported`` the engine, the version its form

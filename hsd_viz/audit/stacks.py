@@ -92,8 +92,3 @@ def loop_decoder(
         return loop.text[len(task.prompt) :]
 
     return decode
-
-
-def models_in(stack: str) -> int:
-    """Return the number of models of a stack, which :func:`~hsd_viz.audit.exact.exact` needs."""
-    return len(parse(stack).models)

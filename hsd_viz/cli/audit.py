@@ -41,10 +41,11 @@ def audit(
         raise ValueError("a statistical audit compares two endpoints: give both --speculative and --plain")
     from hsd_viz import audit as audits
     from hsd_viz import tables
-    from hsd_viz.audit.stacks import loop_decoder, models_in
+    from hsd_viz.audit.stacks import loop_decoder
     from hsd_viz.prompts.suites import load_suite
+    from hsd_viz.stack import parse
 
-    decoders = [(one, loop_decoder(one, rule), models_in(one)) for one in stack]
+    decoders = [(one, loop_decoder(one, rule), len(parse(one).models)) for one in stack]
     decoders += [] if exact is None else [(exact, _function(exact), models)]
     sizes = {"vocabulary": vocabulary, "new_tokens": tokens, "tolerance": tolerance}
     audited = [(name, partial(audits.exact, decode, models=n, **sizes)) for name, decode, n in decoders]

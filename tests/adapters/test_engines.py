@@ -13,6 +13,7 @@ from hsd_viz.engine.replay import load_bundled
 from hsd_viz.logs.observe import observe
 from hsd_viz.trace import Trace, TraceError
 from hsd_viz.trace.export import aiperf_record
+from hsd_viz.views.run_data import read_trace
 
 RECORDS = Path(__file__).parent / "records"
 #: File -> engine, exact counts, mean acceptance length, derived and not observed counts.
@@ -70,28 +71,22 @@ def test_rounds_from_arrays_per_step_are_exact():
     ]
 
 
-def test_the_log_of_another_version_of_llama_server(tmp_path):
-    # Printed by llama-server 0c1e570 for the shipped ladder as GGUF files.
-    path = tmp_path / "server.log"
-    start = "2.54.072.160 I slot print_timing: id  0 | task 923 | "
-    lines = (
-        "prompt eval time =     332.73 ms /    61 tokens (    5.45 ms per token,   183.33 tokens per second)",
-        "       eval time =    1172.52 ms /    40 tokens (   30.06 ms per token,    33.26 tokens per second)",
-        "      total time =    1505.25 ms /   101 tokens",
-        "draft acceptance = 0.51020 (   25 accepted /    49 generated), mean len =  2.92",
-    )
-    path.write_text("".join(f"{start}{line}\n" for line in lines))
+#: Printed by llama-server 0c1e570 for the shipped ladder as GGUF files.
+LOG = """2.54.072.160 I slot print_timing: id  0 | task 923 | prompt eval time =     332.73 ms /    61 tokens (  5.45 ms)
+2.54.072.160 I slot print_timing: id  0 | task 923 |        eval time =    1172.52 ms /    40 tokens (   30.06 ms)
+2.54.072.160 I slot print_timing: id  0 | task 923 | draft acceptance = 0.51020 (   25 accepted /    49 generated), mean len =  2.92
+"""
+SPEC = {"numDraftTokens": 8, "numAcceptedTokens": 3, "numRequestsWithDraftTokens": 2, "acceptanceLength": 2.5}
+
+
+def test_another_version_of_llama_server_and_iterations_of_several_requests(tmp_path):
+    path = tmp_path / "record"
+    path.write_text(LOG)
     (trace,) = import_records(path)
-    counts = trace.meta["counts"]
     expected = {"tokens": 40, "drafted": 49, "accepted": 25, "verifications": 13, "forwards": 15}
-    assert {name: counts[name] for name in expected} == expected
+    assert {name: trace.meta["counts"][name] for name in expected} == expected
     assert "verifications" in trace.meta["imported"]["derived"] and trace.meta["decode_ns"] == 1_172_520_000
-
-
-def test_iterations_of_several_requests_have_no_rounds(tmp_path):
-    spec = {"numDraftTokens": 8, "numAcceptedTokens": 3, "numRequestsWithDraftTokens": 2, "acceptanceLength": 2.5}
-    path = tmp_path / "stats.json"
-    path.write_text(json.dumps([{"iter": 1, "iterLatencyMS": 9.0, "specDecodingStats": spec}]))
+    path.write_text(json.dumps([{"iter": 1, "iterLatencyMS": 9.0, "specDecodingStats": SPEC}]))
     (trace,) = import_records(path)
     assert not trace.round_rows and trace.meta["counts"]["length_drafts"] == 2.5
     assert "rounds" in trace.meta["imported"]["not_observed"]
@@ -153,19 +148,8 @@ def test_a_file_without_a_record_is_one_line(tmp_path, capsys, content):
     assert out == "" and err.count("\n") == 1 and "no record of speculative decoding by a known engine" in err
     assert main(["import", str(tmp_path / "missing")]) == 2
     assert "cannot read" in capsys.readouterr().err
-
-
-def test_one_engine_can_be_required(capsys):
     assert main(["import", str(RECORDS / "sglang-0.5.9.jsonl"), "--engine", "vllm"]) == 2
     assert "by vllm" in capsys.readouterr().err
-
-
-def test_the_page_refuses_an_imported_trace_with_the_reason():
-    from hsd_viz.views.run_data import read_trace
-
-    (trace,) = import_records(RECORDS / "sglang-0.5.9.jsonl")
-    with pytest.raises(TraceError, match="imported from sglang and has no tokens to show: use `hsd-viz doctor`"):
-        read_trace(trace.to_bytes(), "run.json.gz")
 
 
 def test_an_imported_trace_is_exported_only_where_it_can_be(tmp_path, capsys):
@@ -175,6 +159,8 @@ def test_an_imported_trace_is_exported_only_where_it_can_be(tmp_path, capsys):
     for option in ("--html", "--perfetto"):
         assert main(["export", str(one), option, str(tmp_path / "x")]) == 2
         assert "nothing to show" in capsys.readouterr().err
+    with pytest.raises(TraceError, match="imported from sglang and has no tokens to show: use `hsd-viz doctor`"):
+        read_trace(sums.to_bytes(), "run.json.gz")
     assert main(["export", str(one), "--csv", str(tmp_path / "tables"), "--aiperf", str(tmp_path / "a.jsonl")]) == 0
     record = json.loads((tmp_path / "a.jsonl").read_text())["spec_decode_acceptance"]
     assert record["engine"] == "vllm" and record["per_step_accepted"] == [3, 0, 1, 0, 3, 2, 0, 0]

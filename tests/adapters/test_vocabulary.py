@@ -45,20 +45,13 @@ def test_the_lengths_of_engines_differ_where_many_rounds_have_no_draft():
     assert convert(values, "vllm", "sglang")["spec_accept_length"] == 12.0
 
 
-def test_rates_determine_counts_where_they_can():
+def test_what_rates_determine_and_what_is_not_determined():
     found = convert({"draft_n": 289, "draft_n_accepted": 158, "mean acceptance length": 2.63}, "llama.cpp", "vllm")
     assert found["num_spec_steps"] == pytest.approx(158 / 1.63)
     assert convert({"num_matches": [3, 0, 1]}, "transformers")["mean_acceptance_length"] == 7 / 3
     assert convert({"accept_lengths": [4, 1, 2]}, "spec-bench", "transformers") == {"num_matches": [3, 0, 1]}
-
-
-def test_what_is_not_determined_is_none():
     found = convert({"num_draft_tokens": 0, "num_accepted_draft_tokens": 0, "num_spec_steps": 0}, "vllm", "vllm")
     assert found["draft_acceptance_rate"] is None and found["mean_acceptance_length"] is None
-    assert convert({"draft_acceptance_rate": 0.5}, "vllm")["mean_acceptance_length"] is None
-
-
-def test_bad_input_is_one_line():
     with pytest.raises(ValueError, match=r"unknown vocabulary 'vlm'.*did you mean 'vllm'"):
         convert({}, "vlm")
     with pytest.raises(ValueError, match="'num_drafts' is not a metric of vllm"):

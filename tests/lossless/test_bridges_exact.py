@@ -9,9 +9,10 @@ from test_chi_square import LEVEL, p_value
 from toys import Markov, V, models
 
 from hsd_viz.audit.exact import exact
-from hsd_viz.audit.stacks import loop_decoder, models_in
+from hsd_viz.audit.stacks import loop_decoder
 from hsd_viz.decoding.loop import Level, Loop
 from hsd_viz.decoding.sampling import BRIDGES, Sampling, distribution
+from hsd_viz.stack import parse
 
 TOLERANCE = 1e-12
 PAIRS = range(32)
@@ -26,7 +27,7 @@ def shares_tokens(seed: int, size: int) -> bool:
 def audit(seed: int, kind: str, stack: str, size: int, tokens: int, cls: type[Loop] = Loop):
     model = make_draft(seed, size, kind, positions=4 if seed % 3 == 0 else None)
     decode = loop_decoder(stack, "block" if seed % 2 else "token", cls, lowest=model.session)
-    return exact(decode, models=models_in(stack), vocabulary=size, new_tokens=tokens, instances=2, seed=seed)
+    return exact(decode, models=len(parse(stack).models), vocabulary=size, new_tokens=tokens, instances=2, seed=seed)
 
 
 @pytest.mark.parametrize("kind", BRIDGES)

@@ -16,11 +16,12 @@ from toys import Guesser, loop_of, models
 
 from hsd_viz.audit.enumeration import outcomes
 from hsd_viz.audit.exact import exact
-from hsd_viz.audit.stacks import EnumeratedDraws, ToySession, loop_decoder, models_in
+from hsd_viz.audit.stacks import EnumeratedDraws, ToySession, loop_decoder
 from hsd_viz.decoding import verify
 from hsd_viz.decoding.loop import Level, Loop
 from hsd_viz.decoding.sampling import Sampling, distribution
 from hsd_viz.decoding.verify import Judged
+from hsd_viz.stack import parse
 from hsd_viz.trace.tables import RULES
 
 TOLERANCE = 1e-12
@@ -42,7 +43,7 @@ STACKS = [
 
 def audit(stack: str, rule: str, vocabulary: int, new_tokens: int, cls: type[Loop] = Loop):
     decode = loop_decoder(stack, rule, cls)
-    return exact(decode, models=models_in(stack), vocabulary=vocabulary, new_tokens=new_tokens, instances=2)
+    return exact(decode, models=len(parse(stack).models), vocabulary=vocabulary, new_tokens=new_tokens, instances=2)
 
 
 @pytest.mark.parametrize("rule", RULES)
