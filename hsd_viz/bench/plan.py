@@ -118,7 +118,6 @@ def plan(
         "picked": picked,
         "best_single_draft": None if single is None else single.stack,
         "kind": choice.kind,
-        "explanation": choice.explain().splitlines(),
         "shortest_path": {"stack": shortest.stack, "predicted_ms_per_token": shortest.ms_per_token},
         "best_measured": best,
         "picked_over_best_measured": done[picked] / done[best] - 1 if best is not None and picked in done else None,

@@ -39,17 +39,6 @@ class Choice:
             return "plain" if stack.bottom is None else "databases only"
         return "one draft" if stack.bottom is None and len(stack.drafts) == 1 else "hierarchy"
 
-    def explain(self) -> str:
-        """Return the choice in a few lines."""
-        picked, single, gain = self.picked, self.best_single_draft, self.picked.gain_over(self.plain)
-        lines = [f"{picked.stack}: {picked.ms_per_token:.4g} ms/token, {gain:+.1%} over plain decoding"]
-        for p in dict.fromkeys([single, *self.ranked[:4]]):
-            if p is not None and p != picked:
-                label = "best single draft" if p == single else "then"
-                faster = picked.gain_over(p)
-                lines.append(f"{label} {p.stack}: {p.ms_per_token:.4g} ms/token, the pick is {faster:.1%} faster")
-        return "\n".join(lines)
-
 
 def select(calibration: Calibration, *, most: int = MOST, max_levels: int | None = None) -> Choice:
     """Return the fastest stack by the law. Lookaheads go up to ``most``; ``max_levels`` bounds the parts of a stack,

@@ -103,7 +103,7 @@ def test_the_table_shows_pick_and_errors(measured):
     data = measured[1]
     text = plain(text_parts(data))
     assert text.startswith("calibration: 12 prompts of some, 128 tokens each, measured in ")
-    assert data["explanation"][0] in text and "error of the law, forwards/token: median" in text
+    assert f"ms/token: {data['picked']}" in text and "error of the law, forwards/token: median" in text
     html = page(data)
     assert data["picked"].replace(">", "&gt;") in html and "Predicted / measured on 12 other prompts." in html
     assert "predicted / measured on 12 other prompts" in text
