@@ -22,7 +22,7 @@ class NativeLibraries(BuildHookInterface):
             return
         try:
             compiler = build.find_compiler()
-        except build.Unavailable as why:
+        except ValueError as why:
             return self.app.display_warning(f"a wheel without the native library: {why}")
         # The C++ library of the machine that runs the wheel may be older.
         link = ["-static-libstdc++", "-static-libgcc"] if sys.platform == "linux" else []

@@ -104,13 +104,14 @@ def _one_by_one(missing: Sequence[tuple], progress: Callable[[str, Progress], No
     """Yield the points measured here; ends at the first that is interrupted."""
     for number, work in enumerate(missing):
         label = f"point {number + 1} of {len(missing)}, {work[1][0]} layers, noise {work[1][1]}"
-        point = _point(work, lambda p, label=label: progress(label, p))
-        if point is None:
+        try:
+            point = _point(work, lambda p, label=label: progress(label, p))
+        except KeyboardInterrupt:
             return
         yield Part(number, point, "", None)
 
 
-def _point(work: tuple, progress: Callable[[Progress], None] = lambda p: None) -> dict[str, Any] | None:
+def _point(work: tuple, progress: Callable[[Progress], None] = lambda p: None) -> dict[str, Any]:
     """Measure one point of the grid."""
     settings, (layers, noise), texts, others = work
     sampling = Sampling(settings["temperature"], seed=settings["seed"])
@@ -122,8 +123,6 @@ def _point(work: tuple, progress: Callable[[Progress], None] = lambda p: None) -
             save_padded(settings["target"], layers, noise, folder), device="cpu", dtype="int8", **options
         )
         point = measure_point(engine, drafts, texts, others, sampling, **asked, progress=progress)
-    if point is None:
-        return None
     about = {"target": padded_name(settings["target"], layers, noise), "pad_layers": layers, "pad_noise": noise}
     return about | (_renamed(point) if settings["target"] == TARGET else point)
 

@@ -114,13 +114,11 @@ def measure_point(
     calibration_tokens: int,
     repeats: int,
     progress: Callable[[Progress], None] = lambda _: None,
-) -> dict[str, Any] | None:
-    """Calibrate on ``texts``, select, measure on ``others``; return the point as JSON data, or None if interrupted."""
+) -> dict[str, Any]:
+    """Calibrate on ``texts``, select, measure on ``others``; return the point as JSON data."""
     begun = time.time()
     work = Workload(texts, drafts, (DATABASE,), sampling=sampling, max_new_tokens=calibration_tokens)
     stored = run(calibrate(engine, work), progress)
-    if stored is None or not stored.complete:
-        return None
     found = picks(stored.calibration, drafts)
     predicted = {p.stack: p for p in found.measured}
     outputs = measured(engine, tuple(predicted), others, sampling, tokens=tokens, repeats=repeats, progress=progress)

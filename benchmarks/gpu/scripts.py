@@ -166,6 +166,9 @@ class Shell:
         limit, tokens = (1, 8) if self.tiny else (6, 64) if "--target" in options else (12, 128)
         sizes = {"--limit": str(limit), "--max-new-tokens": str(tokens)}
         sizes |= {"--repeats": "1", "--temperature": str(temperature), "--device": self.device, "--json": str(path)}
+        few = ["--limit", "1", "--max-new-tokens", "8"] if self.tiny else ["--limit", "8", "--max-new-tokens", "64"]
+        where = ["--temperature", str(temperature), "--device", self.device]
+        self.run("-m", "hsd_viz", "plan", *few, *where, *options)  # for `auto`
         self.run("-m", "hsd_viz", "bench", *stacks, *options, *(word for pair in sizes.items() for word in pair))
         rows = json.loads(path.read_text())["stacks"]
         kept = ("stack", "runtime", "tokens_per_second", "mean_acceptance_length", "speedup_over_plain")

@@ -3,6 +3,7 @@
 Calibration and measurement use different prompts of a suite: every second one of each category.
 """
 
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from statistics import median
@@ -62,10 +63,9 @@ def plan(
     fresh: bool = False,
     limit: int = PROMPTS,
     progress: Callable[[Progress], None] = lambda _: None,
-    note: Callable[[str], None] = lambda message: None,
-) -> Data | None:
-    """Calibrate, rank and measure; return the plan as JSON data, or ``None`` if it was interrupted before the first
-    calibration prompt was finished. Ctrl-C ends it with a partial result.
+) -> Data:
+    """Calibrate, rank and measure; return the plan as JSON data. Ctrl-C during the measurement ends it with a partial
+    result.
 
     Args:
         settings: of the measured decodes.
@@ -87,21 +87,18 @@ def plan(
     drafts = _drafts(engine, texts, models, settings.sampling)
     work = Workload(
         texts,
-        drafts if max_levels != 1 else (),
+        drafts,
         (DATABASE,),
-        max_levels=max_levels,
         sampling=settings.sampling,
         max_new_tokens=min(TOKENS, settings.max_new_tokens),
     )
-    stored, was_stored = run(calibrated(engine, work, note, fresh=fresh), progress)
-    if stored is None:
-        return None
+    stored, was_stored = run(calibrated(engine, work, fresh=fresh), progress)
     choice = select(stored.calibration, max_levels=max_levels)
     picked, single, shortest = choice.picked.stack, choice.best_single_draft, choice.shortest
     ranked = {p.stack: p for p in (*choice.ranked, choice.plain, shortest)}
     runs: dict[str, Data] = {}
-    complete = stored.complete
-    if measured and complete:
+    complete = True
+    if measured:
         # The best single draft, the best database alone and plain decoding are always measured.
         alone = [p for p in choice.ranked if (s := parse(p.stack)).bottom is not None and not s.drafts]
         wanted = [*choice.ranked[:measured], single, *alone[:1], choice.plain]
@@ -191,7 +188,7 @@ def _calibration(stored: StoredCalibration, was_stored: bool) -> Data:
     edges = stored.calibration.edges.items()
     return {
         "kept": was_stored,
-        "age_seconds": stored.age(),
+        "age_seconds": max(0.0, time.time() - stored.created),
         "seconds": stored.seconds,
         "identity": dict(stored.identity),
         "texts": dict(stored.texts),

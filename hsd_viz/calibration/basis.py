@@ -2,25 +2,28 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from hsd_viz.calibration.estimate import estimate, level_names, timings
-from hsd_viz.disk import MOST_JSON, read_text
-from hsd_viz.intervals import LEAST, ratio, resample
-from hsd_viz.intervals import estimate as interval
+from hsd_viz.calibration.estimate import names_of
+from hsd_viz.calibration.store import identity, newest
+from hsd_viz.disk import MOST_JSON, data_folder, read_text
+from hsd_viz.intervals import LEAST
 from hsd_viz.latency.inputs import Calibration, Edge, Tier
-from hsd_viz.stack import parse
+from hsd_viz.latency.select import fill, select
+from hsd_viz.stack import Model, Stack, parse
 from hsd_viz.trace import Trace
 from hsd_viz.words import counted
 
+TARGET = "target"
 #: Draft length for acceptance and cost if the lookahead is not given.
 USUAL = 4
+#: A predicted gain below this share is within the error of the prediction: ``auto`` is then plain decoding.
+MIN_GAIN = 0.02
 _MS = 1e-6
 
 
@@ -50,36 +53,15 @@ class Basis:
         return f"Predicted by the latency law; calibration {self.source}."
 
 
-def of_run(trace: Trace) -> Basis:
-    """Estimate a calibration from one run; the plain run beside it, if any, gives the cost of one token fed. Raises:
-    ValueError: if it has no emitted tokens.
-    """
-    if not len(trace):
-        raise ValueError("the trace has no emitted tokens")
-    speed = (trace.meta.get("plain") or {}).get("tokens_per_second")
-    beside = " and from the plain run beside it" if speed else ""
-    about = f"{temperature_words(_temperature(trace))}, {counted(len(trace), 'token')} on {machine_words(trace)}"
-    basis = estimated([trace], f"estimated from the run shown{beside} ({about})")
-    if not speed:
-        return basis
-    target, ms = basis.calibration.target, 1e3 / speed
-    cost = basis.calibration.costs[target]
-    # A run that drafts feeds several tokens: its own curve is flat below the smallest number fed.
-    fed = [n for n in timings([trace]).medians.get(target, {}) if n > 1]
-    known = [max(0.0, ms - cost.overhead), *(cost.forward[n - 1] for n in fed)]
-    curve = np.interp(range(1, len(cost.forward) + 1), [1, *fed], known)
-    costs = {**basis.calibration.costs, target: replace(cost, forward=tuple(curve.tolist()))}
-    runs = {str(parse(trace.stack).target): Measured(ms), **basis.measured}
-    return replace(basis, calibration=replace(basis.calibration, costs=costs), measured=runs)
+def own_plan(temperature: float) -> Path:
+    """Return the project's own plan of the shipped models, of the nearest of the temperatures 0, 0.7 and 1."""
+    part = min((abs(temperature - of), name) for of, name in ((0.0, "greedy"), (0.7, "t07"), (1.0, "t1")))[1]
+    return data_folder("bench/measured", "docs/bench") / f"plan-{part}-cpu.json"
 
 
-def estimated(traces: Sequence[Trace], source: str) -> Basis:
-    """Return the calibration and the measured times of traces of one machine and temperature."""
-    return Basis(estimate(traces), source, measured(traces), _temperature(traces[0]))
-
-
-def _temperature(trace: Trace) -> float:
-    return float((trace.meta.get("sampling") or {}).get("temperature") or 0.0)
+def recorded(temperature: float = 0.7) -> Basis:
+    """Return the basis of :func:`own_plan`."""
+    return basis_of(own_plan(temperature))
 
 
 def temperature_words(temperature: float) -> str:
@@ -112,7 +94,7 @@ def basis_of(given: Basis | Calibration | Mapping[str, Any] | str | Path, source
     data = given.get("calibration")
     if not isinstance(data, Mapping) or not {"models", "edges"} <= set(data):
         raise ValueError("this is not a plan with its calibration: use a file of 'hsd-viz plan'")
-    who = given.get("identity") or given.get("machine") or {}
+    who = given.get("identity") or data.get("identity") or given.get("machine") or {}
     temperature = (who.get("sampling") or {}).get("temperature") if isinstance(who, Mapping) else None
     created = given.get("created")
     day = None if created is None else datetime.fromtimestamp(created, UTC).date().isoformat()
@@ -157,20 +139,6 @@ def machine_words(trace: Trace) -> str:
     return place(trace.meta, runtime and f"{runtime} runtime", created and str(created)[:10])
 
 
-def measured(traces: Iterable[Trace]) -> dict[str, Measured]:
-    """Return ms per token by stack over all rounds of its traces, with a bootstrap interval over runs."""
-    runs: dict[str, list[tuple[float, int]]] = {}
-    for trace in traces:
-        if trace.round_rows and len(trace):
-            ms = (trace.meta["wall_ns"] - trace.meta["prefill_ns"]) * _MS
-            runs.setdefault(trace.stack, []).append((ms, len(trace)))
-    figures = {}
-    for stack, rows in runs.items():
-        found = interval(ratio(*(resample(len(rows)) @ np.array(rows, float)).T), len(rows))
-        figures[stack] = Measured(found.value or 0.0, *(found.interval or (None, None)))
-    return figures
-
-
 @dataclass(frozen=True, slots=True)
 class LevelUse:
     """One level of a trace per emitted token: forward passes (a database: look-ups), milliseconds, milliseconds of
@@ -191,7 +159,7 @@ def level_use(trace: Trace) -> tuple[LevelUse, ...]:
     tokens = len(trace)
     if not tokens:
         return ()
-    names, levels = level_names(trace), {r.id: r.level for r in trace.round_rows}
+    (names, _), levels = names_of(trace), {r.id: r.level for r in trace.round_rows}
     spent, count, called = Counter[int](), Counter[int](), Counter[int]()
     for r in trace.round_rows:
         spent[r.level] += r.duration_ns
@@ -219,3 +187,50 @@ def tier_rate(tier: Tier) -> float:
     """Return conditional acceptance of a database's drafts."""
     examined = sum(chance * (a + (a < m)) for m, a, chance in tier.outcomes)
     return (tier.tokens - 1) / examined if examined else 0.0
+
+
+# --- the stack for ``auto``, and the lookaheads for ``:auto`` ---------------------------------------------------------
+
+
+def decide(stack: Stack, choosing: bool, meta: Mapping[str, Any]) -> Stack:
+    """Return ``stack`` with the fastest lookaheads for ``:auto``, or (``choosing``) the fastest stack of its levels: by
+    the calibration that is stored for exactly this engine, or, for ``auto`` and the shipped models, by the project's
+    own. ``meta`` is that of a trace of ``stack``.
+
+    Raises:
+        ValueError: if there is no such calibration, or part of the stack was not measured.
+    """
+    stored, temperature = newest(identity(meta)), meta["sampling"]["temperature"]
+    known = None if stored is None else stored.calibration
+    if known is None and choosing:
+        data = read_json(own_plan(temperature))["calibration"]
+        weights = {name: found for name, (found, *_) in data["identity"]["models"].items()}
+        shipped = meta["models"][-1]["model"] == TARGET
+        if shipped and all(weights.get(m["model"]) == m["weights"] for m in meta["models"]):
+            known = Calibration.from_dict(data)
+    with suppress(ValueError):  # part of the stack was not measured
+        if known is not None:
+            return (fastest if choosing else lookaheads)(stack, known)
+    drafts = ",".join(m.name for m in stack.drafts)
+    instead = f"write a lookahead, as in {Model(stack.drafts[0].name, 4)}" if drafts else "name a stack: 'db > target'"
+    raise ValueError(
+        f"'{stack}' needs a calibration of this machine: run `hsd-viz plan{' --models ' * bool(drafts)}{drafts} "
+        f"--temperature {temperature:g}` with the same device, dtype and threads, or {instead}"
+    )
+
+
+def fastest(levels: Stack, calibration: Calibration) -> Stack:
+    """Return the fastest stack of ``levels`` by the law. Plain decoding if no stack is predicted to gain
+    ``MIN_GAIN``.
+    """
+    databases = () if levels.bottom is None else (str(levels.bottom),)
+    choice = select(calibration.restricted([m.name for m in levels.drafts], databases))
+    picked = parse((choice.picked if choice.picked.gain_over(choice.plain) >= MIN_GAIN else choice.plain).stack)
+    return Stack(picked.bottom, (*picked.drafts, levels.target))
+
+
+def lookaheads(stack: Stack, calibration: Calibration) -> Stack:
+    """Return ``stack`` with the fastest lookaheads for ``:auto``. Raises: ValueError: if a part was not measured."""
+    # The calibration calls the target by that name, however the stack calls it.
+    filled = fill(Stack(stack.bottom, (*stack.drafts, Model(TARGET))), calibration)
+    return Stack(filled.bottom, (*filled.drafts, stack.target))

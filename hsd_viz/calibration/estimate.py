@@ -10,15 +10,14 @@ monotone.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
 import numpy as np
 
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost, LookupCost, OverDatabase, Tier
-from hsd_viz.stack import StackError, parse
-from hsd_viz.trace import CallRow, RoundRow, Trace
+from hsd_viz.stack import parse
+from hsd_viz.trace import RoundRow, Trace
 
 #: A place in the draft has its own figure when this many tokens were examined there; later places share one figure.
 ENOUGH = 40
@@ -26,54 +25,38 @@ _MS = 1e-6
 Pair = tuple[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Timing:
-    """Costs of models and databases by name; ``medians`` has the times of a model's verifications by number of tokens
-    fed: (ms, count); ``after`` compares those right above a model or database with the curve of all, by (below,
-    verifier).
-    """
-
-    models: Mapping[str, LevelCost]
-    lookups: Mapping[str, LookupCost]
-    medians: Mapping[str, Mapping[int, tuple[float, int]]]
-    after: Mapping[Pair, float]
-
-
 def estimate(traces: Iterable[Trace], models: Iterable[str] | None = None) -> Calibration:
     """Return the inputs of the law from ``traces``, all of one target, machine, kind of text and sampling. ``models``
     orders the models, smallest first, the target last (default: by parameter count, as the traces give it). A survival
-    curve is of one verification rule, that of most rounds of its models; rounds of another one are left out. Raises:
-    ValueError: if no forward pass of a model was timed.
+    curve is of one verification rule, that of most rounds of its models; rounds of another one are left out.
+
+    Raises:
+        ValueError: if no forward pass of a model was timed.
     """
     traces = list(traces)
     rounds, looked_up = rounds_of(traces)
-    timing = timings(traces)
+    costs, lookups, after = times_of(traces)
     return Calibration(
         models=tuple(models) if models is not None else _by_size(traces),
-        costs=timing.models,
+        costs=costs,
         edges={pair: estimate_edge(rows) for pair, rows in rounds.items()},
         tiers={
             pair: Tier(tuple((m, a, n / counts.total()) for (m, a), n in sorted(counts.items())))
             for pair, counts in looked_up.items()
         },
-        lookups=timing.lookups,
+        lookups=lookups,
         over=over_databases(traces),
-        after=timing.after,
+        after=after,
     )
 
 
-def level_names(trace: Trace) -> dict[int, str]:
-    """Return the name of each level of the stack that a trace decoded with."""
-    return {c.level: c.name for c in trace.call_rows}
-
-
-def database_of(trace: Trace) -> str | None:
-    """Return the database below the models as the stack names it, ``None`` without one."""
-    name = next((c.name for c in trace.call_rows if c.kind == "lookup"), None)
-    try:
-        return name and str(parse(trace.stack).bottom or name)
-    except StackError:
-        return name
+def names_of(trace: Trace) -> tuple[dict[int, str], str | None]:
+    """Return the name of each level of the stack that a trace decoded with, and the database below the models as the
+    stack names it, if there is one.
+    """
+    names = {c.level: c.name for c in trace.call_rows}
+    looked_up = any(c.kind == "lookup" for c in trace.call_rows)
+    return names, str(parse(trace.stack).bottom) if looked_up else None
 
 
 # --- acceptance -------------------------------------------------------------------------------------------------------
@@ -87,10 +70,7 @@ def rounds_of(traces: Iterable[Trace]) -> tuple[dict[Pair, list[RoundRow]], dict
     rounds: dict[Pair, list[RoundRow]] = {}
     looked_up: dict[Pair, Counter] = {}
     for trace in traces:
-        # In old traces `auto` chose the drafter of each round by its expected gain: a biased sample of acceptance.
-        if trace.stack.startswith("auto"):
-            continue
-        names, database = level_names(trace), database_of(trace)
+        names, database = names_of(trace)
         for row in trace.round_rows:
             if row.level == 0 or (row.why_no_draft in ("no room", "off")):
                 continue
@@ -123,8 +103,8 @@ def over_databases(traces: Iterable[Trace]) -> dict[Pair, OverDatabase]:
     """
     counts: dict[Pair, Counter] = {}
     for trace in traces:
-        names, database = level_names(trace), database_of(trace)
-        if database is None or trace.stack.startswith("auto"):
+        names, database = names_of(trace)
+        if database is None:
             continue
         accepted_below: dict[int, list[int]] = {}
         for row in sorted(trace.round_rows, key=lambda row: row.start_ns):
@@ -149,9 +129,9 @@ def _by_size(traces: list[Trace]) -> tuple[str, ...]:
     """Return the models by parameter count, the target last; those without a count in the order of their levels."""
     sizes: dict[str, tuple[int, float, int]] = {}
     for trace in traces:
-        names = level_names(trace)
-        if database_of(trace) is not None:
-            names.pop(0, None)
+        names, database = names_of(trace)
+        if database is not None:
+            del names[0]
         parameters = {m["name"]: m.get("parameters") or 0 for m in trace.meta.get("models", ())}
         for level, name in names.items():
             sizes.setdefault(name, (level == max(names), parameters.get(name, 0), level))
@@ -161,54 +141,62 @@ def _by_size(traces: list[Trace]) -> tuple[str, ...]:
 # --- costs ------------------------------------------------------------------------------------------------------------
 
 
-def timings(traces: Iterable[Trace]) -> Timing:
-    """Return times from traces. The overhead of a verification is the time of its round without the calls and rounds
-    inside it, at the target plus the pause before the next round; medians. The time of a drafting loop between its
-    forward passes is part of it.
+def verifications(traces: Iterable[Trace]) -> dict[str, dict[int, list[float]]]:
+    """Return the ms of each model's verifications by the number of tokens fed."""
+    found: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for call in (call for trace in traces for call in trace.call_rows if call.kind == "verify"):
+        found[call.name][call.fed].append(call.duration_ns * _MS)
+    return found
+
+
+def times_of(traces: Sequence[Trace]) -> tuple[dict[str, LevelCost], dict[str, LookupCost], dict[Pair, float]]:
+    """Return the costs of models and of databases by name, and the cost of a verification right above a model or
+    database, relative to the verifier's curve, by (below, verifier).
+
+    The overhead of a verification is the time of its round without the calls and rounds inside it, at the target plus
+    the pause before the next round; medians. The time of a drafting loop between its forward passes is part of it.
     """
-    times: dict[str, defaultdict[str, list[float]]]
-    times = {kind: defaultdict(list) for kind in ("lookup", "update", "overhead", "pause")}
-    verifying: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
-    drafts: dict[str, list[CallRow]] = defaultdict(list)
+    times: dict[tuple[str, str], list[float]] = defaultdict(list)
+    drafts: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     above: dict[Pair, list[tuple[int, float]]] = defaultdict(list)
     for trace in traces:
-        database, names = database_of(trace), level_names(trace)
+        names, database = names_of(trace)
+        below = names if database is None else {**names, 0: database}
         own = {r.id: r.duration_ns for r in trace.round_rows}
         for r in trace.round_rows:
             if r.parent in own:
                 own[r.parent] -= r.duration_ns
         for call in trace.call_rows:
+            ms = call.duration_ns * _MS
             if call.round in own:
                 own[call.round] -= call.duration_ns
-            if call.kind == "verify":
-                verifying[call.name][call.fed].append(call.duration_ns * _MS)
-                if call.level:
-                    below = names[call.level - 1] if call.level > 1 or database is None else database
-                    above[below, call.name].append((call.fed, call.duration_ns * _MS))
-            elif call.kind == "draft":
-                drafts[call.name].append(call)
-            elif call.kind in times and database is not None:
-                times[call.kind][database].append(call.duration_ns * _MS)
+            if call.kind == "draft":
+                drafts[call.name][call.steps].append(ms)
+            elif call.kind in ("lookup", "update"):
+                times[call.kind, below[0]].append(ms)
+            elif call.kind == "verify" and call.level:
+                above[below[call.level - 1], call.name].append((call.fed, ms))
         for r in trace.round_rows:
-            times["overhead"][names[r.level]].append(max(0.0, own[r.id] * _MS))
+            times["overhead", names[r.level]].append(max(0.0, own[r.id] * _MS))
         top = sorted((r for r in trace.round_rows if r.parent is None), key=lambda r: r.start_ns)
         for this, following in pairwise(top):
             pause = (following.start_ns - this.start_ns - this.duration_ns) * _MS
-            times["pause"][names[this.level]].append(max(0.0, pause))
-    models = {}
-    for name in dict.fromkeys([*verifying, *drafts]):
-        draft, launch = _drafting(drafts[name]) if drafts[name] else (None, 0.0)
-        forward = _curve(verifying[name]) if verifying[name] else draft
+            times["pause", names[this.level]].append(max(0.0, pause))
+    typical = lambda kind, name: median(times[kind, name] or [0.0])
+    verified, models = verifications(traces), {}
+    for name in dict.fromkeys([*verified, *drafts]):
+        each, launch = _drafting(drafts[name]) if name in drafts else (None, 0.0)
+        draft = None if each is None else (each,)
+        forward = _curve(verified[name]) if name in verified else draft
         assert forward is not None
-        overhead = sum(median(times[kind][name]) for kind in ("overhead", "pause") if times[kind][name])
-        models[name] = LevelCost(forward, draft, overhead, launch)
-    lookups = {d: LookupCost(median(ms), median(times["update"][d] or [0.0])) for d, ms in times["lookup"].items()}
-    return Timing(
-        models=models,
-        lookups=lookups,
-        medians={m: {n: (median(ms), len(ms)) for n, ms in sorted(verifying[m].items())} for m in models},
-        after={pair: median(ms / models[pair[1]].verifying(fed) for fed, ms in rows) for pair, rows in above.items()},
-    )
+        models[name] = LevelCost(forward, draft, typical("overhead", name) + typical("pause", name), launch)
+    lookups = {
+        name: LookupCost(median(ms), typical("update", name))
+        for (kind, name), ms in [*times.items()]
+        if kind == "lookup"
+    }
+    after = {pair: median(ms / models[pair[1]].verifying(fed) for fed, ms in rows) for pair, rows in above.items()}
+    return models, lookups, after
 
 
 def monotone(values: list[float], weights: list[float]) -> list[float]:
@@ -229,20 +217,13 @@ def _curve(times: Mapping[int, list[float]]) -> tuple[float, ...]:
     return tuple(np.interp(np.arange(1, fed[-1] + 1), fed, levels).tolist())
 
 
-def _drafting(calls: list[CallRow]) -> tuple[tuple[float, ...], float]:
-    """Return the cost of a drafting forward pass by tokens fed, and the fixed cost of a launch."""
-    single = all(c.steps == 1 for c in calls)
-    times: dict[int, list[float]] = defaultdict(list)
-    for c in calls:
-        times[c.fed if single else c.steps].append(c.duration_ns * _MS)
-    if single:
-        return _curve(times), 0.0
-    # Launches: a straight line over the number of steps, through the medians; one length alone gives no intercept.
+def _drafting(times: Mapping[int, list[float]]) -> tuple[float, float]:
+    """Return the cost of a drafting forward pass and the fixed cost of a launch, from times by the number of passes in
+    a launch: a straight line through the medians; one length alone gives no intercept.
+    """
     steps = np.array(sorted(times), float)
     medians = np.array([median(times[int(n)]) for n in steps])
     weights = np.array([len(times[int(n)]) for n in steps], float)
     through_zero = float((weights * steps * medians).sum() / (weights * steps * steps).sum())
     slope, launch = np.polyfit(steps, medians, 1, w=np.sqrt(weights)) if len(steps) > 1 else (through_zero, 0.0)
-    if slope <= 0:
-        return (0.0,), float(np.average(medians, weights=weights))
-    return ((float(slope),), float(launch)) if launch >= 0 else ((through_zero,), 0.0)
+    return (float(slope), float(launch)) if slope > 0 and launch >= 0 else (through_zero, 0.0)

@@ -82,20 +82,18 @@ def time_forwards(
     return {name: {width: figure(ms) for width, ms in by_width.items()} for name, by_width in times.items()}
 
 
-def fit_curve(shape: Mapping[int, float], real: Mapping[int, tuple[float, int]]) -> tuple[float, ...]:
-    """Return c(1), c(2), ... in ms: ``shape`` (isolated, by tokens fed) scaled to ``real`` rounds (median ms, count).
-    The ratio of the two is known at the widths that are common in real rounds; it is interpolated between them and
-    constant beyond, and the curve never falls.
+def fit_curve(shape: Mapping[int, float], real: Mapping[int, Sequence[float]]) -> tuple[float, ...]:
+    """Return c(1), c(2), ... in ms: ``shape`` (isolated, by tokens fed) scaled to the times of ``real`` rounds (ms by
+    tokens fed). The ratio of the two is known at the widths that are common in real rounds; it is interpolated between
+    them and constant beyond, and the curve never falls.
     """
     widths = np.array(sorted(shape))
     every = np.arange(1, int(max(widths[-1], *real)) + 1)
-    step = (shape[widths[-1]] - shape[widths[-2]]) / (widths[-1] - widths[-2]) if len(widths) > 1 else 0.0
-    base = np.interp(every, widths, [shape[int(w)] for w in widths])
-    base += np.maximum(0, every - widths[-1]) * max(0.0, step)
-    often = [m for m, (_, count) in real.items() if count >= ENOUGH] or [max(real, key=lambda m: real[m][1])]
-    ratio = np.interp(every, sorted(often), [real[m][0] / base[m - 1] for m in sorted(often)])
-    weights = [float(real[m][1]) if m in real else 1.0 for m in every.tolist()]
-    return tuple(monotone((base * ratio).tolist(), weights))
+    step = max(0.0, (shape[widths[-1]] - shape[widths[-2]]) / (widths[-1] - widths[-2]))
+    base = np.interp(every, widths, [shape[int(w)] for w in widths]) + np.maximum(0, every - widths[-1]) * step
+    often = sorted(m for m in real if len(real[m]) >= ENOUGH) or [max(real, key=lambda m: len(real[m]))]
+    ratio = np.interp(every, often, [median(real[m]) / base[m - 1] for m in often])
+    return tuple(monotone((base * ratio).tolist(), [float(len(real.get(m, (0,)))) for m in every.tolist()]))
 
 
 def draft_costs(model: Model) -> tuple[float, ...]:
@@ -105,8 +103,8 @@ def draft_costs(model: Model) -> tuple[float, ...]:
     # The minimum of a few repeats: other load only ever adds time, and the curve is not measured again.
     measure = partial(time_forwards, {"": model}, context=128, figure=min)
     slow = measure(widths=(1,), repeats=1)[""][1] > SLOW
-    widths, repeats = (FEW, 1) if slow else (DRAFT_WIDTHS, REPEATS)
-    ms = measure(widths=widths, repeats=repeats)[""]
+    widths = FEW if slow else DRAFT_WIDTHS
+    ms = measure(widths=widths, repeats=1 if slow else REPEATS)[""]
     curve = monotone([ms[w] for w in widths], [1.0] * len(widths))
     step, *drafts = np.interp(range(1, widths[-1] + 1), widths, curve).tolist()
     return (step, *(cost + HANDLING for cost in drafts))
@@ -130,16 +128,12 @@ class Costs:
         if self.source != MEASURED:
             self._table = _read(weights_dir() / "costs.json" if self.source == SHIPPED else Path(source))
 
-    def timed(self, model: Model) -> bool:
-        """Return whether :meth:`of` would time the model's forward passes now."""
-        return self.source == MEASURED and (model.name, model.runtime) not in self._timed
-
     def of(self, model: Model, device: str = "cpu") -> CostCurve:
         """Return the costs for a verifier on a device (``cpu`` or ``cuda``)."""
         if self.source == MEASURED:
-            if self.timed(model):
-                self._timed[model.name, model.runtime] = cost_curve(draft_costs(model))
-            return self._timed[model.name, model.runtime]
+            if (key := (model.name, model.runtime)) not in self._timed:
+                self._timed[key] = cost_curve(draft_costs(model))
+            return self._timed[key]
         by_dtype = self._table["models"].get(model.name, {}) if device == "cpu" else {}
         return by_dtype.get(model.dtype) or next(iter(by_dtype.values()), self._table["others"][device])
 

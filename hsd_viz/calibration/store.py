@@ -40,38 +40,23 @@ class StoredCalibration:
     seconds: float
     calibration: Calibration
     rounds: Mapping[str, int]
-    complete: bool = True
-
-    def age(self) -> float:
-        """Return the seconds since the measurement."""
-        return max(0.0, time.time() - self.created)
-
-    def fresh(self) -> bool:
-        """Return whether it is recent enough to be used; one from the future is not."""
-        return -_DAY <= time.time() - self.created <= MAX_AGE_DAYS * _DAY
 
 
 def identity(meta: Mapping[str, Any]) -> dict[str, Any]:
     """Return the identity of a calibration from the meta of a trace: machine, models, weights, runtimes, sampling.
     Models have the names of their checkpoints, so that the identity does not depend on the meaning of ``target``.
+    Of the sampling, the seed does not count, and the rule only where tokens are drawn.
     """
-    models = {
-        m["model"]: [m.get("weights"), m.get("runtime"), *([m["bridge"]["bridge"]] if m.get("bridge") else [])]
-        for m in meta["models"]
-    }
+    bridge = lambda model: [model["bridge"]["bridge"]] if model.get("bridge") else []
+    sampling = dict(meta.get("sampling", {}))
+    sampling.pop("seed", None)
     return {
         "target": meta["models"][-1]["model"],
-        "models": models,
+        "models": {m["model"]: [m.get("weights"), m.get("runtime"), *bridge(m)] for m in meta["models"]},
         **{key: meta.get(key) for key in ("device", "device_name", "dtype", "threads")},
-        "sampling": sampling_identity(meta.get("sampling", {})),
+        "sampling": sampling | {"rule": sampling.get("rule", "token") if sampling.get("temperature") else "token"},
         "hsd_viz": meta.get("versions", {}).get("hsd_viz"),
     }
-
-
-def sampling_identity(sampling: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what of a sampling a calibration depends on: not the seed, and the rule only where it matters."""
-    rule = "token" if sampling.get("temperature") == 0 else sampling.get("rule", "token")
-    return {k: v for k, v in sampling.items() if k != "seed"} | {"rule": rule}
 
 
 def folder() -> Path:
@@ -79,16 +64,11 @@ def folder() -> Path:
     return cache_folder("calibration")
 
 
-def save(stored: StoredCalibration) -> Path:
-    """Write a calibration and return its file. Raises: ValueError: if the file cannot be written."""
+def save(stored: StoredCalibration) -> None:
+    """Write a calibration. Raises: OSError: if its file cannot be written."""
     named = json.dumps([stored.identity, stored.texts], sort_keys=True)
-    path = folder() / f"{hashlib.sha256(named.encode()).hexdigest()[:24]}.json"
     data = {"format": FORMAT, "schema": SCHEMA, **serialize.to_dict(stored)}
-    try:
-        write_whole(path, json.dumps(data) + "\n")
-    except OSError as error:
-        raise ValueError(f"the calibration cannot be saved in {path.parent}: {error.strerror or error}") from None
-    return path
+    write_whole(folder() / f"{hashlib.sha256(named.encode()).hexdigest()[:24]}.json", json.dumps(data) + "\n")
 
 
 def load(path: Path) -> StoredCalibration | None:
@@ -102,14 +82,15 @@ def load(path: Path) -> StoredCalibration | None:
 
 def newest(wanted: Mapping[str, Any], texts: Mapping[str, Any] | None = None) -> StoredCalibration | None:
     """Return the newest recent calibration of ``texts`` (default: of any) that includes the engine and models of the
-    identity ``wanted``; ``None`` without one.
+    identity ``wanted``; ``None`` without one. One from the future is not recent.
     """
 
     def usable(stored: StoredCalibration) -> bool:
         there, models = stored.identity, stored.identity.get("models", {})
+        recent = -_DAY <= time.time() - stored.created <= MAX_AGE_DAYS * _DAY
         same = all(there.get(key) == wanted[key] for key in wanted if key != "models")
         included = all(models.get(name) == model for name, model in wanted["models"].items())
-        return stored.fresh() and same and included and texts in (None, stored.texts)
+        return recent and same and included and texts in (None, stored.texts)
 
     found = filter(None, map(load, sorted(folder().glob("*.json"))))
     return max(filter(usable, found), key=lambda stored: stored.created, default=None)

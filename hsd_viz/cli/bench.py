@@ -91,10 +91,8 @@ def plan(
     options: dict[str, Any] = {"max_levels": max_levels, "measured": measure, "fresh": fresh, "limit": limit}
     options["models"] = None if models is None else [name.strip() for name in models.split(",")]
     options["progress"] = lambda p: arguments.status(f"{p.done}/{p.total}  {_doing(p)}" if p.total else _doing(p))
-    plan = planning.plan(machine.engine(), prompts, settings, note=arguments.say, **options)
+    plan = planning.plan(machine.engine(), prompts, settings, **options)
     arguments.status()
-    if plan is None:
-        raise KeyboardInterrupt
     data = {"machine": describe(), **plan, "command": command_line}
     arguments.write_json(json_, data)
     arguments.write_text(html, planning.page(data) if html else "")

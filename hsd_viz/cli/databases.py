@@ -100,7 +100,7 @@ def build(
             paths = databases.build_text(text, databases.find_tokenizer(tokenizer or model), out, **options)
         else:
             options |= {"max_new_tokens": max_new_tokens or 128, "stack": stack or "target"}
-            paths = databases.build_model(load_engine(model), databases.read_prompts(prompts or ()), out, **options)
+            paths = databases.build_model(load_engine(model), prompts or (), out, **options)
     except KeyboardInterrupt:
         if (outputs := out / databases.OUTPUTS).exists():
             arguments.say(f"the outputs so far are in {outputs}: the same command resumes from them")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack
 
 from hsd_viz.decoding.sampling import DEFAULT_RULE
@@ -11,7 +11,7 @@ from hsd_viz.decoding.text import Tokenizer
 from hsd_viz.stack import Stack
 from hsd_viz.terminal import progress_bar
 from hsd_viz.trace import Event, Finished, Trace
-from hsd_viz.words import did_you_mean, guess
+from hsd_viz.words import guess
 
 if TYPE_CHECKING:
     from hsd_viz.drafting import Memory
@@ -56,13 +56,6 @@ DEFAULTS: Options = {
     "budget": None,
     "memory": None,
 }
-
-
-def with_defaults(options: Mapping[str, Any]) -> Options:
-    """Return ``options`` and the defaults of the others. Raises: TypeError: for an unknown one."""
-    if unknown := next((name for name in options if name not in DEFAULTS), None):
-        raise TypeError(f"unknown option '{unknown}' (use {', '.join(DEFAULTS)}){did_you_mean(unknown, DEFAULTS)}")
-    return DEFAULTS | options  # type: ignore[operator, return-value]
 
 
 class Engine(Protocol):

@@ -11,7 +11,7 @@ from hsd_viz.drafting.index.format import SUFFIX
 from hsd_viz.drafting.make import FIVEGRAMS, vocabulary_hash
 from hsd_viz.engine.load import Models
 from hsd_viz.engine.local import LocalEngine
-from hsd_viz.prompts.suites import Prompt, load_suite
+from hsd_viz.prompts.suites import load_suite
 from hsd_viz.prompts.templates import choose_template, opening
 from hsd_viz.words import first_line
 
@@ -20,18 +20,9 @@ OUTPUTS = "model.outputs.jsonl"
 PRUNING = Pruning(least=2, least_continuation=1, max_bytes=64_000_000)
 
 
-def read_prompts(paths: Sequence[str | Path]) -> list[Prompt]:
-    """Return the prompts of suites and files (:func:`~hsd_viz.prompts.suites.load_suite`), without duplicates."""
-    found: dict[tuple, Prompt] = {}
-    for path in paths:
-        for prompt in load_suite(str(path)).prompts:
-            found.setdefault((prompt.text, prompt.turns), prompt)
-    return list(found.values())
-
-
 def build_model(
     engine: LocalEngine,
-    prompts: Sequence[Prompt],
+    suites: Sequence[str | Path],
     out: str | Path,
     *,
     max_new_tokens: int = 128,
@@ -40,7 +31,8 @@ def build_model(
     pruning: Pruning = PRUNING,
     progress: Progress | None = None,
 ) -> list[Path]:
-    """Decode ``prompts`` at temperature 0 and count the output into ``model.hsdb`` and ``fivegrams.hsdb`` in ``out``.
+    """Decode the prompts of ``suites`` (as in :func:`~hsd_viz.prompts.suites.load_suite`), each once, at temperature 0
+    and count the output into ``model.hsdb`` and ``fivegrams.hsdb`` in ``out``.
 
     Any ``stack`` yields the same text; some are faster. Each output is stored in ``out`` at once: an interrupted build
     resumes, and a build with more prompts decodes only the new ones. A prompt that fills the context counts as an empty
@@ -48,26 +40,24 @@ def build_model(
     """
     out, target = Path(out), engine.target
     text = engine.models.text(target)
+    prompts = {(p.text, p.turns): p for suite in suites for p in load_suite(str(suite)).prompts}.values()
     template = choose_template(engine.tokenizer, target) if any(p.turns for p in prompts) else None
     inputs = [opening(prompt, template) for prompt in prompts]
     batches = [[ids] for one in inputs if (ids := text.encode(one) if isinstance(one, str) else list(one))]
     if not batches:
         raise ValueError("there is no prompt to decode")
-    too_long = 0
 
     def generate(batch: list[list[int]]) -> list[list[int]]:
-        nonlocal too_long
         try:
             return [engine.run(ids, stack, max_new_tokens=max_new_tokens, record=False).token_ids for ids in batch]
         except PromptTooLong:
-            too_long += 1
             return [[] for _ in batch]
 
     identity: dict[str, Any] = {"weights": engine.models.hash(target) or target, "decoding": "greedy"}
     identity |= {"max_new_tokens": max_new_tokens, "dtype": engine.dtype}
     sequences = collect_outputs(generate, batches, out / OUTPUTS, identity=identity, eos=None, progress=progress)
-    if too_long == len(batches):
-        raise ValueError("every prompt fills the model's context: use shorter ones")
+    if all(len(sequence) == 1 for sequence in sequences):  # the prompts' last tokens alone
+        raise ValueError("the model wrote nothing: every prompt fills its context, or ends its text at once")
     vocabulary = vocabulary_hash(text.tokenizer.get_vocab())
     facts: dict[str, Any] = {"vocabulary_size": engine.models.fast(target).vocab_size, "vocabulary_hash": vocabulary}
     facts["meta"] = {"model": target, **identity, "prompts": len(batches)}
@@ -123,8 +113,7 @@ def find_tokenizer(name: str) -> Any:
 
 
 def _encoder(tokenizer: Any) -> Encode:
-    backend = getattr(tokenizer, "backend_tokenizer", None)
-    if backend is None:
+    if (backend := getattr(tokenizer, "backend_tokenizer", None)) is None:
         return lambda text: tokenizer.encode(text, add_special_tokens=False, verbose=False)
 
     def encode(text: str) -> list[int]:

@@ -84,13 +84,16 @@ def decode_beside_plain(
     yield stages only; they are skipped after a cancelled run and for plain decoding itself. A run of more than
     ``seconds`` is compared with a plain run of ``least`` tokens (``None``: as many as its own).
     """
-    trace, parts = (yield from _followed(engine.decode(prompt, stack, **options))), parse(stack).parts
-    if trace is None or trace.meta.get("cancelled") or len(parts) == 1:
+    trace: Trace | None = None
+    for event in engine.decode(prompt, stack, **options):
+        trace = event.trace if isinstance(event, Finished) else trace
+        yield event
+    if trace is None or trace.meta.get("cancelled") or len(parts := parse(stack).parts) == 1:
         return
     plain, same = Stack(None, (parts[-1],)), options
     if least is not None and trace.meta["wall_ns"] > seconds * 1e9:
         same = {**options, "max_new_tokens": least}
-    timed = lambda stack, words, options: _followed(engine.decode(prompt, stack, **options), words, options)
+    timed = lambda stack, words, options: _timed(engine.decode(prompt, stack, **options), words, options)
     other = yield from timed(plain, "plain decoding, for comparison", same)
     note_plain(trace, other)
     cost = (trace.meta["wall_ns"] + other.meta["wall_ns"]) / 1e9
@@ -98,39 +101,30 @@ def decode_beside_plain(
     for pair in range(2, pairs + 1):
         words = f"measuring the spread, pair {pair} of {pairs}"
         again = yield from timed(stack, words, options)
-        note_pair(trace, again, (yield from timed(plain, words, options)))
+        note_plain(trace, (yield from timed(plain, words, options)), again)
 
 
-def _followed(
-    events: Iterator[Event], words: str | None = None, options: Options | None = None
-) -> Generator[Event, None, Trace | None]:
-    """Yield the events of a decode, or ``words`` as stages of one that is only timed, and return its trace."""
-    trace, done, total = None, 0, (options or {}).get("max_new_tokens")
+def _timed(events: Iterator[Event], words: str, options: Options) -> Generator[Event, None, Trace]:
+    """Yield ``words`` as stages of a decode that is only timed, and return its trace."""
+    done = 0
     for event in events:
-        trace = event.trace if isinstance(event, Finished) else trace
-        if words is None:
-            yield event
-        elif isinstance(event, Step):
+        if isinstance(event, Finished):
+            return event.trace  # type: ignore[return-value]
+        if isinstance(event, Step):
             before, done = done, done + len(event)
             if done // REPORT_EVERY > before // REPORT_EVERY or not before:
-                yield Stage(words, done, total)
-    return trace
+                yield Stage(words, done, options.get("max_new_tokens"))
+    raise AssertionError("a decode that is not closed ends with Finished")
 
 
-def note_plain(trace: Trace, plain: Trace) -> None:
-    """Record the speed of ``plain``, a plain decode of the same prompt and settings, in the meta of ``trace``."""
-    figures = plain.metrics()
-    trace.meta["plain"] = {name: figures[name] for name in ("tokens", "tokens_per_second")}
-    trace.meta["plain"] |= {"load_average": load_average(), "cores": cores()}
-
-
-def note_pair(trace: Trace, again: Trace, plain: Trace) -> None:
-    """Record the speed-up of a repeated pair in ``plain`` of the meta: ``speedups``, the first pair's included, and the
-    machine's ``load_average`` and ``cores``.
+def note_plain(trace: Trace, plain: Trace, again: Trace | None = None) -> None:
+    """Record the speed of ``plain``, a plain decode of the same prompt and settings, in the meta of ``trace``, with the
+    machine's ``load_average`` and ``cores``. With ``again``, a repeated run beside a repeated plain one, add the
+    speed-up of the pair to ``speedups``, of which that of the first pair is the first.
     """
-    noted = trace.meta["plain"]
-    speed, *speeds = (run.metrics()["tokens_per_second"] for run in (trace, again, plain))
-    if not (speed and noted["tokens_per_second"] and all(speeds)):
-        return
-    noted.setdefault("speedups", [speed / noted["tokens_per_second"]]).append(speeds[0] / speeds[1])
+    speed = lambda run: run.metrics()["tokens_per_second"]
+    noted = trace.meta.setdefault("plain", {"tokens": len(plain), "tokens_per_second": speed(plain)})
     noted.update(load_average=load_average(), cores=cores())
+    first = noted["tokens_per_second"]
+    if again is not None and speed(trace) and first and speed(again) and speed(plain):
+        noted.setdefault("speedups", [speed(trace) / first]).append(speed(again) / speed(plain))

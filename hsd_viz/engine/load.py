@@ -6,14 +6,12 @@ transformers, which are imported when the first is asked for.
 
 from __future__ import annotations
 
-import ctypes
 import importlib
 import importlib.util
 import json
+import os
 import threading
-import warnings
 from collections.abc import Callable, Generator, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -123,14 +121,8 @@ class Models:
 
     def hash(self, name: str) -> str | None:
         """Return a short hash of the weights, ``None`` if they are not local safetensors."""
-
-        def make(where: str) -> str | None:
-            try:
-                return weights_hash(where)
-            except (OSError, ValueError):
-                return None
-
-        return self._once("hash", make, name)
+        here = lambda where: any(Path(where).glob("*.safetensors"))
+        return self._once("hash", lambda where: weights_hash(where) if here(where) else None, name)
 
     def load(
         self, chain: Sequence[str], ids: Sequence[int], sampling: Sampling, alone: bool
@@ -145,57 +137,51 @@ class Models:
         target = chain[-1]
         for name in chain[alone:-1]:
             self.check_tokenizer(target, name, ": such a model can only be the lowest level of a stack")
-        # A model with another tokenizer reads the end of a text that is too long for it.
-        same = [name for name in chain if self._difference(target, name) is None]
-        limits = [n for name in same if (n := self._positions(name)) is not None]
-        if limits and len(ids) >= min(limits):
-            raise PromptTooLong(len(ids), min(limits))
-        while self.build is not None and self.build.compiling:
-            yield Stage("compiling the native runtime")
-            self.build.wait(1.0)
-        for name in chain:
-            if not self.loaded(name):
+        if not all(map(self.loaded, chain)):
+            while self.build is not None and self.build.compiling:
+                yield Stage("compiling the native runtime")
+                self.build.wait(1.0)
+            for name in chain:
                 yield Stage(f"loading {name}")
                 self._pick(name)
-                yield Stage(f"hashing the weights of {name}")
-                self.hash(name)
         models, reasons = map(list, zip(*map(self._pick, chain), strict=True))
-        sizes = {name: model.vocab_size for name, model in zip(chain, models, strict=True)}
+        by_name = dict(zip(chain, models, strict=True))
+        # A model with another tokenizer reads the end of a text that is too long for it.
+        same = [name for name in chain if self._difference(target, name) is None]
+        most = min((n for name in same if (n := by_name[name].positions) is not None), default=None)
+        if most is not None and len(ids) >= most:
+            raise PromptTooLong(len(ids), most)
+        size = by_name[target].vocab_size
         for name in same:
-            if sizes[name] != sizes[target]:
+            if by_name[name].vocab_size != size:
                 raise ValueError(
-                    f"{name} cannot draft for {target}: it knows {sizes[name]} of their tokenizer's "
-                    f"{self.text(target).size} tokens and {target} {sizes[target]}"
+                    f"{name} cannot draft for {target}: it knows {by_name[name].vocab_size} of their tokenizer's "
+                    f"{self.text(target).size} tokens and {target} {size}"
                 )
-        if max(ids) >= sizes[target]:
+        if max(ids) >= size:
             token = f"the token {self.text(target).piece(max(ids))[0]!r} ({max(ids)})"
-            raise ValueError(f"the prompt holds {token} and {target} knows {sizes[target]} tokens only")
+            raise ValueError(f"the prompt holds {token} and {target} knows {size} tokens only")
         if note := ", ".join(sorted(filter(None, {*reasons}))) or None:
             slow = "in numpy" if any(model.runtime == "numpy" for model in models) else "on the eager runtime"
             yield Stage(f"{note}: decoding {slow}")
-        for draft, above in pairwise(models):
-            if draft.parameters > above.parameters:
-                a, b = (f"{m.name} ({m.parameters / 1e6:.1f} M parameters)" for m in (draft, above))
-                slow = f"{a} drafts for the smaller {b}: it is rarely faster than plain decoding"
-                warnings.warn(slow, stacklevel=2)
         if chain[0] in same:
             return models, note, None
         from hsd_viz.decoding.bridge import Bridge, BridgedModel, Lexicon
 
-        side = lambda name: Lexicon(self.text(name), sizes[name])
+        side = lambda name: Lexicon(self.text(name), by_name[name].vocab_size)
         bridge = self._once("bridge", lambda *_: Bridge(side(chain[0]), side(target)), target, chain[0])
         kind = self._bridge or bridge.choose(sampling)
         yield Stage(f"{chain[0]} has another tokenizer: it drafts by {kind.upper()}")
-        bridged = BridgedModel(models[0], bridge, kind, sizes[target])
+        bridged = BridgedModel(models[0], bridge, kind, size)
         return [bridged, *models[1:]], note, bridged.describe()
 
     def eos(self, target: str) -> frozenset[int]:
         """Return the tokens that end a text."""
-        where = self.where(target)
-        if self.loaded(target, "module") or not Path(where).is_dir():
+        where = Path(self.where(target))
+        if self.loaded(target, "module") or not where.is_dir():
             found = getattr(self.module(target).module.generation_config, "eos_token_id", None)
         else:
-            file = Path(where) / "generation_config.json"
+            file = where / "generation_config.json"
             found = json.loads(file.read_text()).get("eos_token_id") if file.is_file() else None
         found = found if found is not None else self.text(target).tokenizer.eos_token_id
         return frozenset(found if isinstance(found, list) else [] if found is None else [found])
@@ -242,12 +228,6 @@ class Models:
 
         return self._once("files", make)
 
-    def _positions(self, name: str) -> int | None:
-        """Return how many tokens a model's context has, ``None`` without a limit."""
-        if name in names():
-            return json.loads((model_path(name) / "config.json").read_text())["max_position_embeddings"]
-        return self._files(name).positions(name, self.where(name))
-
     def _pick(self, name: str) -> tuple[Model, str | None]:
         """Return a model in the fastest runtime, and why that is a slow one, if so."""
         return self._once("model", lambda where: self._choose(name, where), name)
@@ -283,21 +263,12 @@ def _device(device: str | None) -> str:
     CPU.
     """
     has_torch = importlib.util.find_spec("torch") is not None
-    if device == "cpu" or (device is None and not (has_torch and _has_driver())):
+    # The devices of the drivers of NVIDIA, AMD and of Windows.
+    driver = any(Path(f"/dev/{name}").exists() for name in ("nvidiactl", "kfd", "dxg")) or os.name == "nt"
+    if device == "cpu" or (device is None and not (has_torch and driver)):
         return "cpu"
     if not has_torch:
         raise ValueError(f"the device {device} needs torch: install it with `pip install 'hsd-viz[models]'`")
     from hsd_viz.torch_models.load import pick_device
 
     return pick_device(device)
-
-
-def _has_driver() -> bool:
-    """Return whether a driver of NVIDIA's or AMD's accelerators is installed."""
-    for library in ("nvcuda.dll", "libcuda.so.1", "libamdhip64.so"):
-        try:
-            ctypes.CDLL(library)
-        except OSError:
-            continue
-        return True
-    return Path("/dev/nvidiactl").exists() or Path("/dev/kfd").exists()

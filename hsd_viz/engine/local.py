@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from hsd_viz.calibration.forwards import SHIPPED, Costs
-from hsd_viz.decoding.engine import Engine, Options, with_defaults
+from hsd_viz.decoding.engine import Engine, Options
 from hsd_viz.decoding.loop import Level, Loop
 from hsd_viz.decoding.record import TOP, Decoding, decode
 from hsd_viz.decoding.session import Model
@@ -30,7 +30,7 @@ from hsd_viz.stack import DraftSource, Stack, parse
 from hsd_viz.trace import Event, Stage
 from hsd_viz.trace.tables import OWN_RULES
 from hsd_viz.version import __version__
-from hsd_viz.words import card, check_range, guided, line, table
+from hsd_viz.words import check_range, guided
 
 if TYPE_CHECKING:
     import torch
@@ -82,17 +82,11 @@ class LocalEngine(Engine):
         self._costs = costs
         self._closed = False
         self._opened: dict[str, SharedDatabases] = {}
-        #: What was measured for `auto`.
-        self._decided: dict[str, Stack] = {}
+        #: What the selector has decided.
+        self._decided: dict[Any, Stack] = {}
 
     def __repr__(self) -> str:
         return f"LocalEngine(target={self.target!r}, device={self.device!r}, dtype={self.dtype!r})"
-
-    def _repr_html_(self) -> str:
-        """Return the target, the device and how to decode for a notebook."""
-        rows = [("device", self.device), ("dtype", self.dtype), ("databases", self.databases or "shipped")]
-        use = 'Decode with engine.run(prompt, stack="db > target"); models load when a stack first needs them.'
-        return card("Engine", self.target, table((), rows), line(use))
 
     def __enter__(self) -> LocalEngine:
         return self
@@ -127,7 +121,7 @@ class LocalEngine(Engine):
     ) -> Iterator[Event]:
         if self._closed:
             raise ValueError("the engine is closed: load another one with load_engine()")
-        return self._events(prompt, resolve(stack, self.target, self.models.where, with_defaults(options)))
+        return self._events(prompt, resolve(stack, self.target, self.models.where, options))
 
     def drafter(
         self, stack: str | Stack, *, memory: Memory | None = None, temperature: float = 0.0
@@ -151,33 +145,52 @@ class LocalEngine(Engine):
 
     def _events(self, prompt: str | Sequence[int], asked: Resolved) -> Iterator[Event]:
         """Load what a decode needs, let the selector decide what is left to it, decode."""
-        models, target = self.models, asked.names[-1]
+        models, target, options = self.models, asked.names[-1], asked.options
         if not all(map(models.loaded, asked.names)):
             yield Stage("loading the tokenizer")
         text = models.text(target)
-        ids = text.read(prompt, asked.options["chat"])
+        ids = text.read(prompt, options["chat"])
         alone = asked.stack.bottom is None and len(asked.names) > 1 and not asked.choosing
         loaded, note, bridge = yield from models.load(asked.names, ids, asked.sampling, alone)
         if asked.selects:
-            from hsd_viz.calibration.calibrate import decide
+            from hsd_viz.calibration.basis import decide
 
             by_name = dict(zip(asked.names, loaded, strict=True))
             meta = self._meta(asked, loaded, bridge)
-            asked = asked.with_stack((yield from decide(self, asked.stack, asked.choosing, meta, self._decided)))
+            key = asked.stack, asked.choosing, asked.sampling
+            if key not in self._decided:
+                self._decided[key] = decide(asked.stack, asked.choosing, meta)
+            asked = asked.with_stack(self._decided[key])
             loaded = [by_name[name] for name in asked.names]
-        source, costs = asked.stack.bottom, None
-        if source is not None and source.name == "db" and asked.options["budget"] is None:
-            if self._costs.timed(loaded[0]):
-                yield Stage(f"timing {loaded[0].name}'s forward passes")
-            costs = self._costs.of(loaded[0], self.device.partition(":")[0])
-        memory, temperature = asked.options["memory"], asked.sampling.temperature
-        drafter = None if source is None else self._drafter(source, target, memory, costs, temperature)
-        meta = self._meta(asked, loaded, bridge)
-        meta |= {"prompt": prompt if isinstance(prompt, str) else text.tokenizer.decode(ids)}
-        meta |= {"costs": self._costs.source, "runtime_note": note}
-        meta |= {} if self.databases is None else {"databases": self.databases}
+        source, drafter = asked.stack.bottom, None
+        if source is not None:
+            sized = source.name == "db" and options["budget"] is None
+            costs = self._costs.of(loaded[0], self.device.partition(":")[0]) if sized else None
+            drafter = self._drafter(source, target, options["memory"], costs, asked.sampling.temperature)
+        positions = min((m.positions for m in loaded if m.positions is not None), default=None)
+        room = min(filter(None, (len(ids) + options["max_new_tokens"], positions)))
+        levels = [
+            Level(name, model.session(room), part.lookahead)  # type: ignore[arg-type]
+            for name, model, part in zip(asked.levels, loaded, asked.stack.models, strict=True)
+        ]
+        # The compiled loop, where all runs in the native runtime by the rules of hsd_viz.
+        compiled = asked.sampling.rule in OWN_RULES and can_compile(loaded, drafter)
+        loop: Decoding = (NativeDecode if compiled else Loop)(
+            levels,
+            drafter,
+            asked.sampling,
+            ids,
+            max_new_tokens=options["max_new_tokens"],
+            positions=positions,
+            eos=models.eos(target),
+            budget=options["budget"],
+            details=TOP if options["record"] else 0,
+            threads=threads_now(),
+        )
+        meta = self._meta(asked, loaded, bridge) | {"costs": self._costs.source, "runtime_note": note}
+        meta["prompt"] = prompt if isinstance(prompt, str) else text.tokenizer.decode(ids)
         try:
-            yield from decode(self._loop(asked, loaded, drafter, ids), text, meta)
+            yield from decode(loop, text, meta)
         except RuntimeError as error:
             if type(error).__name__ != "OutOfMemoryError":  # torch's
                 raise
@@ -192,47 +205,32 @@ class LocalEngine(Engine):
         """
         models = self.models
         if target not in self._opened:
-            vocabulary, size = models.text(target).tokenizer.get_vocab(), models.fast(target).vocab_size
-            if self.databases is not None:
-                self._opened[target] = SharedDatabases.require(self.databases, vocabulary, size)
-            else:
-                self._opened[target] = SharedDatabases.open(weights_dir() / "databases", vocabulary, size)
+            opening = SharedDatabases.open if self.databases is None else SharedDatabases.require
+            vocabulary, folder = (
+                models.text(target).tokenizer.get_vocab(),
+                self.databases or weights_dir() / "databases",
+            )
+            self._opened[target] = opening(folder, vocabulary, models.fast(target).vocab_size)
         shared, eos = self._opened[target], models.eos(target)
         found = make_drafter(source, databases=shared, memory=memory, eos=eos, costs=costs, temperature=temperature)
         return native_drafter(found, models.build.library) if models.build and models.build.wait() else found
 
-    def _loop(self, asked: Resolved, models: Sequence[Model], drafter: Drafter | None, ids: list[int]) -> Decoding:
-        """Return the loop of a decode of token ``ids``: the compiled one where all runs in the native runtime by the
-        rules of hsd_viz.
-        """
-        positions = min((m.positions for m in models if m.positions is not None), default=None)
-        end = len(ids) + asked.options["max_new_tokens"]
-        levels = [
-            Level(name, model.session(min(end, positions or end)), part.lookahead)  # type: ignore[arg-type]
-            for name, model, part in zip(asked.levels, models, asked.stack.models, strict=True)
-        ]
-        compiled = asked.sampling.rule in OWN_RULES and can_compile(models, drafter)
-        return (NativeDecode if compiled else Loop)(
-            levels,
-            drafter,
-            asked.sampling,
-            ids,
-            max_new_tokens=asked.options["max_new_tokens"],
-            positions=positions,
-            eos=self.models.eos(asked.names[-1]),
-            budget=asked.options["budget"],
-            details=TOP if asked.options["record"] else 0,
-            threads=threads_now(),
-        )
-
     def _meta(self, asked: Resolved, loaded: Sequence[Model], bridge: dict | None) -> dict[str, Any]:
         """Return the facts about a decode that its trace keeps; ``bridge`` are those of the lowest model's."""
-        stack, models = asked.stack, []
-        for level, model in enumerate(loaded, len(stack.parts) - len(loaded)):
-            part, name = stack.parts[level], asked.levels[level - len(stack.parts)]
-            facts = {"level": level, "name": name, "model": model.name, "lookahead": part.lookahead}  # type: ignore[union-attr]
-            facts |= {"parameters": model.parameters, "weights": self.models.hash(model.name), "runtime": model.runtime}
-            models.append(facts | ({"bridge": bridge} if bridge and model is loaded[0] else {}))
+        stack, first = asked.stack, len(asked.stack.parts) - len(loaded)
+        models: list[dict[str, Any]] = [
+            {
+                "level": level,
+                "name": name,
+                "model": model.name,
+                "lookahead": part.lookahead,
+                "parameters": model.parameters,
+                "weights": self.models.hash(model.name),
+                "runtime": model.runtime,
+            }
+            for level, (name, model, part) in enumerate(zip(asked.levels, loaded, stack.models, strict=True), first)
+        ]
+        models[0] |= {"bridge": bridge} if bridge else {}
         imported = {name: sys.modules.get(name) for name in ("torch", "transformers")}
         packages = {name: module.__version__ for name, module in imported.items() if module}
         return {
@@ -247,10 +245,10 @@ class LocalEngine(Engine):
             "threads": threads_now(),
             "runtime": " + ".join(dict.fromkeys(model.runtime for model in reversed(loaded))),
             "sampling": asdict(asked.sampling),
-            "prompt": "",
             "chat": asked.options["chat"],
             "max_new_tokens": asked.options["max_new_tokens"],
             "versions": {"hsd_viz": __version__, **packages, "python": platform.python_version()},
+            **({} if self.databases is None else {"databases": self.databases}),
         }
 
 

@@ -11,11 +11,11 @@ from typing import Any, Unpack
 
 import httpx
 
-from hsd_viz.decoding.engine import Engine, Options, with_defaults
+from hsd_viz.decoding.engine import Engine, Options
+from hsd_viz.engine.resolve import with_defaults
 from hsd_viz.stack import Stack
 from hsd_viz.trace import Event, Finished
 from hsd_viz.trace.events import EventReader, ServerError
-from hsd_viz.words import card, line
 
 #: Seconds to connect, and without any data from the server.
 TIMEOUT = httpx.Timeout(600.0, connect=10.0)
@@ -37,11 +37,7 @@ class RemoteEngine(Engine):
 
     def __init__(self, url: str, token: str | None = None) -> None:
         self.url = url.rstrip("/")
-        try:
-            parsed = httpx.URL(self.url)
-        except httpx.InvalidURL:
-            parsed = httpx.URL()
-        if parsed.scheme not in ("http", "https") or not parsed.host:
+        if not re.match(r"https?://[^/?#\s]+", self.url):
             raise ValueError(f"{url!r} is not the address of a server: use one such as http://127.0.0.1:8800")
         self._headers: dict[str, Any] = {"X-Visitor": _VISITOR}
         if token is not None:
@@ -50,15 +46,11 @@ class RemoteEngine(Engine):
     def __repr__(self) -> str:
         return f"RemoteEngine({self.url!r})"
 
-    def _repr_html_(self) -> str:
-        """Return the address and how to decode for a notebook."""
-        return card("Engine", self.url, line('Decode with engine.run(prompt, stack="db > target").'))
-
     def model_names(self) -> list[str]:
         """Return the names of the models that the server offers."""
-        with self._answer("GET", "/models", None, f"{self.url} cannot be reached") as response:
+        with self._lines("GET", "/models", None, f"{self.url} cannot be reached") as lines:
             try:
-                return [str(name) for name in json.loads(response.read())["models"]]
+                return [str(name) for name in json.loads("".join(lines))["models"]]
             except (ValueError, KeyError, TypeError):
                 raise ServerError(f"{self.url} is not a server of hsd_viz") from None
 
@@ -73,36 +65,34 @@ class RemoteEngine(Engine):
             if asked.pop(name) is not None:
                 raise ValueError(f"a server takes no {name}: decode in this process, with load_engine()")
         asked |= {name: float(asked[name]) for name in ("temperature", "top_p")}
-        return self._events(
-            {"prompt": prompt if isinstance(prompt, str) else list(prompt), "stack": str(stack), **asked}
-        )
+        return self._events({"prompt": prompt if isinstance(prompt, str) else [*prompt], "stack": str(stack), **asked})
 
     def _events(self, body: dict[str, Any]) -> Iterator[Event]:
-        cut = "the server closed the connection before the end"
-        reader, ended = EventReader(), False
-        with self._answer("POST", "/decode", body, f"the connection to {self.url} broke") as response:
-            for text in response.iter_lines():
+        reader, event = EventReader(), None
+        with self._lines("POST", "/decode", body, f"the connection to {self.url} broke") as lines:
+            for text in lines:
                 try:
                     record = json.loads(text)
-                except ValueError:
-                    raise ServerError(cut, retry=True) from None
+                except ValueError:  # half a line
+                    break
                 event = reader.read(record)
-                ended = isinstance(event, Finished)
                 yield event
-        if not ended:
-            raise ServerError(cut, retry=True)
+        if not isinstance(event, Finished):
+            raise ServerError("the server closed the connection before the end", retry=True)
 
     @contextmanager
-    def _answer(self, method: str, path: str, body: dict[str, Any] | None, broken: str) -> Iterator[httpx.Response]:
-        """Send a request; a failed connection is an error that begins with ``broken``."""
+    def _lines(self, method: str, path: str, body: dict[str, Any] | None, broken: str) -> Iterator[Iterator[str]]:
+        """Send a request and give the lines of its answer; a failed connection is an error that begins with
+        ``broken``.
+        """
         # Servers are addressed as they are given: no proxy of the environment is asked.
         with httpx.Client(timeout=TIMEOUT, headers=self._headers, trust_env=False) as client:
             try:
                 with client.stream(method, self.url + path, json=body) as response:
                     if response.status_code != 200:
                         raise ServerError(_message(response, self.url), retry=response.status_code == 503)
-                    yield response
-            except httpx.HTTPError as error:
+                    yield response.iter_lines()
+            except (httpx.HTTPError, httpx.InvalidURL) as error:
                 reason = re.sub(r"^\[Errno -?[0-9]+\] ", "", str(error)) or type(error).__name__
                 raise ServerError(f"{broken}: {reason}", retry=True) from None
 

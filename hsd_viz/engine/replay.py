@@ -6,16 +6,13 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from hsd_viz.calibration.basis import Basis, estimated, machine_words, temperature_words
 from hsd_viz.serialize import from_dict
 from hsd_viz.trace import Trace, TraceError
-from hsd_viz.words import counted, did_you_mean
+from hsd_viz.words import did_you_mean
 
 TRACES = Path(__file__).resolve().parent.parent / "traces"
-#: The temperature of the recordings that :func:`recorded` reads, of the form and of the examples.
+#: The temperature of most recordings, of the form and of the examples.
 TEMPERATURE = 0.7
-#: Recordings with more repetition than this are excluded.
-LOOP = 0.75
 #: Each folder in it holds recordings of one prompt with several stacks.
 SIDE_BY_SIDE = TRACES / "side_by_side"
 
@@ -56,8 +53,7 @@ def bundled(folder: Path = TRACES) -> list[Recording]:
 
 def side_by_side(folder: Path = SIDE_BY_SIDE) -> dict[str, list[Recording]]:
     """Return the recordings of each subfolder of ``folder`` by its name. Raises as :func:`bundled`."""
-    folders = sorted(p for p in folder.iterdir() if p.is_dir()) if folder.is_dir() else []
-    return {p.name: found for p in folders if (found := bundled(p))}
+    return {index.parent.name: bundled(index.parent) for index in sorted(folder.glob("*/index.json"))}
 
 
 def load_bundled(name: str, folder: Path = TRACES) -> Trace:
@@ -69,24 +65,3 @@ def load_bundled(name: str, folder: Path = TRACES) -> Trace:
         return Trace.load(folder / Path(recordings[name].file).name)
     known = f"use one of {', '.join(recordings)}" if recordings else "none are installed"
     raise TraceError(f"no recorded trace is named {name!r}: {known}{did_you_mean(name, recordings)}")
-
-
-def recorded() -> Basis:
-    """Estimate a calibration from the bundled recordings of the usual temperature, without highly repetitive ones. They
-    are short and few, and some were selected for what they show: enough to show how the law works, not to rank stacks
-    on another machine. Raises: ValueError: if no recordings are installed.
-    """
-    loaded = [load_bundled(r.name) for r in bundled()]
-    traces = [
-        t for t in loaded if t.meta["sampling"]["temperature"] == TEMPERATURE and t.metrics()["repetition_share"] < LOOP
-    ]
-    if not traces:
-        raise ValueError("no recordings are installed: measure a calibration with 'hsd-viz plan'")
-    tokens = sum(len(t) for t in traces)
-    repeated = sum(t.metrics()["repetition_share"] * len(t) for t in traces) / tokens
-    prompts = counted(len({t.meta.get("prompt") for t in traces}), "prompt")
-    words = (
-        f"estimated from {len(traces)} short recorded runs of {prompts}, {temperature_words(TEMPERATURE)}, on "
-        f"{machine_words(traces[0])} ({counted(tokens, 'token')}, {repeated:.0%} repeated)"
-    )
-    return estimated(traces, words)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
-from hsd_viz.decoding.engine import Options
+from hsd_viz.decoding.engine import DEFAULTS, Options
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.ladder.load import names
 from hsd_viz.stack import DraftSource, Model, Stack, parse
-from hsd_viz.words import check_budget, check_range
+from hsd_viz.words import check_budget, check_range, did_you_mean
 
 MAX_NEW_TOKENS = 100_000
 
@@ -43,12 +44,22 @@ class Resolved:
         return replace(self, stack=stack, names=tuple(own[m.name] for m in stack.models), choosing=False)
 
 
-def resolve(stack: str | Stack, target: str, where: Callable[[str], str], options: Options) -> Resolved:
-    """Resolve a stack: ``target`` is what ``target`` means, ``where`` refuses names that are not allowed or not models.
+def with_defaults(options: Mapping[str, Any]) -> Options:
+    """Return ``options`` and the defaults of the others. Raises: TypeError: for an unknown one."""
+    if unknown := next((name for name in options if name not in DEFAULTS), None):
+        raise TypeError(f"unknown option '{unknown}' (use {', '.join(DEFAULTS)}){did_you_mean(unknown, DEFAULTS)}")
+    return DEFAULTS | options  # type: ignore[operator, return-value]
+
+
+def resolve(stack: str | Stack, target: str, where: Callable[[str], str], given: Mapping[str, Any]) -> Resolved:
+    """Resolve a stack and the options ``given`` with it: ``target`` is what it means, ``where`` refuses names that
+    are not allowed or not models.
 
     Raises:
+        TypeError: if an option is unknown.
         ValueError: if a value or the stack is invalid.
     """
+    options = with_defaults(given)
     temperature, top_p = float(options["temperature"]), float(options["top_p"])
     sampling = Sampling(temperature, options["top_k"], top_p, options["seed"], options["rule"])
     check_range("max new tokens", options["max_new_tokens"], 1, MAX_NEW_TOKENS)
@@ -68,7 +79,7 @@ def candidates(stack: Stack, target: str) -> Stack:
     are the databases and all models of the ladder below ``target``.
     """
     ladder, last = names(), target if stack.target.name == "target" else stack.target.name
-    named = stack.bottom.items if stack.bottom is not None else ()
-    items = named or ("db", *(ladder[: ladder.index(last)] if last in ladder else ()))
+    items = stack.bottom.items if stack.bottom is not None else ()
+    items = items or ("db", *(ladder[: ladder.index(last)] if last in ladder else ()))
     source = DraftSource("db") if "db" in items else None
     return Stack(source, (*(Model(item) for item in items if item != "db"), stack.target))

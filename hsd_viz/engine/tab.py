@@ -9,33 +9,27 @@ from __future__ import annotations
 import ctypes
 import json
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from hsd_viz.calibration.forwards import Costs
 from hsd_viz.decoding.record import TOP
-from hsd_viz.drafting.context import ContextDatabase
-from hsd_viz.drafting.db import MAX_SHARE, MIN_SCORE, DatabaseDrafter
-from hsd_viz.drafting.estimates import DISCOUNTS, GREEDY, LONGEST_BUCKET, MOST_RATE, PRIOR_WEIGHT, SAMPLED, cost_curve
+from hsd_viz.drafting.db import MIN_SCORE, DatabaseDrafter
+from hsd_viz.drafting.estimates import DISCOUNTS, GREEDY, SAMPLED
 from hsd_viz.drafting.make import STORED
 from hsd_viz.engine.resolve import MAX_NEW_TOKENS
 from hsd_viz.ladder.load import model_path, names, weights_dir, weights_hash
-from hsd_viz.native import decode, library
-from hsd_viz.native.weights import STORAGE, load
+from hsd_viz.native import model as library
+from hsd_viz.native.decode import drafting_of
+from hsd_viz.native.weights import load
 from hsd_viz.stack import DATABASES, DEFAULT_LOOKAHEAD, MAX_LOOKAHEAD, draft_sources
-from hsd_viz.trace.tables import DEFAULT_RULE, RULES, TABLES, Column
+from hsd_viz.trace.tables import DEFAULT_RULE, RULES, TABLES
 from hsd_viz.version import __version__
 
 FORMAT = "hsd_viz tab 1"
-WASM = Path(decode.__file__).parent / "hsd-viz.wasm"
-_STRUCTURES = (
-    library.Shape,
-    library.LevelSettings,
-    library.DecodeSettings,
-    library.IndexFile,
-    library.Drafting,
-)
+WASM = Path(library.__file__).parent / "hsd-viz.wasm"
+_STRUCTURES = library.Shape, library.LevelSettings, library.DecodeSettings, library.IndexFile, library.Drafting
 _KINDS: Mapping[Any, str] = {
     ctypes.c_int32: "i32",
     ctypes.c_int64: "i64",
@@ -54,16 +48,18 @@ def files() -> dict[str, Path]:
 
 def manifest() -> dict[str, Any]:
     """Return the manifest: every file with its size and CRC-32, the models, the tables, the drafter's numbers."""
-    context = ContextDatabase(DatabaseDrafter(("context",), {}).longest)
+    drafting = drafting_of(DatabaseDrafter(("context",), {}).longest)
+    crc = lambda path: {"bytes": path.stat().st_size, "crc32": zlib.crc32(path.read_bytes())}
+    column = lambda column: (column.name, column.kind, column.about.names)
     return {
         "format": FORMAT,
         "version": __version__,
-        "files": {name: _file(path) for name, path in files().items()},
+        "files": {name: crc(path) for name, path in files().items()},
         "models": {name: _model(name) for name in names()},
         "databases": {name: f"{name}.hsdb" for name in STORED},
         "structures": {kind.__name__: _fields(kind) for kind in _STRUCTURES},
         "slots": library.SLOTS,
-        "tables": {name: [_column(column) for column in table.columns.values()] for name, table in TABLES.items()},
+        "tables": {name: [*map(column, table.columns.values())] for name, table in TABLES.items()},
         "top": TOP,
         "rules": RULES,
         "stacks": {
@@ -79,37 +75,16 @@ def manifest() -> dict[str, Any]:
             "greedy": GREEDY,
             "sampled": SAMPLED,
             "discounts": DISCOUNTS,
-            "settings": {
-                "surest": MAX_SHARE,
-                "prior_weight": PRIOR_WEIGHT,
-                "most_rate": MOST_RATE,
-                "longest": context.longest,
-                "recent": context.recent,
-                "most": context.most,
-                "longest_bucket": LONGEST_BUCKET,
-            },
+            "settings": {name: getattr(drafting, name) for name, _ in _fields(library.Drafting)},
         },
     }
-
-
-def _column(column: Column) -> tuple[str, str, Sequence[str] | None]:
-    """Return a column's name, its kind, and the names that its numbers stand for."""
-    return column.name, column.kind, column.about.names
-
-
-def _file(path: Path) -> dict[str, Any]:
-    content = path.read_bytes()
-    return {"bytes": len(content), "crc32": zlib.crc32(content)}
 
 
 def _model(name: str) -> dict[str, Any]:
     """Return a model's measures, the turn of its angles from one place to the next, and its costs for ``db``."""
     size = len(json.loads((model_path("target") / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"])
-    weights = load(model_path(name), "int8", size)
-    measures = ("layers", "width", "heads", "kv_heads", "head_dim", "inner", "epsilon", "scale")
-    weights.name = name
-    weights.runtime = "native"
-    curve = cost_curve(Costs().of(weights))
+    weights = load(model_path(name), "int8", size, name)
+    curve = Costs().of(weights)
     at, slopes = curve.tables(DatabaseDrafter.nodes)
     cos, sin = weights.angles.turn
     return {
@@ -117,7 +92,7 @@ def _model(name: str) -> dict[str, Any]:
         "hash": weights_hash(model_path(name)),
         "parameters": weights.parameters,
         "positions": weights.positions,
-        "shape": {"type": STORAGE["int8"], "vocab": weights.vocab_size, **{m: getattr(weights, m) for m in measures}},
+        "shape": weights.shape,
         "turn": {"cos": cos.tolist(), "sin": sin.tolist()},
         "costs": {"at": at, "slopes": slopes, "least_slope": curve.least_slope},
     }

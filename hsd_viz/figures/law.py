@@ -16,7 +16,6 @@ from hsd_viz.calibration.basis import (
     basis_of,
     level_use,
     machine_words,
-    measured,
     place,
     plan_measured,
     read_json,
@@ -156,11 +155,9 @@ def levels(trace: Given, basis: Any = None, dark: bool = False) -> Figure:
     basis = basis_of(basis)
     prediction = Law(basis.calibration).predict(trace.stack)
     models = {c.name for c in trace.call_rows if c.kind in ("verify", "draft")}
-    whole = measured([trace])[trace.stack]
-    rows = [["all levels", prediction.ms_per_token, whole.ms_per_token, "", ""]]
-    sources = ["target"]
-    uses = zip(level_use(trace), prediction.forwards_per_token, prediction.share, strict=True)
-    for use, forwards, share in list(uses)[::-1]:
+    uses, sources = level_use(trace), ["target"]
+    rows = [["all levels", prediction.ms_per_token, sum(use.ms for use in uses), "", ""]]
+    for use, forwards, share in [*zip(uses, prediction.forwards_per_token, prediction.share, strict=True)][::-1]:
         what = "forward passes" if use.name in models else "look-ups"
         counts = f"{forwards:.3g} / {use.forwards:.3g} {what} per token"
         rows.append([use.name, share * prediction.ms_per_token, use.ms, counts, f"calls only {use.calls:.2f} ms"])

@@ -17,7 +17,7 @@ from hsd_viz.adapters import METHODS, method_of
 from hsd_viz.adapters.observation import NGRAMS, PARALLEL, Observation, even_rates
 from hsd_viz.adapters.read import import_records, pooled
 from hsd_viz.bench.predict import check_setting
-from hsd_viz.calibration.estimate import timings
+from hsd_viz.calibration.estimate import verifications
 from hsd_viz.disk import MOST_JSON, read_text
 from hsd_viz.latency.hardware import Machine, gpu_of, shape_of
 from hsd_viz.latency.inputs import Edge
@@ -71,7 +71,7 @@ def from_trace(trace: Trace, source: str) -> Observation:
         step = 1e3 / speed
     else:
         name = {call.level: call.name for call in trace.call_rows}[target]
-        step = timings([trace]).medians[name].get(1, (None, 0))[0]
+        step = median(verifications([trace])[name].get(1) or [0.0]) or None
     verify, below = (min(part, whole) for part in (max(verify, min(step or 0.0, whole - below)), below))
     times = {"step": step, "verify": verify, "draft": below, "overhead": max(0.0, whole - verify - below)}
     # How other work disturbed the measurement: a load beyond the cores, the decode's own left out.

@@ -1,12 +1,12 @@
-"""Finding the native library: the one that the package carries, one compiled before, or a new one.
+"""The native library and its functions: the one that the package carries, one compiled before, or a new one.
 
 A wheel has a library for each of :data:`KERNELS` in ``lib/``. Where there is none of these sources, the machine's own
 compiler makes one, once, for ``~/.cache/hsd_viz/native`` (see :func:`hsd_viz.disk.cache_folder`). The processor's
 features decide which kernel is used, or ``$HSD_VIZ_KERNEL``; in int8 all give the same bits. ``$CXX`` names the
 compiler, ``$HSD_VIZ_CXXFLAGS`` is added to its flags.
 
-The name of a compiled library is a hash over the sources, the compiler's version and the flags, and ends in a digest of
-the content; a file with other content, of another user, or writable by others is never loaded.
+The name of a compiled library is a hash over the sources, the machine, the compiler and its flags, and ends in a digest
+of the content; a file with other content, of another user, or writable by others is never loaded.
 """
 
 from __future__ import annotations
@@ -50,8 +50,55 @@ KERNELS: dict[str, tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]] = {
 _SECONDS = 300
 
 
-class Unavailable(Exception):
-    """Why there is no library, in a few words."""
+#: Letters of C types: p is any pointer.
+_TYPES: dict[str, Any] = {
+    "p": ctypes.c_void_p,
+    "i": ctypes.c_int,
+    "q": ctypes.c_int64,
+    "d": ctypes.c_double,
+    "s": ctypes.c_char_p,
+    "-": None,
+}
+#: Of each function the letters of its result and of its arguments.
+_FUNCTIONS = {
+    "hsd_error": "s",
+    "hsd_vector_bytes": "i",
+    "hsd_model_new": "pp",
+    "hsd_model_set": "ipiipp",
+    "hsd_model_bytes": "qp",
+    "hsd_model_cache_bytes": "qp",
+    "hsd_model_free": "-p",
+    "hsd_session_new": "pp",
+    "hsd_session_forward": "ippipipppii",
+    "hsd_session_free": "-p",
+    "hsd_decode_new": "ppipippipi",
+    "hsd_decode_run": "ipqq",
+    "hsd_decode_free": "-p",
+}
+#: Functions of some microseconds. Python's lock is kept: another thread that took it meanwhile would hold it for
+#: milliseconds.
+_QUICK = {
+    "hsd_session_keep": "-pipi",
+    "hsd_drafter_new": "pp",
+    "hsd_drafter_add": "ipppd",
+    "hsd_drafter_costs": "ipppidd",
+    "hsd_drafter_ends": "ippi",
+    "hsd_drafter_extend": "ippi",
+    "hsd_drafter_draft": "ippiqip",
+    "hsd_drafter_free": "-p",
+    "hsd_decode_rows": "ipip",
+    "hsd_decode_inside": "qp",
+}
+
+
+def declare(library: ctypes.CDLL) -> ctypes.CDLL:
+    """Give the functions their types. Raises ``AttributeError`` when one is missing."""
+    library.quick = ctypes.PyDLL(library._name, handle=library._handle)
+    for holder, functions in ((library, _FUNCTIONS), (library.quick, _QUICK)):
+        for name, letters in functions.items():
+            function = getattr(holder, name)
+            function.restype, *function.argtypes = map(_TYPES.__getitem__, letters)
+    return library
 
 
 class Build:
@@ -76,7 +123,7 @@ class Build:
             if lost and self._library is None and self.reason is None:
                 try:
                     self._find()
-                except (Unavailable, OSError) as error:
+                except (ValueError, OSError) as error:
                     self.reason = str(error)
         return self
 
@@ -102,16 +149,15 @@ class Build:
     def _find(self) -> None:
         able, named = kernels(), self._wanted or os.environ.get("HSD_VIZ_KERNEL")
         if named and named not in able:
-            raise Unavailable(f"the kernel {named!r} is not one of this processor's: {', '.join(able)}")
+            raise ValueError(f"the kernel {named!r} is not one of this processor's: {', '.join(able)}")
         choices, more = ([named] if named else list(able)), shlex.split(os.environ.get("HSD_VIZ_CXXFLAGS", ""))
         if not more and any(self._use(kernel, PACKAGED / library_name(kernel)) for kernel in choices):
             return
-        compiler, folder = find_compiler(), self._folder or disk.cache_folder("native")
-        identity, commands = _identity(compiler), {}
+        compiler, folder, commands = find_compiler(), self._folder or disk.cache_folder("native"), {}
         for kernel in choices:
             command = [*compiler, *FLAGS, *able[kernel], *more]
-            name = hashlib.sha256("\0".join([identity, *command, sources_hash()]).encode()).hexdigest()[:24]
-            commands[kernel] = command, folder / name
+            facts = "\0".join([platform.system(), platform.machine(), *command, sources_hash()])
+            commands[kernel] = command, folder / hashlib.sha256(facts.encode()).hexdigest()[:24]
         if not self._use(choices[0], cached(commands[choices[0]][1])):
             self._thread = threading.Thread(target=self._compile, args=(commands,), daemon=True)
             self._thread.start()
@@ -133,8 +179,6 @@ class Build:
 
     def _use(self, kernel: str, path: Path | None) -> bool:
         """Load a library; whether it is one (a full disk truncates: it is then compiled again)."""
-        from hsd_viz.native.library import declare
-
         try:
             self._library = None if path is None else declare(ctypes.CDLL(str(path)))
         except (OSError, AttributeError):
@@ -150,15 +194,16 @@ def default_build() -> Build:
 
 
 def find_compiler() -> list[str]:
-    """The command of the C++ compiler: ``$CXX`` (which may carry options), else the first there is."""
+    """Return the command of the C++ compiler: ``$CXX`` (which may carry options), else the first there is. Raises:
+    ValueError: if there is none.
+    """
     if named := shlex.split(os.environ.get("CXX", "")):
         if not shutil.which(named[0]):
-            raise Unavailable(f"the C++ compiler $CXX ({named[0]}) is not there")
+            raise ValueError(f"the C++ compiler $CXX ({named[0]}) is not there")
         return named
-    for name in COMPILERS:
-        if found := shutil.which(name):
-            return [found]
-    raise Unavailable("no C++ compiler is installed (c++, g++ or clang++)")
+    if found := next(filter(None, map(shutil.which, COMPILERS)), None):
+        return [found]
+    raise ValueError("no C++ compiler is installed (c++, g++ or clang++)")
 
 
 def family(features: set[str] | None = None) -> dict[str, tuple[str, ...]]:
@@ -188,10 +233,8 @@ def processor_features() -> set[str]:
 
 def sources_hash() -> str:
     """Return 16 hexadecimal digits of the names and contents of the sources."""
-    found = hashlib.sha256()
-    for source in sorted(SOURCES.iterdir()):
-        found.update(source.name.encode() + b"\0" + source.read_bytes())
-    return found.hexdigest()[:16]
+    content = b"".join(source.name.encode() + b"\0" + source.read_bytes() for source in sorted(SOURCES.iterdir()))
+    return hashlib.sha256(content).hexdigest()[:16]
 
 
 def library_name(kernel: str) -> str:
@@ -209,21 +252,12 @@ def trusted(path: Path) -> bool:
     content is the one it was named after.
     """
     try:
-        for place in (path, path.parent):
-            found = place.stat()
+        for found in (path.stat(), path.parent.stat()):
             if hasattr(os, "getuid") and (found.st_uid not in (os.getuid(), 0) or found.st_mode & 0o002):
                 return False
         return path.stem.rpartition("-")[2] == digest(path)
     except OSError:
         return False
-
-
-def _identity(compiler: list[str]) -> str:
-    try:
-        version = subprocess.run([*compiler, "--version"], capture_output=True, text=True, timeout=60, errors="replace")
-    except (OSError, subprocess.SubprocessError) as error:
-        raise Unavailable(f"{compiler[0]} cannot be run: {error}") from None
-    return "\n".join([version.stdout, platform.system(), platform.machine()])
 
 
 def cached(name: Path) -> Path | None:
@@ -258,21 +292,21 @@ def into_cache(command: Sequence[str], name: Path) -> Path:
 
 
 def compile_library(command: Sequence[str], sources: Path, out: Path, link: Sequence[str] = ()) -> None:
-    """Compile each source file beside the others and link them to ``out``. ``command`` is the compiler with its flags.
+    """Compile the source files side by side and link them to ``out``. ``command`` is the compiler with its flags.
 
     Raises:
         ValueError: if the compiler fails; the message is the first line of its complaint.
     """
     with tempfile.TemporaryDirectory() as folder:
-        objects = {str(source): str(Path(folder) / f"{source.stem}.o") for source in sorted(sources.glob("*.cpp"))}
+        objects = {str(source): f"{folder}/{source.stem}.o" for source in sorted(sources.glob("*.cpp"))}
         _run([*command, "-c", source, "-o", made] for source, made in objects.items())
         _run([[*command, "-shared", *objects.values(), *link, "-o", str(out)]])
 
 
 def _run(commands: Iterable[list[str]]) -> None:
     """Run compilers side by side."""
-    ways: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-    running = [subprocess.Popen(command, text=True, errors="replace", **ways) for command in commands]
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    running = [subprocess.Popen(command, text=True, errors="replace", **pipes) for command in commands]  # type: ignore[call-overload]
     try:
         for process in running:
             printed, _ = process.communicate(timeout=_SECONDS)
@@ -288,14 +322,9 @@ def _run(commands: Iterable[list[str]]) -> None:
             process.wait()
 
 
-def main() -> None:
-    """Have the library before it is needed."""
+if __name__ == "__main__":  # have the library before it is needed
     if default_build().compiling:
         print("compiling the native runtime", file=sys.stderr)
     if not default_build().wait():
         why = default_build().reason
         print(f"the native runtime cannot be compiled, and decoding in numpy is slow: {why}", file=sys.stderr)
-
-
-if __name__ == "__main__":
-    main()

@@ -14,6 +14,7 @@ from __future__ import annotations
 import ctypes
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from ctypes import byref
 from itertools import accumulate
 from typing import Any
 
@@ -25,8 +26,18 @@ from hsd_viz.drafting.db import MAX_SHARE, DatabaseDrafter
 from hsd_viz.drafting.estimates import DISCOUNTS, LONGEST_BUCKET, MOST_RATE, PRIOR_WEIGHT, priors
 from hsd_viz.drafting.index.format import MOST_IN_BUCKET, Index
 from hsd_viz.drafting.tree import Drafter, DraftTree
-from hsd_viz.native.library import DecodeSettings, Drafting, IndexFile, LevelSettings, Rule, doubles, failure, integers
-from hsd_viz.native.model import NativeModel, NativeSession
+from hsd_viz.native.model import (
+    DecodeSettings,
+    Drafting,
+    IndexFile,
+    LevelSettings,
+    NativeModel,
+    NativeSession,
+    Rule,
+    checked,
+    doubles,
+    integers,
+)
 from hsd_viz.trace.tables import RULES, TABLES, Column, Columns
 
 #: The time of a call, so that a decode can be followed and cancelled.
@@ -45,6 +56,12 @@ _TOKEN_ID = [*TABLES["tokens"].columns].index("token_id")
 LONGEST = 16
 #: Numbers of a node of a tree: token, parent, database, key length, count, position, depth, score.
 _COLUMNS = 8
+
+
+def drafting_of(longest: int) -> Drafting:
+    """Return the numbers of a drafter with keys of up to ``longest`` tokens."""
+    context = ContextDatabase(longest)
+    return Drafting(MAX_SHARE, PRIOR_WEIGHT, MOST_RATE, longest, context.recent, context.most, LONGEST_BUCKET)
 
 
 def native_drafter(drafter: Drafter | None, library: ctypes.CDLL) -> Drafter | None:
@@ -75,14 +92,13 @@ class NativeDatabaseDrafter:
         """Begin a run with this prompt."""
         if self._free is not None:
             self._free()
-        native, reference, context = self._native, self._reference, ContextDatabase(self._reference.longest)
-        sizes = reference.longest, context.recent, context.most, LONGEST_BUCKET
+        native, reference = self._native, self._reference
         #: The drafter in the library; it lives as long as this object, or until the next start.
-        self.handle = self._checked(native.hsd_drafter_new(Drafting(MAX_SHARE, PRIOR_WEIGHT, MOST_RATE, *sizes)))
+        self.handle = self._checked(native.hsd_drafter_new(byref(drafting_of(reference.longest))))
         self._free = weakref.finalize(self, native.hsd_drafter_free, self.handle)
         self._free.atexit = False
         for source in self.sources:
-            file = None if source == "context" else _file(reference.databases[source])
+            file = None if source == "context" else byref(_file(reference.databases[source]))
             rates = doubles(priors(source, reference.temperature))
             self._checked(native.hsd_drafter_add(self.handle, file, rates, DISCOUNTS[source]))
         self._checked(native.hsd_drafter_ends(self.handle, integers(tuple(reference.eos)), len(reference.eos)))
@@ -114,8 +130,7 @@ class NativeDatabaseDrafter:
         tail = text[-max(self._reference.longest, length - self._emitted) :]
         n = self._native.hsd_drafter_draft(self.handle, integers(tail), len(tail), length, budget, self._out)
         if n < 1:
-            if n < -1:
-                raise failure(self.library)
+            self._checked(n >= -1)
             return DraftTree(why_empty="not worth it" if n else "no match")
         *columns, scores = [self._out[k : n * _COLUMNS : _COLUMNS] for k in range(_COLUMNS)]
         tokens, parents, sources, lengths, counts, positions, depths = ([int(v) for v in column] for column in columns)
@@ -124,9 +139,7 @@ class NativeDatabaseDrafter:
         return DraftTree(tokens, parents, names, lengths, counts, scores, places, _depths=depths)  # type: ignore[arg-type]
 
     def _checked(self, result: Any) -> Any:
-        if not result:
-            raise failure(self.library)
-        return result
+        return checked(self.library, result)
 
 
 def _readable(database: Database) -> bool:
@@ -207,21 +220,18 @@ class NativeDecode(Decoding):
         settings = DecodeSettings(drawing, sampling.seed, target.vocab_size, self.limit, self.budget or 0, self.details)
         tokens, ends = integers(self.text), integers(tuple(self.eos))
         below = drafter.handle if drafter else None
-        given = settings, target.compute.itemsize == 8, specs, len(specs), below, tokens, len(tokens), ends, len(ends)
-        self._library, self._handle = library, library.hsd_decode_new(*given)
-        if not self._handle:
-            raise failure(library)
+        given = target.compute.itemsize == 8, specs, len(specs), below, tokens, len(tokens), ends, len(ends)
+        self._library, self._handle = library, checked(library, library.hsd_decode_new(byref(settings), *given))
         # The finalizer keeps sessions and drafter alive. Nothing is freed at exit: a call may still be running.
         weakref.finalize(self, _free, library, self._handle, sessions, drafter).atexit = False
 
     def _call(self, ns: int, *tables: str) -> bool:
         """Decode for about ``ns``, and copy the rows of these tables; return whether there is more to do."""
         more = self._library.hsd_decode_run(self._handle, ns, self.now())
-        if more < 0:
-            raise failure(self._library)
+        checked(self._library, more >= 0)
         start, rows = ctypes.c_void_p(), self._library.quick.hsd_decode_rows
         for table in tables:
-            n = rows(self._handle, _NUMBER[table], start)
+            n = rows(self._handle, _NUMBER[table], byref(start))
             self._happened[table].append(ctypes.string_at(start, 8 * n * _WIDTHS[table]))
         return more > 0
 

@@ -1,24 +1,102 @@
-"""A model in the native runtime, and one sequence in it."""
+"""The structures of the library, a model in the native runtime, and one sequence in it."""
 
 from __future__ import annotations
 
 import ctypes
 import weakref
 from collections.abc import Sequence
+from ctypes import Structure, byref, c_double, c_int32, c_int64, c_uint64, c_void_p
+from typing import Any
 
 import numpy as np
 
 from hsd_viz import machine
 from hsd_viz.decoding.session import GivesLogits
 from hsd_viz.native.build import Build, default_build
-from hsd_viz.native.library import SLOTS, LevelSettings, Shape, failure, integers
-from hsd_viz.native.weights import STORAGE, Bytes, Weights
+from hsd_viz.native.weights import Bytes, Weights
 
 #: Bytes of weights that a thread must read in a forward pass to be worth waking (about 0.1 ms; one read serves a few
 #: tokens).
 BYTES_A_THREAD = 6_000_000
 _TOKENS_A_READ = 4
-_SIZES = ("layers", "width", "heads", "kv_heads", "head_dim", "inner", "epsilon", "scale")
+#: What a matrix or vector of a model is; the order is that of ``Slot`` in ``src/model.hpp``.
+SLOTS = (
+    *("q", "k", "v", "o", "gate", "up", "down", "input_norm", "post_norm", "q_norm", "k_norm"),
+    *("embedding", "final_norm", "head"),
+)
+
+
+# --- the structures of src/, and values for its functions -------------------------------------------------------------
+
+
+def _fields(*kinds: tuple[type, str]) -> list[tuple[str, type]]:
+    """Return the fields of a structure, from the names of each type."""
+    return [(name, kind) for kind, names in kinds for name in names.split()]
+
+
+class Shape(Structure):
+    """A model's measures. ``type`` is a number of :data:`~hsd_viz.native.weights.STORAGE`; ``scale`` multiplies the
+    attention scores.
+    """
+
+    _fields_ = _fields((c_int32, "type layers width heads kv_heads head_dim inner vocab"), (c_double, "epsilon scale"))
+
+
+class Rule(Structure):
+    """How tokens are drawn; temperature 0 is greedy."""
+
+    _fields_ = _fields((c_double, "temperature top_p"), (c_int32, "top_k"))
+
+
+class LevelSettings(Structure):
+    """A level of a decode: its session, the angles of all places, the bytes of its weights, the tokens that it proposes
+    at least, the number of its rule, and the most threads.
+    """
+
+    _fields_ = _fields((c_void_p, "session cos sin"), (c_int64, "bytes"), (c_int32, "lookahead rule threads"))
+
+
+class DecodeSettings(Structure):
+    """The settings of a decode."""
+
+    _fields_ = _fields((Rule, "sampling"), (c_uint64, "seed"), (c_int32, "vocab limit budget details"))
+
+
+class IndexFile(Structure):
+    """The arrays of an open index file and how it is read."""
+
+    _fields_ = _fields(
+        (c_void_p, "starts marks places values"),
+        (c_int64, "n_starts n_marks n_places n_values limit"),
+        (c_int32, "value_bytes wide shift longest most_in_bucket"),
+    )
+
+
+class Drafting(Structure):
+    """The numbers of :mod:`hsd_viz.drafting`."""
+
+    _fields_ = _fields((c_double, "surest prior_weight most_rate"), (c_int32, "longest recent most longest_bucket"))
+
+
+def integers(values: Sequence[int]) -> ctypes.Array:
+    """Return 32-bit integers for a call."""
+    return (c_int32 * len(values))(*values)
+
+
+def doubles(values: Sequence[float]) -> ctypes.Array:
+    """Return doubles for a call."""
+    return (c_double * len(values))(*values)
+
+
+def checked(library: ctypes.CDLL, result: Any) -> Any:
+    """Return the result of a call. Raises: ValueError, MemoryError: if it is that of a call that failed."""
+    if result:
+        return result
+    what = library.hsd_error().decode()
+    raise MemoryError("there is too little memory for the native runtime") if what == "memory" else ValueError(what)
+
+
+# --- models and sequences ---------------------------------------------------------------------------------------------
 
 
 class NativeModel:
@@ -37,31 +115,24 @@ class NativeModel:
     runtime = "native"
 
     def __init__(self, weights: Weights, build: Build | None = None) -> None:
-        self.library = (build or default_build()).library
+        library = self.library = (build or default_build()).library
         self.name, self.vocab_size, self.positions = weights.name, weights.vocab_size, weights.positions
         self.layers, self.parameters, self.dtype = weights.layers, weights.parameters, weights.dtype
         #: The type of logits, and cosines and sines of at least so many places.
         self.compute, self.angles = weights.compute, weights.angles
-        sizes = {name: getattr(weights, name) for name in _SIZES}
-        shape = Shape(type=STORAGE[weights.dtype], vocab=weights.vocab_size, **sizes)
-        self.handle = self._checked(self.library.hsd_model_new(ctypes.byref(shape)))
-        weakref.finalize(self, self.library.hsd_model_free, self.handle).atexit = False
+        self.handle = checked(library, library.hsd_model_new(byref(Shape(**weights.shape))))
+        weakref.finalize(self, library.hsd_model_free, self.handle).atexit = False
         self._embedding = weights.embedding  # the library reads it where it is
         for layer, slot, tensor in weights.items():
             numbers, scales = tensor if isinstance(tensor, Bytes) else (tensor, None)
             at = None if scales is None else scales.ctypes.data
-            self._checked(self.library.hsd_model_set(self.handle, layer, SLOTS.index(slot), numbers.ctypes.data, at))
-        self.weight_bytes: int = self.library.hsd_model_bytes(self.handle)
-        self.cache_bytes_per_token: int = self.library.hsd_model_cache_bytes(self.handle)
+            checked(library, library.hsd_model_set(self.handle, layer, SLOTS.index(slot), numbers.ctypes.data, at))
+        self.weight_bytes: int = library.hsd_model_bytes(self.handle)
+        self.cache_bytes_per_token: int = library.hsd_model_cache_bytes(self.handle)
 
     def session(self, room: int | None = None) -> NativeSession:
         """Open an empty sequence."""
         return NativeSession(self)
-
-    def _checked(self, result: int) -> int:
-        if not result:
-            raise failure(self.library)
-        return result
 
 
 class NativeSession(GivesLogits):
@@ -75,12 +146,12 @@ class NativeSession(GivesLogits):
 
     def __init__(self, model: NativeModel) -> None:
         self.model, self._library, self.length = model, model.library, 0
-        self._handle = self._library.hsd_session_new(model.handle)
-        if not self._handle:
-            raise failure(self._library)
+        self._handle = checked(self._library, self._library.hsd_session_new(model.handle))
         # The finalizer keeps the weights alive as long as the session.
         # Nothing is freed at exit: a thread may still be in the middle of a forward pass.
-        weakref.finalize(self, _free, model, self._handle).atexit = False
+        weakref.finalize(
+            self, lambda model, handle: model.library.hsd_session_free(handle), model, self._handle
+        ).atexit = False
         self._make_room(1)
 
     def forward(self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None) -> np.ndarray:
@@ -92,8 +163,8 @@ class NativeSession(GivesLogits):
         fed, lineage = integers(tokens), None if parents is None else integers(parents)
         worth = int(model.weight_bytes * max(1, n / _TOKENS_A_READ) / BYTES_A_THREAD)
         sequence = self._cos, self._sin, cached, 1 if worth < 2 else min(machine.threads(), worth)
-        if not self._library.hsd_session_forward(self._handle, fed, n, lineage, rows, logits.ctypes.data, *sequence):
-            raise failure(self._library)
+        called = self._library.hsd_session_forward(self._handle, fed, n, lineage, rows, logits.ctypes.data, *sequence)
+        checked(self._library, called)
         self.length = cached + n
         return logits
 
@@ -118,7 +189,3 @@ class NativeSession(GivesLogits):
         self._angles = self.model.angles(places)
         self._places = len(self._angles[0])
         self._cos, self._sin = (part.ctypes.data for part in self._angles)
-
-
-def _free(model: NativeModel, handle: int) -> None:
-    model.library.hsd_session_free(handle)

@@ -169,6 +169,12 @@ class Weights:
         self.angles = Angles(frequencies(config, self.head_dim), self.compute)
 
     @property
+    def shape(self) -> dict[str, Any]:
+        """The measures of the library's ``Shape``."""
+        names = ("layers", "width", "heads", "kv_heads", "head_dim", "inner", "epsilon", "scale")
+        return {"type": STORAGE[self.dtype], "vocab": self.vocab_size, **{name: getattr(self, name) for name in names}}
+
+    @property
     def parameters(self) -> int:
         """Number of parameters."""
         others = ("scale", "lm_head.weight")

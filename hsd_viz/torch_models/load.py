@@ -15,7 +15,7 @@ from transformers.utils import logging as hf_logging
 from hsd_viz.ladder.load import is_rounded, load_model
 from hsd_viz.machine import threads
 from hsd_viz.torch_models.eager import HFModel, settle_arithmetic
-from hsd_viz.torch_models.suitable import check_config, check_forward, check_sizes, context
+from hsd_viz.torch_models.suitable import check_config, check_forward, check_sizes
 from hsd_viz.words import first_line
 
 _HUB_TIMEOUT = 3.0
@@ -47,10 +47,6 @@ class Checkpoints:
             check_config(name, config)
             self._configs[where] = config
         return self._configs[where]
-
-    def positions(self, name: str, where: str) -> int | None:
-        """Return how many tokens a model's context has, ``None`` without a limit."""
-        return context(self.config(name, where).get_text_config(decoder=True))
 
     def tokenizer(self, name: str, where: str) -> Any:
         """Return a tokenizer of transformers."""

@@ -19,8 +19,7 @@ from typing import Any
 
 _NAMES = {
     "export": ("run_page",),
-    "hsd_viz.calibration.basis": ("Basis", "Measured", "basis_of", "measured"),
-    "hsd_viz.engine.replay": ("recorded",),
+    "hsd_viz.calibration.basis": ("Basis", "Measured", "basis_of", "recorded"),
     "linked": (
         *("Drafter", "LinkedView", "LocalityMap", "Panels", "RoundInspector", "Staircase"),
         *("Timeline", "TokenStream", "link", "overview"),

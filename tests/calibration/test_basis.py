@@ -6,41 +6,18 @@ import json
 
 import pytest
 
-from hsd_viz.calibration.basis import Basis, basis_of, level_use, measured, rate
-from hsd_viz.engine.replay import bundled, load_bundled, recorded
+from hsd_viz.calibration.basis import Basis, basis_of, level_use, rate, recorded
+from hsd_viz.engine.replay import bundled, load_bundled
 from hsd_viz.latency.inputs import Edge
 from hsd_viz.trace import Trace
 from tests.figures.sample_calibration import DEAR
-from tests.views.make_trace import make_trace
 
 
-def test_recorded_figures_name_their_machine_and_leave_the_loop_out():
-    basis = recorded()
-    assert (
-        load_bundled("both").meta["device_name"] in basis.source
-        and "recorded" in basis.source
-        and "repeat" in basis.source
-    )
-    assert basis.calibration.target == "target" and ("nano", "small") in basis.calibration.edges
-    # The greedy recording of a mere loop uses the same stack as others: it would have pulled this figure down.
-    others = [t for t in (load_bundled(r.name) for r in bundled()) if t.meta["stack"] == "db > target"]
-    sampled = [t for t in others if t.meta["sampling"]["temperature"] == 0.7]
-    assert basis.measured["db > target"] == measured(sampled)["db > target"] and len(sampled) < len(others)
-    assert basis.temperature == 0.7 and "temperature 0.7" in basis.source
-
-
-def test_measured_times_are_those_of_the_metrics():
-    for recording in bundled():
-        trace = load_bundled(recording.name)
-        m = trace.metrics()
-        (found,) = measured([trace]).values()
-        assert found.ms_per_token == pytest.approx(1000 * m["seconds"] / m["tokens"])
-        assert found.low is None and found.high is None, "one run shows no spread"
-    # Four runs of 20 ms for 3 tokens and one of 35 ms.
-    traces = [make_trace() for _ in range(5)]
-    traces[0].meta["wall_ns"] += 15_000_000
-    (found,) = measured(traces).values()
-    assert found.ms_per_token == pytest.approx(23 / 3) and 20 / 3 <= found.low < 23 / 3 < found.high
+def test_the_projects_own_measurements_are_of_the_nearest_temperature():
+    for asked, found in ((0.0, 0.0), (0.2, 0.0), (0.7, 0.7), (2.0, 1.0)):
+        basis = recorded(asked)
+        assert basis.temperature == found and "int8, 1 thread" in basis.source
+        assert basis.calibration.models == ("nano", "small", "target") and basis.measured["db > target"].low
 
 
 def test_the_times_of_the_levels_add_up_and_forwards_are_counted():

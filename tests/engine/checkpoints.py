@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -17,15 +18,15 @@ BYTES = 256
 TOKENS = BYTES + len(SPECIAL)
 
 
-def save_tokenizer(path: Path, template: str | None = None) -> None:
+def save_tokenizer(path: Path, template: str | None = None, extra: Sequence[str] = ()) -> None:
     """One token per byte, then :data:`SPECIAL`; a text is encoded with the start token in front."""
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    alphabet = [*sorted(pre_tokenizers.ByteLevel.alphabet()), *extra]
     tokenizer = Tokenizer(models.BPE({c: i for i, c in enumerate(alphabet)}, []))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     tokenizer.add_special_tokens(SPECIAL)
     tokenizer.post_processor = processors.TemplateProcessing(
-        single="<|start|> $A", special_tokens=[("<|start|>", BYTES)]
+        single="<|start|> $A", special_tokens=[("<|start|>", BYTES + len(extra))]
     )
     fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<|start|>", eos_token="<|end|>")
     fast.chat_template = template
@@ -39,6 +40,8 @@ def save_model(
     noise: float = 0.0,
     layers: int = 2,
     template: str | None = None,
+    positions: int = 256,
+    extra: Sequence[str] = (),
     **saving,
 ) -> str:
     """A random Llama whose embeddings have ``rows`` rows, those beyond the tokenizer the likeliest of all if they could be drawn.
@@ -52,7 +55,7 @@ def save_model(
         num_attention_heads=4,
         num_key_value_heads=2,
         intermediate_size=48,
-        max_position_embeddings=256,
+        max_position_embeddings=positions,
         initializer_range=0.3,
         bos_token_id=BYTES,
         eos_token_id=BYTES + 1,
@@ -68,6 +71,6 @@ def save_model(
             best = module.lm_head.weight[:TOKENS].abs().amax() * 20
             for row in range(TOKENS, rows):
                 module.lm_head.weight[row] = best * (1 if row % 2 else -1)
-    save_tokenizer(path, template)
+    save_tokenizer(path, template, extra)
     module.save_pretrained(path, **saving)
     return str(path)

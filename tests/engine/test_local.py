@@ -7,44 +7,18 @@ import threading
 
 import pytest
 import torch
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from checkpoints import save_model
 
 from hsd_viz.engine import load_engine
 from hsd_viz.trace import Finished, Stage, Started, Step, Trace
 from hsd_viz.trace.metrics import check
 
 
-def save_model(path, extra=(), seed=0, positions=128):
-    alphabet = [*sorted(pre_tokenizers.ByteLevel.alphabet()), *extra]
-    tokenizer = Tokenizer(models.BPE({c: i for i, c in enumerate(alphabet)}, []))
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<|end|>").save_pretrained(path)
-    torch.manual_seed(seed)
-    config = LlamaConfig(
-        vocab_size=len(alphabet) + 1,
-        hidden_size=32,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=positions,
-        initializer_range=0.3,
-        eos_token_id=len(alphabet),
-    )
-    LlamaForCausalLM(config).save_pretrained(path)
-    return str(path)
-
-
 @pytest.fixture(scope="module")
 def paths(tmp_path_factory):
     root = tmp_path_factory.mktemp("models")
-    return {
-        "target": save_model(root / "target"),
-        "draft": save_model(root / "draft", seed=1),
-        "other": save_model(root / "other", extra=("xy",)),
-        "long": save_model(root / "long", positions=4096),
-    }
+    kinds = {"target": {}, "draft": {"seed": 1}, "other": {"extra": ("xy",)}, "long": {"positions": 4096}}
+    return {name: save_model(root / name, **{"layers": 1, "positions": 128, **kind}) for name, kind in kinds.items()}
 
 
 @pytest.fixture(scope="module")
@@ -174,18 +148,18 @@ def test_eos_stops_without_a_bonus(engine, paths):
 
 def test_the_context_stops_a_decode(engine, paths):
     for stack in stacks(paths):
-        trace = engine.run("x" * 120, stack, max_new_tokens=50)
+        trace = engine.run("x" * 119, stack, max_new_tokens=50)
         assert trace.meta["stop_reason"] == "context" and len(trace) == 8
         check(trace)
 
 
-def test_an_empty_prompt_starts_from_the_end_token(engine, paths):
-    plain = engine.run("", "target", max_new_tokens=9)
-    assert plain.meta["prompt_ids"] == [engine.tokenizer.eos_token_id]
+def test_an_end_token_in_the_prompt_ends_nothing(engine, paths):
+    prompt = [engine.tokenizer.eos_token_id]
+    plain = engine.run(prompt, "target", max_new_tokens=9)
     for stack in stacks(paths):
-        assert engine.run("", stack, max_new_tokens=9).token_ids == plain.token_ids
-    # The end token in the prompt ends nothing: the draft model drafts from the first round on.
-    assert engine.run("", f"{paths['draft']}:3 > target", max_new_tokens=9).round_rows[0].drafted == 3
+        assert engine.run(prompt, stack, max_new_tokens=9).token_ids == plain.token_ids
+    # The draft model drafts from the first round on.
+    assert engine.run(prompt, f"{paths['draft']}:3 > target", max_new_tokens=9).round_rows[0].drafted == 3
 
 
 def test_closing_cancels_and_keeps_what_was_decoded(engine, paths, monkeypatch):
@@ -235,7 +209,7 @@ def test_two_decodes_at_once_do_not_disturb_each_other(engine, paths):
         ({"stack": "./nowhere > target"}, "is not a model"),
         ({"stack": "a/b/c > target"}, "unknown part"),
         ({"stack": "db[model] > target"}, "'db[model]' cannot be used"),
-        ({"prompt": "x" * 500}, "500 tokens"),
+        ({"prompt": "x" * 500}, "501 tokens"),
         ({"prompt": "\ud800"}, "surrogate"),
         ({"prompt": 3}, "text"),
     ],
@@ -260,7 +234,7 @@ def test_models_with_other_tokenizers_are_the_lowest_level(engine, paths):
 
 def test_a_longer_context_of_the_target_does_not_outgrow_the_draft(paths):
     engine = load_engine(paths["long"], device="cpu")
-    trace = engine.run("x" * 120, f"{paths['draft']}:4 > target", max_new_tokens=50)
+    trace = engine.run("x" * 119, f"{paths['draft']}:4 > target", max_new_tokens=50)
     assert trace.meta["stop_reason"] == "context" and len(trace) == 8
 
 

@@ -7,8 +7,7 @@ import socket
 import time
 
 import pytest
-from checkpoints import BYTES, SPECIAL, TEMPLATE, TOKENS, save_model, save_tokenizer
-from transformers import JambaConfig, MambaConfig, T5Config
+from checkpoints import BYTES, SPECIAL, TEMPLATE, TOKENS, save_model
 
 from hsd_viz.engine import load_engine
 from hsd_viz.trace.metrics import check
@@ -71,23 +70,6 @@ def test_a_model_with_fewer_rows_than_tokens(paths):
 
 
 # --- refused from the config alone --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("config", "says"),
-    [
-        (MambaConfig(), "cannot be rolled back"),
-        (JambaConfig(), "cannot be rolled back"),
-        (T5Config(), "encoder-decoder"),
-    ],
-    ids=lambda v: type(v).__name__,
-)
-def test_a_config_alone_is_enough_to_refuse(tmp_path, config, says):
-    config.save_pretrained(tmp_path)
-    save_tokenizer(tmp_path)
-    with pytest.raises(ValueError, match=says) as error:
-        engine_of(str(tmp_path)).run("ab")
-    assert "\n" not in str(error.value)
 
 
 def test_a_quantised_checkpoint_without_its_library(paths, tmp_path):

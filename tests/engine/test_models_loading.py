@@ -18,15 +18,6 @@ def path(tmp_path_factory):
     return save_model(tmp_path_factory.mktemp("model"), layers=3)
 
 
-def test_a_sharded_checkpoint_decodes_like_a_whole_one(path, tmp_path):
-    sharded = save_model(tmp_path, layers=3, max_shard_size="20KB")
-    assert len(list(Path(sharded).glob("*.safetensors"))) > 3
-    whole, parts = (
-        load_engine(p, device="cpu", runtime="eager").run("ab", max_new_tokens=20).token_ids for p in (path, sharded)
-    )
-    assert whole == parts
-
-
 def test_a_lack_of_memory_is_reported_in_one_line(path, monkeypatch):
     def full(*args, **options):
         raise torch.OutOfMemoryError("no memory left")

@@ -14,7 +14,7 @@ import pytest
 
 import hsd_viz as hsd
 from hsd_viz import figures
-from hsd_viz.engine.replay import recorded
+from hsd_viz.calibration.basis import recorded
 from hsd_viz.figures import pays, theme
 from hsd_viz.figures.charts import bars
 from hsd_viz.figures.palette import INKS, TWINS

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from hsd_viz import figures
-from hsd_viz.calibration.basis import Basis, Measured, level_use
-from hsd_viz.engine.replay import load_bundled, recorded
+from hsd_viz.calibration.basis import Basis, Measured, level_use, recorded
+from hsd_viz.engine.replay import load_bundled
 from hsd_viz.figures.law import basis_frame, plan_frame
 from hsd_viz.figures.pays import GPU, WIDTHS, gain, measured_points
 from hsd_viz.latency.inputs import Calibration

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import hsd_viz
-from hsd_viz.calibration.estimate import ENOUGH, estimate, estimate_edge, monotone, rounds_of, timings
+from hsd_viz.calibration.estimate import ENOUGH, estimate, estimate_edge, monotone, rounds_of, verifications
 from hsd_viz.latency.inputs import Edge, LevelCost, LookupCost
 from hsd_viz.latency.law import predict
 from hsd_viz.trace import CallRow, RoundRow, Trace
@@ -60,7 +60,7 @@ def test_monotone_curve_is_the_closest_one():
     assert monotone([1.0, 2.0, 3.0], [1, 1, 1]) == [1.0, 2.0, 3.0]
 
 
-def timed_trace(lookahead: int, launches: bool) -> Trace:
+def timed_trace(lookahead: int) -> Trace:
     """Rounds of one draft: launch 0.5 ms + 0.2 ms per step, verification 2 + 0.1 m ms, overhead 0.3, pause 0.4."""
     ms = 1_000_000
     trace = Trace(
@@ -72,16 +72,9 @@ def timed_trace(lookahead: int, launches: bool) -> Trace:
     now = 0
     for k in range(60):
         start, drafted = now, lookahead
-        if launches:
-            spent = int((0.5 + 0.2 * drafted) * ms)
-            trace.add_rows(calls=[CallRow(k, 0, "d", "draft", drafted, drafted, 0, now, spent)])
-            now += spent
-        else:
-            for j in range(drafted):
-                fed = 2 if j == 0 and k % 2 else 1
-                spent = int((0.7 if fed == 2 else 0.6) * ms)
-                trace.add_rows(calls=[CallRow(k, 0, "d", "draft", 1, fed, 0, now, spent)])
-                now += spent
+        spent = int((0.5 + 0.2 * drafted) * ms)
+        trace.add_rows(calls=[CallRow(k, 0, "d", "draft", drafted, drafted, 0, now, spent)])
+        now += spent
         # Every tenth forward is disturbed.
         verify = int((2 + 0.1 * (drafted + 1) + (5 if k % 10 == 0 else 0)) * ms)
         trace.add_rows(calls=[CallRow(k, 1, "target", "verify", 1, drafted + 1, 0, now, verify)])
@@ -92,18 +85,17 @@ def timed_trace(lookahead: int, launches: bool) -> Trace:
 
 
 def test_costs_come_from_calls():
-    found = estimate([timed_trace(2, True), timed_trace(6, True), timed_trace(4, True)])
+    found = estimate([timed_trace(2), timed_trace(6), timed_trace(4)])
     draft, target = found.costs["d"], found.costs["target"]
     assert found.models == ("d", "target") and [*found.edges] == [("d", "target")]
     # A launch's steps are not a single forward.
     assert draft.drafting(1) == pytest.approx(0.2) and draft.draft_overhead == pytest.approx(0.5)
     assert target.overhead == pytest.approx(0.7)
     assert [target.verifying(m) for m in range(1, 10)] == pytest.approx([2.3, 2.3, 2.3, 2.4, 2.5, 2.6, 2.7, 2.8, 2.9])
-    assert tuple(timings([timed_trace(2, True), timed_trace(6, True)]).medians["target"]) == (3, 7)
+    assert tuple(verifications([timed_trace(2), timed_trace(6)])["target"]) == (3, 7)
 
-    one = estimate([timed_trace(3, False)])
-    assert [one.costs["d"].drafting(m) for m in (1, 2, 3)] == pytest.approx([0.6, 0.7, 0.8])
-    trace = timed_trace(3, True)
+    assert estimate([timed_trace(3)]).costs["d"].drafting(1) == pytest.approx(1.1 / 3)
+    trace = timed_trace(3)
     trace.meta["models"] = []
     assert estimate([trace]).models == ("d", "target")
 

@@ -7,12 +7,11 @@ from itertools import combinations
 import pytest
 from ladders import bundled_prompts, ladder_engine, needs_native
 
-from hsd_viz.calibration import calibrate, store
+from hsd_viz.calibration.basis import fastest
 from hsd_viz.engine import load_engine
 from hsd_viz.engine.resolve import candidates
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost, Tier
 from hsd_viz.stack import parse
-from hsd_viz.trace import Stage
 from hsd_viz.trace.metrics import check
 
 NAMES = ("nano", "small", "target")
@@ -37,7 +36,7 @@ def planted(nano: float = 0.9, small: float = 0.9, hit: float = 0.0) -> Calibrat
     ],
 )
 def test_the_fastest_of_the_named_levels(calibration, written, kind):
-    stack = calibrate.fastest(candidates(parse(written), "target"), calibration)
+    stack = fastest(candidates(parse(written), "target"), calibration)
     names = ([] if stack.bottom is None else [str(stack.bottom)]) + [m.name for m in stack.drafts]
     assert " > ".join(names) == kind and stack.target.name == "target"
     assert all(m.lookahead for m in stack.drafts)
@@ -46,59 +45,40 @@ def test_the_fastest_of_the_named_levels(calibration, written, kind):
 def test_small_predicted_gains_are_not_used():
     """A gain within the error of the prediction: plain decoding."""
     levels = candidates(parse("auto[nano] > target"), "target")
-    assert not calibrate.fastest(levels, planted(nano=0.025)).drafts
-    assert calibrate.fastest(levels, planted(nano=0.1)).drafts
+    assert not fastest(levels, planted(nano=0.025)).drafts
+    assert fastest(levels, planted(nano=0.1)).drafts
 
 
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
-    """An empty folder of calibrations, and a short measurement."""
+    """An empty folder of calibrations."""
     monkeypatch.setattr("hsd_viz.calibration.store.cache_folder", lambda kind: tmp_path / kind)
-    monkeypatch.setattr(calibrate, "PROMPTS", 2)
-    monkeypatch.setattr(calibrate, "NEW_TOKENS", 12)
     return tmp_path / "calibration"
 
 
 @needs_native
 def test_shipped_ladder(cache):
-    """Measured once, with stages; greedy texts are the tokens of plain decoding, whichever stack is picked."""
+    """By the project's own plans, at once; greedy texts are those of plain decoding, whichever stack is picked."""
     engine = load_engine(device="cpu", threads=1)
-    engine.wait_ready()
     options = {"max_new_tokens": 48, "record": False}
-    prompts = bundled_prompts(3)
-    stages = [e.text for e in engine.decode(prompts[0], "auto > target", **options) if isinstance(e, Stage)]
-    assert "auto: measuring this machine once" in stages and len(list(cache.iterdir())) == 1
-    for text in prompts:
+    for text in bundled_prompts(3):
         plain = engine.run(text, "target", **options).token_ids
         for stack in ("auto > target", "auto[nano,small] > target", "auto[db] > target"):
-            events = list(engine.decode(text, stack, **options))
-            assert not any(isinstance(e, Stage) and e.text.startswith("auto") for e in events), "measured once"
-            trace = events[-1].trace
+            trace = engine.run(text, stack, **options)
             assert trace.token_ids == plain
             check(trace)
             assert trace.meta["stack"] == stack and not trace.meta["stack_resolved"].startswith("auto")
             assert engine.run(text, trace.meta["stack_resolved"], **options).token_ids == plain
+    assert engine.run("x", "auto > target", max_new_tokens=2).meta["stack_resolved"] == "db > target"
+    assert not cache.exists(), "nothing was measured"
 
 
-@needs_native
-def test_closing_the_decode_cancels_the_measurement(cache):
-    engine = load_engine(device="cpu", threads=1)
-    engine.wait_ready()
-    decode = engine.decode("def main(", "auto > target", max_new_tokens=4)
-    while not (isinstance(event := next(decode), Stage) and event.text.startswith("auto")):
-        pass
-    decode.close()
-    assert not cache.exists()
-
-
-def test_where_nothing_can_be_saved_it_is_measured_once_per_process(cache):
-    cache.parent.mkdir(exist_ok=True)
-    cache.write_text("")
-    engine = ladder_engine("float32")
-    for expected in (True, False):
-        events = list(engine.decode("def main(", "auto > target", max_new_tokens=4))
-        assert any(isinstance(e, Stage) and "measuring" in e.text for e in events) is expected
-    assert store.folder() == cache
+def test_other_models_need_a_calibration(cache):
+    engine = load_engine("small", device="cpu", threads=1)
+    with pytest.raises(ValueError, match=r"needs a calibration of this machine: run `hsd-viz plan --models nano "):
+        engine.run("x", "auto > target", max_new_tokens=2)
+    with pytest.raises(ValueError, match=r"or name a stack: 'db > target'"):
+        engine.run("x", "auto[db] > target", max_new_tokens=2)
 
 
 def test_sampled_text_does_not_depend_on_the_database(cache):

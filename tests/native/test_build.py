@@ -152,12 +152,4 @@ def test_another_compiler_flag_or_processor_is_another_file(compiler, tmp_path, 
     monkeypatch.delenv("HSD_VIZ_CXXFLAGS")
     monkeypatch.setattr(build_module, "processor_features", set)
     assert compiler(copying()).wait(30)
-    assert compiler('[ "$1" = --version ] && echo version 2\n' + copying()).wait(30)
-    assert len(list((tmp_path / "cache").glob("*.so"))) == 4
-
-
-def test_the_sources_are_package_data():
-    assert {"runtime.cpp", "forward.hpp"} <= {path.name for path in build_module.SOURCES.iterdir()}
-    assert os.path.commonpath([build_module.SOURCES, Path(build_module.__file__).parent]) == str(
-        Path(build_module.__file__).parent
-    )
+    assert len(list((tmp_path / "cache").glob("*.so"))) == 3

@@ -14,11 +14,9 @@ import pytest
 import torch
 from models import CONFIGS, eager, ids, native, path_to, random_tree, weights_of
 
-from hsd_viz.ladder.load import model_path
 from hsd_viz.native import model as model_module
 from hsd_viz.native.build import Build, default_build, kernels
 from hsd_viz.native.model import NativeModel
-from hsd_viz.native.weights import load
 
 pytestmark = pytest.mark.skipif(not default_build().wait(), reason=f"no native runtime: {default_build().reason}")
 
@@ -111,33 +109,6 @@ def test_truncating_to_more_than_there_is_changes_nothing():
     assert session.length == 5
 
 
-@pytest.mark.parametrize("name", ["odd", "long heads"])
-def test_a_session_rolled_back_at_random_is_as_a_fresh_one(name):
-    """Thirty runs of feeding, trees, keeping and truncating; now and then everything is compared with a fresh session."""
-    model, random = native(name), torch.Generator().manual_seed(0)
-    pick = lambda low, high: int(torch.randint(low, high, (), generator=random))
-    for run in range(30):
-        session, text = model.session(), []
-        for step in range(pick(3, 14)):
-            fed = ids(pick(1, 40 if step % 5 else 300), seed=1000 * run + step)
-            if text and pick(0, 2):
-                parents = random_tree(len(fed), seed=1000 * run + step)
-                session.forward(fed, pick(1, len(fed) + 1), parents)
-                path = path_to(parents, pick(0, len(fed)))
-                session.keep(len(text), path)
-                text += [fed[node] for node in path]
-            else:
-                session.forward(fed, pick(1, len(fed) + 1))
-                text += fed
-            if pick(0, 3) == 0:
-                del text[pick(0, len(text) + 1) :]
-                session.truncate(len(text))
-            assert session.length == len(text)
-        probe = ids(3, seed=run)
-        fresh = model.session().forward(text + probe, 3)
-        assert np.array_equal(session.forward(probe, 3), fresh)
-
-
 def test_sessions_of_one_model_in_several_threads(monkeypatch):
     """They share weights, angles and the pool, which serves one at a time; each gets the bits it would get alone."""
     monkeypatch.setattr(model_module, "BYTES_A_THREAD", 1)
@@ -189,15 +160,6 @@ def test_rows_beyond_the_tokenizer_are_cut_off():
     cut = NativeModel(weights_of(eager("odd").module, "float32", tokens=131))
     assert cut.vocab_size == 131
     assert np.array_equal(cut.session().forward([1, 2, 3], 3), native("odd").session().forward([1, 2, 3], 3)[:, :131])
-
-
-def test_bytes_are_told():
-    model, module = native("whole panels"), eager("whole panels").module
-    assert model.weight_bytes >= sum(p.numel() * 4 for p in module.parameters() if p.dim() == 2) - 256 * 128 * 4
-    heads, dim = module.config.num_key_value_heads, module.model.layers[0].self_attn.head_dim
-    assert model.cache_bytes_per_token >= 2 * model.layers * heads * dim * 4
-    int8 = NativeModel(load(model_path("nano")))
-    assert 2 * 2 * 2 * (64 + 4) <= int8.cache_bytes_per_token < 2 * 2 * 2 * (64 + 8)
 
 
 def test_bad_input_gets_a_sentence():

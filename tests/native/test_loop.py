@@ -98,3 +98,25 @@ def test_the_loops_are_equal_event_for_event(part, files):
         check_same(expected, compiled(*given, ns=seed % 2 * 40_000_000, **limits))
         seen |= {*expected["drafts"]["verdict"], *expected["rounds"]["outcome"], *expected["tokens"]["kind"]}
     assert seen >= {"accepted", "rejected", "unreached", "correction", "bonus", "plain"}
+
+
+@pytest.mark.parametrize("n", [1, 2, 513, 514, 1026])
+def test_a_prompt_is_fed_in_parts_but_for_its_last_token(n):
+    levels = [Level(name, native(name).session(), look) for name, look in (("odd", 4), ("long heads", None))]
+    drafter = NativeDatabaseDrafter(default_build().library, DatabaseDrafter(("context",), {}))
+    loop = NativeDecode(levels, drafter, Sampling(), (ids(600, n) * 2)[:n], max_new_tokens=2)
+    stages = [*loop.prefill()]
+    assert [name for name, done, total in stages if done == total] == ["odd", "long heads"][: 2 * (n > 1)]
+    assert [*loop.rounds()]
+    calls = loop.take()()["calls"]
+    kinds = zip(calls["level"], calls["fed"], calls["kind"], strict=True)
+    whole = [min(512, n - 1 - begin) for begin in range(0, n - 1, 512)]
+    fed = [(0, n), *((1, part) for part in whole), *((2, part) for part in whole)]
+    assert [(level, fed) for level, fed, kind in kinds if kind == "prefill"] == fed
+    assert sum(calls["duration_ns"]) <= calls["start_ns"][-1] + calls["duration_ns"][-1] <= loop.now()
+
+
+def test_a_token_outside_of_the_vocabulary_is_refused():
+    loop = NativeDecode([Level("odd", native("odd").session())], None, Sampling(), [1, 5000, 3], max_new_tokens=2)
+    with pytest.raises(ValueError, match="vocabulary"):
+        list(loop.prefill())

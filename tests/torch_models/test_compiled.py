@@ -12,10 +12,8 @@ import torch
 from families import CONFIGS, VOCABULARY, text_of
 from transformers import AutoModelForCausalLM, LlamaConfig
 
-from hsd_viz.decoding.loop import Level, Loop
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.decoding.verify import Numbers
-from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.torch_models.compiled import CompiledModel
 from hsd_viz.torch_models.eager import HFModel
 
@@ -105,36 +103,6 @@ def test_caches_are_used_again():
     assert close(second.forward(text_of(5), 5), model.eager.session().forward(text_of(5), 5))
 
 
-class Known:
-    """A drafter that knows the text to come, but for every third token."""
-
-    name, nodes = "lookup", 8
-
-    def __init__(self, text: list[int]) -> None:
-        self.text = text
-
-    def start(self, prompt):
-        pass
-
-    def extend(self, tokens):
-        pass
-
-    def draft(self, text, budget):
-        known = self.text[len(text) : len(text) + len(text) % 6]
-        tokens = [(t + 1) % VOCABULARY if k % 3 == 2 else t for k, t in enumerate(known, len(text))]
-        return DraftTree.chain(tokens, "lookup").or_reason(budget)
-
-
-def decode(model, temperature: float, known: list[int] | None = None) -> list[int]:
-    levels = [Level("target", model.session())]
-    loop = Loop(levels, Known(known) if known else None, Sampling(temperature), text_of(12), max_new_tokens=40)
-    for _ in loop.prefill():
-        pass
-    accepted = sum(len(verified.accepted) for verified in loop.rounds())
-    assert accepted > 10 or not known, "nothing was accepted: the test saw no speculation"
-    return loop.text
-
-
 def test_strict_rows_do_not_depend_on_what_is_fed_with_them():
     """In bfloat16, bit for bit: one token at a time, as a verification of any width, behind any number of others."""
     model, text = strict(), text_of(30)
@@ -144,12 +112,6 @@ def test_strict_rows_do_not_depend_on_what_is_fed_with_them():
     cuts = [0, 1, 4, 11, 13, 30]
     found = [parts.forward(text[a:b], b - a) for a, b in itertools.pairwise(cuts)]
     assert np.array_equal(np.concatenate(found), rows)
-
-
-@pytest.mark.parametrize("temperature", [0.0, 1.0])
-def test_strict_decoding_with_chains_gives_the_tokens_of_plain_decoding(temperature):
-    plain = decode(strict(), temperature)
-    assert decode(strict(), temperature, plain) == plain
 
 
 def test_what_cannot_be_compiled_is_refused():

@@ -223,11 +223,8 @@ def test_questions_about_a_run_are_answered(page):
     law = parts(page, "law", "both", options={"source": "recorded"})
     views = {p["view"]: p for p in law if p["kind"] == "view"}
     assert set(views) == {"hierarchy", "one_draft"}
-    assert [p["name"] for p in views["one_draft"]["state"]["presets"]] == ["small", "nano"]
+    assert [p["name"] for p in views["one_draft"]["state"]["presets"]] == ["nano", "small"]
     assert not any(p["kind"] == "text" for p in law)
-    page.ask("recording", name="greedy/both")
-    said, *_ = parts(page, "law", "greedy/both", options={"source": "recorded"})
-    assert said["caution"] and "hsd-viz plan --temperature 0" in said["text"]
     page.ask("recording", name="plain")
     assert parts(page, "doctor", "plain") == []
     for about, options in (("law", {"source": "/etc/passwd"}), ("nothing", {})):

@@ -236,7 +236,7 @@ def test_a_stack_has_one_predicted_figure_in_all_views_and_it_is_the_plans():
 
 def test_presets_of_the_sliders_are_the_calibrated_draft_models(basis):
     view = views.OneDraftWhatIf(basis)
-    assert [p["name"] for p in view.presets] == ["small", "nano"]
+    assert [p["name"] for p in view.presets] == ["nano", "small"]
     assert view.acceptance == view.presets[-1]["acceptance"] and 0 < view.cost < 1
     assert views.OneDraftWhatIf().presets == [] and views.OneDraftWhatIf(lookahead=6).lookahead == 6
 

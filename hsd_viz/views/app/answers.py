@@ -13,8 +13,7 @@ from typing import Any
 
 from hsd_viz import figures
 from hsd_viz.calibration import store
-from hsd_viz.calibration.basis import Basis, basis_of, of_run, temperature_words
-from hsd_viz.engine.replay import TEMPERATURE, recorded
+from hsd_viz.calibration.basis import Basis, basis_of, recorded, temperature_words
 from hsd_viz.serialize import to_dict
 from hsd_viz.tables import Table, page
 from hsd_viz.trace import Trace
@@ -97,13 +96,13 @@ def law(trace: Trace, options: dict[str, Any]) -> Answer:
 
     own = float((trace.meta.get("sampling") or {}).get("temperature") or 0.0)
     measured = calibrated(trace)
-    offered = [(f"bundled recordings ({temperature_words(TEMPERATURE)})", "recorded"), ("the run shown", "run")]
+    offered = [("the project's own measurements", "recorded")]
     offered += [(f"hsd-viz plan, {measured.source}", "plan")] if measured is not None else []
     fits = measured is not None and measured.temperature == own
     source = str(options.get("source") or ("plan" if fits else "recorded"))
     if source not in (value for _, value in offered):
         raise ValueError("this calibration is no longer stored")
-    basis = of_run(trace) if source == "run" else measured if source == "plan" and measured else recorded()
+    basis = measured if source == "plan" and measured else recorded(own)
     parts = [view("hierarchy", hierarchy_state(basis)), figure_part(figures.ranking(basis))]
     try:
         parts.append(figure_part(figures.levels(trace, basis)))
