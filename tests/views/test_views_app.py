@@ -15,7 +15,8 @@ from make_trace import META, STEPS, make_trace
 
 import hsd_viz as hsd
 from hsd_viz.calibration import store
-from hsd_viz.engine.replay import bundled, load_bundled, recorded
+from hsd_viz.calibration.basis import recorded
+from hsd_viz.engine.replay import bundled, load_bundled
 from hsd_viz.trace import Finished, Stage, Started, Trace
 from hsd_viz.views import run_data
 from hsd_viz.views import view as view_module
