@@ -69,15 +69,6 @@ def temperature_words(temperature: float) -> str:
     return f"temperature {temperature:g}" if temperature else "greedy"
 
 
-def unseen(calibration: Calibration) -> list[str]:
-    """Return unmeasured pairs as two-part stacks: draft models and databases before each larger model."""
-    models = calibration.models
-    edges = [(d, v) for k, v in enumerate(models) for d in models[:k] if (d, v) not in calibration.edges]
-    tiers = [(b, v) for b in calibration.databases for v in models if (b, v) not in calibration.tiers]
-    # Pairs with the target come first: they are complete stacks.
-    return [f"{d} > {v}" for d, v in sorted([*edges, *tiers], key=lambda pair: -models.index(pair[1]))]
-
-
 def basis_of(given: Basis | Calibration | Mapping[str, Any] | str | Path, source: str = "") -> Basis:
     """Return the basis of a calibration, or of what ``hsd-viz plan`` wrote: its report, its stored calibration, or the
     path of one of them. ``source`` is the provenance, else what was given says it. Raises: ValueError: for anything

@@ -19,7 +19,6 @@ from hsd_viz.calibration.basis import (
     place,
     plan_measured,
     read_json,
-    unseen,
 )
 from hsd_viz.calibration.estimate import estimate
 from hsd_viz.figures.charts import (
@@ -54,7 +53,7 @@ def ranking(plan: Any, dark: bool = False) -> Figure:
     :func:`~hsd_viz.calibration.basis.basis_of`), ranked by the law.
     Raises: ValueError: if ``plan`` is invalid.
     """
-    source, words = "", ""
+    source = ""
     if isinstance(plan, str | Path):
         plan, source = read_json(plan), f"from {Path(plan).name}"
     if isinstance(plan, Mapping) and "hierarchies" in plan:
@@ -66,15 +65,11 @@ def ranking(plan: Any, dark: bool = False) -> Figure:
         basis = basis_of(plan, source)
         frame = basis_frame(basis)
         note = basis.predicted
-        if missed := unseen(basis.calibration):
-            single = TAGS["best_single_draft"]
-            frame["remark"] = frame["remark"].str.replace(single, f"{single} of the calibration")
-            words = f" Not measured, so excluded: {', '.join(missed)}."
     # Sort by measured, else predicted.
     frame = frame.assign(ms=frame["dot"].fillna(frame["predicted"])).sort_values("ms", ignore_index=True)
     shown = frame[(frame.index < ROWS) | frame["dot"].notna() | (frame["remark"] != "")]
     left = f" {counted(len(frame) - len(shown), 'slower stack')} not shown." if len(shown) < len(frame) else ""
-    text = f"Milliseconds per emitted token, without prefill, fastest first.{words}{left}"
+    text = f"Milliseconds per emitted token, without prefill, fastest first.{left}"
     return compared(shown, "Stacks, fastest first", text=text, note=note, dark=dark)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import traitlets
 
-from hsd_viz.calibration.basis import USUAL, Basis, basis_of, rate, tier_rate, unseen
+from hsd_viz.calibration.basis import USUAL, Basis, basis_of, rate, tier_rate
 from hsd_viz.figures.palette import HUES, family
 from hsd_viz.figures.theme import Given, trace_of
 from hsd_viz.latency.inputs import Calibration
@@ -156,7 +156,6 @@ def hierarchy_state(basis: Basis) -> dict[str, Any]:
         "is_single": single is not None and single.stack == best.stack,
         "length": best.acceptance_length,
         "words": KINDS[choice.kind],
-        "missed": unseen(known),
     }
     edges = [{"from": d, "to": v, "rate": rate(edge), "per": None} for (d, v), edge in known.edges.items()]
     tiers = [{"from": b, "to": v, "rate": tier_rate(t), "per": t.tokens - 1} for (b, v), t in known.tiers.items()]
