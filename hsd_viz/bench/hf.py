@@ -1,19 +1,19 @@
 """transformers' own ``generate`` loops on the same weights, device and threads, at transformers' defaults.
 
-A hook on the target counts its forward passes, a stopping criterion sees the text after each of them. The first pass is
-prefill and step in one, so its end is the end of prefill, and its tokens do not count as timed.
+A hook on the target counts its forward passes, a streamer sees the tokens after each of them. The first pass is prefill
+and step in one: prefill ends when its tokens appear, and they do not count as timed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
-from itertools import pairwise
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import torch
-from transformers import GenerationConfig, StoppingCriteria, StoppingCriteriaList
+from transformers import GenerationConfig
+from transformers.generation.streamers import BaseStreamer
 from transformers.utils import logging
 
 from hsd_viz.bench.output import Output, arrival_times
@@ -41,9 +41,7 @@ class HFDecoder:
             engine.models.check_tokenizer(engine.target, stack.assistant)
             self._assistant = engine.module(stack.assistant)
 
-    def __call__(
-        self, prompt: str | Sequence[int], max_new_tokens: int, sampling: Sampling, memory: None = None
-    ) -> Output:
+    def __call__(self, prompt: str | Sequence[int], new_tokens: int, sampling: Sampling, memory: None = None) -> Output:
         target, assistant = self._target, self._assistant
         encoded = self._tokenizer.encode(prompt, verbose=False) if isinstance(prompt, str) else list(prompt)
         ids = torch.tensor([encoded], device=target.device)
@@ -51,16 +49,17 @@ class HFDecoder:
         positions = min((p for m in models if (p := getattr(m.config, "max_position_embeddings", None))), default=None)
         if positions is not None and ids.shape[1] >= positions:
             raise PromptTooLong(ids.shape[1], positions)
-        watch = _Watch(ids.shape[1], target.device)
-        hooks = [
-            target.register_forward_pre_hook(watch.before, with_kwargs=True),
-            target.register_forward_hook(watch.after),
-        ]
-        options: dict[str, Any] = {"generation_config": self._config(max_new_tokens, sampling)}
+        options: dict[str, Any] = {
+            "generation_config": self._config(new_tokens, sampling),
+            "streamer": (seen := _Times()),
+        }
         own = None if assistant is None else assistant.generation_config
         if assistant is not None:
             # transformers changes some of the assistant's settings.
             assistant.generation_config, options["assistant_model"] = deepcopy(own), assistant
+        widths: list[int] = []
+        fed = lambda module, args, kwargs: widths.append((args[0] if args else kwargs["input_ids"]).shape[1])
+        hook = target.register_forward_pre_hook(fed, with_kwargs=True)
         # generate() draws from torch's global random state, which is restored afterwards. Its warnings about its own
         # inner calls cannot be avoided here.
         verbosity = logging.get_verbosity()
@@ -68,16 +67,30 @@ class HFDecoder:
         try:
             with torch.random.fork_rng(), torch.inference_mode():
                 torch.manual_seed(sampling.seed)
-                options |= {"attention_mask": torch.ones_like(ids), "stopping_criteria": StoppingCriteriaList([watch])}
                 started = perf_counter()
-                tokens = target.generate(ids, **options)[0, ids.shape[1] :].tolist()
-                return watch.output(tokens, started, perf_counter())
+                made = target.generate(ids, attention_mask=torch.ones_like(ids), **options)
+                ended = perf_counter()
         finally:
             logging.set_verbosity(verbosity)
             if assistant is not None:
                 assistant.generation_config = own
-            for hook in hooks:
-                hook.remove()
+            hook.remove()
+        tokens = made[0, ids.shape[1] :].tolist()
+        arrivals = [(at - started, count) for at, count in seen[1:]]
+        prefill = arrivals[0][0]
+        return Output(
+            token_ids=tuple(tokens),
+            seconds=ended - started - prefill,
+            timed_tokens=len(tokens) - arrivals[0][1],
+            prefill_seconds=prefill,
+            target_forwards=len(widths),
+            # The first pass feeds the whole prompt, each later one the last token, then the draft.
+            drafted=sum(widths) - ids.shape[1] - (len(widths) - 1),
+            accepted=len(tokens) - len(widths),
+            draft_seconds=None,
+            runtime="transformers",
+            **arrival_times(arrivals),
+        )
 
     def _config(self, max_new_tokens: int, sampling: Sampling) -> GenerationConfig:
         eos, options = self._target.generation_config.eos_token_id, {}
@@ -91,49 +104,11 @@ class HFDecoder:
         return GenerationConfig(max_new_tokens=max_new_tokens, **options)
 
 
-class _Watch(StoppingCriteria):
-    """Record every forward pass of the target and the text after it; never stop the loop. Before transformers 5.18,
-    what proposes candidates asks the stopping criteria about them, too: such calls follow no forward pass of the
-    target.
-    """
+class _Times(list, BaseStreamer):
+    """When tokens appeared, and how many: the prompt's first, then those of each forward pass of the target."""
 
-    def __init__(self, prompt: int, device: torch.device) -> None:
-        self._prompt, self._device = prompt, device
-        self._widths: list[int] = []
-        self._seen: list[tuple[float, int]] = []
-        self._prefilled, self._passed = 0.0, False
+    def put(self, value: torch.Tensor) -> None:
+        self.append((perf_counter(), value.numel()))
 
-    def before(self, module, args, kwargs) -> None:
-        fed = kwargs["input_ids"] if kwargs.get("input_ids") is not None else args[0]
-        self._widths.append(fed.shape[1])
-
-    def after(self, module, args, output) -> None:
-        self._passed = True
-        if len(self._widths) == 1:
-            if self._device.type == "cuda":
-                torch.cuda.synchronize(self._device)
-            self._prefilled = perf_counter()
-
-    def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor, **kwargs) -> torch.BoolTensor:
-        if self._passed:
-            self._passed = False
-            self._seen.append((perf_counter(), input_ids.shape[1]))
-        return torch.zeros(input_ids.shape[0], dtype=torch.bool, device=input_ids.device)
-
-    def output(self, tokens: list[int], started: float, ended: float) -> Output:
-        pairs = pairwise([(started, self._prompt), *self._seen])
-        arrivals = [(at - started, length - before) for (_, before), (at, length) in pairs]
-        passes = len(self._widths)
-        return Output(
-            token_ids=tuple(tokens),
-            seconds=ended - self._prefilled,
-            timed_tokens=len(tokens) - arrivals[0][1],
-            prefill_seconds=self._prefilled - started,
-            target_forwards=passes,
-            # The first pass feeds the whole prompt, each later one the last token, then the draft.
-            drafted=sum(self._widths) - self._prompt - (passes - 1),
-            accepted=len(tokens) - passes,
-            draft_seconds=None,
-            runtime="transformers",
-            **arrival_times([one for one in arrivals if one[1]]),
-        )
+    def end(self) -> None:
+        """Nothing is left to show."""

@@ -37,18 +37,10 @@ Data = dict[str, Any]
 
 
 def split(suite: Suite, limit: int) -> tuple[Suite, Suite]:
-    """Return the prompts to calibrate on and to measure on: alternate ones of each category, at most ``limit`` of each.
-    A single prompt is used for calibration.
-    """
-    halves: tuple[list, list] = ([], [])
-    for category in suite.categories:
-        for k, prompt in enumerate(p for p in suite.prompts if p.category == category):
-            halves[k % 2].append(prompt)
-    if not halves[1]:
-        halves[0].sort(key=suite.prompts.index)
-        halves[1].extend(halves[0][1::2])
-        del halves[0][1::2]
-    first, second = (Suite(suite.name, suite.categories, tuple(half)) for half in halves)
+    """Return the prompts to calibrate on and to measure on: alternate ones by category, at most ``limit`` of each."""
+    order = list(suite.categories)
+    prompts = sorted(suite.prompts, key=lambda prompt: order.index(prompt.category))
+    first, second = (Suite(suite.name, suite.categories, tuple(prompts[k::2])) for k in (0, 1))
     return first.limited(limit), second.limited(limit) if second.prompts else second
 
 

@@ -268,13 +268,12 @@ def figures(outputs: Sequence[Output], plain: Sequence[Output], seed: int = 0) -
     if all(o.draft_seconds is not None for o in outputs):
         drafting = [o.draft_seconds for o in outputs]
         samples["draft_seconds_per_round"] = ratio(total(map(sum, drafting)), total(map(len, drafting)))
-        (p99,) = _percentiles([[(s, 1) for s in rounds] for rounds in drafting], weights, [0.99])
-        samples["draft_seconds_p99"] = p99
+        samples["draft_seconds_p99"] = _percentile([[(s, 1) for s in rounds] for rounds in drafting], weights, 0.99)
     if all(o.first_token_seconds is not None for o in outputs):
         samples["first_token_seconds"] = ratio(total(o.first_token_seconds for o in outputs), weights.sum(1))
         pace = [[(wait / count, count) for wait, count in o.waits] for o in outputs]
-        middle, p99 = _percentiles(pace, weights, [0.5, 0.99])
-        samples |= {"inter_token_seconds_median": middle, "inter_token_seconds_p99": p99}
+        for name, share in (("inter_token_seconds_median", 0.5), ("inter_token_seconds_p99", 0.99)):
+            samples[name] = _percentile(pace, weights, share)
     block: dict[str, Any] = {"outputs": n}
     for name in FIGURES:
         found = estimate(samples[name], n) if name in samples else UNKNOWN
@@ -282,19 +281,13 @@ def figures(outputs: Sequence[Output], plain: Sequence[Output], seed: int = 0) -
     return block
 
 
-def _percentiles(
-    samples: Sequence[Sequence[tuple[float, int]]], weights: np.ndarray, shares: Sequence[float]
-) -> np.ndarray:
-    """Return ``[shares, rows]``: percentiles over the samples of all prompts, for each row of ``weights``. ``weights``
-    are ``[rows, prompts]``; ``samples[k]`` are those of prompt ``k``: (value, how often it counts).
+def _percentile(samples: Sequence[Sequence[tuple[float, int]]], weights: np.ndarray, share: float) -> np.ndarray:
+    """Return the percentile over the samples of all prompts for each row of ``weights`` (``[rows, prompts]``).
+    ``samples[k]`` are those of prompt ``k``: (value, how often it counts).
     """
-    flat = np.array([sample for prompt in samples for sample in prompt]).reshape(-1, 2)
-    order = np.argsort(flat[:, 0], kind="stable")
-    values, counts = flat[order].T
-    owner = np.repeat(np.arange(len(samples)), [len(prompt) for prompt in samples])[order]
-    found = np.full((len(shares), len(weights)), np.nan)
-    for k, row in enumerate(weights if len(values) else ()):
-        reached = np.cumsum(row[owner] * counts)
-        if reached[-1]:
-            found[:, k] = values[np.searchsorted(reached, np.multiply(shares, reached[-1]))]
-    return found
+    owned = sorted((value, count, k) for k, prompt in enumerate(samples) for value, count in prompt)
+    if not owned:
+        return np.full(len(weights), np.nan)
+    values, counts, owner = map(np.array, zip(*owned, strict=True))
+    reached = (np.cumsum(row[owner] * counts) for row in weights)
+    return np.array([values[np.searchsorted(sums, share * sums[-1])] if sums[-1] else np.nan for sums in reached])

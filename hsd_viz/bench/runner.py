@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 from hsd_viz.bench.output import PLAIN, Output, ask, from_trace, median_of
 from hsd_viz.decoding.sampling import PromptTooLong, Sampling
@@ -57,13 +57,6 @@ class Settings:
         check_budget(self.budget)
 
 
-class Row(NamedTuple):
-    """A stack in a state: ``cold``, ``warm``, or ``None`` where it does not learn from run to run."""
-
-    stack: Stack | HFStack
-    state: str | None = None
-
-
 @dataclass(frozen=True, slots=True)
 class Measurement:
     """All outputs of one bench: ``outputs[row]`` follows ``prompts``; ``complete`` is False when it was interrupted.
@@ -97,15 +90,17 @@ def read_stacks(texts: Sequence[str]) -> dict[str, Stack | HFStack]:
     return stacks if PLAIN in stacks else {PLAIN: parse_bench(PLAIN), **stacks}
 
 
-def rows_of(stacks: dict[str, Stack | HFStack], states: str) -> dict[str, Row]:
-    """Return the rows of ``stacks`` by name; ``states``: one of :data:`STATES`. Warm ones end in ``(warm)``."""
-    rows = {}
+def rows_of(stacks: dict[str, Stack | HFStack], states: str) -> dict[str, tuple[Stack | HFStack, str | None]]:
+    """Return (stack, state) of each row by name. A stack that learns from run to run is ``cold`` or ``warm`` (its name
+    ends in ``(warm)``), or both, as ``states`` has it; others have no state.
+    """
+    rows: dict[str, tuple[Stack | HFStack, str | None]] = {}
     for name, stack in stacks.items():
         learns = isinstance(stack, Stack) and stack.bottom is not None and remembers(stack.bottom)
         if not learns or states != "warm":
-            rows[name] = Row(stack, "cold" if learns else None)
+            rows[name] = stack, "cold" if learns else None
         if learns and states != "cold":
-            rows[f"{name} (warm)"] = Row(stack, "warm")
+            rows[f"{name} (warm)"] = stack, "warm"
     return rows
 
 
@@ -129,7 +124,7 @@ def run_bench(
     rows, complete = rows_of(read_stacks(stacks), settings.state), False
     questions = any(p.turns for p in suite.prompts)
     writer = choose_template(engine.tokenizer, engine.target, template) if questions else None
-    decoders = {name: _decoder(engine, row.stack, settings) for name, row in rows.items()}
+    decoders = {name: _decoder(engine, stack, settings) for name, (stack, _) in rows.items()}
     total = settings.repeats * len(suite.prompts) * len(rows)
     memories: defaultdict[tuple[str, int], Memory] = defaultdict(Memory)
     runs: defaultdict[tuple[str, str], list[Output]] = defaultdict(list)
@@ -166,7 +161,7 @@ def run_bench(
             for done, (repeat, prompt, name) in enumerate(steps):
                 if prompt.id not in left_out:
                     progress(Progress(done, total, name, prompt.id))
-                    memory = memories[name, repeat] if rows[name].state == "warm" else None
+                    memory = memories[name, repeat] if rows[name][1] == "warm" else None
                     if output := decode(name, prompt, settings.max_new_tokens, memory):
                         runs[name, prompt.id].append(output)
             complete = True
@@ -174,7 +169,7 @@ def run_bench(
         gc.unfreeze()
     prompts = tuple(p for p in suite.prompts if p.id not in left_out and all(runs[name, p.id] for name in rows))
     outputs = {name: tuple(median_of(runs[name, p.id]) for p in prompts) for name in rows}
-    states = {name: row.state for name, row in rows.items()}
+    states = {name: state for name, (_, state) in rows.items()}
     return Measurement(suite, settings, prompts, outputs, complete, writer and writer.name, left_out, states)
 
 

@@ -179,7 +179,7 @@ def test_warm_rows_keep_one_memory_through_a_repeat():
 def test_only_what_remembers_has_a_row_for_each_state():
     stacks = read_stacks(["db > target", "suffix > target", "hf-lookup"])
     found = {
-        states: [(name, row.state) for name, row in rows_of(stacks, states).items()]
+        states: [(name, state) for name, (_, state) in rows_of(stacks, states).items()]
         for states in ("cold", "warm", "both")
     }
     beside = ("target", None), ("db > target", None), ("hf-lookup", None)

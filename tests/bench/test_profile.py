@@ -54,19 +54,3 @@ def test_nothing_is_measured_while_the_engine_compiles():
     seen = []
     assert not run_bench(Compiling(), ["target"], SUITE, Settings(4), progress=seen.append).complete
     assert events == ["ready", "decode"] and seen[0].note == "compiling something"
-
-
-def test_only_the_text_after_a_forward_pass_of_the_target_is_recorded():
-    """Before transformers 5.18 proposed candidates pass the stopping criteria as well."""
-    import torch
-
-    from hsd_viz.bench.hf import _Watch
-
-    watch, ids = _Watch(3, torch.device("cpu")), lambda n: torch.zeros(1, n, dtype=torch.long)
-    for fed, proposed, accepted in ((3, 13, 4), (11, 14, 6)):
-        watch(ids(proposed), None)
-        watch.before(None, (ids(fed),), {})
-        watch.after(None, (), None)
-        watch(ids(accepted), None)
-    found = watch.output([1, 2, 3], 0.0, 1.0)
-    assert found.waits[0][1] == 2 and found.timed_tokens == 2 and found.target_forwards == 2
