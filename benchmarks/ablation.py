@@ -19,7 +19,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.harness import arguments, command, cpu_engine, interleave, prompts_of, say, write
-from hsd_viz.bench.output import from_trace
+from hsd_viz.bench.runner import from_trace
 from hsd_viz.drafting import Memory
 from hsd_viz.machine import describe, load_average
 from hsd_viz.prompts.suites import Suite

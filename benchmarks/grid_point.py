@@ -14,8 +14,8 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.harness import interleave
-from hsd_viz.bench.output import Output, from_trace, median_of
 from hsd_viz.bench.report import figures
+from hsd_viz.bench.runner import Output, from_trace, median_of
 from hsd_viz.calibration.basis import rate
 from hsd_viz.calibration.calibrate import TARGET, WARM_UP_TOKENS, Workload, at, calibrate, decode, run
 from hsd_viz.calibration.store import StoredCalibration

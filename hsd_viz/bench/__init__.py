@@ -1,20 +1,12 @@
 """Measure stacks side by side: prompt suites, the runner, the report. Importing this package does not import torch."""
 
-from hsd_viz.bench.report import Report, build_report, read_report
-from hsd_viz.bench.runner import Measurement, Settings, read_stacks, run_bench
-from hsd_viz.prompts.suites import Prompt, Suite, load_suite
-from hsd_viz.terminal import Progress
-
-__all__ = [
-    "Measurement",
-    "Progress",
-    "Prompt",
-    "Report",
-    "Settings",
-    "Suite",
-    "build_report",
-    "load_suite",
-    "read_report",
-    "read_stacks",
-    "run_bench",
-]
+from hsd_viz.bench.report import Report as Report
+from hsd_viz.bench.report import build_report as build_report
+from hsd_viz.bench.report import read_report as read_report
+from hsd_viz.bench.runner import Measurement as Measurement
+from hsd_viz.bench.runner import Settings as Settings
+from hsd_viz.bench.runner import read_stacks as read_stacks
+from hsd_viz.bench.runner import run_bench as run_bench
+from hsd_viz.prompts.suites import Prompt as Prompt
+from hsd_viz.prompts.suites import Suite as Suite
+from hsd_viz.prompts.suites import load_suite as load_suite

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from hsd_viz import tables as shared
-from hsd_viz.bench.output import DRAFTING, FORWARD, REST
 from hsd_viz.bench.report import KINDS, Block, Report, figure, kind, possible, speedup
+from hsd_viz.bench.runner import DRAFTING, FORWARD, REST
 from hsd_viz.prompts.templates import TEMPLATES
 from hsd_viz.serialize import to_dict
 from hsd_viz.tables import Cell, Table, Value, lines

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations, product
 from math import log2
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hsd_viz.adapters import settings as engine_settings
 from hsd_viz.intervals import Estimate
@@ -23,9 +23,6 @@ from hsd_viz.latency.select import Choice, select
 from hsd_viz.stack import parse
 from hsd_viz.tables import Table, lines
 from hsd_viz.words import check_range
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 #: A draft head of one layer of the target, as EAGLE-3 and MTP have it; usable as a model's name.
 HEADS = ("eagle", "eagle3", "mtp")
@@ -79,19 +76,12 @@ class HardwarePlan:
     assumptions: tuple[Assumption, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON data."""
+        """Return the plan as JSON data."""
         return asdict(self)
 
     def answers(self) -> list[str]:
         """Return where two draft models pay over one as lines."""
         return lines("predict.jinja", plan=self)
-
-    @property
-    def frame(self) -> pd.DataFrame:
-        """One row per stack, batch and context."""
-        import pandas as pd
-
-        return pd.DataFrame([asdict(row) for row in self.rows])
 
 
 def predict(
@@ -127,7 +117,10 @@ def predict(
     """
     shapes = _shapes(models)
     machine = Machine(hardware.gpu_of(gpu, bandwidth=bandwidth, flops=flops, memory=memory), tp)
-    check_setting(shapes[0], tp, weights, cache, batch, context, temperature)
+    check_setting(shapes[0], tp, weights, cache, context)
+    for sequences in batch:
+        check_range("the batch", sequences, 1, 4096)
+    check_range("the temperature", temperature, 0.0, 2.0)
     formats = {"weights": weights, "cache": cache}
     if calibrate is not None:
         machine = hardware.fitted(machine, shapes[0], *calibrate, batch=batch[0], context=context[0], **formats)
@@ -154,10 +147,9 @@ def predict(
         best.append(next((row for row in here if row.fits), here[0]))
         gains += [{"batch": b, "context": c, **gain}] if (gain := _second_draft(choice)) else []
         # Serving engines run one draft model; lookahead 0: no draft.
-        single = choice.best_single_draft
-        pick = choice.plain if single is None or single.gain_over(choice.plain) <= 0 else single
-        tokens = next((draft.lookahead for draft in parse(pick.stack).drafts), 0)
-        lookaheads.append({"batch": b, "context": c, "stack": pick.stack, "lookahead": tokens})
+        pick = min((choice.plain, choice.best_single_draft or choice.plain), key=lambda p: p.ms_per_token).stack
+        tokens = next((draft.lookahead for draft in parse(pick).drafts), 0)
+        lookaheads.append({"batch": b, "context": c, "stack": pick, "lookahead": tokens})
     return HardwarePlan(
         gpu=machine.gpu.name,
         tp=tp,
@@ -194,10 +186,7 @@ def _shapes(models: Sequence[str]) -> tuple[Shape, ...]:
     return (target, *drafts)
 
 
-def check_setting(
-    target: Shape, tp: int, weights: str, cache: str = "bf16", batch: Sequence[int] = (1,),
-    context: Sequence[int] = (1,), t: float = 0.0,
-) -> None:  # fmt: skip
+def check_setting(target: Shape, tp: int, weights: str, cache: str = "bf16", context: Sequence[int] = (1,)) -> None:
     """Raise ``ValueError`` for a setting that no machine has."""
     check_range("the number of GPUs", tp, 1, 64)
     if target.heads % tp:
@@ -205,11 +194,8 @@ def check_setting(
     for value, known, what in ((weights, hardware.WEIGHTS, "weights"), (cache, hardware.CACHES, "KV cache")):
         if value not in known:
             raise ValueError(f"the format '{value}' of the {what} is unknown: use {', '.join(known)}")
-    for b in batch:
-        check_range("the batch", b, 1, 4096)
-    for c in context:
-        check_range("the context", c, 1, 10_000_000)
-    check_range("the temperature", t, 0.0, 2.0)
+    for tokens in context:
+        check_range("the context", tokens, 1, 10_000_000)
 
 
 def _acceptance(
@@ -221,29 +207,24 @@ def _acceptance(
     for draft, verifier in combinations(order, 2):
         if verifier in HEADS or (draft in HEADS and verifier != order[-1]):
             continue
-        key = f"{draft} > {verifier}"
+        key, band = f"{draft} > {verifier}", GIVEN_BAND
+        kind, source = "measured", "as given: of a draft token if those before it were accepted"
         value = given.get(key) if isinstance(given, Mapping) else given
-        kind, band, digits, source = (
-            "measured",
-            GIVEN_BAND,
-            4,
-            "as given: of a draft token if those before it were accepted",
-        )
         if value is None:
             larger = log2(shapes[verifier].touched(1) / shapes[draft].touched(1))
             value = min(0.95, max(0.2, 0.9 - 0.035 * larger)) - 0.05 * temperature
             value = 0.7 - 0.1 * temperature if draft in HEADS else value
-            kind, band, digits = "assumed", ASSUMED_BAND, 3
+            kind, band = "assumed", ASSUMED_BAND
             source = f"± {ASSUMED_BAND:g}; measure your own pair: --acceptance '{key}=…'"
         elif not isinstance(value, Edge) and not 0 <= value < 1:
             raise ValueError(f"the acceptance {value:g} of '{key}' is not usable: use a number from 0 to below 1")
         edge = value if isinstance(value, Edge) else Edge(tail=float(value))
         edges[draft, verifier] = edge, band
-        assumptions.append(Assumption(f"acceptance {key}", round(edge.curve(1)[1], digits), kind, source))
-    unknown = [key for key in given if tuple(key.split(" > ")) not in edges] if isinstance(given, Mapping) else []
-    if unknown:
-        known = ", ".join(f"'{d} > {v}'" for d, v in edges)
-        raise ValueError(f"'{unknown[0]}' is not a pair of these models: use {known or 'a draft model'}")
+        assumptions.append(Assumption(f"acceptance {key}", round(edge.curve(1)[1], 4), kind, source))
+    known = [f"{draft} > {verifier}" for draft, verifier in edges]
+    for key in given if isinstance(given, Mapping) else ():
+        if key not in known:
+            raise ValueError(f"'{key}' is not a pair of these models: use {', '.join(known) or 'a draft model'}")
     return edges, assumptions
 
 
@@ -253,20 +234,17 @@ def _assumptions(machine: Machine, databases: bool, batch: int) -> list[Assumpti
     fixed = f"{used.layer_us:g} + {used.reduce_us:g} µs per layer, {used.step_us:.0f} µs per step"
     unfitted = used.compute == hardware.PUBLISHED.compute
     compute: tuple[Kind, str] = ("assumed", "not fitted") if unfitted else (used.kind, used.source)
-    assumptions = [
+    drafts = f"drafts {LENGTH} tokens in {HIT:.0%} of the rounds, each accepted with {DATABASE_ACCEPTANCE:g}"
+    waits = "sequences of a batch do not wait for each other within a round; hierarchies lose some of this"
+    return [
         Assumption(gpu.name, sheet, "published", "data sheet"),
         Assumption("share of the bandwidth", round(used.bandwidth["bf16"], 3), used.kind, used.source),
         Assumption("share of the FLOP/s", round(used.compute, 3), *compute),
         Assumption("fixed time", fixed, used.kind, used.source),
         Assumption("further time of a round", f"{used.round_us:.0f} µs", "published", hardware.ROUND_SOURCE),
+        *([Assumption("database", drafts, "assumed", "replay your own traffic: hsd-viz replay")] if databases else []),
+        *([Assumption("batch", waits, "assumed", "the latency law is one of single sequences")] if batch > 1 else []),
     ]
-    if databases:
-        text = f"drafts {LENGTH} tokens in {HIT:.0%} of the rounds, each accepted with {DATABASE_ACCEPTANCE:g}"
-        assumptions.append(Assumption("database", text, "assumed", "replay your own traffic: hsd-viz replay"))
-    if batch > 1:
-        text = "sequences of a batch do not wait for each other within a round; hierarchies lose some of this"
-        assumptions.append(Assumption("batch", text, "assumed", "the latency law is one of single sequences"))
-    return assumptions
 
 
 def _tier(acceptance: float) -> Tier:
@@ -278,18 +256,8 @@ def _row(here: Prediction, plain: Prediction, laws: Sequence[Law], batch: int, c
     ratio = plain.ms_per_token / here.ms_per_token
     low, high = sorted(law.predict(plain.stack).ms_per_token / law.predict(here.stack).ms_per_token for law in laws)
     rate, error = batch * 1e3 / here.ms_per_token, 1 + STEP_ERROR
-    return Row(
-        stack=here.stack,
-        batch=batch,
-        context=context,
-        ms_per_step=here.ms_per_token * here.acceptance_length,
-        tokens_per_second=rate,
-        tokens_per_second_ci=(rate * low / ratio / error, rate * high / ratio * error),
-        speedup_over_plain=ratio,
-        speedup_over_plain_ci=(low, high),
-        acceptance_length=here.acceptance_length,
-        fits=fits,
-    )
+    rates, ms = (rate * low / ratio / error, rate * high / ratio * error), here.ms_per_token * here.acceptance_length
+    return Row(here.stack, batch, context, ms, rate, rates, ratio, (low, high), here.acceptance_length, fits)
 
 
 def _second_draft(choice: Choice) -> dict[str, Any] | None:
@@ -308,9 +276,8 @@ def report_parts(plan: HardwarePlan, rows: int = 6) -> list[str | Table]:
     parts: list[str | Table] = [f"{plan.models[0]} on {cards}, drafts: {', '.join(plan.models[1:]) or 'none'}"]
     if not any(row.fits for row in plan.rows):
         parts.append(f"the models do not fit into the memory of {cards}: more GPUs (--tp) or smaller --weights do")
-    forms = {"tokens/s": ("{:,.0f}", 1.0)} | dict.fromkeys(
-        ("speed-up", "tokens per round", "ms per round"), ("{:.2f}", 1.0)
-    )
+    other = ("speed-up", "tokens per round", "ms per round")
+    forms = {"tokens/s": ("{:,.0f}", 1.0), **dict.fromkeys(other, ("{:.2f}", 1.0))}
     for best in plan.best:
         here = [r for r in plan.rows if (r.batch, r.context) == (best.batch, best.context)]
         table = [["stack", *forms, "memory"]]
@@ -325,8 +292,14 @@ def report_parts(plan: HardwarePlan, rows: int = 6) -> list[str | Table]:
         singles.setdefault(cell["batch"], [cell["batch"]]).append(cell["stack"].rpartition(" > ")[0] or "off")
     drafts = Table("best single draft", [["batch", *(f"context {c:,}" for c in contexts)], *singles.values()])
     first = plan.lookaheads[0]
-    parts += ["", *plan.answers(), drafts, ""]
-    parts.append(f"settings of serving engines at batch {first['batch']}, context {first['context']:,}:")
-    parts += [f"  {engine}: {text}" for engine, text in plan.settings.items()]
+    title = f"settings of serving engines at batch {first['batch']}, context {first['context']:,}:"
+    parts += [
+        "",
+        *plan.answers(),
+        drafts,
+        "",
+        title,
+        *(f"  {engine}: {text}" for engine, text in plan.settings.items()),
+    ]
     assumed = [[a.name, a.value, a.kind, a.source] for a in plan.assumptions]
     return [*parts, Table("", [["assumption", "value", "kind", "source"], *assumed])]

@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hsd_viz.bench.output import FORWARD, PLAIN, Output
-from hsd_viz.bench.runner import Measurement
+from hsd_viz.bench.runner import FORWARD, PLAIN, Measurement, Output
 from hsd_viz.intervals import RESAMPLES, UNKNOWN, Estimate, estimate, ratio, resample
 from hsd_viz.machine import Machine
 from hsd_viz.serialize import Record, from_dict
@@ -229,7 +228,7 @@ def build_report(
 
 
 def _profile(rounds: Sequence[Mapping[str, int]]) -> dict[str, Any] | None:
-    """Return the parts of target rounds (:func:`~hsd_viz.bench.output.round_parts`), forward passes first: the median
+    """Return the parts of target rounds (:func:`~hsd_viz.bench.runner.round_parts`), forward passes first: the median
     microseconds per round of each and its share of all time; ``None`` without rounds.
     """
     if not rounds:
@@ -246,22 +245,17 @@ def figures(outputs: Sequence[Output], plain: Sequence[Output], seed: int = 0) -
     over prompts come before ratios, so that long outputs weigh more. A resample draws prompts; for the speed-up it
     draws the same prompts on both sides.
     """
-    n = len(outputs)
-    weights = resample(n, seed)
-
-    def total(values: Iterable[float]) -> np.ndarray:
-        return weights @ np.fromiter(values, float, n)
-
-    tokens, timed, seconds, plain_timed, plain_seconds = map(total, (
-        (len(o.token_ids) for o in outputs), (o.timed_tokens for o in outputs), (o.seconds for o in outputs),
-        (o.timed_tokens for o in plain), (o.seconds for o in plain),
-    ))  # fmt: skip
+    n, weights = len(outputs), resample(len(outputs), seed)
+    total = lambda values: weights @ np.fromiter(values, float, n)
+    sums = lambda name, of=outputs: total(getattr(output, name) for output in of)
+    tokens, timed, seconds = total(len(o.token_ids) for o in outputs), sums("timed_tokens"), sums("seconds")
+    speed, plain_speed = ratio(timed, seconds), ratio(sums("timed_tokens", plain), sums("seconds", plain))
     samples = {
-        "tokens_per_second": ratio(timed, seconds),
-        "tokens_per_second_with_prefill": ratio(tokens, seconds + total(o.prefill_seconds for o in outputs)),
-        "mean_acceptance_length": ratio(tokens, total(o.target_forwards for o in outputs)),
-        "speedup_over_plain": ratio(ratio(timed, seconds), ratio(plain_timed, plain_seconds)),
-        "acceptance_rate": ratio(total(o.accepted for o in outputs), total(o.drafted for o in outputs)),
+        "tokens_per_second": speed,
+        "tokens_per_second_with_prefill": ratio(tokens, seconds + sums("prefill_seconds")),
+        "mean_acceptance_length": ratio(tokens, sums("target_forwards")),
+        "speedup_over_plain": ratio(speed, plain_speed),
+        "acceptance_rate": ratio(sums("accepted"), sums("drafted")),
         "repetition_share": ratio(total(repetition_share(o.token_ids) * len(o.token_ids) for o in outputs), tokens),
     }
     # Figures that every output must report.
@@ -270,7 +264,7 @@ def figures(outputs: Sequence[Output], plain: Sequence[Output], seed: int = 0) -
         samples["draft_seconds_per_round"] = ratio(total(map(sum, drafting)), total(map(len, drafting)))
         samples["draft_seconds_p99"] = _percentile([[(s, 1) for s in rounds] for rounds in drafting], weights, 0.99)
     if all(o.first_token_seconds is not None for o in outputs):
-        samples["first_token_seconds"] = ratio(total(o.first_token_seconds for o in outputs), weights.sum(1))
+        samples["first_token_seconds"] = ratio(sums("first_token_seconds"), weights.sum(1))
         pace = [[(wait / count, count) for wait, count in o.waits] for o in outputs]
         for name, share in (("inter_token_seconds_median", 0.5), ("inter_token_seconds_p99", 0.99)):
             samples[name] = _percentile(pace, weights, share)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from hsd_viz.bench import Measurement, Prompt, Settings, Suite, build_report
-from hsd_viz.bench.output import Output, arrival_times
 from hsd_viz.bench.page import page, text_parts, warnings
 from hsd_viz.bench.report import FIGURES, Report, figure, figures, read_report
+from hsd_viz.bench.runner import Output, arrival_times
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.terminal import plain
 

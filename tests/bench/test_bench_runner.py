@@ -3,8 +3,7 @@ import itertools
 import pytest
 
 from hsd_viz.bench import Prompt, Settings, Suite, read_stacks, run_bench
-from hsd_viz.bench.output import Output, from_trace, median_of
-from hsd_viz.bench.runner import rows_of
+from hsd_viz.bench.runner import Output, from_trace, median_of, rows_of
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.drafting import Memory, make_drafter
 from hsd_viz.drafting.make import remembers

@@ -45,7 +45,7 @@ def test_hierarchies_pay_where_the_small_model_is_rejected_by_the_target():
 def test_what_does_not_fit_is_said_and_not_best():
     found = hsd.predict("H100", LLAMAS, weights="bf16", batch=(1,))
     assert not any(row.fits for row in found.rows)
-    assert any("--tp" in str(line) for line in report_parts(found)) and len(found.frame) == len(found.rows)
+    assert any("--tp" in str(line) for line in report_parts(found))
     assert any(row.fits for row in hsd.predict("H100", LLAMAS, tp=4, weights="bf16", databases=False).rows)
     found = hsd.predict("H100", LLAMAS, tp=4, weights="fp8", batch=(8,), databases=False)
     assert found.best[0].fits

@@ -3,8 +3,8 @@
 import pytest
 
 from hsd_viz.bench import Prompt, Settings, Suite, build_report, run_bench
-from hsd_viz.bench.output import DRAFTING, REST, round_parts
 from hsd_viz.bench.page import text_parts
+from hsd_viz.bench.runner import DRAFTING, REST, round_parts
 from hsd_viz.engine import Engine
 from hsd_viz.engine.local import load_engine
 from hsd_viz.terminal import plain

@@ -7,8 +7,8 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 from transformers import PreTrainedTokenizerFast
 
 from hsd_viz.bench import Prompt, Settings, Suite, build_report, run_bench
-from hsd_viz.bench.output import Output, ask, joined, median_of
 from hsd_viz.bench.page import text_parts
+from hsd_viz.bench.runner import Output, ask, joined, median_of
 from hsd_viz.decoding.sampling import PromptTooLong
 from hsd_viz.engine.local import load_engine
 from hsd_viz.prompts.templates import choose_template, opening
