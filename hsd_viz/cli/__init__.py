@@ -32,10 +32,7 @@ COMMANDS: dict[str, Any] = {
     "classroom": serve.classroom,
     "site": ("Build a static site of recorded runs, races, lessons and reports.", {"build": traces.build_site}),
     "export": traces.export,
-    "databases": (
-        "Inspect and build draft databases.",
-        {"inspect": databases.inspect, "build": databases.build},
-    ),
+    "databases": ("Inspect and build draft databases.", {"inspect": databases.inspect, "build": databases.build}),
     "ladder": ("The shipped models: info, train.", {"info": databases.info, "train": databases.train}),
     "course": ("Copy the lessons as notebooks.", {"copy": traces.copy_course, "build": traces.build_course}),
 }

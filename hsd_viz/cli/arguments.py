@@ -55,24 +55,18 @@ class MachineOptions:
     runtime: A[Literal["auto", "eager", "compiled", "strict"], "what runs forward passes; auto: the fastest"] = "auto"
     bridge: A[Literal["slem", "tli"] | None, "how a draft model with another tokenizer drafts"] = None
     costs: A[str, "SOURCE", "what db sizes its drafts by: shipped, measured or a JSON file"] = "shipped"
-    threads: A[int | None, "N", "CPU threads (default: one for each core)"] = None
+    threads: A[int | None, "N", "CPU threads (default: one for each core; 1 in what measures and in serve)"] = None
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the arguments of :func:`hsd_viz.engine.local.load_engine` as JSON data."""
-        return asdict(self) | {"databases": None if self.databases is None else str(self.databases)}
+    def as_json(self, threads: int | None = None) -> dict[str, Any]:
+        """Return the arguments of :func:`hsd_viz.engine.local.load_engine` as JSON data; the default ``threads``."""
+        databases = None if self.databases is None else str(self.databases)
+        return asdict(self) | {"databases": databases, "threads": threads if self.threads is None else self.threads}
 
-    def engine(self) -> Any:
-        """Return the engine."""
+    def engine(self, threads: int | None = None) -> Any:
+        """Return the engine; the default ``threads``."""
         from hsd_viz.engine.local import load_engine
 
-        return load_engine(**self.as_json())
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OneThread(MachineOptions):
-    """Models and machine."""
-
-    threads: A[int | None, "N", "CPU threads; one has the most stable timings"] = 1
+        return load_engine(**self.as_json(threads))
 
 
 @contextmanager

@@ -18,8 +18,6 @@ def audit(
     rule: Rule = "block",
     exact: A[str | None, "MODULE:FUNCTION", "audit this function: a module or a file, and the name in it"] = None,
     models: A[int, (1, 4), "N", "toy models of --exact"] = 2,
-    vocabulary: A[int, (2, 6), "N", "size of the toy vocabulary"] = 3,
-    tokens: A[int, (1, 8), "N", "tokens per output"] = 3,
     speculative: A[str | None, "URL", "the endpoint with speculation, up to and including /v1"] = None,
     plain: A[str | None, "URL", "the endpoint without speculation"] = None,
     model: A[str, "M", "the model to request from both"] = "",
@@ -28,7 +26,6 @@ def audit(
     limit: A[int, (1, 10_000), "N", "prompts"] = 8,
     tolerance: A[float, (0, 0.1), "E", "probabilities that differ by less are equal; 1e-5 for float32"] = 1e-9,
     samples: A[int, (0, 1_000_000), "N", "most pairs"] = 400,
-    sample_tokens: A[int, (1, 512), "N", "tokens of each"] = 8,
     temperature: A[float, (0.01, 10), "T", "temperature of the samples"] = 1.0,
     alpha: A[float, (1e-9, 0.5), "A", "the largest rate of false alarms"] = 0.001,
     near_tie: A[float, (0, 10), "D", "difference of log probabilities that rounding may explain, in nats"] = 0.05,
@@ -47,20 +44,14 @@ def audit(
 
     decoders = [(one, loop_decoder(one, rule), len(parse(one).models)) for one in stack]
     decoders += [] if exact is None else [(exact, _function(exact), models)]
-    sizes = {"vocabulary": vocabulary, "new_tokens": tokens, "tolerance": tolerance}
-    audited = [(name, partial(audits.exact, decode, models=n, **sizes)) for name, decode, n in decoders]
+    audited = [(name, partial(audits.exact, run, models=n, tolerance=tolerance)) for name, run, n in decoders]
     if speculative and plain:
         key = None if api_key_env is None else os.environ.get(api_key_env)
         prompts = [prompt.text for prompt in load_suite(suite).limited(limit).prompts]
         ends = audits.Endpoint(speculative, model, key), audits.Endpoint(plain, model, key)
-        given: dict[str, Any] = {
-            "samples": samples,
-            "tokens": sample_tokens,
-            "temperature": temperature,
-            "alpha": alpha,
-        }
-        given |= {"near_tie": near_tie, "progress": arguments.status}
-        audited.append((speculative, partial(audits.statistical, *ends, prompts, **given)))
+        given = {"samples": samples, "temperature": temperature, "alpha": alpha, "near_tie": near_tie}
+        compared = partial(audits.statistical, *ends, prompts, progress=arguments.status, **given)
+        audited.append((speculative, compared))
     done: dict[str, Any] = {}
     for name, run in audited:
         arguments.status(f"auditing {name}")

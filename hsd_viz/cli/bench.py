@@ -8,7 +8,7 @@ from typing import Annotated as A
 
 from hsd_viz import terminal
 from hsd_viz.cli import arguments
-from hsd_viz.cli.arguments import Html, Json, OneThread, SamplingOptions, Stacks
+from hsd_viz.cli.arguments import Html, Json, MachineOptions, SamplingOptions, Stacks
 from hsd_viz.cli.options import CommandLine, Numbers, Out
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def bench(
     html: Html = None,
     from_: A[Path | None, "REPORT.json", "show a saved --json report instead of measuring"] = None,
     sampling: SamplingOptions,
-    machine: OneThread,
+    machine: MachineOptions,
     command_line: CommandLine,
 ) -> int:
     """Measure stacks side by side on a suite of prompts."""
@@ -47,7 +47,7 @@ def bench(
         raise ValueError("give the stacks to measure with --stack, or a saved report with --from")
     settings = Settings(sampling.max_new_tokens, sampling.sampling(), repeats, profile, state, budget)
     prompts = load_suite(suite).limited(limit)
-    engine = machine.engine()
+    engine = machine.engine(threads=1)
     with terminal.progress_bar() as bar:
         show = lambda p: bar(p.done, p.total, _doing(p))
         measurement = run_bench(engine, stack, prompts, settings, template=template, progress=show)
@@ -78,7 +78,7 @@ def plan(
     json_: Json = None,
     html: Html = None,
     sampling: SamplingOptions,
-    machine: OneThread,
+    machine: MachineOptions,
     command_line: CommandLine,
 ) -> int:
     """Calibrate this machine, rank hierarchies by the latency law, and measure the best."""
@@ -91,7 +91,7 @@ def plan(
     options: dict[str, Any] = {"max_levels": max_levels, "measured": measure, "fresh": fresh, "limit": limit}
     options["models"] = None if models is None else [name.strip() for name in models.split(",")]
     options["progress"] = lambda p: arguments.status(f"{p.done}/{p.total}  {_doing(p)}" if p.total else _doing(p))
-    plan = planning.plan(machine.engine(), prompts, settings, **options)
+    plan = planning.plan(machine.engine(threads=1), prompts, settings, **options)
     arguments.status()
     data = {"machine": describe(), **plan, "command": command_line}
     arguments.write_json(json_, data)

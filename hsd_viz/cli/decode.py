@@ -40,7 +40,8 @@ def decode(
     if (prompt is None) == (prompt_file is None):
         raise ValueError("give the text to continue by one of --prompt and --prompt-file")
     options = {"max_new_tokens": sampling.max_new_tokens, **asdict(sampling.sampling()), "chat": chat}
-    text = prompt if prompt_file is None else _read_prompt(prompt_file)
+    file = Path("/dev/stdin") if str(prompt_file) == "-" else prompt_file
+    text = prompt if file is None else read_text(file, "prompt")
     engine = machine.engine()
     if save is None:
         events = engine.decode(text, stack, **options)
@@ -66,17 +67,6 @@ def decode(
     tokens = counted(len(trace), "token")
     arguments.say(f"{stopped}; saved {tokens} to {save}" if save else f"{stopped} after {tokens}")
     return 130
-
-
-def _read_prompt(file: Path) -> str:
-    if str(file) != "-":
-        return read_text(file, "prompt")
-    try:
-        return sys.stdin.buffer.read().decode("utf-8").replace("\r\n", "\n")
-    except AttributeError:
-        raise ValueError("standard input is closed: no prompt to read") from None
-    except UnicodeDecodeError as error:
-        raise ValueError(f"the prompt on standard input is not UTF-8 text (byte {error.start})") from None
 
 
 def _follow(events: Generator[Event, None, None], show: bool) -> tuple[Trace | None, str | None]:

@@ -11,7 +11,7 @@ from typing import Annotated as A
 from typing import Any
 
 from hsd_viz.cli import arguments
-from hsd_viz.cli.arguments import OneThread
+from hsd_viz.cli.arguments import MachineOptions
 
 _HOST = "the address to serve on; others than loopback need a token"
 _ENGINE = "a running `hsd-viz serve` that decodes for all pages; HSD_VIZ_TOKEN has its token"
@@ -52,7 +52,7 @@ def serve(
     new_tokens: A[int, (1, 100_000), "N", "the most tokens of one request"] = 1024,
     prompt_characters: A[int, (1, 1_000_000), "N", "the longest prompt in characters"] = 20_000,
     seconds: A[float, (1, 86_400), "S", "the longest decode in seconds"] = 300.0,
-    machine: OneThread,
+    machine: MachineOptions,
 ) -> int:
     """Serve the engine to many visitors until Ctrl-C (needs the extra cluster)."""
     from hsd_viz.ladder.load import names
@@ -66,13 +66,13 @@ def serve(
     if (replicas, address, gpus_per_replica) == (1, None, 0.0):
         from hsd_viz.serve.app import run as run_app
 
-        return run_app(host, port, settings, machine.as_json())
+        return run_app(host, port, settings, machine.as_json(threads=1))
     from hsd_viz.serve import LOCAL, prepare
 
     prepare(address or LOCAL)
     from hsd_viz.serve.cluster import run
 
-    options = {"settings": settings, "engine": machine.as_json(), "replicas": replicas}
+    options = {"settings": settings, "engine": machine.as_json(threads=1), "replicas": replicas}
     options |= {"cpus": cpus_per_replica, "gpus": gpus_per_replica}
     return run(host, port, options, address)
 

@@ -31,6 +31,7 @@ def export(
             raise ValueError(f"{path} was imported from {source['engine']}: nothing to show; use --csv or --aiperf")
     from hsd_viz.trace.export import aiperf_record, chrome_trace, write_csv
 
+    tables: list[Path] = []
     with arguments.reading(traces[0]):
         if html:
             from hsd_viz.views.export import MOST_RUNS, runs_page
@@ -40,14 +41,13 @@ def export(
             arguments.write_text(html, runs_page(runs))
         if perfetto:
             arguments.write_text(perfetto, json.dumps(chrome_trace(runs[0]), separators=(",", ":")) + "\n")
-        tables: list[Path] = []
         if csv:
             with arguments.writing(csv):
                 tables = write_csv(runs[0], csv)
         if aiperf:
-            lines = [json.dumps(aiperf_record(run, number)) + "\n" for number, run in enumerate(runs)]
-            arguments.write_text(aiperf, "".join(lines))
-    _print([*filter(None, (html, perfetto)), *tables, *filter(None, [aiperf])])
+            records = (aiperf_record(run, number) for number, run in enumerate(runs))
+            arguments.write_text(aiperf, "".join(json.dumps(record) + "\n" for record in records))
+    _print(filter(None, (html, perfetto, *tables, aiperf)))
 
 
 def _print(paths: Iterable[Path]) -> None:
@@ -80,9 +80,7 @@ def copy_course(
 def build_course(
     folder: A[Path, "DIR", "each edition is written to a folder of its name in DIR; files are replaced"],
     *,
-    edition: A[
-        tuple[Literal["student", "solution", "otter", "nbgrader"], ...], "repeat for several (default: all)"
-    ] = (),
+    edition: A[tuple[Literal["student", "solution", "otter", "nbgrader"], ...], "may be repeated (default: all)"] = (),
     figures: A[bool, "store the figures in the student edition, which web pages then show without running it"] = False,
 ) -> None:
     """Build the editions of the course, for teachers."""

@@ -41,17 +41,13 @@ def test_json_is_one_object_with_the_promised_fields(run):
     assert code == 0 and err == ""
     found = json.loads(out)
     assert {"text", "token_ids", "stop_reason", "stack", "metrics", "calls_by_level"} <= set(found)
-    assert set(
-        "rounds drafted accepted acceptance_rate mean_acceptance_length tokens_per_second seconds draft_seconds_per_round target_forwards accepted_by_source emitted_by_source".split()
-    ) <= set(found["metrics"])
+    counts = "rounds drafted accepted target_forwards accepted_by_source emitted_by_source"
+    figures = "acceptance_rate mean_acceptance_length tokens_per_second seconds draft_seconds_per_round"
+    assert {*counts.split(), *figures.split()} <= set(found["metrics"])
     assert found["stop_reason"] == "length" and len(found["token_ids"]) == 12
     assert sum(found["metrics"]["emitted_by_source"].values()) == 12
     assert {c["name"] for c in found["calls_by_level"]} >= {"nano", "target"}
-
-
-def test_the_saved_trace_says_the_same(run):
-    found, trace = json.loads(run[1]), Trace.load(run[3])
-    assert found == json.loads(json.dumps(summary(trace)))
+    assert found == json.loads(json.dumps(summary(Trace.load(run[3]))))
 
 
 def test_text_streams_and_figures_go_to_stderr(run, capsys):
@@ -63,10 +59,10 @@ def test_text_streams_and_figures_go_to_stderr(run, capsys):
 
 
 @pytest.mark.parametrize("source", ["prompt.py", "-"])
-def test_a_prompt_file_is_read_as_it_is(run, source, tmp_path, monkeypatch, capsys):
+def test_a_prompt_file_is_read_as_it_is(run, source, tmp_path, monkeypatch, capsys, stdin):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(PROMPT.encode())))
     (tmp_path / "prompt.py").write_text(PROMPT)
+    stdin(PROMPT.encode())
     assert main(["decode", "--stack", "db > nano:3 > target", "--prompt-file", source, "--json", *FEW]) == 0
     assert json.loads(capsys.readouterr().out)["token_ids"] == json.loads(run[1])["token_ids"]
 
@@ -116,19 +112,7 @@ def test_an_interrupt_before_the_first_token_saves_nothing(tmp_path, monkeypatch
 
 
 def start(*argv: str) -> subprocess.Popen:
-    command = [
-        sys.executable,
-        "-m",
-        "hsd_viz",
-        "decode",
-        "--stack",
-        "target",
-        "--prompt",
-        PROMPT,
-        "--threads",
-        "1",
-        *argv,
-    ]
+    command = [sys.executable, *"-m hsd_viz decode --stack target --threads 1 --prompt".split(), PROMPT, *argv]
     # A shell's background jobs ignore Ctrl-C, and children inherit that.
     options = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL), "stderr": subprocess.PIPE}
     return subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ, "PYTHONUNBUFFERED": "1"}, **options)

@@ -1,7 +1,6 @@
 """Bad usage and bad input: exit code 2 and one line; what works without torch."""
 
 import gzip
-import io
 import json
 import re
 import shlex
@@ -223,9 +222,9 @@ def test_closed_streams_do_not_crash(monkeypatch):
     assert main(["--help"]) == 0 and main(["dance"]) == 2
 
 
-def test_standard_input_must_be_text(fails, monkeypatch):
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"caf\xe9")))
-    assert "standard input is not UTF-8 text (byte 3)" in fails("decode", "--stack", "target", "--prompt-file", "-")
+def test_standard_input_must_be_text(fails, stdin):
+    stdin(b"caf\xe9")
+    assert "/dev/stdin is not UTF-8 text (byte 3 " in fails("decode", "--stack", "target", "--prompt-file", "-")
 
 
 def test_the_installed_command_is_this_one():

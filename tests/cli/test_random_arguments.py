@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import io
 import random
 
 import pytest
@@ -65,7 +64,6 @@ def test_random_options_end_without_a_traceback(name, tmp_path, monkeypatch, cap
     monkeypatch.setattr("hsd_viz.engine.local.load_engine", _no_engine)
     for heavy in HEAVY:
         monkeypatch.setattr(heavy, _no_engine)
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"")))
     chance, codes, parser = random.Random(" ".join(name)), set(), build_parser()
     monkeypatch.setattr("hsd_viz.cli.build_parser", lambda: parser)
     for _ in range(COUNT):
