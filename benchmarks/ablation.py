@@ -18,10 +18,12 @@ from collections.abc import Callable, Iterable, Sequence
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+import psutil
+
 from benchmarks.harness import arguments, command, cpu_engine, interleave, prompts_of, say, write
 from hsd_viz.bench.runner import from_trace
 from hsd_viz.drafting import Memory
-from hsd_viz.machine import describe, load_average
+from hsd_viz.machine import describe
 from hsd_viz.prompts.suites import Suite
 from hsd_viz.stack import DATABASES
 
@@ -124,7 +126,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         suite = prompts_of(options.suite, options.prompts)
         engine, machine, started = cpu_engine(), describe(1), time.monotonic()
         rows = run_ablation(engine, suite, max_new_tokens=options.tokens, progress=say)
-        machine["load_average_at_end"] = load_average()
+        machine["load_average_at_end"] = psutil.getloadavg()[0]
         last = engine.run(suite.prompts[0].text, "target", max_new_tokens=1, record=False).meta
         settings = {
             "max_new_tokens": options.tokens,

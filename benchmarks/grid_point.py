@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
+import psutil
+
 from benchmarks.harness import interleave
 from hsd_viz.bench.report import figures
 from hsd_viz.bench.runner import Output, from_trace, median_of
@@ -23,7 +25,6 @@ from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.latency.inputs import Calibration
 from hsd_viz.latency.law import MOST, Law, Prediction
 from hsd_viz.latency.select import best_lookaheads, join
-from hsd_viz.machine import load_average
 from hsd_viz.prompts.suites import Suite
 from hsd_viz.stack import parse
 from hsd_viz.terminal import Progress
@@ -143,7 +144,7 @@ def measure_point(
             for name, (hierarchies, over) in compared.items()
         },
         "needed": needed(stored.calibration, drafts),
-        "load_average": load_average(),
+        "load_average": psutil.getloadavg()[0],
         "seconds": time.time() - begun,
     }
 

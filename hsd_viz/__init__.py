@@ -12,7 +12,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from hsd_viz.version import __version__
-from hsd_viz.words import VIEWERS
+from hsd_viz.words import VIEWERS, did_you_mean
 
 # ruff: noqa: F401 (the names below are for type checkers; they load on first use)
 if TYPE_CHECKING:
@@ -52,27 +52,22 @@ _SELF = {"audit": "audit", "figures": "figures", "metrics": "adapters.vocabulary
 __all__ = sorted({"__version__", *_HOMES, *_SELF})
 
 
-def _views() -> Any:
-    from hsd_viz import views
-
-    return views
+def _show(trace: Any) -> Any:
+    return __getattr__("views").overview(trace)
 
 
-VIEWERS.update(show=lambda trace: _views().overview(trace), to_html=lambda trace: _views().run_page(trace))
+def _to_html(trace: Any) -> str:
+    return __getattr__("views").run_page(trace)
+
+
+VIEWERS.update(show=_show, to_html=_to_html)
 
 
 def __getattr__(name: str) -> Any:
     module = _SELF.get(name) or _HOMES.get(name)
     if module is None:
-        from hsd_viz.words import guess
-
-        raise AttributeError(f"module 'hsd_viz' has no attribute {name!r}{guess('hsd', name, __all__)}")
-    try:
-        found = importlib.import_module(f"hsd_viz.{module}")
-    except ModuleNotFoundError as error:
-        if error.name in ("torch", "transformers", "tokenizers", "safetensors"):
-            raise ImportError(f"hsd_viz.{name} needs {error.name}: pip install 'hsd-viz[models]'") from error
-        raise
+        raise AttributeError(f"module 'hsd_viz' has no attribute {name!r}{did_you_mean(name, __all__)}")
+    found = importlib.import_module(f"hsd_viz.{module}")
     return found if name in _SELF else getattr(found, name)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -34,11 +34,6 @@ class Estimate:
     def interval(self) -> tuple[float, float] | None:
         """The 95 % interval; ``None`` with fewer units than :data:`LEAST`."""
         return None if self.units is not None and self.units < LEAST else self.ends
-
-    def scaled(self, factor: float) -> Estimate:
-        """Return the estimate in another unit."""
-        value, low, high = (None if x is None else x * factor for x in (self.value, self.low, self.high))
-        return replace(self, value=value, low=low, high=high)
 
 
 UNKNOWN = Estimate()

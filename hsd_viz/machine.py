@@ -7,14 +7,13 @@ import platform
 import socket
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import psutil
 
-from hsd_viz.serialize import to_dict
 from hsd_viz.version import __version__
 
 #: Most CPU threads that can be asked for.
@@ -29,7 +28,6 @@ class Machine:
     cores: int | None = None
     memory_bytes: int | None = None
     gpu: str | None = None
-    gpus: tuple[str, ...] = ()
     threads: int | None = None
     load_average: float | None = None
     platform: str | None = None
@@ -40,36 +38,27 @@ class Machine:
 
 
 def describe(given: int | None = None) -> dict[str, Any]:
-    """Return this :class:`Machine` as JSON data, with the threads ``given`` or those of forward passes. GPUs are those
-    of torch, where it is loaded.
+    """Return this :class:`Machine` as JSON data, with the threads ``given`` or those of forward passes. The GPU is the
+    first of torch, where torch is loaded.
     """
-    torch = sys.modules.get("torch")
-    count = torch.cuda.device_count() if torch is not None and torch.cuda.is_available() else 0
-    gpus = tuple(torch.cuda.get_device_name(k) for k in range(count))
-    return to_dict(
+    torch, versions = sys.modules.get("torch"), {name: None for name in ("torch", "transformers")}
+    for name in versions:
+        with suppress(metadata.PackageNotFoundError):
+            versions[name] = metadata.version(name)
+    return asdict(
         Machine(
-            cpu=cpu_model(),
-            cores=cores(),
-            memory_bytes=psutil.virtual_memory().total,
-            gpu=gpus[0] if gpus else None,
-            gpus=gpus,
-            threads=given or threads(),
-            load_average=load_average(),
-            platform=platform.platform(),
-            python=platform.python_version(),
-            torch=_version("torch"),
-            transformers=_version("transformers"),
+            cpu_model(),
+            cores(),
+            psutil.virtual_memory().total,
+            torch.cuda.get_device_name(0) if torch is not None and torch.cuda.is_available() else None,
+            given or threads(),
+            psutil.getloadavg()[0],
+            platform.platform(),
+            platform.python_version(),
+            **versions,
             hsd_viz=__version__,
         )
     )
-
-
-def _version(package: str) -> str | None:
-    """Return the version of an installed package, without importing it."""
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return None
 
 
 #: Threads asked for before torch was loaded, which keeps their number from then on.
@@ -107,11 +96,6 @@ def _physical_cores() -> int:
 def cores() -> int | None:
     """Return how many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-
-
-def load_average() -> float:
-    """Return the load average of the last minute."""
-    return psutil.getloadavg()[0]
 
 
 @functools.cache

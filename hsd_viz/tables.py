@@ -26,18 +26,6 @@ Value = str | float | Estimate | None
 Rows = list[list[Value]]
 
 
-class Cell(str):
-    """The text of a cell; a page shows ``below`` (the interval) under its ``figure``."""
-
-    figure: str
-    below: str
-
-    def __new__(cls, figure: str, below: str = "") -> Cell:
-        made = super().__new__(cls, f"{figure} {below}" if below else figure)
-        made.figure, made.below = figure, below
-        return made
-
-
 @dataclass(frozen=True, slots=True)
 class Table:
     """``rows`` of values, the head first; none where there is only a ``note``. ``title`` is for a page. ``forms``: the
@@ -53,14 +41,10 @@ class Table:
     forms: Mapping[str, tuple[str, float]] = field(default_factory=dict)
     bars: Iterable[str] = ()
 
-    def cells(self) -> list[list[Cell]]:
+    def cells(self) -> list[list[str]]:
         """Return the head and the rows as text."""
-        if not self.rows:
-            return []
-        head, *rows = self.rows
-        forms = [self.forms.get(str(name), ("{}", 1.0)) for name in head]
-        shown = [[show(value, *form) for value, form in zip(row, forms, strict=True)] for row in rows]
-        return [[Cell(str(name)) for name in head], *shown]
+        forms = [self.forms.get(str(name), ("{}", 1.0)) for name in self.rows[0]] if self.rows else []
+        return [[show(value, *form) for value, form in zip(row, forms, strict=True)] for row in self.rows]
 
     def widths(self) -> list[list[float]]:
         """Return the bar of each cell of each row as a share of the largest, 0 where there is none."""
@@ -85,18 +69,16 @@ class Table:
         return replace(self, rows=rows, note="; ".join(filter(None, (self.note.rstrip(":"), note))))
 
 
-def show(value: Value, form: str = "{}", scale: float = 1.0) -> Cell:
+def show(value: Value, form: str = "{}", scale: float = 1.0) -> str:
     """Return a value times ``scale`` as text, with its interval where it has one."""
-    if isinstance(value, Cell):
+    if isinstance(value, str):
         return value
-    if isinstance(value, str) or value is None:
-        return Cell("-" if value is None else value)
     if not isinstance(value, Estimate):
-        return Cell(form.format(scale * value if scale != 1 else value))
+        value = Estimate(value)
     if value.value is None:
-        return Cell("-")
-    figure, *ends = (form.format(scale * x) for x in (value.value, *(value.interval or ())))
-    return Cell(figure, f"[{', '.join(ends)}]" if ends else "")
+        return "-"
+    figure, *ends = (form.format(scale * x if scale != 1 else x) for x in (value.value, *(value.interval or ())))
+    return f"{figure} [{', '.join(ends)}]" if ends else figure
 
 
 def sentence(line: str) -> str:

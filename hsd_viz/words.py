@@ -1,15 +1,9 @@
-"""Wording of numbers, plurals and suggestions, range checks, and small HTML for notebooks. Pure."""
+"""Wording of numbers, plurals and suggestions, and range checks. Pure."""
 
 import html
-import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
-from functools import cache, wraps
-from inspect import signature
-from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
-
-P, T = ParamSpec("P"), TypeVar("T")
+from typing import Any
 
 #: Most draft tokens a database or baseline may propose in one draft.
 MAX_BUDGET = 256
@@ -41,43 +35,6 @@ def did_you_mean(word: str, choices: Iterable[str]) -> str:
     return f"; did you mean '{close[0]}'?" if close else ""
 
 
-@cache
-def guesses() -> dict[str, dict[str, str]]:
-    """Return natural guesses, by the object they are tried on, and what is meant."""
-    return json.loads(Path(__file__).with_name("guesses.json").read_text(encoding="utf-8"))
-
-
-def guess(owner: str, name: str, known: Iterable[str] = ()) -> str:
-    """Return what a wrong name probably means, to append to an error message; empty where nothing is close.
-
-    >>> guess("trace", "summary")
-    '; did you mean trace.metrics()?'
-    """
-    meant = guesses()[owner].get(name)
-    return f"; did you mean {meant}?" if meant else did_you_mean(name, known)
-
-
-def guided(owner: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Return a decorator that says what a wrong keyword argument probably means."""
-
-    def wrap(function: Callable[P, T]) -> Callable[P, T]:
-        known = signature(function).parameters
-
-        @wraps(function)
-        def checked(*args: P.args, **kwargs: P.kwargs) -> T:
-            if (
-                not any(one.kind is one.VAR_KEYWORD for one in known.values())
-                or guesses()[owner].keys() & kwargs.keys()
-            ):
-                for name in kwargs.keys() - known.keys():
-                    raise TypeError(f"{function.__name__}() has no argument '{name}'{guess(owner, name, known)}")
-            return function(*args, **kwargs)
-
-        return checked
-
-    return wrap
-
-
 def check_range(name: str, value: Any, low: float, high: float | None = None) -> None:
     """Check that ``value`` is a number from ``low`` to ``high`` (``None``: unbounded).
 
@@ -107,32 +64,6 @@ def check_budget(budget: int | None) -> None:
         check_range("the budget", budget, 1, MAX_BUDGET)
 
 
-# The HTML has inline styles and inherits colours: it is readable where scripts and style sheets are removed.
-_QUIET = "opacity:.75;font-size:.9em"
-_CELL = "text-align:left;padding:2px 12px 2px 0;vertical-align:top;white-space:pre-wrap"
-
-
 def escape(text: object) -> str:
     """Escape text for HTML; lone surrogates become U+FFFD."""
     return html.escape(str(text).encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
-
-
-def table(head: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
-    """Return a table; the first cell of a row is its header."""
-    cells = lambda row: "".join(f'<td style="{_CELL}">{escape(value)}</td>' for value in row)
-    first = lambda value: f'<th scope="row" style="{_CELL};font-weight:500">{escape(value)}</th>'
-    body = "".join(f"<tr>{first(row[0])}{cells(row[1:])}</tr>" for row in rows)
-    names = "".join(f'<th scope="col" style="{_CELL}">{escape(name)}</th>' for name in head)
-    top = f"<thead><tr>{names}</tr></thead>" if head else ""
-    return f"<table>{top}<tbody>{body}</tbody></table>"
-
-
-def line(text: object) -> str:
-    """Return a line of small text, or "" without text."""
-    return f'<div style="{_QUIET}">{escape(text)}</div>' if text else ""
-
-
-def card(kind: str, title: object, *parts: str) -> str:
-    """Return a titled block: the ``kind`` of object, its title, and parts that are HTML already."""
-    head = f"<div><strong>{escape(kind)}</strong> <code>{escape(title)}</code></div>"
-    return f'<div style="max-width:100ch">{head}{"".join(parts)}</div>'

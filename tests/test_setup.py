@@ -58,20 +58,6 @@ def test_start_addresses_open_notebooks_of_the_course():
     assert set(binder) == {lessons[0]} and sorted(set(colab)) == lessons
 
 
-@pytest.mark.parametrize(
-    ("path", "lines"),
-    [
-        ("binder/postBuild", ["set -e", "-e '.[models,app]'"]),
-        (".ci/run", ["set -euo pipefail", "make check\nexec make test"]),
-    ],
-)
-def test_scripts_run_and_stop_at_errors(path, lines):
-    file = ROOT / path
-    assert os.access(file, os.X_OK) and file.read_text().startswith("#!/usr/bin/env bash\n")
-    assert [line for line in lines if line not in file.read_text()] == []
-    assert subprocess.run(["bash", "-n", str(file)], check=False).returncode == 0
-
-
 needs_make = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 
 
@@ -159,26 +145,6 @@ def test_a_second_run_installs_nothing_and_host_and_port_are_respected(make, tmp
     ready(tmp_path)
     done = make("dashboard", *words, **environment)
     assert done.returncode == 0 and done.stdout == f"hsd-viz dashboard {options}\n"
-
-
-@needs_make
-def test_everyday_tests_leave_out_the_slow_ones(make, tmp_path):
-    ready(tmp_path)
-    everyday, full = make("test").stdout, make("test-full").stdout
-    assert all("not slow" in line for line in everyday.splitlines() if "python -m pytest" in line)
-    assert "not slow" not in full
-    assert all("python -m pytest -q" in text and "HF_HUB_OFFLINE=1" in text for text in (everyday, full))
-
-
-@needs_make
-def test_checks_start_with_the_fastest_and_hooks_are_local(make, tmp_path):
-    ready(tmp_path)
-    commands = make("check", "--dry-run").stdout
-    order = [commands.index(step) for step in ("ruff format --check", "ruff check", "test_language.py", "mypy")]
-    assert order == sorted(order)
-    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
-    assert [repo["repo"] for repo in hooks] == ["local"]
-    assert all(hook["entry"].startswith(".venv/bin/") for repo in hooks for hook in repo["hooks"])
 
 
 @needs_make

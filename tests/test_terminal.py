@@ -1,7 +1,3 @@
-import sys
-
-from rich.console import Console
-
 from hsd_viz import terminal
 
 ROWS = [
@@ -28,16 +24,6 @@ def test_a_pipe_gets_plain_text_and_no_bar(capsys):
         bar(1, 2, "db > target")
     out, err = capsys.readouterr()
     assert out == "\n".join(["first", "", *terminal.plain([ROWS]).splitlines(), ""]) and err == ""
-
-
-def test_on_a_narrow_terminal_intervals_are_below_their_figures(capsys, monkeypatch):
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    monkeypatch.setenv("COLUMNS", "40")
-    assert Console().width == 40
-    terminal.show([ROWS])
-    lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
-    assert any(line.endswith("2.75        39") for line in lines)
-    assert "             [2.37, 3.23]" in lines
 
 
 def test_on_a_terminal_a_bar_is_drawn_and_removed(capsys, monkeypatch):

@@ -1,7 +1,7 @@
 """Rebuild all that depends on the weights: the parts of ``python -m training rebuild``.
 
 Each part is complete in itself. Parts that are finished for the present weights are marked in ``build/rebuild``, one
-folder per weights, so that an interrupted rebuild resumes; databases also resume within.
+folder per weights, so that an interrupted rebuild resumes.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hsd_viz.drafting.index.build import Generate, build_database, build_fivegrams, collect_outputs
+from hsd_viz.drafting.index.build import Generate, build_database, build_fivegrams
 from hsd_viz.drafting.index.count import Progress
 from hsd_viz.drafting.index.format import SUFFIX
 from hsd_viz.drafting.make import FIVEGRAMS, STORED, vocabulary_hash
@@ -72,7 +72,7 @@ def rebuild_databases(
 
     The target continues ``prompts`` passages of the corpus by ``new_tokens`` each, with greedy decoding. Many short
     outputs are better than few long ones: small models repeat themselves, and repetitions are in the context database
-    anyway. An interrupted run resumes after its last complete batch.
+    anyway.
 
     Args:
         out: folder of the databases (default: that of the shipped ones).
@@ -103,16 +103,20 @@ def rebuild_databases(
         paths.append(out / f"model{SUFFIX}")
         identity = {"weights": weights_hash(weights / "target"), "documents": len(documents), "prompts": prompts}
         identity |= {"new_tokens": new_tokens, "batch": batch, "dtype": dtype}
-        partial = out / "outputs.partial.jsonl"
         batches = choose_prompts(documents, prompts, batch=batch)
         generate = _greedy(weights / "target", new_tokens, dtype)
-        sequences = collect_outputs(generate, batches, partial, identity=identity, eos=EOS_ID, progress=progress)
+        sequences = []
+        for number, some in enumerate(batches, start=1):
+            for prompt, output in zip(some, generate(some), strict=True):
+                end = next((i + 1 for i, token in enumerate(output) if token == EOS_ID), len(output))
+                sequences.append([prompt[-1], *output[:end]])
+            if progress:
+                progress("writing", number / len(batches))
         outputs = ([sequence] for sequence in sequences)
         build_database(outputs, paths[-1], kind="model", **facts, meta={"decoding": "greedy", **identity})
         paths.append(out / f"{FIVEGRAMS}{SUFFIX}")
         facts.pop("progress")
         build_fivegrams(sequences, paths[-1], **facts, meta={"decoding": "greedy", **identity})
-        partial.unlink()
     return paths
 
 

@@ -14,7 +14,7 @@ from hsd_viz.bench.report import KINDS, Block, Report, figure, kind, possible, s
 from hsd_viz.bench.runner import DRAFTING, FORWARD, REST
 from hsd_viz.prompts.templates import TEMPLATES
 from hsd_viz.serialize import to_dict
-from hsd_viz.tables import Cell, Table, Value, lines
+from hsd_viz.tables import Table, Value, lines
 from hsd_viz.words import counted
 
 #: Head -> what a block shows in this column, and the format and factor of its numbers.
@@ -138,7 +138,7 @@ def _profile(stack: Block) -> list[Value]:
         group = sums[FORWARD if part.startswith(FORWARD) else DRAFTING if part == DRAFTING else REST]
         group[0] += time["median_us"]
         group[1] += time["share"]
-    cells = [Cell(f"{us:.0f}", f"({share:.0%})") for us, share in sums.values()]
+    cells = [f"{us:.0f} ({share:.0%})" for us, share in sums.values()]
     return [stack["stack"], f"{stack['profile']['round_us']:.0f}", *cells]
 
 
@@ -155,7 +155,7 @@ def page(report: Report) -> str:
         headline=answer(report),
         warnings=warnings(report),
         facts={
-            name: {k.replace("_", " "): shown(v) for k, v in group.items() if v not in (None, ()) and k != "gpus"}
+            name: {k.replace("_", " "): shown(v) for k, v in group.items() if v not in (None, ())}
             for name, group in facts.items()
         },
         kinds={name: about for name, about in KINDS.items() if name in used},

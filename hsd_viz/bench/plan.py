@@ -23,7 +23,7 @@ from hsd_viz.latency.law import Prediction
 from hsd_viz.latency.select import select
 from hsd_viz.prompts.suites import Suite
 from hsd_viz.stack import Model, Stack, parse
-from hsd_viz.tables import Cell, Table, lines
+from hsd_viz.tables import Table, lines
 from hsd_viz.terminal import Progress
 from hsd_viz.words import check_range
 
@@ -218,7 +218,7 @@ def _parts(data: Mapping[str, Any]) -> tuple[list[str], Table, list[str]]:
         ms = pair({key: row[f"{key}_ms_per_token"] for key in ("predicted", "measured")}, "{:.3f}")
         return [
             row["stack"],
-            Cell(ms, f"[{ends[0]:.3f}, {ends[1]:.3f}]" if ends else ""),
+            f"{ms} [{ends[0]:.3f}, {ends[1]:.3f}]" if ends else ms,
             "" if row["error"] is None else row["error"],
             pair(row["acceptance_length"], "{:.2f}"),
             *(pair(row["forwards_per_token"].get(name, {}), "{:.3f}") for name in data["models"]),

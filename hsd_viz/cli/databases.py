@@ -15,18 +15,14 @@ ROOT = Path(__file__).resolve().parents[2]
 def inspect(
     path: A[Path | None, "PATH", "a file, or a folder of them (default: all that are shipped)"] = None,
     *,
-    text: A[Path | None, "FILE", "a UTF-8 text to measure hit rates on"] = None,
     tokenizer: A[
         str | None, "T", "its tokenizer: a model, a folder or a tokenizer.json (default: the ladder's)"
     ] = None,
     top: A[int, (0, 1000), "N", "show the N most used entries"] = 10,
-    verify: A[bool, "read every byte of the file and check it"] = False,
     json_: A[bool, "print JSON: one object for a file, else a list of them"] = False,
 ) -> None:
     """Show what a database file contains."""
-    from hsd_viz.disk import read_text
-    from hsd_viz.drafting.index.build import describe, hit_rates
-    from hsd_viz.drafting.index.format import Index
+    from hsd_viz.drafting.index.build import describe
     from hsd_viz.drafting.make import vocabulary_hash
     from hsd_viz.engine.databases import find_tokenizer
     from hsd_viz.ladder.load import weights_dir
@@ -37,24 +33,20 @@ def inspect(
     if not paths:
         none = "this installation contains no databases: build them with `hsd-viz databases build`"
         raise ValueError(none if path is None else f"'{path}' contains no databases (.hsdb files)")
-    sample = read_text(text, "text") if text is not None else None
-    databases = [describe(one, top, verify=verify) for one in paths]
+    databases = [describe(one, top) for one in paths]
     encoder: Any = None
     try:
         encoder = find_tokenizer(tokenizer or "target")
     except (ValueError, OSError, ModuleNotFoundError):
-        if sample is not None or tokenizer is not None:
+        if tokenizer is not None:
             raise
     vocabulary = encoder and vocabulary_hash(encoder.get_vocab())
     for facts in databases:
         if facts["vocabulary_hash"] == vocabulary:
             for entry in facts["most_used"]:
                 entry["text"] = [encoder.decode(entry["key"]), encoder.decode(entry["tokens"])]
-        elif sample is not None or tokenizer is not None:
-            other = f"'{tokenizer}'" if tokenizer else "the ladder's: use --tokenizer"
-            raise ValueError(f"'{Path(facts['path']).name}' was built with another tokenizer than {other}")
-        if sample is not None and (facts["kind"] != "fivegrams" or single):
-            facts["hit_rates"] = hit_rates(Index(facts["path"]), encoder.encode(sample, add_special_tokens=False))
+        elif tokenizer is not None:
+            raise ValueError(f"'{Path(facts['path']).name}' was built with another tokenizer than '{tokenizer}'")
     if json_:
         print(json.dumps(databases[0] if single else databases, default=str))
     else:
@@ -101,10 +93,6 @@ def build(
         else:
             options |= {"max_new_tokens": max_new_tokens or 128, "stack": stack or "target"}
             paths = databases.build_model(load_engine(model), prompts or (), out, **options)
-    except KeyboardInterrupt:
-        if (outputs := out / databases.OUTPUTS).exists():
-            arguments.say(f"the outputs so far are in {outputs}: the same command resumes from them")
-        raise
     finally:
         arguments.status()
     for path in paths:

@@ -22,8 +22,8 @@ def spell(tokens: Iterable[int]) -> str:
 class Database(Protocol):
     """A database: returns what may follow the end of a text."""
 
-    def lookup(self, tail: str, longest: int | None = None) -> Match | None:
-        """Return what followed the longest known suffix of ``tail``, of at most ``longest`` tokens, or ``None``."""
+    def lookup(self, tail: str) -> Match | None:
+        """Return what followed the longest known suffix of ``tail``, or ``None``."""
 
 
 _count = itemgetter(1)
@@ -121,10 +121,9 @@ class LogitsDatabase:
         while len(rows) > self.most:
             del rows[next(iter(rows))]
 
-    def lookup(self, tail: str, longest: int | None = None) -> Match | None:
+    def lookup(self, tail: str) -> Match | None:
         """Return the row of the longest suffix of ``tail`` that is a key; its counts are probabilities."""
-        most = self.longest if longest is None or longest > self.longest else longest
-        for length in range(min(most, len(tail)), 0, -1):
+        for length in range(min(self.longest, len(tail)), 0, -1):
             row = self._rows.get(tail[-length:])
             if row is not None:
                 return length, 1, row

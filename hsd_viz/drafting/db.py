@@ -30,13 +30,7 @@ def _make(run: Run) -> Drafter:
     return DatabaseDrafter(sources, found, **options)
 
 
-@drafter(
-    "db",
-    words="databases, as a scored draft tree",
-    items=(*DATABASES, LOGITS),
-    remembers=LogitsDatabase,
-    make=_make,
-)
+@drafter("db", items=(*DATABASES, LOGITS), remembers=LogitsDatabase, make=_make)
 class DatabaseDrafter(Drafter):
     """Drafts for one run from the databases named in ``sources``, in that order.
 
@@ -73,7 +67,7 @@ class DatabaseDrafter(Drafter):
         """Begin a run with this prompt: reset the context database and the estimates."""
         self._context = ContextDatabase(self.longest)
         self._trust = Trust(self.sources, self.temperature)
-        lookups = {**self.databases, "context": self._context}
+        lookups: dict[str, Any] = {**self.databases, "context": self._context}
         #: Per database, in order: number, whether it is the context database, look-up, rates by key length, discount.
         self._levels = [
             (i, s == "context", lookups[s].lookup, self._trust.rates[i], DISCOUNTS[s])

@@ -25,14 +25,14 @@ Differences from the published code:
 * Statistics is read from a pre-counted index: see :func:`hsd_viz.drafting.context.continuation_trie`.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 from hsd_viz.stack import DATABASES
 
 from .context import Database, continuation_trie, spell
-from .make import FIVEGRAMS, Run, drafter
-from .tree import Drafter, DraftTree, as_eos_set
+from .make import FIVEGRAMS, Baseline, Run, drafter
+from .tree import DraftTree
 
 #: Tokens of a draft, drafts of a step, entries of a bucket.
 LENGTH, DRAFTS, BUCKET = 4, 7, 7
@@ -81,34 +81,18 @@ class StoredDrafts:
         return list(rows.values())
 
 
-def _make(run: Run) -> Drafter:
-    found = run.databases.found
-    stored = run.databases.derived.setdefault("hd", StoredDrafts(found))
-    return HierarchyDrafting(run.sources({"model": FIVEGRAMS}), found, eos=run.eos, stored=stored)
-
-
-@drafter("hd", words="Hierarchy Drafting (HD), as published", items=DATABASES, make=_make)
-class HierarchyDrafting(Drafter):
-    """Hierarchy Drafting for one run, from the databases named in ``sources``, in that order. ``shared`` holds the
-    databases ``fivegrams`` (accessed as ``model``) and ``statistics``; ``stored`` caches their drafts (default: an
-    empty cache). An end-of-text token (``eos``: one id or several) may be drafted, nothing after it.
+@drafter("hd", items=DATABASES)
+class HierarchyDrafting(Baseline):
+    """Hierarchy Drafting for one run, from the databases named in the stack, in that order; ``model`` is the database
+    ``fivegrams``. A smaller budget than :attr:`nodes` truncates the last drafts.
     """
 
-    #: A smaller budget truncates the last drafts.
     nodes = DRAFTS * LENGTH
 
-    def __init__(
-        self,
-        sources: Sequence[str],
-        shared: Mapping[str, Database],
-        *,
-        eos: int | Collection[int] | None = None,
-        stored: StoredDrafts | None = None,
-    ) -> None:
-        self.sources = tuple(sources)
-        self.eos = as_eos_set(eos)
-        self.stored = stored if stored is not None else StoredDrafts(shared)
-        self.start(())
+    def __init__(self, run: Run) -> None:
+        self.sources = run.sources({"model": FIVEGRAMS})
+        self.stored = run.databases.derived.setdefault("hd", StoredDrafts(run.databases.found))
+        super().__init__(run)
 
     def start(self, prompt: Sequence[int]) -> None:
         """Begin a run with this prompt: its 5-grams fill the context database, from left to right."""

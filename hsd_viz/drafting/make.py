@@ -37,8 +37,8 @@ def check_folder(folder: str | Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SharedDatabases:
-    """The open databases by name (``model``, ``statistics``, ``fivegrams``); ``absent`` has reasons for the rest, and
-    ``derived`` what drafters compute from them once, by drafter.
+    """The open databases by name (``model``, ``statistics``, ``fivegrams``); ``absent`` has one-line reasons for the
+    rest, and ``derived`` what drafters compute from them once, by drafter.
     """
 
     found: dict[str, Database] = field(default_factory=dict)
@@ -46,52 +46,36 @@ class SharedDatabases:
     derived: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
-    def open(cls, folder: str | Path, vocabulary: Mapping[str, int], size: int | None = None) -> SharedDatabases:
+    def open(
+        cls, folder: str | Path, vocabulary: Mapping[str, int], size: int | None = None, *, strict: bool = False
+    ) -> SharedDatabases:
         """Open the databases ``NAME.hsdb`` of ``folder`` for models with this token → id mapping and of a vocabulary
-        ``size``: larger ids are never returned. A file that cannot be used is omitted; :meth:`why_absent` has the
-        reason.
+        ``size``: larger ids are never returned. A file that cannot be used is omitted. Raises: DatabaseError: if
+        ``strict`` and there is such a file, or none at all.
         """
-        ours = vocabulary_hash(vocabulary)
-        shared = cls()
+        if strict:
+            check_folder(folder)
+        ours, shared = vocabulary_hash(vocabulary), cls()
         for source in (*STORED, FIVEGRAMS):
             path = Path(folder) / f"{source}{SUFFIX}"
-            if not path.exists():
-                shared.absent[source] = f"no {source} database for these models: '{path}' does not exist"
-                continue
             try:
                 index = Index(path, ours, vocabulary_size=size)
                 if (kind := index.header["kind"]) != source:
                     raise DatabaseError(f"'{path.name}' contains a {kind} database, not a {source} database")
                 shared.found[source] = index
             except DatabaseError as error:
-                shared.absent[source] = str(error)
+                if strict and path.exists():
+                    raise
+                missing = f"no {source} database for these models: '{path}' does not exist"
+                shared.absent[source] = str(error) if path.exists() else missing
         return shared
 
-    @classmethod
-    def require(cls, folder: str | Path, vocabulary: Mapping[str, int], size: int | None = None) -> SharedDatabases:
-        """Open a folder that the user named, like :meth:`open`. Raises: DatabaseError: if the folder has no database,
-        or one that cannot be used.
-        """
-        check_folder(folder)
-        opened = cls.open(folder, vocabulary, size)
-        for source, why in opened.absent.items():
-            if (Path(folder) / f"{source}{SUFFIX}").exists():
-                raise DatabaseError(why)
-        return opened
 
-    def why_absent(self, source: str) -> str:
-        """Return a one-line reason why ``source`` is not among the databases."""
-        return self.absent.get(source, f"no {source} database for these models")
-
-
-@dataclass(slots=True)
-class Memory:
+class Memory(dict[str, Any]):
     """The state that outlives a run, by name of a drafter: created on first use by the registered ``remembers``. Passed
     from run to run, drafters start warm; with a new one, cold. A memory belongs to one target model, and serves one run
     at a time.
     """
-
-    states: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,30 +103,25 @@ class Run:
     def database(self, name: str) -> Database:
         """Return the shared database of that name. Raises: ValueError: if it is missing."""
         if name not in self.databases.found:
-            raise ValueError(f"'{self.source}' cannot be used: {self.databases.why_absent(name)}")
+            why = self.databases.absent.get(name, f"no {name} database for these models")
+            raise ValueError(f"'{self.source}' cannot be used: {why}")
         return self.databases.found[name]
 
 
-@dataclass(frozen=True, slots=True)
-class Registered:
-    """A draft source: its description, its colours on a light and a dark page (``None``: those of baselines), what
-    creates its ``remembers`` state, and what creates it for a run.
-    """
+class Baseline(Drafter):
+    """A drafter that is made for a :class:`Run`. An end-of-text token may be drafted, nothing after it."""
 
-    name: str
-    words: str
-    colour: tuple[str, str] | None
-    remembers: Callable[[], Any] | None
-    make: Callable[[Run], Drafter]
+    def __init__(self, run: Run) -> None:
+        self.run, self.eos = run, run.eos
+        self.start(())
 
 
-_REGISTERED: dict[str, Registered] = {}
+_REGISTERED: dict[str, type[Drafter]] = {}
 
 
 def drafter(
     name: str,
     *,
-    words: str,
     items: Sequence[str] = (),
     colour: tuple[str, str] | None = None,
     remembers: Callable[[], Any] | None = None,
@@ -150,28 +129,29 @@ def drafter(
 ) -> Callable[[type], type]:
     """Register the decorated :class:`~hsd_viz.drafting.tree.Drafter` as the draft source ``name`` of stacks.
 
-    ``words`` describe it in a few words, ``items`` are what it takes in brackets, ``colour`` its ink on a light and a
-    dark page (``#rrggbb``), ``remembers()`` creates the state that outlives a run, and ``make(run)`` the drafter for a
-    :class:`Run` (default: the class is called with it). A package registers drafters by an entry point of the group
-    ``hsd_viz.drafters`` that names the module or class.
+    ``items`` are what it takes in brackets, ``colour`` its ink on a light and a dark page (``#rrggbb``),
+    ``remembers()`` creates the state that outlives a run, and ``make(run)`` the drafter for a :class:`Run` (default:
+    the class is called with it). A package registers drafters by an entry point of the group ``hsd_viz.drafters`` that
+    names the module or class.
 
     Raises: ValueError: if the name is not a plain word, or is already registered.
     """
 
-    def register(cls: type) -> type:
+    def register(cls: Any) -> Any:
         known = _REGISTERED.get(name)
-        if not re.fullmatch(r"[a-z][a-z0-9-]*", name) or (known and known.make.__module__ != (make or cls).__module__):
+        if not re.fullmatch(r"[a-z][a-z0-9-]*", name) or (known and known.__module__ != cls.__module__):
             raise ValueError(f"invalid name of a drafter: '{name}', use a new word of a-z, 0-9 and -")
-        _REGISTERED[name] = Registered(name, words, colour, remembers, make or cls)
-        SOURCES[name] = tuple(items)
-        cls.name = name  # type: ignore[attr-defined]
+        cls.name, cls.colour, cls.remembers, cls.make = name, colour, remembers, make or cls
+        _REGISTERED[name], SOURCES[name] = cls, tuple(items)
         return cls
 
     return register
 
 
-def drafters() -> dict[str, Registered]:
-    """Return every registered draft source by name, those of other packages last."""
+def drafters() -> dict[str, Any]:
+    """Return the class of every registered draft source by name, those of other packages last; its ``colour``,
+    ``remembers`` and ``make`` are those of :func:`drafter`.
+    """
     return {name: _REGISTERED[name] for name in draft_sources() if name in _REGISTERED}
 
 
@@ -203,8 +183,7 @@ def make_drafter(
     if known is None:
         raise ValueError(f"unknown drafter '{name}': expected {', '.join(drafters())}")
     memory = memory if memory is not None else Memory()
-    if known.remembers and name not in memory.states:
-        memory.states[name] = known.remembers()
-    state = memory.states.get(name)
+    if known.remembers and name not in memory:
+        memory[name] = known.remembers()
     shared = databases if databases is not None else SharedDatabases()
-    return known.make(Run(source, shared, state, as_eos_set(eos), costs, temperature))
+    return known.make(Run(source, shared, memory.get(name), as_eos_set(eos), costs, temperature))

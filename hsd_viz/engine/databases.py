@@ -1,11 +1,12 @@
 """Build custom databases: from the output of a model, and from any text."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from hsd_viz.decoding.sampling import PromptTooLong
-from hsd_viz.drafting.index.build import LONGEST, build_database, build_fivegrams, collect_outputs
+from hsd_viz.drafting.index.build import LONGEST, build_database, build_fivegrams
 from hsd_viz.drafting.index.count import Encode, Progress, Pruning, find_texts, read_documents
 from hsd_viz.drafting.index.format import SUFFIX
 from hsd_viz.drafting.make import FIVEGRAMS, vocabulary_hash
@@ -15,8 +16,6 @@ from hsd_viz.prompts.suites import load_suite
 from hsd_viz.prompts.templates import choose_template, opening
 from hsd_viz.words import first_line
 
-#: The decoded outputs, stored beside the databases so that a build can resume.
-OUTPUTS = "model.outputs.jsonl"
 PRUNING = Pruning(least=2, least_continuation=1, max_bytes=64_000_000)
 
 
@@ -34,33 +33,30 @@ def build_model(
     """Decode the prompts of ``suites`` (as in :func:`~hsd_viz.prompts.suites.load_suite`), each once, at temperature 0
     and count the output into ``model.hsdb`` and ``fivegrams.hsdb`` in ``out``.
 
-    Any ``stack`` yields the same text; some are faster. Each output is stored in ``out`` at once: an interrupted build
-    resumes, and a build with more prompts decodes only the new ones. A prompt that fills the context counts as an empty
-    output. Raises ValueError if nothing can be decoded.
+    Any ``stack`` yields the same text; some are faster. A prompt that fills the context counts as an empty output.
+    Raises ValueError if nothing can be decoded.
     """
     out, target = Path(out), engine.target
     text = engine.models.text(target)
     prompts = {(p.text, p.turns): p for suite in suites for p in load_suite(str(suite)).prompts}.values()
     template = choose_template(engine.tokenizer, target) if any(p.turns for p in prompts) else None
     inputs = [opening(prompt, template) for prompt in prompts]
-    batches = [[ids] for one in inputs if (ids := text.encode(one) if isinstance(one, str) else list(one))]
-    if not batches:
-        raise ValueError("there is no prompt to decode")
-
-    def generate(batch: list[list[int]]) -> list[list[int]]:
-        try:
-            return [engine.run(ids, stack, max_new_tokens=max_new_tokens, record=False).token_ids for ids in batch]
-        except PromptTooLong:
-            return [[] for _ in batch]
-
+    prompted = [ids for one in inputs if (ids := text.encode(one) if isinstance(one, str) else list(one))]
+    sequences = []
+    for done, ids in enumerate(prompted, start=1):
+        output: list[int] = []
+        with suppress(PromptTooLong):
+            output = engine.run(ids, stack, max_new_tokens=max_new_tokens, record=False).token_ids
+        sequences.append([ids[-1], *output])
+        if progress:
+            progress("writing", done / len(prompted))
+    if all(len(sequence) == 1 for sequence in sequences):  # the prompts' last tokens alone
+        raise ValueError("the model wrote nothing: every prompt is empty, fills its context, or ends its text at once")
     identity: dict[str, Any] = {"weights": engine.models.hash(target) or target, "decoding": "greedy"}
     identity |= {"max_new_tokens": max_new_tokens, "dtype": engine.dtype}
-    sequences = collect_outputs(generate, batches, out / OUTPUTS, identity=identity, eos=None, progress=progress)
-    if all(len(sequence) == 1 for sequence in sequences):  # the prompts' last tokens alone
-        raise ValueError("the model wrote nothing: every prompt fills its context, or ends its text at once")
     vocabulary = vocabulary_hash(text.tokenizer.get_vocab())
     facts: dict[str, Any] = {"vocabulary_size": engine.models.fast(target).vocab_size, "vocabulary_hash": vocabulary}
-    facts["meta"] = {"model": target, **identity, "prompts": len(batches)}
+    facts["meta"] = {"model": target, **identity, "prompts": len(prompted)}
     path, fivegrams = out / f"model{SUFFIX}", out / f"{FIVEGRAMS}{SUFFIX}"
     documents = ([sequence] for sequence in sequences)
     build_database(documents, path, kind="model", **facts, longest=longest, pruning=pruning, progress=progress)

@@ -8,8 +8,10 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Unpack
 
+import psutil
+
 from hsd_viz.decoding.engine import Engine, Options
-from hsd_viz.machine import cores, load_average
+from hsd_viz.machine import cores
 from hsd_viz.stack import Stack, parse
 from hsd_viz.trace import Event, Finished, Stage, Step, Trace
 
@@ -124,7 +126,7 @@ def note_plain(trace: Trace, plain: Trace, again: Trace | None = None) -> None:
     """
     speed = lambda run: run.metrics()["tokens_per_second"]
     noted = trace.meta.setdefault("plain", {"tokens": len(plain), "tokens_per_second": speed(plain)})
-    noted.update(load_average=load_average(), cores=cores())
+    noted.update(load_average=psutil.getloadavg()[0], cores=cores())
     first = noted["tokens_per_second"]
     if again is not None and speed(trace) and first and speed(again) and speed(plain):
         noted.setdefault("speedups", [speed(trace) / first]).append(speed(again) / speed(plain))

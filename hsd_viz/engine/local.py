@@ -30,13 +30,12 @@ from hsd_viz.stack import DraftSource, Stack, parse
 from hsd_viz.trace import Event, Stage
 from hsd_viz.trace.tables import OWN_RULES
 from hsd_viz.version import __version__
-from hsd_viz.words import check_range, guided
+from hsd_viz.words import check_range
 
 if TYPE_CHECKING:
     import torch
 
 
-@guided("load_engine")
 def load_engine(
     target: str = "target",
     *,
@@ -205,12 +204,10 @@ class LocalEngine(Engine):
         """
         models = self.models
         if target not in self._opened:
-            opening = SharedDatabases.open if self.databases is None else SharedDatabases.require
-            vocabulary, folder = (
-                models.text(target).tokenizer.get_vocab(),
-                self.databases or weights_dir() / "databases",
-            )
-            self._opened[target] = opening(folder, vocabulary, models.fast(target).vocab_size)
+            vocabulary = models.text(target).tokenizer.get_vocab()
+            folder, named = self.databases or weights_dir() / "databases", self.databases is not None
+            opened = SharedDatabases.open(folder, vocabulary, models.fast(target).vocab_size, strict=named)
+            self._opened[target] = opened
         shared, eos = self._opened[target], models.eos(target)
         found = make_drafter(source, databases=shared, memory=memory, eos=eos, costs=costs, temperature=temperature)
         return native_drafter(found, models.build.library) if models.build and models.build.wait() else found

@@ -29,7 +29,7 @@ from hsd_viz.native.decode import native_drafter
 from hsd_viz.stack import DraftSource, parse
 from hsd_viz.tables import Table, lines
 from hsd_viz.terminal import plain
-from hsd_viz.words import MAX_BUDGET, check_budget, check_range, did_you_mean, guided
+from hsd_viz.words import MAX_BUDGET, check_budget, check_range, did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -131,7 +131,7 @@ def open_databases(tokenizer: LogTokenizer, folder: str | Path | None = None) ->
             raise ValueError("databases need a tokenizer: give that of their model")
         return SharedDatabases({}, dict.fromkeys((*STORED, FIVEGRAMS), "without a tokenizer there are no databases"))
     if folder is not None:
-        return SharedDatabases.require(folder, tokenizer.vocabulary)
+        return SharedDatabases.open(folder, tokenizer.vocabulary, strict=True)
     return SharedDatabases.open(weights_dir() / "databases", tokenizer.vocabulary)
 
 
@@ -160,7 +160,6 @@ def replayable(drafters: Sequence[str], databases: SharedDatabases) -> tuple[dic
     return sources, refused
 
 
-@guided("replay")
 def replay(
     log: str | Path,
     *,

@@ -284,8 +284,7 @@ def into_cache(command: Sequence[str], name: Path) -> Path:
                 made = Path(room) / "library.so"
                 compile_library(command, SOURCES, made)
                 path = name.with_name(f"{name.name}-{digest(made)}.so")
-                with disk.replacing(path, mode=0o755) as to:
-                    shutil.copyfile(made, to)
+                disk.write_whole(path, made.read_bytes(), mode=0o755)
             return path
         finally:
             locked.unlink(missing_ok=True)

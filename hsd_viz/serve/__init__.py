@@ -11,36 +11,31 @@ from hsd_viz.words import first_line
 LOCAL = "local"
 
 
-def start(address: str = LOCAL, cpus: int = 1) -> Any:
-    """Start Ray on this machine with at least ``cpus`` CPUs, or join the cluster at ``address``; return the module.
-    Raises: ValueError: if it does not start.
-    """
-    prepare(address)
-    import ray
-
-    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
-    try:
-        if address != LOCAL:
-            ray.init(address, **quiet)
-        else:
-            # Ray refuses work that needs more CPUs than it has; ours may share them.
-            cpus = max(os.cpu_count() or 1, cpus)
-            ray.init(num_cpus=cpus, include_dashboard=False, **quiet)
-    except Exception as error:  # Ray raises plain exceptions
-        raise ValueError(f"Ray did not start: {first_line(error)}") from None
-    return ray
-
-
 def prepare(address: str = LOCAL) -> None:
     """Set the environment of Ray, which it reads when it is imported: no reports of usage, patience on a busy machine;
     for a Ray that it starts also ports on loopback and a token that only its processes know.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    # Its own limits of 30 s and less are too short on a busy machine.
     os.environ.setdefault("RAY_raylet_start_wait_time_s", "120")
     os.environ.setdefault("RAY_agent_register_timeout_ms", "120000")
     if address == LOCAL:
         # The switch that makes Ray use loopback on systems other than Linux; `_node_ip_address` does not (Ray 2.60).
         os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
-        os.environ["RAY_AUTH_MODE"] = "token"
-        os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
+        os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+
+
+def start(address: str = LOCAL, cpus: int = 1) -> Any:
+    """Start Ray on this machine with at least ``cpus`` CPUs, which ours may share, or join the cluster at ``address``;
+    return the module. Raises: ValueError: if it does not start.
+    """
+    prepare(address)
+    import ray
+
+    where: dict[str, Any] = {"num_cpus": max(os.cpu_count() or 1, cpus), "include_dashboard": False}
+    try:
+        ray.init(
+            log_to_driver=False, logging_level=logging.ERROR, **where if address == LOCAL else {"address": address}
+        )
+    except Exception as error:  # Ray raises plain exceptions
+        raise ValueError(f"Ray did not start: {first_line(error)}") from None
+    return ray

@@ -1,6 +1,6 @@
 """The web application: ``POST /decode`` streams events; ``GET /models``, ``/health`` and ``/metrics``.
 
-It knows nothing of Ray: it passes requests to :class:`Decoders`. Visitors are strangers: bodies, prompts, lengths and
+It knows nothing of Ray: requests go to a function that decodes. Visitors are strangers: bodies, prompts, lengths and
 models are limited; a model is a name on the list, never a path or hub id.
 """
 
@@ -12,10 +12,10 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator
-from contextlib import suppress
-from dataclasses import asdict, dataclass
-from typing import Annotated, Any, Protocol
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing, suppress
+from dataclasses import dataclass
+from typing import Any
 
 from fastapi import Depends, FastAPI, HTTPException, Request
 from fastapi.responses import JSONResponse, PlainTextResponse, StreamingResponse
@@ -36,54 +36,8 @@ BODY_BYTES = 1 << 20
 RETRY_SECONDS = 5
 _log = logging.getLogger(__name__)
 Record = dict[str, Any]
-
-
-# --- what decodes -----------------------------------------------------------------------------------------------------
-
-
-class Decoders(Protocol):
-    """What decodes for the web application: a worker in this process, or a deployment of workers."""
-
-    def decode(self, request: Record) -> AsyncIterator[list[Record]]:
-        """Yield the events of a request in batches of records; closing the iterator cancels the decode."""
-
-
-class Worker:
-    """Decodes one request at a time with an engine of this process."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._idle = threading.Event()
-        self._idle.set()
-
-    async def decode(self, request: Record) -> AsyncIterator[list[Record]]:
-        """Yield the events of ``request`` (the arguments of :meth:`hsd_viz.engine.Engine.decode`) in batches."""
-        # A cancelled decode ends after its current event.
-        await asyncio.to_thread(self._idle.wait)
-        self._idle.clear()
-        loop, inbox = asyncio.get_running_loop(), asyncio.Queue[list[Record] | None]()
-        cancelled = threading.Event()
-        put = lambda records: loop.call_soon_threadsafe(inbox.put_nowait, records)
-        threading.Thread(target=self._work, args=(request, cancelled, put), daemon=True).start()
-        try:
-            while (records := await inbox.get()) is not None:
-                yield records
-        finally:
-            cancelled.set()
-
-    def _work(self, request: Record, cancelled: threading.Event, put: Any) -> None:
-        try:
-            for events in batches(lambda: self._engine.decode(**request), cancelled):
-                put([to_record(event) for event in events])
-        except ValueError as invalid:
-            put([error(str(invalid))])
-        except Exception:
-            _log.exception("a decode failed")
-            put([error("the decode failed: the server's log has the cause")])
-        finally:
-            self._idle.set()
-            with suppress(RuntimeError):  # the server has ended
-                put(None)
+#: Yields the events of a request in batches; closing the generator cancels the decode.
+Decode = Callable[[Record], AsyncGenerator[list[Record]]]
 
 
 def error(message: str, *, retry: bool = False) -> Record:
@@ -91,17 +45,34 @@ def error(message: str, *, retry: bool = False) -> Record:
     return {"event": "error", "message": message, "retry": retry}
 
 
-def load_worker(options: Record) -> Worker:
+def decode_with(engine: Engine) -> Decode:
+    """Return the function that decodes requests (arguments of :meth:`hsd_viz.engine.Engine.decode`) with an engine."""
+
+    async def decode(request: Record) -> AsyncGenerator[list[Record]]:
+        cancelled = threading.Event()
+        running = batches(lambda: engine.decode(**request), cancelled)
+        try:
+            while (events := await asyncio.to_thread(next, running, None)) is not None:
+                yield [to_record(event) for event in events]
+        except ValueError as invalid:
+            yield [error(str(invalid))]
+        except Exception:
+            _log.exception("a decode failed")
+            yield [error("the decode failed: the server's log has the cause")]
+        finally:
+            cancelled.set()
+
+    return decode
+
+
+def load_decode(options: Record) -> Decode:
     """Load an engine (arguments of :func:`hsd_viz.engine.local.load_engine`) that is ready for its first request."""
     from hsd_viz.engine.local import load_engine
 
     engine = load_engine(**options, allow_models=False)
     engine.run("def", max_new_tokens=1)
     engine.wait_ready()
-    return Worker(engine)
-
-
-# --- requests ---------------------------------------------------------------------------------------------------------
+    return decode_with(engine)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,103 +109,89 @@ class DecodeRequest(BaseModel):
     record: bool = True
     chat: bool = False
 
+    def checked(self, settings: Settings) -> Record:
+        """Return the arguments of a decode. Raises: ValueError: if the request exceeds a limit."""
+        if len(self.prompt) > settings.prompt_characters:
+            raise ValueError(f"prompt: {len(self.prompt)} is too long, the limit is {settings.prompt_characters}")
+        if self.max_new_tokens > settings.new_tokens:
+            raise ValueError(f"max_new_tokens: {self.max_new_tokens} is above the limit of {settings.new_tokens}")
+        try:
+            names = [model.name for model in parse(self.stack).models]
+        except StackError as invalid:
+            raise ValueError(f"stack: {invalid}") from None
+        if other := next((name for name in names if name not in settings.models), None):
+            raise ValueError(f"stack: the model {other!r} is not offered here: use {', '.join(settings.models)}")
+        return self.model_dump()
+
 
 class Service:
-    """Checks requests, lets them wait for their turn, streams what the decoders yield, and counts for ``/metrics``."""
+    """Lets requests wait for their turn, streams their events, and counts for ``/metrics``."""
 
-    def __init__(self, decoders: Decoders, settings: Settings) -> None:
-        self.settings, self.decoders, self.registry = settings, decoders, CollectorRegistry()
+    def __init__(self, decode: Decode, settings: Settings) -> None:
+        self.decode, self.settings, self.registry = decode, settings, CollectorRegistry()
         self.queue = queue = FairQueue(settings.slots, settings.queue, settings.per_visitor)
         names: dict[str, Any] = {"registry": self.registry}
         self.requests = Counter("hsd_viz_requests", "decode requests by outcome", ["outcome"], **names)
         self.tokens = Counter("hsd_viz_tokens", "emitted tokens", **names)
         self.waited = Histogram("hsd_viz_queue_seconds", "seconds in the queue", **names)
-        self.first = Histogram("hsd_viz_first_token_seconds", "seconds from the request to its first tokens", **names)
         self.seconds = Histogram("hsd_viz_decode_seconds", "seconds from the turn to the end of a decode", **names)
         Gauge("hsd_viz_queue_length", "waiting requests", **names).set_function(lambda: len(queue))
         Gauge("hsd_viz_running", "running decodes", **names).set_function(lambda: queue.running)
 
-    def check(self, body: bytes) -> Record:
-        """Return the arguments of a decode. Raises: ValueError: if the body is not a valid request or exceeds a
-        limit.
-        """
+    async def lines(self, request: Record, ticket: Ticket) -> AsyncGenerator[bytes]:
+        """Yield the lines of the answer: places in the queue, then the events."""
+        begun, seconds, outcome = time.monotonic(), self.settings.seconds, "cancelled"
         try:
-            request = DecodeRequest.model_validate_json(body)
-            stack = parse(request.stack)
-        except ValidationError as invalid:
-            first = invalid.errors(include_url=False, include_context=False, include_input=False)[0]
-            raise ValueError(f"{'.'.join(map(str, first['loc'])) or 'the body'}: {first['msg']}") from None
-        except StackError as invalid:
-            raise ValueError(f"stack: {invalid}") from None
-        settings = self.settings
-        if len(request.prompt) > settings.prompt_characters:
-            raise ValueError(f"prompt: {len(request.prompt)} is too long, the limit is {settings.prompt_characters}")
-        if request.max_new_tokens > settings.new_tokens:
-            raise ValueError(f"max_new_tokens: {request.max_new_tokens} is above the limit of {settings.new_tokens}")
-        for model in stack.models:
-            if model.name not in settings.models:
-                allowed = ", ".join(settings.models)
-                raise ValueError(f"stack: the model {model.name!r} is not offered here: use {allowed}")
-        return request.model_dump()
+            async for position in self.queue.places(ticket):
+                yield _line({"event": "queued", "position": position})
+            turn = time.monotonic()
+            self.waited.observe(turn - begun)
+            async with aclosing(self.decode(request)) as running:
+                async for records in running:
+                    if time.monotonic() - turn > seconds and records[-1]["event"] != "finished":
+                        records.append(error(f"the decode was stopped after {seconds:g} s: request fewer tokens"))
+                    steps = (record["tokens"]["token_id"] for record in records if record["event"] == "step")
+                    self.tokens.inc(sum(map(len, steps)))
+                    yield b"".join(map(_line, records))
+                    if (last := records[-1]["event"]) in ("finished", "error"):
+                        outcome = last
+                        break
+            self.seconds.observe(time.monotonic() - turn)
+        finally:
+            self.requests.labels(outcome).inc()
 
 
 class Stream(StreamingResponse):
-    """The answer to one request: its lines. The place in the queue is freed however the connection ends."""
+    """The answer to one request. The place in the queue is freed however the connection ends."""
 
     def __init__(self, service: Service, request: Record, ticket: Ticket) -> None:
-        super().__init__(self._lines(), media_type="application/x-ndjson", headers={"Cache-Control": "no-store"})
-        self._service, self._request, self._ticket = service, request, ticket
-        self.outcome = "cancelled"
+        super().__init__(service.lines(request, ticket), media_type="application/x-ndjson")
+        self.headers["Cache-Control"] = "no-store"
+        self._leave = lambda: service.queue.leave(ticket)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         try:
             await super().__call__(scope, receive, send)
         finally:
-            self._service.queue.leave(self._ticket)
-            self._service.requests.labels(self.outcome).inc()
-
-    async def _lines(self) -> AsyncIterator[bytes]:
-        service, seconds, begun, silent = self._service, self._service.settings.seconds, time.monotonic(), True
-        async for position in self._ticket.positions():
-            yield _line({"event": "queued", "position": position})
-        turn = time.monotonic()
-        service.waited.observe(turn - begun)
-        found = service.decoders.decode(self._request)
-        try:
-            async for records in found:
-                if time.monotonic() - turn > seconds and records[-1]["event"] != "finished":
-                    records.append(error(f"the decode was stopped after {seconds:g} s: request fewer tokens"))
-                for record in records:
-                    if record["event"] == "step":
-                        if silent:
-                            service.first.observe(time.monotonic() - begun)
-                        silent = False
-                        service.tokens.inc(len(record["tokens"]["token_id"]))
-                    elif record["event"] in ("finished", "error"):
-                        self.outcome = record["event"]
-                yield b"".join(map(_line, records))
-                if self.outcome == "error":
-                    break
-        finally:
-            await found.aclose()  # type: ignore[attr-defined]
-        service.seconds.observe(time.monotonic() - turn)
+            self._leave()
 
 
-def create_app(decoders: Decoders, settings: Settings) -> FastAPI:
+def create_app(decode: Decode, settings: Settings) -> FastAPI:
     """Return the application."""
-    service = Service(decoders, settings)
-    app = FastAPI(title="hsd_viz", docs_url=None, redoc_url=None)
-    app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(settings.hosts), www_redirect=False)
+    service = Service(decode, settings)
 
-    def authorized(request: Request) -> None:
+    def authorize(request: Request) -> None:
         given = request.headers.get("authorization", "").removeprefix("Bearer ")
+        if request.url.path == "/health":
+            return
         if settings.token is not None and not hmac.compare_digest(given.encode(), settings.token.encode()):
             raise HTTPException(401, "a valid token is required", {"WWW-Authenticate": "Bearer"})
         if "origin" in request.headers:
             # A page of another site: browsers add the header, our clients do not.
             raise HTTPException(403, "requests of web pages are not accepted")
 
-    guarded = [Depends(authorized)]
+    app = FastAPI(title="hsd_viz", docs_url=None, redoc_url=None, dependencies=[Depends(authorize)])
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(settings.hosts), www_redirect=False)
 
     @app.exception_handler(HTTPException)
     async def one_line(_: Request, failed: HTTPException) -> JSONResponse:
@@ -244,21 +201,18 @@ def create_app(decoders: Decoders, settings: Settings) -> FastAPI:
     async def health() -> dict[str, str]:
         return {"status": "ok"}
 
-    @app.get("/models", dependencies=guarded)
+    @app.get("/models")
     async def models() -> dict[str, Any]:
-        limits = {k: v for k, v in asdict(settings).items() if k in ("prompt_characters", "new_tokens", "seconds")}
+        limits = {name: getattr(settings, name) for name in ("prompt_characters", "new_tokens", "seconds")}
         return {"models": list(settings.models), "limits": limits}
 
-    @app.get("/metrics", dependencies=guarded)
+    @app.get("/metrics")
     async def metrics() -> PlainTextResponse:
         return PlainTextResponse(generate_latest(service.registry))
 
-    @app.post("/decode", dependencies=guarded)
-    async def decode(request: Request, body: Annotated[bytes, Depends(_body)]) -> StreamingResponse:
-        try:
-            arguments = service.check(body)
-        except ValueError as invalid:
-            raise HTTPException(422, str(invalid)) from None
+    @app.post("/decode", response_model=None)
+    async def decoded(request: Request) -> Stream:
+        arguments = await _arguments(request, settings)
         visitor = f"{request.client.host if request.client else ''} {request.headers.get('x-visitor', '')[:64]}"
         try:
             return Stream(service, arguments, service.queue.join(visitor))
@@ -269,8 +223,8 @@ def create_app(decoders: Decoders, settings: Settings) -> FastAPI:
     return app
 
 
-async def _body(request: Request) -> bytes:
-    """Read a JSON body of limited size. Other types are refused: a form of a web page cannot send this one."""
+async def _arguments(request: Request, settings: Settings) -> Record:
+    """Read the body, of limited size. Other types are refused: a form of a web page cannot send this one."""
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
         raise HTTPException(415, "the body must be application/json")
     body = bytearray()
@@ -278,7 +232,13 @@ async def _body(request: Request) -> bytes:
         body += part
         if len(body) > BODY_BYTES:
             raise HTTPException(413, f"the body is larger than {BODY_BYTES} bytes")
-    return bytes(body)
+    try:
+        return DecodeRequest.model_validate_json(bytes(body)).checked(settings)
+    except ValidationError as invalid:
+        first = invalid.errors(include_url=False, include_context=False, include_input=False)[0]
+        raise HTTPException(422, f"{'.'.join(map(str, first['loc'])) or 'the body'}: {first['msg']}") from None
+    except ValueError as invalid:
+        raise HTTPException(422, str(invalid)) from None
 
 
 def _line(record: Record) -> bytes:
@@ -301,6 +261,6 @@ def run(host: str, port: int, settings: dict[str, Any], engine: dict[str, Any]) 
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with suppress(KeyboardInterrupt):
         print("loading the models", file=sys.stderr, flush=True)
-        application = create_app(load_worker(engine), Settings(**settings))
+        application = create_app(load_decode(engine), Settings(**settings))
         Server(uvicorn.Config(application, host, port, log_level="error", access_log=False)).run()
     return 0

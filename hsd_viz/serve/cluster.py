@@ -5,7 +5,7 @@ import math
 import signal
 import sys
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -16,43 +16,25 @@ from ray.serve.handle import DeploymentHandle
 
 from hsd_viz.machine import url
 from hsd_viz.serve import LOCAL, start
-from hsd_viz.serve.app import Settings, create_app, error, load_worker
+from hsd_viz.serve.app import Record, Settings, create_app, error, load_decode
+from hsd_viz.words import first_line
 
 #: Connections that the ingress holds open at a time, refused ones among them.
 CONNECTIONS = 2048
 APPLICATION = "hsd_viz"
-#: Seconds between looks at the state of the replicas.
-LOOK_SECONDS = 0.2
 
 
 @serve.deployment(max_ongoing_requests=1)
 class Replica:
     """An engine in a process of its own; decodes one request at a time."""
 
-    def __init__(self, options: dict[str, Any]) -> None:
-        self._worker = load_worker(options)
+    def __init__(self, options: Record) -> None:
+        self._decode = load_decode(options)
 
-    async def decode(self, request: dict[str, Any]) -> AsyncIterator[list[dict[str, Any]]]:
+    async def decode(self, request: Record) -> AsyncGenerator[list[Record]]:
         """Yield the events of a request in batches of records."""
-        async for batch in self._worker.decode(request):
-            yield batch
-
-
-class _Replicas:
-    """Passes requests to a replica that is free."""
-
-    def __init__(self, handle: DeploymentHandle) -> None:
-        self._handle = handle
-
-    async def decode(self, request: dict[str, Any]) -> AsyncIterator[list[dict[str, Any]]]:
-        batches = self._handle.options(stream=True).decode.remote(request)
-        try:
-            async for batch in batches:
-                yield batch
-        except (RayError, RayServeException):
-            yield [error("the worker of this request stopped: send the request again", retry=True)]
-        finally:
-            batches.cancel()
+        async for records in self._decode(request):
+            yield records
 
 
 @serve.deployment(max_ongoing_requests=CONNECTIONS)
@@ -60,14 +42,25 @@ class _Replicas:
 class Ingress:
     """The web application; there is one, because it owns the queue."""
 
-    def __init__(self, settings: dict[str, Any], replicas: DeploymentHandle) -> None:
+    def __init__(self, settings: Record, replicas: DeploymentHandle) -> None:
         self._settings, self._replicas = Settings(**settings), replicas
 
+    async def decode(self, request: Record) -> AsyncGenerator[list[Record]]:
+        """Pass a request to a replica that is free."""
+        batches = self._replicas.options(stream=True).decode.remote(request)
+        try:
+            async for records in batches:
+                yield records
+        except (RayError, RayServeException):
+            yield [error("the worker of this request stopped: send the request again", retry=True)]
+        finally:
+            batches.cancel()
+
     def __serve_build_asgi_app__(self) -> Any:
-        return create_app(_Replicas(self._replicas), self._settings)
+        return create_app(self.decode, self._settings)
 
 
-def build(arguments: dict[str, Any]) -> serve.Application:
+def build(arguments: Record) -> serve.Application:
     """Return the application; the builder that ``serve deploy`` calls. ``arguments``: ``settings`` (fields of
     :class:`~hsd_viz.serve.app.Settings`), ``engine`` (arguments of :func:`hsd_viz.engine.local.load_engine`),
     ``replicas``, ``cpus`` and ``gpus`` of each replica.
@@ -79,10 +72,10 @@ def build(arguments: dict[str, Any]) -> serve.Application:
     return Ingress.options(ray_actor_options={"num_cpus": 0}).bind(asdict(settings), decoder)
 
 
-def run(host: str, port: int, arguments: dict[str, Any], address: str | None = None) -> int:
+def run(host: str, port: int, arguments: Record, address: str | None = None) -> int:
     """Serve until Ctrl-C or SIGTERM; ``arguments`` are those of :func:`build`. Without ``address`` Ray is started on
     this machine and ends with the service; otherwise the service runs on the cluster there and is removed from it at
-    the end.
+    the end. Raises: ValueError: if it does not start.
     """
     logging.getLogger("ray.serve").setLevel(logging.ERROR)
     stopped = threading.Event()
@@ -94,29 +87,17 @@ def run(host: str, port: int, arguments: dict[str, Any], address: str | None = N
         print(f"Ray at {address}: who reaches its ports can run code there; its operator protects it", file=sys.stderr)
     ray = start(address or LOCAL, math.ceil(arguments["replicas"] * arguments["cpus"]))
     try:
+        print("loading the models", file=sys.stderr, flush=True)
         serve.start(http_options={"host": host, "port": port})
         serve.run(build(arguments), name=APPLICATION, logging_config={"enable_access_log": False})
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-        print("loading the models", file=sys.stderr, flush=True)
-        if _ready(stopped):
-            print(f"engine: {url(host, port)} (Ctrl-C to stop)", flush=True)
-            stopped.wait()
+        print(f"engine: {url(host, port)} (Ctrl-C to stop)", flush=True)
+        stopped.wait()
         serve.delete(APPLICATION)
+    except RuntimeError as failed:
+        raise ValueError(f"the service did not start: {first_line(failed)}") from None
     finally:
         if address is None:
             serve.shutdown()
         ray.shutdown()
     return 0
-
-
-def _ready(stopped: threading.Event) -> bool:
-    """Wait until all replicas have loaded their models; return False if interrupted. Raises: ValueError: if a replica
-    cannot start.
-    """
-    while not stopped.wait(LOOK_SECONDS):
-        application = serve.status().applications[APPLICATION]
-        if application.status == "RUNNING":
-            return True
-        if application.status in ("DEPLOY_FAILED", "UNHEALTHY"):
-            raise ValueError(f"the service did not start: {application.message.strip().splitlines()[-1]}")
-    return False

@@ -1,45 +1,38 @@
-"""A bounded queue that is fair to visitors: the one who was served least recently is next. Pure asyncio."""
+"""A bounded queue that is fair to visitors. Pure asyncio."""
 
 import asyncio
-from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator
-
-#: Visitors whose last turn is remembered.
-REMEMBERED = 4096
+from dataclasses import dataclass, field
 
 
 class QueueFullError(Exception):
     """The queue has no place left, or none for this visitor."""
 
 
+@dataclass(eq=False)
 class Ticket:
-    """A place in the queue. ``position`` counts from 1; 0 means that it is this ticket's turn."""
+    """A place in the queue: turns go by ``round``. ``moved`` is set whenever places change."""
 
-    def __init__(self, visitor: str) -> None:
-        self.visitor, self.position = visitor, -1
-        #: Set whenever the position changes.
-        self.moved = asyncio.Event()
-
-    async def positions(self) -> AsyncIterator[int]:
-        """Yield each position until it is this ticket's turn."""
-        while self.position:
-            self.moved.clear()
-            yield self.position
-            await self.moved.wait()
+    visitor: str
+    round: int
+    moved: asyncio.Event = field(default_factory=asyncio.Event)
 
 
+@dataclass
 class FairQueue:
-    """Gives ``slots`` turns at a time. At most ``limit`` tickets wait, at most ``per_visitor`` of one visitor. The next
-    turn goes to the visitor whose last turn is longest ago; one who never had a turn comes first. So a visitor with
-    many requests delays the first request of another by at most one turn per slot.
+    """Gives ``slots`` turns at a time. At most ``limit`` tickets wait, at most ``per_visitor`` of one visitor, whose
+    tickets are in successive rounds: a visitor with many requests delays the first request of another by at most one
+    turn per slot.
     """
 
-    def __init__(self, slots: int, limit: int, per_visitor: int) -> None:
-        self.slots, self.limit, self.per_visitor = slots, limit, per_visitor
-        self.running = self._turns = 0
-        self._waiting: list[Ticket] = []
-        #: Visitor -> number of its last turn, least recent first.
-        self._last: OrderedDict[str, int] = OrderedDict()
+    slots: int
+    limit: int
+    per_visitor: int
+    running: int = 0
+    _round: int = 0
+    _waiting: list[Ticket] = field(default_factory=list)
+    #: The round of each visitor's latest ticket, unless it is over.
+    _latest: dict[str, int] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -47,12 +40,13 @@ class FairQueue:
     def join(self, visitor: str) -> Ticket:
         """Return a ticket; :meth:`leave` must be called with it. Raises: QueueFullError: if there is no place."""
         own = sum(ticket.visitor == visitor for ticket in self._waiting)
-        if self.running >= self.slots or self._waiting:
-            if len(self._waiting) >= self.limit:
-                raise QueueFullError(f"the queue is full: {self.limit} requests are waiting")
-            if own >= self.per_visitor:
-                raise QueueFullError(f"{own} of your requests are waiting already: that is the limit for each visitor")
-        self._waiting.append(ticket := Ticket(visitor))
+        if self.running >= self.slots and len(self) >= self.limit:
+            raise QueueFullError(f"the queue is full: {self.limit} requests are waiting")
+        if self.running >= self.slots and own >= self.per_visitor:
+            raise QueueFullError(f"{own} of your requests are waiting already: that is the limit for each visitor")
+        self._latest = {name: number for name, number in self._latest.items() if number >= self._round}
+        self._latest[visitor] = self._latest.get(visitor, self._round - 1) + 1
+        self._waiting.append(ticket := Ticket(visitor, self._latest[visitor]))
         self._advance()
         return ticket
 
@@ -64,24 +58,26 @@ class FairQueue:
             self.running -= 1
         self._advance()
 
+    def place(self, ticket: Ticket) -> int:
+        """Return the place of a ticket: 1 is next, 0 means that it is its turn."""
+        return self._waiting.index(ticket) + 1 if ticket in self._waiting else 0
+
+    async def places(self, ticket: Ticket) -> AsyncIterator[int]:
+        """Yield each place of a ticket until it is its turn."""
+        known = 0
+        while place := self.place(ticket):
+            ticket.moved.clear()
+            if place != known:
+                yield place
+            known = place
+            await ticket.moved.wait()
+
     def _advance(self) -> None:
-        """Give free slots to the next tickets and update the positions of the others."""
-        nth: Counter[str] = Counter()
-        keys = {}
-        for arrival, ticket in enumerate(self._waiting):
-            keys[ticket] = (nth[ticket.visitor], self._last.get(ticket.visitor, 0), arrival)
-            nth[ticket.visitor] += 1
+        """Give free slots to the next tickets."""
+        tickets = sorted(self._waiting, key=lambda ticket: ticket.round)
         free = max(0, self.slots - self.running)
-        order = sorted(keys, key=keys.__getitem__)
-        for ticket in order[:free]:
-            self._waiting.remove(ticket)
-            self.running += 1
-            self._turns += 1
-            self._last[ticket.visitor] = self._turns
-            self._last.move_to_end(ticket.visitor)
-            if len(self._last) > REMEMBERED:
-                self._last.popitem(last=False)
-        for place, ticket in enumerate(order, 1 - free):
-            if ticket.position != max(0, place):
-                ticket.position = max(0, place)
-                ticket.moved.set()
+        self._waiting = tickets[free:]
+        for ticket in tickets[:free]:
+            self.running, self._round = self.running + 1, ticket.round
+        for ticket in tickets:
+            ticket.moved.set()

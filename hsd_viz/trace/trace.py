@@ -12,10 +12,10 @@ from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
-from hsd_viz.disk import most_unpacked, regular_target, write_whole
+from hsd_viz.disk import is_regular, most_unpacked, write_whole
 from hsd_viz.trace import metrics
 from hsd_viz.trace.tables import TABLES, CallRow, Columns, DraftRow, RoundRow, TokenRow
-from hsd_viz.words import VIEWERS, card, counted, guess, line, table
+from hsd_viz.words import VIEWERS, counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,19 +29,6 @@ _FORMAT = "hsd_viz trace"
 _META = ("stack", "prompt", "prompt_ids", "prefill_ns", "wall_ns")
 #: Steps may arrive in one thread and be read in another.
 _MAKING = RLock()
-
-#: Characters of the prompt and of the text in the form for notebooks.
-_SHOWN = 240
-#: The metrics in it: key, title, format.
-_FIGURES: tuple[tuple[str, str, Callable[[Any], str]], ...] = (
-    ("tokens", "tokens", str),
-    ("rounds", "target rounds", str),
-    ("mean_acceptance_length", "tokens per target forward pass", "{:.2f}".format),
-    ("acceptance_rate", "acceptance rate", "{:.0%}".format),
-    ("tokens_per_second", "tokens/s after prefill", "{:.0f}".format),
-    ("seconds", "decoding, seconds", "{:.3f}".format),
-    ("repetition_share", "repetition", "{:.0%}".format),
-)
 
 Row = TypeVar("Row", bound=tuple)
 Tables = tuple[dict[str, Columns], dict[int, str]]
@@ -174,11 +161,6 @@ class Trace(Record):
         self.meta = meta
         self._pieces.update(pieces or {})
 
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            raise AttributeError(f"a trace has no attribute '{name}'{guess('trace', name, dir(type(self)))}")
-
     def append(self, step: Step) -> None:
         """Add the rows of a step; they are made when one of them is first read."""
         self._pending.append(lambda: (step.columns, step.pieces))
@@ -215,19 +197,6 @@ class Trace(Record):
     def to_html(self) -> str:
         """Return the run as one interactive page of HTML that opens offline."""
         return VIEWERS["to_html"](self)
-
-    def _repr_html_(self) -> str:
-        """Return the stack, the machine, the metrics and the beginning of the text for a notebook."""
-        meta, metrics = self.meta, self.metrics()
-        short = lambda text: text if len(text) <= _SHOWN else f"{text[:_SHOWN]} …"
-        heat = (meta.get("sampling") or {}).get("temperature")
-        drawn = None if heat is None else f"temperature {heat:g}" if heat else "greedy"
-        facts = [drawn, meta.get("device_name") or meta.get("device"), meta.get("dtype"), meta.get("stop_reason")]
-        known = [(title, metrics[key], write) for key, title, write in _FIGURES if key in metrics]
-        rows = [(title, "–" if value is None else write(value)) for title, value, write in known]
-        texts = [("prompt", short(self.prompt)), ("text", short(self.text))]
-        about = line(" · ".join(str(fact) for fact in facts if fact))
-        return card("Trace", self.stack or "?", about, table((), rows), table((), texts))
 
     def frame(self, table: str) -> pd.DataFrame:
         """Return one table as a DataFrame with its declared columns."""
@@ -343,7 +312,7 @@ class Trace(Record):
 
 def checked_name(path: Path) -> Path:
     """Return the path of a trace to write. Raises: ValueError: if the name of a file has another ending."""
-    if regular_target(path) is not None and not path.name.endswith((".json", ".json.gz")):
+    if is_regular(path) and not path.name.endswith((".json", ".json.gz")):
         raise ValueError(f"cannot save a trace as {path.name}: the name must end in .json or .json.gz")
     return path
 

@@ -154,6 +154,6 @@ def test_saved_reports_open_and_are_written_as_they_were(path):
     again = json.loads(json.dumps(report.to_dict()))
     assert again["stacks"] == data["stacks"]
     # Fields of earlier versions are read and not written.
-    gone = {"memory", "baseline_settings", "rival_settings", "drafters", "padding", "decodes_from_earlier_runs"}
+    gone = {"memory", "baseline_settings", "rival_settings", "drafters", "padding", "decodes_from_earlier_runs", "gpus"}
     for part in ("machine", "suite", "settings"):
         assert again[part] == {**again[part], **{k: v for k, v in data[part].items() if k not in gone}}

@@ -1,8 +1,18 @@
-"""A database that counts by looking: slow, exact, and no approximation to hide behind."""
+"""Drafters by name, and a database that counts by looking: slow, exact, and no approximation to hide behind."""
 
 from __future__ import annotations
 
 from collections import Counter
+
+from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
+from hsd_viz.stack import DraftSource
+
+
+def make(name, *items, statistics=None, state=None, eos=None):
+    """A drafter for one run, with this statistics database and this state of earlier runs."""
+    shared = SharedDatabases({} if statistics is None else {"statistics": statistics})
+    memory = Memory({} if state is None else {name: state})
+    return make_drafter(DraftSource(name, items), databases=shared, memory=memory, eos=eos)
 
 
 class Exact:

@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hsd_viz.drafting import SharedDatabases, make_drafter
-from hsd_viz.drafting.hd import HierarchyDrafting, StoredDrafts
+from hsd_viz.drafting.hd import StoredDrafts
 from hsd_viz.drafting.index.build import build_fivegrams
 from hsd_viz.drafting.index.format import Index
 from hsd_viz.drafting.make import vocabulary_hash
-from hsd_viz.stack import parse
+from hsd_viz.stack import DraftSource, parse
 
 
 def chains(tree):
@@ -42,7 +42,7 @@ class Ranked:
 
 
 def drafter(sources=("context",), **shared):
-    return HierarchyDrafting(sources, shared)
+    return make_drafter(DraftSource("hd", tuple(sources)), databases=SharedDatabases(shared))
 
 
 # --- the context database ---------------------------------------------------------------------------------------------
@@ -110,7 +110,7 @@ def test_the_budget_cuts_the_last_draft():
 
 
 def test_nothing_after_the_end_of_text():
-    hd = HierarchyDrafting(("context",), {}, eos=0)
+    hd = make_drafter(DraftSource("hd", ("context",)), eos=0)
     hd.start([1, 2, 0, 3, 4, 1])
     assert hd.draft([1], 28).tokens == [2, 0]
 

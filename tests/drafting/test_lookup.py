@@ -1,7 +1,6 @@
+from corpora import make
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from hsd_viz.drafting.baselines.lookup import PromptLookup, SAMDecoding
 
 
 def reference(text, eos, budget, longest=2, most=10):
@@ -16,18 +15,18 @@ def reference(text, eos, budget, longest=2, most=10):
     return [], None, None
 
 
-@given(st.lists(st.integers(0, 4), min_size=1, max_size=50), st.integers(0, 6), st.integers(0, 12), st.integers(1, 3))
-def test_the_rule(text, ahead, budget, longest):
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=50), st.integers(0, 6), st.integers(0, 12))
+def test_the_rule(text, ahead, budget):
     ahead = min(ahead, len(text))
     known = len(text) - ahead
-    drafter = PromptLookup(eos=0, longest=longest)
+    drafter = make("lookup", eos=0)
     drafter.start(text[: known // 2])
     for token in text[known // 2 : known]:
         drafter.extend([token])
     for _ in range(2):
         # Twice: a draft after tokens that may be refused must leave no trace.
         tree = drafter.draft(text, budget)
-        copied, n, place = reference(text, 0, budget, longest)
+        copied, n, place = reference(text, 0, budget)
         assert tree.tokens == copied
         assert tree.parents == list(range(-1, len(copied) - 1))
         assert tree.sources == ["lookup"] * len(copied)
@@ -37,7 +36,7 @@ def test_the_rule(text, ahead, budget, longest):
 
 
 def test_start_forgets_the_run_before():
-    drafter = PromptLookup()
+    drafter = make("lookup")
     drafter.start([1, 2, 3, 1, 2])
     assert drafter.draft([1, 2, 3, 1, 2], 4).tokens == [3, 1, 2]
     drafter.start([5, 6])
@@ -55,7 +54,7 @@ def test_transformers_drafts_the_same():
     for length in range(2, 120):
         text = torch.randint(0, 12, (length,), generator=generator).tolist()
         candidates, _ = theirs.get_candidates(torch.tensor([text]))
-        ours = PromptLookup(eos=0)
+        ours = make("lookup", eos=0)
         ours.start(text)
         tree = ours.draft(text, 10)
         assert tree.tokens == candidates[0, length:].tolist()
@@ -66,7 +65,7 @@ def test_transformers_drafts_the_same():
 @settings(max_examples=200)
 @given(st.lists(st.integers(0, 2), min_size=1, max_size=60))
 def test_original_lookup_wants_whole_copies(text):
-    drafter = PromptLookup(longest=3, whole=True)
+    drafter = make("lookup", "original")
     drafter.start(text)
     expected = []
     for n in range(min(3, len(text) - 1), 0, -1):
@@ -111,7 +110,7 @@ def sam_reference(text, ahead, most, alpha, budget):
     st.integers(1, 20),
 )
 def test_the_rule_of_sam(text, ahead, most, alpha, budget):
-    drafter = SAMDecoding()
+    drafter = make("sam")
     drafter.nodes, drafter.alpha = most, alpha
     drafter.start(text[: len(text) // 2])
     for token in text[len(text) // 2 :]:
@@ -129,7 +128,7 @@ def test_the_rule_of_sam(text, ahead, most, alpha, budget):
 def test_sam_by_hand():
     # "1 2" stood there twice: the earliest place is copied, 1 + 4 * 2 tokens of it.
     text = [1, 2, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 1, 2, 40, 1, 2]
-    drafter = SAMDecoding()
+    drafter = make("sam")
     drafter.start(text)
     tree = drafter.draft(text, 99)
     assert tree.tokens == list(range(30, 39)) and tree.key_lengths[0] == 2
@@ -140,7 +139,7 @@ def test_sam_by_hand():
     long = list(range(100, 200))
     drafter.start(long * 2)
     assert len(drafter.draft(long * 2, 99)) == 60
-    ended = SAMDecoding(eos=0)
+    ended = make("sam", eos=0)
     ended.start([5, 6, 0, 7, 5])
     assert ended.draft([5, 6, 0, 7, 5], 9).tokens == [6, 0]
     assert ended.draft([5], 0).why_empty == "no room"

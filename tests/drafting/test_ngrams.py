@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from corpora import Exact
+from corpora import Exact, make
 
-from hsd_viz.drafting.baselines.ngrams import DynamicCache, NgramCache
+from hsd_viz.drafting.baselines.ngrams import DynamicCache
 
 
 def fed(text, **options):
-    cache = NgramCache(**options)
+    cache = make("ngram-cache", **options)
     cache.start(text)
     return cache
 
@@ -44,8 +44,8 @@ def test_dynamic_thresholds_are_strict_and_the_context_goes_first():
     def warm(runs, text, tail):
         dynamic = DynamicCache()
         for run in runs:
-            fed(run, dynamic=dynamic)
-        return fed(text, dynamic=dynamic).draft(tail, 1)
+            fed(run, state=dynamic)
+        return fed(text, state=dynamic).draft(tail, 1)
 
     four = [4, 3, 2, 1, 5]
     assert warm([four], [], four[:4]).why_empty == "not worth it", "two samples are needed"
@@ -64,14 +64,14 @@ def test_the_static_cache_confirms_and_comes_last():
     # 5 was seen twice and 6 once: what the static cache knows counts a hundredfold, yet the share is that of 6 alone.
     text = [2, 1, 5, 2, 1, 6]
     assert fed(text).draft([9, 9, 2, 1], 1).tokens == [5]
-    assert fed(text, static=static).draft([9, 9, 2, 1], 1).tokens == [6]
-    assert fed([2, 1, 5, 2, 1, 5, 2, 1, 6], static=static).draft([9, 9, 2, 1], 1).tokens == [6], (
+    assert fed(text, statistics=static).draft([9, 9, 2, 1], 1).tokens == [6]
+    assert fed([2, 1, 5, 2, 1, 5, 2, 1, 6], statistics=static).draft([9, 9, 2, 1], 1).tokens == [6], (
         "static alone: two of three"
     )
-    tree = fed([], static=static).draft([2, 1], 4)
+    tree = fed([], statistics=static).draft([2, 1], 4)
     assert tree.tokens == [6] and tree.key_lengths == [2] and tree.counts == [2]
-    assert fed([], static=Exact([[2, 1, 6]])).draft([2, 1], 4).why_empty == "not worth it", "two samples"
-    assert fed([], static=static).draft([1], 4).why_empty == "no match", "one token is no pair"
+    assert fed([], statistics=Exact([[2, 1, 6]])).draft([2, 1], 4).why_empty == "not worth it", "two samples"
+    assert fed([], statistics=static).draft([1], 4).why_empty == "no match", "one token is no pair"
 
 
 def test_a_chain_goes_on_through_its_own_tokens():

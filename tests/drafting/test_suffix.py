@@ -1,10 +1,11 @@
 from collections import Counter
 
 import pytest
+from corpora import make
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hsd_viz.drafting.baselines.suffix import SuffixDecoding, SuffixTree
+from hsd_viz.drafting.baselines.suffix import SuffixTree
 
 texts = st.lists(st.integers(0, 3), max_size=30)
 
@@ -98,10 +99,10 @@ def best_of(counts, key, depth, budget, alpha=1.0, least=0.1):
 def test_the_rule(earlier, text, ahead, budget, depth):
     outputs = SuffixTree(depth)
     for output in earlier:
-        drafter = SuffixDecoding(outputs=outputs)
+        drafter = make("suffix", state=outputs)
         drafter.start([])
         drafter.extend(output)
-    drafter = SuffixDecoding(outputs=outputs)
+    drafter = make("suffix", state=outputs)
     prompt, output = text[: len(text) // 2], text[len(text) // 2 :]
     drafter.start(prompt)
     for token in output:
@@ -123,7 +124,7 @@ def test_the_rule(earlier, text, ahead, budget, depth):
 
 def test_by_hand():
     text = [1, 2, 3, 1, 2, 4, 1, 2]
-    drafter = SuffixDecoding()
+    drafter = make("suffix")
     drafter.start(text)
     tree = drafter.draft(text, 9)
     # "1 2" was seen three times, the end of the text included: a third for 3 and for 4, two tokens after a match of two.
@@ -140,19 +141,19 @@ def test_by_hand():
 
 def test_earlier_outputs_are_remembered_and_prompts_are_not():
     outputs = SuffixTree()
-    first = SuffixDecoding(outputs=outputs)
+    first = make("suffix", state=outputs)
     first.start([1, 2, 3])
     first.extend([4, 5, 6, 7])
-    second = SuffixDecoding(outputs=outputs)
+    second = make("suffix", state=outputs)
     second.start([9, 4, 5])
     assert second.draft([9, 4, 5], 9).tokens == [6, 7], "warm"
-    assert SuffixDecoding().draft([9, 4, 5], 9).why_empty == "no match", "cold"
+    assert make("suffix").draft([9, 4, 5], 9).why_empty == "no match", "cold"
     second.start([9, 1, 2])
     assert second.draft([9, 1, 2], 9).why_empty == "no match", "what was a prompt then"
     # A second run that writes in between begins a text of its own.
     second.extend([8])
     first.extend([6])
     assert list(outputs.texts.values()) == [[4, 5, 6, 7], [8], [6]]
-    ended = SuffixDecoding(eos=6)
+    ended = make("suffix", eos=6)
     ended.start([4, 5, 6, 7, 4, 5])
     assert ended.draft([4, 5, 6, 7, 4, 5], 9).tokens == [6]

@@ -8,7 +8,7 @@ from transformers import PreTrainedTokenizerFast
 
 from hsd_viz.bench import Prompt, Settings, Suite, build_report, run_bench
 from hsd_viz.bench.page import text_parts
-from hsd_viz.bench.runner import Output, ask, joined, median_of
+from hsd_viz.bench.runner import Output, ask
 from hsd_viz.decoding.sampling import PromptTooLong
 from hsd_viz.engine.local import load_engine
 from hsd_viz.prompts.templates import choose_template, opening
@@ -111,12 +111,6 @@ def test_each_turn_holds_the_answers_before_it():
     assert output.timed_tokens == len(output.token_ids) == 21 and output.target_forwards == 6
     assert (output.drafted, output.accepted, output.draft_seconds, output.runtime) == (9, 3, (0.1,) * 3, "eager")
     assert opening(question, None) == TURNS[0]
-
-
-def test_repeats_of_a_question_give_median_times():
-    once = lambda *seconds: joined([Output((1,), s, 1, 1.0, 1, 0, 0, None) for s in seconds])
-    found = median_of([once(1.0, 9.0), once(5.0, 2.0), once(2.0, 4.0)])
-    assert found.seconds == 7.0 and found.draft_seconds is None
 
 
 QUESTIONS = Suite(

@@ -14,7 +14,7 @@ import uvicorn
 
 from hsd_viz.engine.local import load_engine
 from hsd_viz.engine.remote import RemoteEngine, connect
-from hsd_viz.serve.app import Settings, Worker, create_app
+from hsd_viz.serve.app import Settings, create_app, decode_with
 from hsd_viz.trace import Stage
 from hsd_viz.trace.events import ServerError
 
@@ -30,9 +30,9 @@ def engine():
 
 
 @contextmanager
-def serving(decoders, **settings):
+def serving(decode, **settings):
     """Serve on a free port of this machine; yields the address."""
-    config = uvicorn.Config(create_app(decoders, Settings(**settings)), host="127.0.0.1", port=0, log_level="error")
+    config = uvicorn.Config(create_app(decode, Settings(**settings)), host="127.0.0.1", port=0, log_level="error")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
@@ -47,7 +47,7 @@ def serving(decoders, **settings):
 
 @pytest.fixture(scope="module")
 def address(engine):
-    with serving(Worker(engine)) as address:
+    with serving(decode_with(engine)) as address:
         yield address
 
 
@@ -98,7 +98,7 @@ def test_a_remote_trace_equals_the_local_one(engine, address, stack, temperature
 
 def test_closing_the_generator_cancels_within_half_a_second():
     slow = Slow()
-    with serving(slow) as address:
+    with serving(slow.decode) as address:
         events = RemoteEngine(address).decode("x")
         next(events)
         begun = time.monotonic()
@@ -149,7 +149,7 @@ def test_requests_of_web_pages_and_other_hosts_are_refused(address):
 
 
 def test_a_token_is_required_where_one_is_set(engine):
-    with serving(Worker(engine), token="secret") as address:
+    with serving(decode_with(engine), token="secret") as address:
         assert connect(address, "secret").model_names() == ["nano", "small", "target"]
         for wrong in (None, "Secret", "sécret"):
             with pytest.raises(ServerError, match="a valid token is required"):
@@ -160,7 +160,7 @@ def test_a_token_is_required_where_one_is_set(engine):
 
 def test_waiting_clients_get_their_position_and_a_full_queue_refuses():
     slow = Slow()
-    with serving(slow, queue=1) as address:
+    with serving(slow.decode, queue=1) as address:
         running = RemoteEngine(address).decode("first")
         assert next(running) == Stage("first")
         waiting = RemoteEngine(address).decode("second")
@@ -179,7 +179,7 @@ def test_waiting_clients_get_their_position_and_a_full_queue_refuses():
 
 def test_a_waiting_client_that_leaves_frees_its_place():
     slow = Slow()
-    with serving(slow, queue=1) as address:
+    with serving(slow.decode, queue=1) as address:
         running, waiting = RemoteEngine(address).decode("first"), RemoteEngine(address).decode("second")
         next(running), next(waiting)
         waiting.close()
@@ -196,7 +196,7 @@ def test_a_waiting_client_that_leaves_frees_its_place():
 
 
 def test_a_decode_that_takes_too_long_is_stopped():
-    with serving(Slow(), seconds=0.2) as address, pytest.raises(ServerError, match=r"stopped after 0\.2 s"):
+    with serving(Slow().decode, seconds=0.2) as address, pytest.raises(ServerError, match=r"stopped after 0\.2 s"):
         RemoteEngine(address).run("x")
 
 
@@ -207,7 +207,7 @@ def test_many_clients_all_get_an_answer(engine):
         status, _, lines = post(address, {"prompt": "def main(", "max_new_tokens": 16, "record": False})
         return status, lines[-1].get("event")
 
-    with serving(Worker(engine), queue=8, per_visitor=64) as address, ThreadPoolExecutor(40) as threads:
+    with serving(decode_with(engine), queue=8, per_visitor=64) as address, ThreadPoolExecutor(40) as threads:
         outcomes = list(threads.map(client, [address] * 40))
         assert len(outcomes) == 40
         assert set(outcomes) <= {(200, "finished"), (503, None)}
@@ -244,12 +244,9 @@ def test_a_cancelled_decode_stops_after_its_current_event():
                 self.closed.set()
 
     async def leave(engine):
-        worker = Worker(engine)
-        batches = worker.decode({})
-        await anext(batches)
-        await batches.aclose()
-        await asyncio.to_thread(worker._idle.wait, 5)
+        running = decode_with(engine)({})
+        await anext(running)
+        await running.aclose()
+        assert await asyncio.to_thread(engine.closed.wait, 5)
 
-    engine = Endless()
-    asyncio.run(leave(engine))
-    assert engine.closed.is_set()
+    asyncio.run(leave(Endless()))

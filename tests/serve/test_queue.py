@@ -14,7 +14,7 @@ def served(queue, arrivals):
     while tickets or k < len(arrivals):
         tickets += [queue.join(visitor) for visitor in (arrivals[k] if k < len(arrivals) else ())]
         k += 1
-        running = [ticket for ticket in tickets if ticket.position == 0]
+        running = [ticket for ticket in tickets if queue.place(ticket) == 0]
         assert len(running) <= queue.slots
         for ticket in running[:1]:
             order.append(ticket.visitor)
@@ -56,7 +56,7 @@ def test_a_full_queue_refuses_and_takes_the_next_when_one_leaves(limit, per_visi
     with pytest.raises(QueueFullError, match=said):
         queue.join(refused)
     queue.leave(tickets[0])
-    assert queue.join(refused).position == len(waiting) - 1
+    assert queue.place(queue.join(refused)) == len(waiting) - 1
 
 
 def test_positions_are_reported_as_they_change():
@@ -66,7 +66,7 @@ def test_positions_are_reported_as_they_change():
         seen = []
 
         async def collect():
-            async for position in third.positions():
+            async for position in queue.places(third):
                 seen.append(position)
 
         task = asyncio.create_task(collect())
@@ -78,12 +78,3 @@ def test_positions_are_reported_as_they_change():
         return seen
 
     assert asyncio.run(watch()) == [2, 1]
-
-
-def test_who_was_served_longest_ago_is_forgotten_first(monkeypatch):
-    """With room for three, a (served again) is remembered; b is forgotten, and counts as never served."""
-    monkeypatch.setattr("hsd_viz.serve.queue.REMEMBERED", 3)
-    queue = FairQueue(1, 64, 8)
-    for visitor in "abcad":
-        queue.leave(queue.join(visitor))
-    assert served(queue, [["x", "a", "b"]]) == ["x", "b", "a"]

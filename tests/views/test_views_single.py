@@ -11,14 +11,12 @@ import pytest
 import traitlets
 from make_trace import make_trace
 
-import hsd_viz as hsd
 from hsd_viz import figures, views
 from hsd_viz.engine.replay import load_bundled
 from hsd_viz.figures.palette import HUES
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost, LookupCost, Tier
 from hsd_viz.latency.law import predict
 from hsd_viz.latency.select import select
-from hsd_viz.trace import Trace
 from hsd_viz.views.export import content_of
 from hsd_viz.views.linked import LinkedView
 from hsd_viz.views.single import token_ms
@@ -239,14 +237,3 @@ def test_presets_of_the_sliders_are_the_calibrated_draft_models(basis):
     assert [p["name"] for p in view.presets] == ["nano", "small"]
     assert view.acceptance == view.presets[-1]["acceptance"] and 0 < view.cost < 1
     assert views.OneDraftWhatIf().presets == [] and views.OneDraftWhatIf(lookahead=6).lookahead == 6
-
-
-# --- objects ----------------------------------------------------------------------------------------------------------
-
-
-def test_objects_have_rich_forms_with_escaped_text():
-    trace = make_trace(prompt="<b>x</b>", device_name="<i>")
-    html = trace._repr_html_()
-    assert "&lt;b&gt;x" in html and "<b>x" not in html and "<i>" not in html and "1.50" in html
-    assert "?" in Trace({})._repr_html_()
-    assert hsd.views is views

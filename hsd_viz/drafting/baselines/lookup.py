@@ -1,18 +1,15 @@
 """Drafts copied from the text of the run: prompt lookup decoding and SAM-Decoding, both by string search."""
 
 from bisect import bisect_left
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from hsd_viz.drafting.context import spell
-from hsd_viz.drafting.make import drafter
-from hsd_viz.drafting.tree import Drafter, DraftTree, as_eos_set
+from hsd_viz.drafting.make import Baseline, drafter
+from hsd_viz.drafting.tree import DraftTree
 
 
-class CopyingDrafter(Drafter):
-    """A drafter that copies a part of the run's text, up to an end-of-text token (``eos``: one id or several)."""
-
-    def __init__(self, *, eos: int | Collection[int] | None = None) -> None:
-        self.eos, self._text = as_eos_set(eos), ""
+class CopyingDrafter(Baseline):
+    """A drafter that copies a part of the run's text, up to an end-of-text token."""
 
     def start(self, prompt: Sequence[int]) -> None:
         self._text = spell(prompt)
@@ -31,39 +28,31 @@ class CopyingDrafter(Drafter):
         return DraftTree.chain(tokens[:end], self.name, key_length, start)
 
 
-@drafter(
-    "lookup",
-    words="baseline: prompt lookup decoding",
-    items=("original",),
-    make=lambda run: PromptLookup(eos=run.eos, longest=3 if run.source.items else 2, whole=bool(run.source.items)),
-)
+@drafter("lookup", items=("original",))
 class PromptLookup(CopyingDrafter):
     """Prompt lookup decoding with Hugging Face's rule, as a chain.
 
-    Finds the longest n-gram at the end of the text, of ``longest`` tokens or fewer, that occurs earlier, and copies up
-    to 10 tokens after its earliest occurrence, until an end-of-text token. Source: Saxena 2023, "Prompt Lookup
+    Finds the longest n-gram at the end of the text, of 2 tokens or fewer, that occurs earlier, and copies up to 10
+    tokens after its earliest occurrence, until an end-of-text token. Source: Saxena 2023, "Prompt Lookup
     Decoding" (github.com/apoorvumang/prompt-lookup-decoding), with the defaults of transformers'
-    ``PromptLookupCandidateGenerator``. The author's rule (``lookup[original]``) copies ``whole`` tens of tokens only.
+    ``PromptLookupCandidateGenerator``. The author's rule (``lookup[original]``) takes up to 3 tokens and copies
+    whole tens of tokens only.
     """
 
     nodes = 10
 
-    def __init__(self, *, eos: int | Collection[int] | None = None, longest: int = 2, whole: bool = False) -> None:
-        super().__init__(eos=eos)
-        self.longest, self.whole = longest, whole
-
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
-        whole = self._with_ahead(text)
+        whole, original = self._with_ahead(text), bool(self.run.source.items)
         # The search ends before the last token (or the last ten), as something must follow the match.
-        end = max(0, len(whole) - (self.nodes if self.whole else 1))
-        for n in range(min(self.longest, len(whole) - 1), 0, -1):
+        end = max(0, len(whole) - (self.nodes if original else 1))
+        for n in range(min(3 if original else 2, len(whole) - 1), 0, -1):
             place = whole.find(whole[-n:], 0, end)
             if place >= 0:
                 return self._copy(whole, place + n, min(self.nodes, budget), n, with_eos=False).or_reason(budget)
         return DraftTree().or_reason(budget)
 
 
-@drafter("sam", words="baseline: SAM-Decoding (suffix automaton)", make=lambda run: SAMDecoding(eos=run.eos))
+@drafter("sam")
 class SAMDecoding(CopyingDrafter):
     """SAM-Decoding from the text alone (without its static texts, Token Recycling or EAGLE), for one run.
 
@@ -72,7 +61,7 @@ class SAMDecoding(CopyingDrafter):
     The longest suffix of the text that occurs before is found, of any length. After a match of m tokens, up to min(60,
     1 + ``alpha`` · m) tokens are copied (alpha 4), as a chain, from after the **earliest** occurrence of the match. If
     fewer tokens than that follow it, the next shorter suffix with more occurrences is tried; the shortest one takes
-    what exists. Nothing is drafted after an end-of-text token.
+    what exists.
     """
 
     nodes, alpha = 60, 4

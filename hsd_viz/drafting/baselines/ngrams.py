@@ -1,33 +1,29 @@
 """Drafts from counted n-grams: REST on a statistics database, and llama.cpp's ``ngram-cache``."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from hsd_viz.drafting.context import Database, continuation_trie, spell
-from hsd_viz.drafting.make import drafter
-from hsd_viz.drafting.tree import Drafter, DraftTree, as_eos_set
+from hsd_viz.drafting.context import continuation_trie, spell
+from hsd_viz.drafting.make import Baseline, Run, drafter
+from hsd_viz.drafting.tree import DraftTree
 
 
-@drafter(
-    "retrieval",
-    words="baseline: REST (retrieval from a corpus)",
-    make=lambda run: Retrieval(run.database("statistics"), eos=run.eos),
-)
-class Retrieval(Drafter):
+@drafter("retrieval")
+class Retrieval(Baseline):
     """Retrieval-based speculative decoding for one run.
 
     Source: He et al., "REST: Retrieval-Based Speculative Decoding", NAACL 2024, arXiv 2311.08252 (repository
     FasterDecoding/REST, Apache-2.0), re-implemented from its description: find the longest suffix of the text, from
     16 tokens down to 2, in the corpus; of what followed it, to a depth of 10 tokens, draft the 64 most frequent
-    prefixes as a trie. ``corpus`` is a statistics database instead of a suffix array: keys are those of the index, and
-    counts beyond them are estimates (:func:`~hsd_viz.drafting.context.continuation_trie`). Nothing is drafted after an
-    end-of-text token.
+    prefixes as a trie. The corpus is a statistics database instead of a suffix array: keys are those of the index, and
+    counts beyond them are estimates (:func:`~hsd_viz.drafting.context.continuation_trie`).
     """
 
     longest, shortest, nodes, depth = 16, 2, 64, 10
 
-    def __init__(self, corpus: Database, *, eos: int | Collection[int] | None = None) -> None:
-        self.corpus, self.eos = corpus, as_eos_set(eos)
+    def __init__(self, run: Run) -> None:
+        super().__init__(run)
+        self.corpus = run.database("statistics")
 
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
         tree = DraftTree()
@@ -75,13 +71,8 @@ class DynamicCache:
         return self._open
 
 
-@drafter(
-    "ngram-cache",
-    words="baseline: llama.cpp n-gram cache",
-    remembers=DynamicCache,
-    make=lambda run: NgramCache(dynamic=run.state, static=run.databases.found.get("statistics"), eos=run.eos),
-)
-class NgramCache(Drafter):
+@drafter("ngram-cache", remembers=DynamicCache)
+class NgramCache(Baseline):
     """N-gram caches with llama.cpp's thresholds, for one run.
 
     Source: llama.cpp's ``lookup`` (ggml-org/llama.cpp, ``common/ngram-cache.cpp``, pull request 5479, MIT),
@@ -92,27 +83,14 @@ class NgramCache(Drafter):
     of the token after the last 2 tokens, or 1): the static cache confirms the others. The first token to pass is
     drafted, as a chain, until none passes.
 
-    ``static`` is a statistics database, which contains only the most frequent followers of a pair; ``None``: an empty
-    one. Nothing is drafted after an end-of-text token. Among equals the token seen first is taken (llama.cpp: hash
+    The static cache is the statistics database, which contains only the most frequent followers of a pair, or empty.
+    Among equals the token seen first is taken (llama.cpp: hash
     order).
     """
 
-    nodes = 16
-
-    def __init__(
-        self,
-        *,
-        dynamic: DynamicCache | None = None,
-        static: Database | None = None,
-        eos: int | Collection[int] | None = None,
-    ) -> None:
-        self.eos, self.static = as_eos_set(eos), static
-        self.dynamic = dynamic if dynamic is not None else DynamicCache()
-        self._text = ""
-        self._context: Counts = defaultdict(Counter)
-
     def start(self, prompt: Sequence[int]) -> None:
         """Begin a run with this prompt; earlier runs become part of the dynamic cache."""
+        self.dynamic, self.static = self.run.state, self.run.databases.found.get("statistics")
         self._text, self._context = "", self.dynamic.begin()
         self.extend(prompt)
 

@@ -1,9 +1,9 @@
 """Token Recycling: the latest most probable successors of each token, drafted as a fixed tree."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-from hsd_viz.drafting.make import drafter
-from hsd_viz.drafting.tree import DraftTree, Observer, as_eos_set
+from hsd_viz.drafting.make import Baseline, Run, drafter
+from hsd_viz.drafting.tree import DraftTree, Observer
 
 #: The published tree of 80 nodes: for each depth, the numbers of children of the nodes one level up, beginning with the
 #: text's last token. The k-th child of a node is its k-th most probable successor.
@@ -33,13 +33,8 @@ def unfold(template: Sequence[Sequence[int]]) -> Iterator[tuple[int, int]]:
         above = here
 
 
-@drafter(
-    "recycling",
-    words="baseline: Token Recycling",
-    remembers=dict,
-    make=lambda run: TokenRecycling(successors=run.state, eos=run.eos),
-)
-class TokenRecycling(Observer):
+@drafter("recycling", remembers=dict)
+class TokenRecycling(Baseline, Observer):
     """Token Recycling for one run.
 
     Source: Luo et al., "Turning Trash into Treasure: Accelerating Inference of Large Language Models with Token
@@ -50,15 +45,15 @@ class TokenRecycling(Observer):
     prompt is not used.
 
     ``successors`` is the state that outlives a run: passed from run to run it is warm (the paper never resets it), a
-    new one (the default) cold. Differences: a token without an observation has no children (the published matrix begins
-    as zeros, so token 0 is drafted), and nothing is drafted after an end-of-text token.
+    new one cold. A token without an observation has no children (the published matrix begins as zeros, so token 0 is
+    drafted).
     """
 
     nodes = sum(map(sum, TEMPLATE))
 
-    def __init__(self, *, successors: Successors | None = None, eos: int | Collection[int] | None = None) -> None:
-        self.eos = as_eos_set(eos)
-        self.successors = successors if successors is not None else {}
+    def __init__(self, run: Run) -> None:
+        super().__init__(run)
+        self.successors: Successors = run.state
         self._template = list(unfold(TEMPLATE))
 
     def observe(self, text: Sequence[int], tree: DraftTree, top: Sequence[Sequence[int]]) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
-from hsd_viz.drafting.make import drafter
-from hsd_viz.drafting.tree import Drafter, DraftTree, as_eos_set
+from hsd_viz.drafting.make import Baseline, Run, drafter
+from hsd_viz.drafting.tree import DraftTree
 
 #: Outputs stored from run to run.
 OUTPUTS = 10_000
@@ -106,13 +106,8 @@ class SuffixTree:
         return [(token, node) for token in rest[:1]]
 
 
-@drafter(
-    "suffix",
-    words="baseline: SuffixDecoding (suffix trees)",
-    remembers=lambda: SuffixTree(most=OUTPUTS),
-    make=lambda run: SuffixDecoding(outputs=run.state, eos=run.eos),
-)
-class SuffixDecoding(Drafter):
+@drafter("suffix", remembers=lambda: SuffixTree(most=OUTPUTS))
+class SuffixDecoding(Baseline):
     """SuffixDecoding for one run.
 
     Source: Oliaro et al., "SuffixDecoding: Extreme Speculative Decoding for Emerging AI Applications", NeurIPS 2025,
@@ -126,18 +121,16 @@ class SuffixDecoding(Drafter):
     of the longer match, and that of the run's own tree. As published, a count includes the end of the text itself,
     after which nothing was seen yet.
 
-    ``outputs`` is the state that outlives a run: passed from run to run it is warm, a new one (the default) cold; it
-    holds the latest 10 000 outputs and serves one run at a time. Unlike the published code, nothing is drafted after an
-    end-of-text token, and among equally probable tokens the first candidate comes first.
+    ``outputs`` is the state that outlives a run: passed from run to run it is warm, a new one cold; it holds the latest
+    10 000 outputs. Unlike the published code, among equally probable tokens the first candidate comes first.
     """
 
     least = 0.1
 
-    def __init__(self, *, outputs: SuffixTree | None = None, eos: int | Collection[int] | None = None) -> None:
-        self.eos = as_eos_set(eos)
-        self.outputs = outputs if outputs is not None else SuffixTree(most=OUTPUTS)
+    def __init__(self, run: Run) -> None:
+        self.outputs: SuffixTree = run.state
         self.depth = self.nodes = self.outputs.depth
-        self.start(())
+        super().__init__(run)
 
     def start(self, prompt: Sequence[int]) -> None:
         self._text = SuffixTree(self.depth)

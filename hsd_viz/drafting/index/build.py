@@ -1,20 +1,16 @@
 """Build database files (statistics from a corpus; model and 5-grams from a model's own outputs), and report on them."""
 
-import hashlib
-import json
-from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
-from hsd_viz.disk import Journal
 from hsd_viz.drafting.context import spell
 from hsd_viz.drafting.index.count import PART_TOKENS, Document, Progress, Pruning, count_keys, write_corpus
 from hsd_viz.drafting.index.format import Index, Table, marks, write_index
-from hsd_viz.drafting.tree import as_eos_set
 from hsd_viz.words import check_range
 
 #: Longest keys of the shipped databases, and of any database, in tokens.
@@ -26,6 +22,8 @@ PRUNING = {
 }
 #: 5-grams of Hierarchy Drafting, in all and per first token.
 FIVEGRAMS, FIVEGRAMS_PER_TOKEN = 100_000, 7
+#: Keys of each length that :func:`describe` extends to longer ones, per requested entry.
+_FOLLOWED = 20
 
 #: Maps a batch of prompts of one length to the model's outputs, without the prompts.
 Generate = Callable[[list[list[int]]], list[list[int]]]
@@ -50,10 +48,8 @@ def build_database(
     outputs, where a continuation counts once per output; at most 2 MB). Memory and disk space: see
     :mod:`hsd_viz.drafting.index.count`; temporary files are next to ``path`` and are always removed.
 
-    Raises: ValueError: if there are no tokens, or ``kind`` or ``longest`` is not valid.
+    Raises: ValueError: if there are no tokens, or ``longest`` is out of range.
     """
-    if kind not in PRUNING:
-        raise ValueError(f"unknown database '{kind}': expected {' or '.join(PRUNING)}")
     check_range("the longest key", longest, 1, MOST_LONGEST)
     pruning, path, per_document = pruning or PRUNING[kind], Path(path), kind == "model"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -97,72 +93,16 @@ def build_fivegrams(
     write_index(path, table, "fivegrams", vocabulary_size, vocabulary_hash, facts)
 
 
-def collect_outputs(
-    generate: Generate,
-    batches: Sequence[list[list[int]]],
-    path: str | Path,
-    *,
-    identity: dict,
-    eos: int | Collection[int] | None,
-    progress: Progress | None = None,
-) -> list[list[int]]:
-    """Return the model's output after each prompt: the prompt's last token, then the output up to and including EOS.
+def describe(path: str | Path, most: int = 10) -> dict:
+    """Return a report on the database file at ``path``, all of which is checked, ready for JSON.
 
-    Every finished batch is appended to the file ``path`` by a digest of its prompts. Batches found in a file of the
-    same ``identity`` (model and decoding settings) are not generated again, regardless of their order; any other file
-    is replaced.
+    ``meta`` is its origin. ``most_used`` are the ``most`` entries with the highest counts, {"key", "tokens", "count",
+    "total"}: ``tokens`` followed the token ids ``key``. The file contains the marks of keys, not the keys, so they are
+    found by look-up: every token alone, then the most frequent of those with their followers, and so on. Raises:
+    DatabaseError: if the file cannot be used.
     """
-    eos_set = as_eos_set(eos)
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    journal = Journal(path, identity)
-    finished = {entry["prompts"]: entry["outputs"] for entry in journal.entries}
-    digests = [hashlib.sha256(json.dumps(batch).encode()).hexdigest()[:24] for batch in batches]
-    for number, (digest, batch) in enumerate(zip(digests, batches, strict=True), start=1):
-        if digest in finished:
-            continue
-        rows = []
-        for prompt, output in zip(batch, generate(batch), strict=True):
-            end = next((i + 1 for i, token in enumerate(output) if token in eos_set), len(output))
-            rows.append([prompt[-1], *output[:end]])
-        finished[digest] = rows
-        journal.add({"prompts": digest, "outputs": rows})
-        if progress:
-            progress("writing", number / len(batches))
-    return [row for digest in digests for row in finished[digest]]
-
-
-#: Keys of each length that are extended to longer ones, per requested entry.
-_FOLLOWED = 20
-
-
-def describe(path: str | Path, most: int = 10, *, verify: bool = False) -> dict:
-    """Return a report on the database file at ``path``, ready for JSON.
-
-    ``meta`` is its origin, ``most_used`` that of :func:`most_used`, ``verified`` whether the checksum of the whole file
-    was checked, which ``verify`` requires for large files, too. Raises: DatabaseError: if the file cannot be used.
-    """
-    index = Index(path, verify=verify or None)
-    names = ("kind", "continuations", "vocabulary_size", "vocabulary_hash", "meta")
+    index = Index(path, verify=True)
     lengths = {int(n): keys for n, keys in index.header["keys_by_length"].items()}
-    return {
-        "path": str(path),
-        **{name: index.header[name] for name in names},
-        "bytes": index.size,
-        "verified": index.verified,
-        "keys": sum(lengths.values()),
-        "keys_by_length": lengths,
-        "most_used": most_used(index, most),
-    }
-
-
-def most_used(index: Index, most: int) -> list[dict]:
-    """Return the ``most`` entries with the highest counts: {"key", "tokens", "token_id", "count", "total"}.
-
-    ``tokens`` are the ids that followed the token ids ``key``, ``token_id`` the first of them. The file contains the
-    marks of keys, not the keys, so they are found by look-up: every token alone, then the most frequent of those with
-    their followers, and so on. Entries of 5-grams are a token and the four after it.
-    """
     vocabulary, is_fivegrams = range(index.header["vocabulary_size"]), index.header["kind"] == "fivegrams"
     keys: list[tuple[int, ...]] = [(token, 0) if is_fivegrams else (token,) for token in vocabulary]
     entries: list[tuple[int, int, list[int], list[int], int]] = []
@@ -178,32 +118,15 @@ def most_used(index: Index, most: int) -> list[dict]:
                 entries += [(-count, -len(key), list(key), [token], total) for token, count, _ in continuations]
         is_last = is_fivegrams or len(keys[0]) == index.longest
         keys = [] if is_last else [(*key, token) for match, key in matches for token, _, _ in match[2]]
-    return [
-        {"key": key, "tokens": tokens, "token_id": tokens[0], "count": -count, "total": total}
-        for count, _, key, tokens, total in sorted(entries)[:most]
-    ]
-
-
-def hit_rates(index: Index, tokens: Sequence[int]) -> dict:
-    """Return how well a model or statistics database predicts each token of a text but the first.
-
-    Of all ``places``: ``found`` is the share with any answer, ``first`` with the correct token first, ``any`` with it
-    among the answers; ``by_key_length`` has the same three by the length of the key found.
-
-    Raises: ValueError: if the text has fewer than two tokens, or the database contains 5-grams, which have other keys.
-    """
-    if index.header["kind"] == "fivegrams":
-        raise ValueError(f"'{index.path.name}' contains 5-grams: expected a model or statistics database")
-    places = len(tokens) - 1
-    if places < 1:
-        raise ValueError("the text has fewer than two tokens: there is nothing to look up")
-    text = spell(tokens)
-    seen: dict[int, list[int]] = defaultdict(lambda: [0, 0, 0])
-    for at in range(1, len(tokens)):
-        match = index.lookup(text[max(0, at - index.longest) : at])
-        if match is not None:
-            row, answers = seen[match[0]], [token for token, _, _ in match[2]]
-            seen[match[0]] = [row[0] + 1, row[1] + (answers[0] == tokens[at]), row[2] + (tokens[at] in answers)]
-    rates = lambda row: {name: n / places for name, n in zip(("found", "first", "any"), row, strict=True)}
-    whole = rates([sum(row[k] for row in seen.values()) for k in range(3)])
-    return {"places": places, **whole, "by_key_length": {n: rates(seen[n]) for n in sorted(seen)}}
+    names = ("kind", "continuations", "vocabulary_size", "vocabulary_hash", "meta")
+    return {
+        "path": str(path),
+        **{name: index.header[name] for name in names},
+        "bytes": index.size,
+        "keys": sum(lengths.values()),
+        "keys_by_length": lengths,
+        "most_used": [
+            {"key": key, "tokens": tokens, "token_id": tokens[0], "count": -count, "total": total}
+            for count, _, key, tokens, total in sorted(entries)[:most]
+        ],
+    }

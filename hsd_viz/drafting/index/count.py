@@ -10,6 +10,7 @@ which one part at a time is read; and 2^63 for the keys of one length times the 
 import os
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,21 +38,17 @@ def find_texts(paths: Sequence[str | Path]) -> tuple[list[Path], int]:
     """
     texts: dict[Path, bool] = {}
     for path in map(Path, paths):
-        if not path.exists():
+        if path.is_file():
+            texts[path] = all(True for _ in read_pieces(path))
+        elif not path.is_dir():
             raise ValueError(f"there is no file or folder '{path}'")
-        files = [] if path.is_dir() else [path]
         for folder, below, names in os.walk(path):
             below[:] = sorted(name for name in below if not name.startswith("."))
-            found = (Path(folder, name) for name in sorted(names) if not name.startswith("."))
-            files += [file for file in found if file.is_file() and not file.is_symlink()]
-        for file in files:
-            try:
-                # A pipe can be read only once.
-                texts[file] = not file.is_file() or all(True for _ in read_pieces(file))
-            except ValueError:
-                if file == path:
-                    raise
-                texts[file] = False
+            for file in (Path(folder, name) for name in sorted(names) if not name.startswith(".")):
+                if file.is_file() and not file.is_symlink():
+                    with suppress(ValueError):
+                        texts[file] = False
+                        texts[file] = all(True for _ in read_pieces(file))
     if not texts:
         raise ValueError(f"there is no file to read in {', '.join(map(str, paths))}")
     return [file for file, is_text in texts.items() if is_text], list(texts.values()).count(False)
@@ -69,10 +66,7 @@ def read_pieces(path: Path) -> Iterator[str]:
                     raise UnicodeError("it contains a zero byte")
                 yield text
     except (OSError, UnicodeError) as error:
-        why = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        if isinstance(error, UnicodeDecodeError):
-            why = f"byte {error.object[error.start]:#04x} is not part of a character"
-        raise ValueError(f"cannot read '{path}' as UTF-8 text: {why}") from None
+        raise ValueError(f"cannot read '{path}' as UTF-8 text: {getattr(error, 'strerror', None) or error}") from None
 
 
 def read_documents(

@@ -10,7 +10,7 @@ per key its total, then token, count, ...). Its metadata contains the version, `
 header (counted with zeros in place of the checksum) and of the tensors.
 
 The header is always checked, the tensors when a file of up to :data:`READ_WHOLE` bytes is opened, or on request
-(``hsd-viz databases inspect --verify``). With any damage, a look-up ends after a bounded number of steps, and returns
+(``hsd-viz databases inspect``). With any damage, a look-up ends after a bounded number of steps, and returns
 no token outside the vocabulary.
 """
 
@@ -24,7 +24,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from hsd_viz.disk import replacing
+from hsd_viz.disk import write_whole
 from hsd_viz.drafting.context import Match
 
 VERSION = "2"
@@ -128,9 +128,8 @@ def write_index(
     head = json.dumps({"__metadata__": metadata, **entries}).encode()
     head += b" " * (-len(head) % 8)
     head = head.replace(_NO_CHECKSUM.encode(), f"{zlib.crc32(head):08x}".encode(), 1)
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    with replacing(Path(path), sync=True) as fresh, open(fresh, "wb") as f:
-        f.writelines([len(head).to_bytes(8, "little"), head, *(tensor.tobytes() for tensor in tensors)])
+    parts = (len(head).to_bytes(8, "little"), head, *(tensor.tobytes() for tensor in tensors))
+    write_whole(Path(path), b"".join(parts))
 
 
 class Index:
@@ -153,69 +152,49 @@ class Index:
         verify: bool | None = None,
     ) -> None:
         self.path = Path(path)
+        name = f"the database '{self.path.name}'"
         try:
             with open(self.path, "rb") as f:
                 self._map = mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ)
-        except ValueError:
-            raise DatabaseError(f"'{self.path.name}' is not a database file of hsd_viz: it is empty") from None
+            self.size = len(self._map)
+            body = 8 + int.from_bytes(self._map[:8], "little")
+            entries = json.loads(self._map[8:body]) if body <= self.size else {}
+            metadata = entries.pop("__metadata__")
+            version, checksum, tensors = (metadata[key] for key in ("hsd_viz", "checksum", "tensors"))
+            unsigned = self._map[8:body].replace(str(checksum).encode(), _NO_CHECKSUM.encode(), 1)
+            is_whole = f"{zlib.crc32(unsigned):08x}" == checksum
+            expected = body + max(entry["data_offsets"][1] for entry in entries.values())
+            self.header: dict[str, Any] = json.loads(metadata["facts"]) if is_whole else {}
         except OSError as error:
-            raise DatabaseError(f"the database '{self.path}' cannot be read: {error.strerror or error}") from None
-        self.size = len(self._map)
-        try:
-            self.verified = self.size <= READ_WHOLE if verify is None else verify
-            self.header, views = self._check()
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            if isinstance(error, DatabaseError):
-                raise
+            raise DatabaseError(f"{name} cannot be read: {error.strerror or error}") from None
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             raise DatabaseError(f"'{self.path.name}' is not a database file of hsd_viz") from None
-        self.starts, self.marks, self.places, self.values = (views[name] for name in _TENSORS)
+        if version != VERSION:
+            raise DatabaseError(f"{name} has format version {version}, expected {VERSION}: rebuild it")
+        contents, self.verified = memoryview(self._map)[body:], self.size <= READ_WHOLE if verify is None else verify
+        if not is_whole or self.size != expected:
+            raise DatabaseError(f"{name} is damaged: its header does not match it")
+        if self.verified and f"{zlib.crc32(contents):08x}" != tensors:
+            raise DatabaseError(f"{name} is damaged: its contents do not match its checksum")
         known, own = self.header["vocabulary_hash"], self.header["vocabulary_size"]
         if vocabulary_hash is not None and known != vocabulary_hash:
-            raise DatabaseError(
-                f"the database '{self.path.name}' was made with another tokenizer "
-                f"(vocabulary {known[:12]}, expected that of the models, {vocabulary_hash[:12]})"
-            )
+            vocabularies = f"vocabulary {known[:12]}, expected that of the models, {vocabulary_hash[:12]}"
+            raise DatabaseError(f"{name} was made with another tokenizer ({vocabularies})")
+        # Reading a scalar from a memoryview is several times as fast as from a numpy array.
+        self.starts, self.marks, self.places, self.values = (
+            contents[slice(*entries[tensor]["data_offsets"])].cast(_TYPES[entries[tensor]["dtype"]])
+            for tensor in _TENSORS
+        )
         self.limit = own if vocabulary_size is None else min(own, vocabulary_size)
         self.bits, self.wide, self.longest = 32 - self.header["bits"], own > 2**16, self.header["longest"]
 
-    def _check(self) -> tuple[dict[str, Any], dict[str, memoryview]]:
-        """Return the facts and the tensors, after checking the header, and the tensors if they are to be verified."""
-        name, mapped = self.path.name, self._map
-        if mapped[:8] == b"HSDVIZDB":
-            raise DatabaseError(f"the database '{name}' was written by an earlier version of hsd_viz: rebuild it")
-        body = 8 + int.from_bytes(mapped[:8], "little")
-        header = json.loads(mapped[8:body]) if body <= self.size else {}
-        metadata = header.pop("__metadata__")
-        version, checksum, tensors = (metadata[key] for key in ("hsd_viz", "checksum", "tensors"))
-        if version != VERSION:
-            raise DatabaseError(
-                f"the database '{name}' has format version {version}, this hsd_viz reads version {VERSION}: rebuild it"
-            )
-        unsigned = mapped[8:body].replace(str(checksum).encode(), _NO_CHECKSUM.encode(), 1)
-        if f"{zlib.crc32(unsigned):08x}" != checksum:
-            raise DatabaseError(f"the database '{name}' is damaged: its header does not match its checksum")
-        expected = body + max(entry["data_offsets"][1] for entry in header.values())
-        if self.size != expected:
-            raise DatabaseError(f"the database '{name}' is damaged: it has {self.size} bytes, expected {expected}")
-        contents = memoryview(mapped)[body:]
-        if self.verified and f"{zlib.crc32(contents):08x}" != tensors:
-            raise DatabaseError(f"the database '{name}' is damaged: its contents do not match its checksum")
-        # Reading a scalar from a memoryview is several times as fast as from a numpy array.
-        views = {
-            tensor: contents[slice(*entry["data_offsets"])].cast(_TYPES[entry["dtype"]])
-            for tensor, entry in header.items()
-        }
-        return json.loads(metadata["facts"]), views
-
-    def lookup(self, tail: str, longest: int | None = None) -> Match | None:
-        """Return what followed the longest suffix of ``tail`` that is a key of at most ``longest`` tokens, or ``None``.
-        ``tail`` is a text as of :func:`~hsd_viz.drafting.context.spell`. The search extends the suffix until it misses.
+    def lookup(self, tail: str) -> Match | None:
+        """Return what followed the longest suffix of ``tail`` that is a key, or ``None``. ``tail`` is a text as of
+        :func:`~hsd_viz.drafting.context.spell`. The search extends the suffix until it misses.
         """
         starts, marks, bits, crc32, keys = self.starts, self.marks, self.bits, zlib.crc32, len(self.marks)
+        tail = tail[-self.longest :]
         size = len(tail)
-        most = self.longest if longest is None or longest > self.longest else longest
-        if size > most:
-            tail, size = tail[size - most :], most
         # Characters in UTF-32 are the tokens as u32; some ids are surrogates, which are not valid characters.
         packed = utf_32_le_encode(tail, "surrogatepass")[0]
         last = 4 * size - 4
