@@ -91,7 +91,7 @@ class ReplayReport:
         names = ("mean_acceptance_length", "speedup", "acceptance_rate")
         rows: list[list[Any]] = [["drafter", *forms, "pays", "drafted/forward"]]
         for row in self.drafters:
-            figures = [Estimate(row[name], *(row[f"{name}_ci"] or ())) for name in names]
+            figures = [Estimate(row[name], *(row[f"{name}_ci"] or (None, None)), self.log["requests"]) for name in names]
             rows.append([row["name"], *figures, row["pays"], f"{row['drafted'] / row['rounds']:.1f}"])
         note = f"predicted speed-up at verification cost '{self.settings['verify_cost']}', drafting not counted:"
         yield Table("Tokens per forward pass", rows, note, forms=forms)
@@ -246,10 +246,10 @@ def _row(name: str, groups: np.ndarray, shapes: Counter) -> dict[str, Any]:
     """Return the figures of a drafter, from sums by group of requests and the shapes of its rounds."""
     sums = resample(len(groups)) @ groups
     row: dict[str, Any] = {"name": name, **dict(zip(FIELDS[:-1], map(int, sums[0, :-1]), strict=True))}
-    for field, (a, b) in RATIOS.items():
-        found = estimate(ratio(sums[:, a], sums[:, b]), len(groups))
-        row |= {field: found.value, f"{field}_ci": found.interval}
-    low, high = row["speedup_ci"] or (row["speedup"],) * 2
+    figures = {field: estimate(ratio(sums[:, a], sums[:, b]), len(groups)) for field, (a, b) in RATIOS.items()}
+    for field, figure in figures.items():
+        row |= {field: figure.value, f"{field}_ci": figure.ends}
+    low, high = figures["speedup"].interval or (row["speedup"],) * 2
     row["pays"] = "yes" if low > 1 else "no" if high <= 1 else "unclear"
     for place, field in ((1, "drafted_by_position"), (2, "accepted_by_position")):
         most = max(shape[1] for shape in shapes)
