@@ -26,7 +26,7 @@ import numpy as np
 
 from hsd_viz.adapters import settings
 from hsd_viz.adapters.observation import NGRAMS, PARALLEL, TIMES, Observation
-from hsd_viz.adapters.signatures import Finding, signatures
+from hsd_viz.adapters.signatures import signatures
 from hsd_viz.intervals import RESAMPLES, UNKNOWN, Estimate, estimate, ratio
 from hsd_viz.latency.law import MOST
 from hsd_viz.logs.observe import from_figures, from_trace, observe, with_hardware, with_times
@@ -67,7 +67,7 @@ class Diagnosis:
 
     observation: Observation
     length: Estimate
-    findings: tuple[Finding, ...]
+    findings: tuple[dict[str, str], ...]
     verdict: str = ""
     advice: str = ""
     cause: str | None = None

@@ -91,7 +91,9 @@ class ReplayReport:
         names = ("mean_acceptance_length", "speedup", "acceptance_rate")
         rows: list[list[Any]] = [["drafter", *forms, "pays", "drafted/forward"]]
         for row in self.drafters:
-            figures = [Estimate(row[name], *(row[f"{name}_ci"] or (None, None)), self.log["requests"]) for name in names]
+            figures = [
+                Estimate(row[name], *(row[f"{name}_ci"] or (None, None)), self.log["requests"]) for name in names
+            ]
             rows.append([row["name"], *figures, row["pays"], f"{row['drafted'] / row['rounds']:.1f}"])
         note = f"predicted speed-up at verification cost '{self.settings['verify_cost']}', drafting not counted:"
         yield Table("Tokens per forward pass", rows, note, forms=forms)

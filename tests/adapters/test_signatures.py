@@ -42,9 +42,9 @@ CASES = {
 def test_a_rule_fires_on_its_case_only(rule):
     case, misses = CASES[rule]
     (found,) = signatures(*case)
-    assert found.rule == rule and found.confidence in ("high", "medium")
-    assert "https://github.com/" in found.thread and found.check
-    assert len(misses) == 3 and all(rule not in [f.rule for f in signatures(*miss)] for miss in misses)
+    assert found["rule"] == rule and found["confidence"] in ("high", "medium")
+    assert "https://github.com/" in found["thread"] and found["check"]
+    assert len(misses) == 3 and all(rule not in [f["rule"] for f in signatures(*miss)] for miss in misses)
 
 
 def test_a_healthy_record_and_n_grams_fire_nothing():
