@@ -8,15 +8,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from fractions import Fraction
-from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from hsd_viz.disk import write_whole
-from hsd_viz.exercises import Exercise, Result, editions
-from hsd_viz.exercises.editions import Step, run, solutions
+from hsd_viz.exercises import Result, editions
+from hsd_viz.exercises.editions import Step, run
 from hsd_viz.figures import save
 from hsd_viz.views.export import content_of, document, parts_of
 from hsd_viz.views.page_data import STATIC, template
@@ -47,7 +45,7 @@ class Writer:
     def value(self, value: Any) -> str:
         """Return the value of a cell; "" for one that has nothing to show on a page."""
         if isinstance(value, Result):
-            return tries(value.exercise)
+            return _html("hints", value.exercise.hints)
         if value is None:
             return ""
         if isinstance(value, Exported):
@@ -65,32 +63,6 @@ class Writer:
 
 def _html(macro: str, *given: Any) -> str:
     return str(getattr(template("lessons.html").module, macro)(*given)).strip()
-
-
-def tries(exercise: Exercise, most: int = 4) -> str:
-    """Return some cases of an exercise as fields that say whether their value is right, without a script, and its
-    hints. Only exact values of the function itself have fields: no measured number, and no law of a program.
-    """
-    cases = list(islice(exercise.cases(), 300))
-    cases = cases[len(cases) // 8 :: max(1, len(cases) // most)][:most]
-    name = solutions()[exercise.number].name
-    exact = all(case.asked.startswith(f"{name}(") and _exact(case.expected) for case in cases)
-    return _html("tries", [(case.asked, _pattern(case.expected)) for case in cases if exact], exercise.hints)
-
-
-def _exact(value: Any) -> bool:
-    return isinstance(value, (int, Fraction)) or (isinstance(value, list) and all(map(_exact, value)))
-
-
-def _pattern(value: Any) -> str:
-    """Return a regular expression of the ways to write a value."""
-    if isinstance(value, bool):
-        return f"{value}|{str(value).lower()}|{'yes' if value else 'no'}"
-    if isinstance(value, list):
-        return rf"\[?{' *, *'.join(f'({_pattern(item)})' for item in value)}\]?"
-    decimal = f"{float(value):g}"
-    ways = dict.fromkeys([str(value), *([decimal] if Fraction(decimal) == value else [])])
-    return "|".join(way.replace(".", "\\.") for way in ways)
 
 
 def title_of(path: Path) -> str:

@@ -11,6 +11,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hsd_viz.calibration.basis import temperature_words
 from hsd_viz.disk import data_folder
 from hsd_viz.drafting import drafters
 from hsd_viz.engine.replay import SIDE_BY_SIDE, TEMPERATURE, bundled, load_bundled, side_by_side
@@ -56,16 +57,6 @@ def page_palette() -> dict[str, Any]:
     }
 
 
-def sampling_words(sampling: dict[str, Any]) -> str:
-    """Return the sampling settings as text."""
-    temperature = sampling.get("temperature", 0)
-    if not temperature:
-        return "greedy"
-    cuts = [f", top-k {sampling['top_k']}"] if sampling.get("top_k") else []
-    cuts += [f", top-p {sampling['top_p']:g}"] if sampling.get("top_p", 1) < 1 else []
-    return f"temperature {temperature:g}{''.join(cuts)}, seed {sampling.get('seed', 0)}"
-
-
 @cache
 def races() -> list[dict[str, Any]]:
     """Return the recordings of one prompt with several stacks, a group for each prompt and sampling."""
@@ -73,7 +64,7 @@ def races() -> list[dict[str, Any]]:
     for group, recordings in side_by_side().items():
         meta = load_bundled(recordings[0].name, SIDE_BY_SIDE / group).meta
         runs = [{"name": f"{group}/{r.name}", "title": r.title, "blurb": r.blurb, "stack": r.stack} for r in recordings]
-        title = sampling_words(meta.get("sampling") or {})
+        title = temperature_words(meta["sampling"]["temperature"])
         found.append({"group": group, "title": title, "prompt": str(meta.get("prompt", "")), "runs": runs})
     return found
 

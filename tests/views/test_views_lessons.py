@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from fractions import Fraction
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -52,20 +51,6 @@ def test_the_line_of_lesson_7_is_where_drafting_costs_what_it_adds():
         assert sum(alpha**k for k in range(1, int(gamma) + 1)) == pytest.approx(0.1 * gamma)
 
 
-def test_puzzles_are_solved_on_their_page_without_a_script():
-    page = lessons.page(editions.notebooks()[-1], MASTERS)
-    assert page.count('<div class="tries">') == 12 and page.count("<label>") == 4 * 11
-    [emitted, *_] = re.findall(r"<label>emitted\(drafted=(.*?), accepted=(.*?)\) = .*?pattern=\"(.*?)\">", page)
-    assert int(emitted[2]) == int(emitted[1]) + 1
-    pattern = lessons._pattern([Fraction(1, 4), 0])
-    for given, right in [("[0.25, 0]", True), ("1/4,0", True), ("[1/4, 1]", False), ("[1/40, 0]", False)]:
-        assert bool(re.fullmatch(pattern, given)) is right, given
-    assert not re.fullmatch(lessons._pattern(Fraction(1, 4)), "0x25")
-    assert re.fullmatch(lessons._pattern(True), "yes") and not re.fullmatch(
-        lessons._pattern(Fraction(1, 3)), "0.333333"
-    )
-
-
 @pytest.mark.parametrize("path", MASTERS, ids=lambda path: path.stem)
 def test_a_page_has_every_cell_its_results_and_links_to_all_lessons(path):
     page = lessons.page(path, MASTERS)
@@ -80,7 +65,7 @@ def test_a_page_has_every_cell_its_results_and_links_to_all_lessons(path):
     assert "raise NotImplementedError" in page and "BEGIN SOLUTION" not in page
     assert {f"{p.stem}.html" for p in MASTERS} - {path.stem + ".html"} <= set(re.findall(r'href="([^"]+)"', page))
     assert page.count("<figure>") == 1 and "✗ not yet" not in page and page.count("Show the result") == 1
-    assert page.count('<div class="tries">') == len(re.findall(r"Exercise \d\.\d", page))
+    assert page.count("<summary>Hint") >= len(re.findall(r"Exercise \d\.\d", page))
     assert Outline(page).sources == []
 
 
