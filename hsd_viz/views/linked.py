@@ -82,26 +82,23 @@ class LinkedView(View):
 
 
 def link(*views: LinkedView, group: str | None = None) -> str:
-    """Join views into a group (default: the first view's) and return its name.
-
-    The first view with a trace publishes it.
+    """Join views into a group (default: the first view's) and return its name; the first view with a trace publishes
+    it.
     """
     if not views:
         raise ValueError("link() needs at least one view")
+    first = next((view for view in views if view.data), None)
     name = group or views[0].group
-    published = False
     for view in views:
-        if published and view.data:
+        if view is not first:
             view.data = {}
-        published = published or bool(view.data)
         view.group = name
     return name
 
 
 class TokenStream(LinkedView):
-    """The text of a decode, token by token: hover previews a token's details, click or Enter pins them, Esc unpins.
-
-    ``pinned`` is the index of the pinned token (-1: none); ``ghosts`` shows rejected drafts.
+    """The text of a decode, token by token. ``pinned`` is the index of the pinned token (-1: none); ``ghosts`` shows
+    rejected drafts.
     """
 
     view = traitlets.Unicode("stream").tag(sync=True)
@@ -111,34 +108,26 @@ class TokenStream(LinkedView):
 
 
 class Staircase(LinkedView):
-    """A run as a staircase: time across, tokens up, with buttons to step and play.
+    """A run as a staircase: time across, tokens up, with a player.
 
     A tread is what a round cost, a riser what it brought, coloured by source; the slope is the speed. The ramp behind
-    it is plain decoding, where that was measured beside the run. Dragging, stepping and playing move the group's cursor
-    and dim the text after it until Esc. A run without times (imported from another engine) has rounds of one width.
+    it is plain decoding, where that was measured beside the run. Rounds of a run without times have one width.
     """
 
     view = traitlets.Unicode("staircase").tag(sync=True)
 
 
 class RoundInspector(LinkedView):
-    """One round as a scene: drafts rise through the levels, each stops the tokens that it rejects.
-
-    Each level is a floor; *Play round* replays it slowly by the recorded times. Below are the selected token's numbers,
-    the computation of its verdict, and p and q of its position as a dart board. Arrow keys move between tokens, Enter
-    pins, Esc unpins.
+    """One round as a scene: drafts rise through the levels, each stops the tokens that it rejects. Below are the
+    computation of each verdict, and p and q of its position as a dart board.
     """
 
     view = traitlets.Unicode("scene").tag(sync=True)
 
 
 class Timeline(LinkedView):
-    """A run over time: tokens of each round by source, drafts of each database, calls of each level.
-
-    Accepted drafts are solid. Drafts are counted at the first verifier. A click on a bar moves the cursor to its round.
-
-    Drag, Page Up and Page Down pan; plus, minus and Ctrl + wheel zoom. A lane's *share* is its calls' time over the
-    time of the whole decode, prefill included.
+    """A run over time: tokens of each round by source, drafts of each database (counted at the first verifier), calls
+    of each level. A lane's *share* is its calls' time over the time of the whole decode, prefill included.
     """
 
     view = traitlets.Unicode("timeline").tag(sync=True)
@@ -154,10 +143,8 @@ class Panels(LinkedView):
 
 
 class LocalityMap(LinkedView):
-    """Copy arcs: the text from left to right, an arc from each copied passage to the place it was copied from.
-
-    Arcs below the text are repeats of at least ``least`` tokens (1-8, set by a slider) that no draft copied. The row
-    has the source of every token.
+    """Copy arcs: the text from left to right, an arc from each copied passage to the place it was copied from. Arcs
+    below the text are repeats of at least ``least`` tokens that no draft copied.
     """
 
     view = traitlets.Unicode("locality_map").tag(sync=True)
@@ -165,11 +152,8 @@ class LocalityMap(LinkedView):
 
 
 class Drafter(LinkedView):
-    """Let the visitor propose the next tokens of a run; its recorded target verifies them.
-
-    A proposal is compared with the tokens that the target drew, which is exact for greedy decoding and for point-mass
-    drafts: the text is the run's for any proposal. A staircase over target passes compares the visitor with the run
-    and with plain decoding.
+    """Let the visitor propose the next tokens of a run, which its recorded target verifies: a proposal is compared with
+    the tokens that the target drew, as exact for greedy decoding and for point-mass drafts.
     """
 
     view = traitlets.Unicode("drafter").tag(sync=True)

@@ -21,11 +21,7 @@ from hsd_viz.views.view import View
 
 
 class Versus(View):
-    """Two or three runs of one prompt and seed, side by side.
-
-    Every output position is a column with a row per run: its token, coloured by source and marked by verdict, and its
-    round as a bracket with the target forward passes so far. Above: a race with recorded times; below: the round under
-    the cursor, metrics with differences to the first run, and distributions. The view says why runs cannot be compared.
+    """Two or three runs of one prompt and seed, side by side: a column for each output position, a row for each run.
 
     ``traces`` are the runs in order (:func:`hsd_viz.compare` decodes them). ``pinned`` is the pinned output position
     from 0 (-1: none), ``time`` the time of the race shown first, in milliseconds (-1: its end).
@@ -54,11 +50,11 @@ class Versus(View):
 
 
 class RuleLab(View):
-    """One draft, four rules: token, block and branch verification, and typical acceptance, which is not lossless.
+    """One draft, six rules: token, block and branch verification, sampler-match (the target's own draw equals the
+    draft), and two that are not lossless: typical acceptance, and branch verification without the cap of a whole draft.
 
     ``p`` is the target's probability of each of ``tokens``; the draft model's row is between it and its reverse order,
-    by ``disagreement``. ``epsilon`` is the threshold of typical acceptance, ``seed`` selects the draft. All sums are
-    exact and change with the sliders, without Python.
+    by ``disagreement``. ``epsilon`` is the threshold of typical acceptance, ``seed`` selects the draft.
     """
 
     view = traitlets.Unicode("rule_lab").tag(sync=True)
@@ -99,22 +95,19 @@ def one_draft_state(basis: Basis) -> dict[str, Any]:
     known = basis.calibration
     cost = known.costs[known.target]
     one = cost.verifying(1)
-    slope = max(0.0, (cost.verifying(5) - one) / 4 / (one + cost.overhead))
     # Kept to the sliders' steps, so that a preset stays recognised.
-    fitted = lambda value, step, top: round(min(top, round(value / step) * step), 6)
-    alone = [stack for stack in map(parse, basis.measured) if stack.bottom is None and len(stack.drafts) == 1]
-    presets = []
-    for draft in (draft for draft, verifier in known.edges if verifier == known.target):
-        looks = {stack.drafts[0].lookahead for stack in alone if stack.drafts[0].name == draft}
-        preset = {
+    fitted = lambda value, step, top: round(min(top, round(max(0.0, value) / step) * step), 6)
+    presets = [
+        {
             "name": draft,
             "acceptance": fitted(rate(known.edge(draft, known.target)), 0.01, 0.99),
             "cost": fitted(known.costs[draft].alone(USUAL) / USUAL / (one + cost.overhead), 0.005, 1.0),
-            "slope": fitted(slope, 0.01, 0.5),
-            "lookahead": looks.pop() if len(looks) == 1 else None,
+            "slope": fitted((cost.verifying(5) - one) / 4 / (one + cost.overhead), 0.01, 0.5),
         }
-        presets.append(preset)
-    chosen = {k: v for k, v in presets[-1].items() if k != "name" and v is not None} if presets else {}
+        for draft, verifier in known.edges
+        if verifier == known.target
+    ]
+    chosen = {name: value for name, value in presets[-1].items() if name != "name"} if presets else {}
     return {"presets": presets, "source": basis.predicted, **chosen}
 
 

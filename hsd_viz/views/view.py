@@ -106,19 +106,14 @@ class View(Exported, Part):
     """A public view. Options that it does not have are errors."""
 
     def __init__(self, **options: Any) -> None:
-        check_options(type(self), options)
+        known = {name for name in self.trait_names() if not name.startswith("_")}
+        for name in options:
+            if name not in known:
+                own = {n for base in type(self).__mro__ if issubclass(base, View) for n in base.class_own_traits()}
+                allowed = ", ".join(sorted(own & known - _INTERNAL)) or "none"
+                close = did_you_mean(name, known)
+                raise TypeError(f"{type(self).__name__} has no option '{name}': its options are {allowed}{close}")
         super().__init__(**options)
-
-
-def check_options(view: type, options: dict[str, Any]) -> None:
-    """Check that a view has these options. Raises: TypeError: if it lacks one."""
-    own = [name for base in view.__mro__ if issubclass(base, View) for name in base.class_own_traits()]
-    known = {name for name in view.class_trait_names() if not name.startswith("_")}
-    for name in options:
-        if name not in known:
-            allowed = ", ".join(sorted({n for n in own if n in known} - _INTERNAL)) or "none"
-            close = did_you_mean(name, known)
-            raise TypeError(f"{view.__name__} has no option '{name}': its options are {allowed}{close}")
 
 
 # --- figures ----------------------------------------------------------------------------------------------------------
@@ -154,20 +149,10 @@ class Chart(View):
     config = traitlets.Dict({**CONFIG, "responsive": False}).tag(sync=True)
     library = traitlets.Unicode().tag(sync=True)
 
-    def __init__(self, figure: go.Figure | None = None) -> None:
-        super().__init__()
+    def __init__(self, figure: go.Figure) -> None:
+        super().__init__(library=library_of(figure), **themes(figure))
         self.figure = figure
         self.on_msg(self._on_message)
-        if figure is not None:
-            self.show(figure)
-
-    def show(self, figure: go.Figure) -> None:
-        """Replace the figure. May be called from any thread."""
-        self.figure = figure
-        with self.hold_sync():
-            self.library = library_of(figure)
-            for name, value in themes(figure).items():
-                self.set_trait(name, value)
 
     def _on_message(self, _widget: Any, content: Any, _buffers: Any) -> None:
         if isinstance(content, dict) and content.get("kind") == "library":
@@ -201,10 +186,7 @@ _REGISTERED: dict[str, Maker] = {}
 class Composition(Exported, widgets.GridBox):
     """Views in a grid of ``cols`` columns; create it with :func:`compose`."""
 
-    def __init__(self, children: Iterable[widgets.Widget], cols: int) -> None:
-        self.cols = cols
-        layout = widgets.Layout(grid_template_columns=f"repeat({cols}, minmax(0, 1fr))", grid_gap="24px")
-        super().__init__(list(children), layout=layout)
+    cols = 1
 
 
 def compose(parts: Iterable[Any], cols: int = 2) -> Composition:
@@ -214,10 +196,12 @@ def compose(parts: Iterable[Any], cols: int = 2) -> Composition:
     """
     if isinstance(cols, bool) or not isinstance(cols, int) or cols < 1:
         raise ValueError(f"cols={cols!r} is out of range: use a whole number from 1")
-    found = [as_widget(part) for part in parts]
-    if not found:
+    if not (found := [as_widget(part) for part in parts]):
         raise ValueError("compose() needs at least one view")
-    return Composition(found, cols)
+    layout = widgets.Layout(grid_template_columns=f"repeat({cols}, minmax(0, 1fr))", grid_gap="24px")
+    made = Composition(found, layout=layout)
+    made.cols = cols
+    return made
 
 
 def as_widget(part: Any) -> widgets.Widget:
@@ -230,13 +214,11 @@ def as_widget(part: Any) -> widgets.Widget:
 
 
 def register(name: str, cls: Maker) -> Maker:
-    """Add a tab ``name`` to dashboards created from now on, and return ``cls``.
+    """Add a tab ``name`` to dashboards created from now on, or replace it, and return ``cls``.
 
     ``cls(trace)`` returns a widget or a plotly figure; it is called for every run that the tab shows. A linked view
-    among them shares the page's run and cursor (:func:`hsd_viz.views.linked.link`) if its script joins the group of the
-    page. A package adds a tab without this call by an entry point of the group ``hsd_viz.views``: the tab's name, and
-    the class or function. The same name again replaces the tab. Raises: ValueError: for an empty name. TypeError: if
-    ``cls`` cannot be called.
+    shares the page's run and cursor. A package adds a tab by an entry point of the group ``hsd_viz.views`` instead.
+    Raises: ValueError: for an empty name. TypeError: if ``cls`` cannot be called.
     """
     if not isinstance(name, str) or not name.strip():
         raise ValueError(f"invalid name of a view: {name!r}, use a short text for its tab")

@@ -11,7 +11,6 @@ export interface Calibrated {
   acceptance: number;
   cost: number;
   slope: number;
-  lookahead: number | null;
 }
 interface Traits {
   acceptance: number;
@@ -78,8 +77,8 @@ export default templated<Traits>(
       const presets = model.get("presets") ?? [];
       const own = presets.find((p) => p.acceptance === a && p.cost === c && p.slope === s);
       const choose = (e: { target: HTMLSelectElement }) => {
-        const { name: _, lookahead, ...values } = presets.find((p) => p.name === e.target.value) ?? presets[0];
-        if (e.target.value) put({ ...values, ...(lookahead ? { lookahead } : {}) });
+        const { name: _, ...values } = presets.find((p) => p.name === e.target.value) ?? presets[0];
+        if (e.target.value) put(values);
       };
       const dot = (n: number) =>
         svg`<circle class=${n === chosen ? "hsd-wi-here" : n === best ? "hsd-wi-best" : "hsd-wi-dot"} cx=${x(n)} cy=${f.y(speed(n))} r=${n === chosen || n === best ? 6 : 3}><title>Lookahead ${n}: ${times(n)}</title></circle>

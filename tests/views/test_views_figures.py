@@ -10,10 +10,8 @@ from hsd_viz import figures as charts
 from hsd_viz.views.view import PLOTLY_MIME, Chart, show
 
 
-def test_a_chart_holds_the_latest_figure_in_both_themes_and_no_button_that_sends_it_away():
-    chart = Chart()
-    chart.show(charts.acceptance(make_trace()))
-    chart.show(charts.by_source(make_trace()))
+def test_a_chart_holds_its_figure_in_both_themes_and_no_button_that_sends_it_away():
+    chart = Chart(charts.by_source(make_trace()))
     assert "sendChartToCloud" in chart.config["modeBarButtonsToRemove"] and chart.config["displaylogo"] is False
     meta = chart.drawn["layout"]["meta"]
     assert meta["title"] == "Tokens by source" and chart.library == "cartesian"
