@@ -1,7 +1,6 @@
 // The views by name.
 import doctor from "./doctor";
 import drafter from "./drafter";
-import hierarchy from "./hierarchy";
 import type { Model, Widget } from "./lib/widget";
 import { standIn } from "./lib/widget";
 import locality_map from "./locality_map";
@@ -20,7 +19,6 @@ type Made = Partial<Widget<never>>;
 export const VIEWS = {
   doctor,
   drafter,
-  hierarchy,
   locality_map,
   one_draft,
   panels,

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 import traitlets
 
-from hsd_viz.calibration.basis import USUAL, Basis, basis_of, rate, tier_rate
-from hsd_viz.figures.palette import HUES, family
+from hsd_viz.calibration.basis import USUAL, Basis, basis_of, rate
 from hsd_viz.figures.theme import Given, trace_of
-from hsd_viz.latency.inputs import Calibration
 from hsd_viz.latency.law import MOST
-from hsd_viz.latency.select import select
-from hsd_viz.stack import DATABASES, draft_sources, parse
+from hsd_viz.stack import draft_sources
 from hsd_viz.views import run_data
 from hsd_viz.views.page_data import STACKS, page_palette
 from hsd_viz.views.view import View
@@ -109,74 +105,3 @@ def one_draft_state(basis: Basis) -> dict[str, Any]:
     ]
     chosen = {name: value for name, value in presets[-1].items() if name != "name"} if presets else {}
     return {"presets": presets, "source": basis.predicted, **chosen}
-
-
-KINDS = {
-    "plain": "No draft pays off: plain decoding is fastest.",
-    "databases only": "Databases only: no draft model pays off.",
-    "one draft": "One draft model: a second would cost more than it saves.",
-    "hierarchy": "A hierarchy: each level verifies the one below.",
-}
-
-
-class HierarchyGraph(View):
-    """Models and databases as a table: time per token, acceptance by each verifier, the selected stack marked.
-
-    ``basis`` is a calibration (or an argument of :func:`~hsd_viz.calibration.basis.basis_of`).
-    """
-
-    view = traitlets.Unicode("hierarchy").tag(sync=True)
-    graph = traitlets.Dict().tag(sync=True)
-    picked = traitlets.Dict().tag(sync=True)
-
-    def __init__(self, basis: Any, *, source: str = "") -> None:
-        super().__init__(**hierarchy_state(basis_of(basis, source)))
-
-
-def hierarchy_state(basis: Basis) -> dict[str, Any]:
-    """Return the traits of a :class:`HierarchyGraph`: what was calibrated, and the stack that the law selects."""
-    known = basis.calibration
-    choice = select(known)
-    best, single, stack = choice.picked, choice.best_single_draft, parse(choice.picked.stack)
-    path = [{"name": str(stack.bottom), "lookahead": None}] if stack.bottom is not None else []
-    picked = {
-        "stack": best.stack,
-        "path": path + [{"name": m.name, "lookahead": m.lookahead} for m in stack.models],
-        "ms": best.ms_per_token,
-        "over_plain": best.gain_over(choice.plain),
-        "over_single": best.gain_over(single) if single is not None else None,
-        "single": "" if single is None else single.stack,
-        "is_single": single is not None and single.stack == best.stack,
-        "length": best.acceptance_length,
-        "words": KINDS[choice.kind],
-    }
-    edges = [{"from": d, "to": v, "rate": rate(edge), "per": None} for (d, v), edge in known.edges.items()]
-    tiers = [{"from": b, "to": v, "rate": tier_rate(t), "per": t.tokens - 1} for (b, v), t in known.tiers.items()]
-    graph = {
-        "models": [{"name": n, "ms": token_ms(known, n), "hue": hue(n, known.target)} for n in known.models],
-        "bottoms": [{"name": n, "ms": known.lookup(n).lookup, "stripes": stripes(n)} for n in known.databases],
-        "edges": [edge for edge in (*edges, *tiers) if edge["to"] in known.models],
-        "source": f"Predicted by the latency law; calibration {basis.source}.",
-    }
-    return {"graph": graph, "picked": picked}
-
-
-def token_ms(known: Calibration, name: str) -> float:
-    """Return a model's milliseconds per token inside runs: of the target for a forward pass over one token, of a draft
-    model for one of :data:`USUAL`, launch included.
-    """
-    cost = known.costs[name]
-    return cost.verifying(1) if name == known.target or cost.draft is None else cost.alone(USUAL) / USUAL
-
-
-def hue(name: str, target: str) -> dict[str, str]:
-    """Return the colours of a model."""
-    return asdict(HUES["target" if name == target else family(name)])
-
-
-def stripes(name: str) -> list[dict[str, str]]:
-    """Return the colours of a draft source: those of its databases."""
-    own = parse(f"{name} > target").bottom
-    items = own.items if own is not None else ()
-    parts = [item for item in items if item in DATABASES] or (DATABASES if name == "db" else ["baseline"])
-    return [asdict(HUES[part]) for part in parts]

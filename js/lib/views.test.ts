@@ -133,7 +133,7 @@ test("what cannot be shown is a card in the place of its view", () => {
   vi.stubGlobal("reportError", (error: unknown) => errors.push(error));
   const cards = () => [...document.querySelectorAll(".hsd-notice:not([hidden])")].map((card) => card.textContent);
   // A state that Python does not send.
-  const broken = opened(VIEWS.hierarchy, { graph: null, picked: {}, out: [] });
+  const broken = opened(VIEWS.doctor, { spec: null });
   assert.equal(errors.length, 1);
   assert.match(cards().join(), /^This view failed/);
   broken.close();

@@ -13,13 +13,11 @@ from make_trace import make_trace
 
 from hsd_viz import figures, views
 from hsd_viz.engine.replay import load_bundled
-from hsd_viz.figures.palette import HUES
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost, LookupCost, Tier
 from hsd_viz.latency.law import predict
-from hsd_viz.latency.select import select
+from hsd_viz.views.app.answers import pairs
 from hsd_viz.views.export import content_of
 from hsd_viz.views.linked import LinkedView
-from hsd_viz.views.single import token_ms
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +33,7 @@ def every_view(basis) -> dict[str, widgets.Widget]:
         views.Chart(figures.acceptance(trace)),
         views.Versus([trace, trace]),
     ]
-    made += [views.HierarchyGraph(basis), views.RuleLab(), views.OneDraftWhatIf(basis)]
+    made += [views.RuleLab(), views.OneDraftWhatIf(basis)]
     return {type(view).__name__: view for view in made}
 
 
@@ -193,33 +191,13 @@ CALIBRATION = Calibration(
 )
 
 
-def test_the_graph_holds_models_databases_and_edges():
-    graph = views.HierarchyGraph(CALIBRATION, source="made up").graph
-    assert [(m["name"], m["ms"]) for m in graph["models"]] == [("nano", 0.02), ("small", 0.2), ("target", 1.0)]
-    assert graph["models"][2]["hue"]["light"] == HUES["target"].light
-    rates = {(e["from"], e["to"]): e["rate"] for e in graph["edges"]}
-    expected = {("nano", "small"): 0.75, ("small", "target"): 0.85, ("nano", "target"): 0.6, ("db", "target"): 1.0}
-    assert rates == pytest.approx(expected)
-    (tier,) = [e for e in graph["edges"] if e["from"] == "db"]
-    assert tier["per"] == pytest.approx(0.8) and len(graph["bottoms"][0]["stripes"]) == 3
-    assert "made up" in graph["source"]
-    json.dumps(graph)
-
-
-def test_a_token_of_a_draft_model_has_its_share_of_the_launch():
+def test_the_pairs_of_a_calibration_are_its_edges_and_tiers():
     launched = LevelCost((0.2, 0.21), draft=(0.05,), draft_overhead=0.1)
-    known = replace(CALIBRATION, costs={**CALIBRATION.costs, "nano": launched, "target": LevelCost((1.0, 1.2))})
-    assert token_ms(known, "nano") == pytest.approx(0.05 + 0.1 / 4) and token_ms(known, "target") == 1.0
-    assert token_ms(known, "small") == 0.2
-
-
-def test_the_pick_is_the_selectors():
-    graph = views.HierarchyGraph(CALIBRATION)
-    choice, first = select(CALIBRATION), dict(graph.picked)
-    assert first["stack"] == choice.picked.stack and choice.kind == "hierarchy"
-    assert first["ms"] == predict(choice.picked.stack, CALIBRATION).ms_per_token
-    assert first["over_plain"] == pytest.approx(1.0 / first["ms"] - 1)
-    assert first["over_single"] == pytest.approx(choice.best_single_draft.ms_per_token / first["ms"] - 1)
+    table = pairs(replace(CALIBRATION, costs={**CALIBRATION.costs, "nano": launched}))
+    assert table.rows[0] == ["drafter > verifier", "accepted", "ms"]
+    rows = {name: (accepted, ms) for name, accepted, ms in table.rows[1:]}
+    assert rows["nano > small"] == pytest.approx((0.75, 0.05 + 0.1 / 4))
+    assert rows["db > target"] == pytest.approx((1.0, 0.001)) and rows["small > target"] == pytest.approx((0.85, 0.2))
 
 
 def test_a_stack_has_one_predicted_figure_in_all_views_and_it_is_the_plans():

@@ -13,7 +13,9 @@ from typing import Any
 
 from hsd_viz import figures
 from hsd_viz.calibration import store
-from hsd_viz.calibration.basis import Basis, basis_of, recorded, temperature_words
+from hsd_viz.calibration.basis import USUAL, Basis, basis_of, rate, recorded, temperature_words, tier_rate
+from hsd_viz.latency.inputs import Calibration
+from hsd_viz.latency.select import select
 from hsd_viz.serialize import to_dict
 from hsd_viz.tables import Table, page
 from hsd_viz.trace import Trace
@@ -41,7 +43,7 @@ class Job:
 def answer(about: str, run: Trace | None, options: dict[str, Any], job: Job) -> Answer:
     """Return the answer to a question. Raises: ValueError: if it has none."""
     if about in OF_RUN:
-        return OF_RUN[about](_needed(run), options)
+        return OF_RUN[about](_needed(run))
     if about not in OTHERS:
         raise ValueError(f"this page has no view '{about}'")
     return OTHERS[about](options, job)
@@ -66,7 +68,7 @@ def choice(name: str, label: str, options: Iterable[Any], value: Any) -> dict[st
 # --- a run ------------------------------------------------------------------------------------------------------------
 
 
-def doctor(trace: Trace, _options: dict[str, Any]) -> Answer:
+def doctor(trace: Trace) -> Answer:
     """Return the share of each cause in what is lost of the speed-up; no part where there is nothing to explain."""
     from hsd_viz.logs.doctor import diagnose
     from hsd_viz.logs.observe import from_trace
@@ -90,20 +92,18 @@ def doctor(trace: Trace, _options: dict[str, Any]) -> Answer:
     return {"parts": [view("doctor", {"spec": spec})]}
 
 
-def law(trace: Trace, options: dict[str, Any]) -> Answer:
-    """Return the stack selected by the latency law, its ranking, the levels of the run, and what-if sliders."""
-    from hsd_viz.views.single import hierarchy_state, one_draft_state
+def law(trace: Trace) -> Answer:
+    """Return the stack selected by the latency law, its ranking, the levels of the run, and what-if sliders: by the
+    calibration that ``hsd-viz plan`` stored here, or the project's own.
+    """
+    from hsd_viz.views.single import one_draft_state
 
     own = float((trace.meta.get("sampling") or {}).get("temperature") or 0.0)
-    measured = calibrated(trace)
-    offered = [("the project's own measurements", "recorded")]
-    offered += [(f"hsd-viz plan, {measured.source}", "plan")] if measured is not None else []
-    fits = measured is not None and measured.temperature == own
-    source = str(options.get("source") or ("plan" if fits else "recorded"))
-    if source not in (value for _, value in offered):
-        raise ValueError("this calibration is no longer stored")
-    basis = measured if source == "plan" and measured else recorded(own)
-    parts = [view("hierarchy", hierarchy_state(basis)), figure_part(figures.ranking(basis))]
+    basis = calibrated(trace, own) or recorded(own)
+    best = "; ".join(select(basis.calibration).explain().splitlines()[:2])
+    parts = [{"kind": "text", "text": f"Best stack: {best}."}, figure_part(figures.ranking(basis))]
+    html = page("Calibration", [basis.source], [pairs(basis.calibration)])
+    parts.append({"kind": "page", "title": "Calibration", "html": html})
     try:
         parts.append(figure_part(figures.levels(trace, basis)))
     except ValueError as error:  # a level that this calibration does not have
@@ -115,15 +115,29 @@ def law(trace: Trace, options: dict[str, Any]) -> Answer:
         words = f"run {temperature_words(own)}, calibration {temperature_words(basis.temperature)}"
         advice = f"Acceptance depends on temperature; calibrate with: hsd-viz plan --temperature {own:g}"
         parts.insert(0, {"kind": "text", "text": f"Temperature mismatch: {words}. {advice}", "caution": True})
-    return {"choices": [choice("source", "Costs and acceptance from", offered, source)], "parts": parts}
+    return {"parts": parts}
 
 
-def calibrated(trace: Trace) -> Basis | None:
+def pairs(known: Calibration) -> Table:
+    """Return the acceptance of each drafter by each verifier, and its milliseconds: per token of a draft of
+    :data:`USUAL`, or per look-up.
+    """
+    alone = {name: known.costs[name].alone(USUAL) / USUAL for name, _ in known.edges}
+    rows = [[f"{d} > {v}", rate(edge), alone[d]] for (d, v), edge in known.edges.items()]
+    rows += [[f"{b} > {v}", tier_rate(tier), known.lookup(b).lookup] for (b, v), tier in known.tiers.items()]
+    heads = ["drafter > verifier", "accepted", "ms"]
+    forms = {"accepted": ("{:.0%}", 1.0), "ms": ("{:.3g}", 1.0)}
+    note = "conditional acceptance of draft tokens; time per draft token, of a database per look-up"
+    return Table("Drafters", [heads, *rows], note, forms=forms, bars=("accepted",))
+
+
+def calibrated(trace: Trace, temperature: float) -> Basis | None:
     """Return the newest stored calibration of the models and number type of ``trace``; ``None`` without one."""
     with suppress(KeyError, IndexError, TypeError):  # an imported trace does not name its weights
         who = store.identity(trace.meta)
         stored = store.newest({name: who[name] for name in ("target", "models", "device", "dtype")})
-        return None if stored is None else basis_of(to_dict(stored))
+        basis = None if stored is None else basis_of(to_dict(stored))
+        return basis if basis and basis.temperature == temperature else None
     return None
 
 
@@ -214,7 +228,7 @@ def shown(kind: str, found: Any, html: str) -> Answer:
     return {"parts": [{"kind": "page", "title": f"The {kind}", "html": html}], "files": files}
 
 
-OF_RUN: dict[str, Callable[[Trace, dict[str, Any]], Answer]] = {"doctor": doctor, "law": law}
+OF_RUN: dict[str, Callable[[Trace], Answer]] = {"doctor": doctor, "law": law}
 OTHERS: dict[str, Callable[[dict[str, Any], Job], Answer]] = {
     "report": report,
     "replay": replay,
