@@ -100,8 +100,10 @@ def law(trace: Trace) -> Answer:
 
     own = float((trace.meta.get("sampling") or {}).get("temperature") or 0.0)
     basis = calibrated(trace, own) or recorded(own)
-    best = "; ".join(select(basis.calibration).explain().splitlines()[:2])
-    parts = [{"kind": "text", "text": f"Best stack: {best}."}, figure_part(figures.ranking(basis))]
+    choice = select(basis.calibration)
+    best, over = choice.picked, choice.picked.gain_over(choice.plain)
+    words = f"Best stack: {best.stack}, {best.ms_per_token:.3g} ms per token, {over:+.0%} over plain decoding."
+    parts = [{"kind": "text", "text": words}, figure_part(figures.ranking(basis))]
     html = page("Calibration", [basis.source], [pairs(basis.calibration)])
     parts.append({"kind": "page", "title": "Calibration", "html": html})
     try:
