@@ -9,7 +9,7 @@ from hsd_viz.drafting import Memory, make_drafter
 from hsd_viz.drafting.make import remembers
 from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.engine import Engine
-from hsd_viz.stack import DraftSource, StackError, draft_sources
+from hsd_viz.stack import DraftSource, draft_sources
 from hsd_viz.trace import CallRow, RoundRow, TokenRow, Trace
 
 SUITE = Suite("two", {"all": "All."}, (Prompt("1", "all", "first"), Prompt("2", "all", "second")))
@@ -60,6 +60,9 @@ def test_stacks_take_turns_after_a_short_warm_up():
 
 
 def test_sampling_and_budget_reach_the_engine():
+    for bad in ({"max_new_tokens": 0}, {"repeats": 0}, {"state": "hot"}, {"budget": 0}):
+        with pytest.raises(ValueError, match=r"out of range|unknown"):
+            Settings(**bad)
     engine = FakeEngine()
     run_bench(engine, ["target"], SUITE, Settings(4, Sampling(0.7, 5, 0.9, 11, "token"), 1, budget=7))
     wanted = {"temperature": 0.7, "top_k": 5, "top_p": 0.9, "seed": 11, "rule": "token", "budget": 7}
@@ -81,10 +84,9 @@ def test_plain_decoding_is_added_where_it_is_missing():
     ],
 )
 def test_bad_stacks_give_one_sentence(stacks, part):
-    with pytest.raises(ValueError) as caught:
+    with pytest.raises(ValueError, match=part) as caught:
         read_stacks(stacks)
-    assert part in str(caught.value) and "\n" not in str(caught.value)
-    assert isinstance(caught.value, StackError) or "stack" in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 def test_a_complaint_about_a_prompt_names_it():
@@ -98,21 +100,9 @@ def test_a_complaint_about_a_prompt_names_it():
         run_bench(Strict(), ["target"], SUITE, Settings(4))
 
 
-@pytest.mark.parametrize(
-    ("settings", "part"),
-    [
-        ({"max_new_tokens": 0}, "max new tokens 0"),
-        ({"repeats": 0}, "the number of repeats 0"),
-        ({"state": "hot"}, "the state 'hot' is unknown"),
-        ({"budget": 0}, "the budget 0 is out of range"),
-    ],
-)
-def test_settings_out_of_range(settings, part):
-    with pytest.raises(ValueError, match=part):
-        Settings(**settings)
-
-
 def test_an_interrupt_keeps_what_all_stacks_have_done():
+    measured = run_bench(FakeEngine(stop_at=1), ["target"], SUITE, Settings())
+    assert not measured.complete and measured.prompts == () and measured.outputs == {"target": ()}
     # 2 warm-up decodes, 2 for the first prompt, then the second prompt is interrupted at its second stack.
     measured = run_bench(FakeEngine(stop_at=6), ["db > target", "target"], SUITE, Settings(repeats=2))
     assert not measured.complete
@@ -120,29 +110,15 @@ def test_an_interrupt_keeps_what_all_stacks_have_done():
     assert all(len(outputs) == 1 for outputs in measured.outputs.values())
 
 
-def test_an_interrupt_before_the_first_prompt():
-    measured = run_bench(FakeEngine(stop_at=1), ["target"], SUITE, Settings())
-    assert not measured.complete and measured.prompts == () and measured.outputs == {"target": ()}
-
-
 def test_drafting_time_of_nested_rounds_counts_for_their_target_round():
     trace = Trace({"wall_ns": 0, "prefill_ns": 0})
-    trace.add_rows(
-        rounds=[
-            RoundRow(1, 0, 1, 2, 1, 1, "bonus", None, 0, 0),
-            RoundRow(0, None, 2, 2, 1, 1, "bonus", None, 0, 0),
-            RoundRow(2, None, 2, 0, 0, 0, "plain", "no match", 0, 0),
-        ]
-    )
-    trace.add_rows(
-        calls=[
-            CallRow(-1, 0, "db", "prefill", 1, 3, 0, 0, 9_000),
-            CallRow(1, 0, "db", "lookup", 1, 0, 0, 0, 5_000),
-            CallRow(1, 1, "nano", "verify", 1, 3, 0, 0, 70_000),
-            CallRow(0, 0, "db", "update", 1, 2, 0, 0, 1_000),
-            CallRow(2, 0, "db", "lookup", 1, 0, 0, 0, 3_000),
-        ]
-    )
+    rounds = [(1, 0, 1, 2, 1, 1, "bonus", None), (0, None, 2, 2, 1, 1, "bonus", None)]
+    rounds.append((2, None, 2, 0, 0, 0, "plain", "no match"))
+    calls = [(-1, 0, "db", "prefill", 1, 3, 9_000), (1, 0, "db", "lookup", 1, 0, 5_000)]
+    calls += [(1, 1, "nano", "verify", 1, 3, 70_000), (0, 0, "db", "update", 1, 2, 1_000)]
+    calls.append((2, 0, "db", "lookup", 1, 0, 3_000))
+    trace.add_rows(rounds=[RoundRow(*row, 0, 0) for row in rounds])
+    trace.add_rows(calls=[CallRow(*row, 0, 0, ns) for *row, ns in calls])
     assert from_trace(trace).draft_seconds == pytest.approx((6e-6, 3e-6))
 
 

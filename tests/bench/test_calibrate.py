@@ -168,14 +168,9 @@ def test_left_out_lookaheads_are_the_laws(known):
 def test_another_engine_gets_none(known):
     store.save(known)
     models = FakeEngine().run("p", "tiny > target", max_new_tokens=1, temperature=1.0, seed=3).meta["models"]
-    changes = {
-        "threads": 2,
-        "device_name": "x",
-        "dtype": "bfloat16",
-        "versions": {"hsd_viz": "2"},
-        "sampling": {"temperature": 0.5, "top_k": 0, "top_p": 1.0, "seed": 3},
-        "models": [{**models[0], "runtime": "eager"}, *models[1:]],
-    }
+    changes = {"threads": 2, "device_name": "x", "dtype": "bfloat16", "versions": {"hsd_viz": "2"}}
+    changes["sampling"] = {"temperature": 0.5, "top_k": 0, "top_p": 1.0, "seed": 3}
+    changes["models"] = [{**models[0], "runtime": "eager"}, *models[1:]]
     assert filled("tiny > target").startswith("tiny:")
     for name, value in changes.items():
         with pytest.raises(ValueError, match="needs a calibration"):

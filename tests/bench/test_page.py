@@ -34,11 +34,7 @@ class Tags(HTMLParser):
 
     def handle_starttag(self, tag, attrs):
         self.seen.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
-        self.seen.append((tag, dict(attrs)))
+        self.open += [tag] if tag not in VOID else []
 
     def handle_endtag(self, tag):
         assert self.open.pop() == tag
@@ -51,11 +47,7 @@ def test_the_page_stands_alone(report):
     assert not {"script", "link", "iframe", "img", "object"} & {tag for tag, _ in tags}
     assert not any({"src", "href"} & set(attributes) for _, attributes in tags)
     assert "url(" not in text and "@import" not in text and not re.search("https?:", text)
-
-
-def test_every_colour_that_its_styles_name_is_there(report):
-    styles = page(report)
-    assert set(re.findall(r"var\((--[a-z-]+)", styles)) <= set(re.findall(r"(--[a-z-]+):", styles))
+    assert set(re.findall(r"var\((--[a-z-]+)", text)) <= set(re.findall(r"(--[a-z-]+):", text))
 
 
 def test_it_shows_every_stack_and_figure(report):

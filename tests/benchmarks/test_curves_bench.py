@@ -21,18 +21,3 @@ def test_it_measures_both_runtimes(tmp_path, capsys):
         figures = data["milliseconds"][runtime]
         assert list(figures) == [*map(str, WIDTHS), "step", "prefill"]
         assert all(0 < ms < 10_000 for ms in figures.values())
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--model", "huge"], "'huge' is neither a shipped model"),
-        (["--context", "2040"], "target has a context of 2048 tokens, but 2056 are needed"),
-        (["--repeats", "0"], "argument --repeats: 0 is out of range: expected an integer from 1"),
-        (["--json", "/nowhere/x.json"], "there is no folder /nowhere"),
-    ],
-)
-def test_bad_input_gets_one_line(arguments, said, capsys):
-    assert main(arguments) == 2
-    lines = capsys.readouterr().err.strip().splitlines()
-    assert said in lines[-1]

@@ -9,7 +9,6 @@ import sys
 import pytest
 import torch
 
-from benchmarks.gpu.__main__ import main
 from benchmarks.gpu.scripts import SECONDS, parts_of, summary
 from benchmarks.gpu.steps import Steps
 from benchmarks.gpu.tools import SMALL, random_llama, read_bytes
@@ -86,13 +85,6 @@ def test_every_script_has_its_parts(tmp_path):
         assert names and len(names) == len(set(names))
     data = {"machine": {"gpu": None, "cpu": "x", "torch": "y"}, "parts": {"bandwidth": 1}, "failed": {"memory": "why"}}
     assert summary(data).splitlines() == ["x, torch y", "bandwidth: 1", "FAILED memory: why"]
-
-
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
-def test_without_a_gpu(capsys, tmp_path):
-    assert main(["b", "--out", str(tmp_path)]) == 2
-    err = capsys.readouterr().err
-    assert err.count("\n") == 1 and "no CUDA device" in err
 
 
 def test_a_table_of_embeddings_is_read_by_the_row_unless_it_is_the_head():

@@ -11,26 +11,15 @@ import torch
 
 from benchmarks import grid
 from benchmarks.grid_point import needed
-from benchmarks.padding import check_padding, pad, save_padded
+from benchmarks.padding import pad, save_padded
 from hsd_viz.engine import load_engine
 from hsd_viz.ladder.load import load_model
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
 from hsd_viz.latency.select import select
 
 PROMPT = "def read_lines(path):\n    with open("
-TINY = ["--target", "small", "--drafts", "nano,base", "--pad-layers", "0,2", "--noise", "0.5"]
-TINY += [
-    "--prompts",
-    "2",
-    "--calibration-prompts",
-    "2",
-    "--tokens",
-    "12",
-    "--calibration-tokens",
-    "12",
-    "--characters",
-    "60",
-]
+TINY = "--target small --drafts nano,base --pad-layers 0,2 --noise 0.5 --prompts 2 --calibration-prompts 2".split()
+TINY += "--tokens 12 --calibration-tokens 12 --characters 60".split()
 
 
 @pytest.fixture
@@ -58,12 +47,6 @@ def test_padding_adds_cost_and_noise_lowers_agreement():
     assert alike[0] == pytest.approx(1) and all(a > b for a, b in pairwise(alike)) and alike[-1] < 0.5, alike
     one, same, other = (rows(pad(nano, 2, 0.3, seed)) for seed in (1, 1, 2))
     assert torch.equal(one, same) and not torch.equal(one, other)
-
-
-@pytest.mark.parametrize(("layers", "noise"), [(-1, 0), (1, -0.1), (1, 11), (2, float("nan"))])
-def test_paddings_out_of_range(layers, noise):
-    with pytest.raises(ValueError, match="out of range"):
-        check_padding(layers, noise)
 
 
 def test_noise_lowers_acceptance_and_decoding_stays_lossless(engine):
@@ -109,11 +92,9 @@ def test_a_grid_is_consistent(tiny):
         rows = {row["stack"]: row for row in point["rows"]}
         assert {row["kind"] for row in rows.values()} >= {"plain", "one draft", "databases", "databases under models"}
         for row in rows.values():
-            assert row["same_as_plain"] == [2, 2]
-            assert row["ms_per_token"] * row["speedup_over_plain"] == pytest.approx(
-                rows["target"]["ms_per_token"], rel=1e-6
-            )
-            assert row["ms_per_token"] > 0
+            assert row["same_as_plain"] == [2, 2] and row["ms_per_token"] > 0
+            ratio = rows["target"]["ms_per_token"] / row["ms_per_token"]
+            assert row["speedup_over_plain"] == pytest.approx(ratio, rel=1e-6)
             assert row["prediction_error"] == pytest.approx(row["predicted_ms_per_token"] / row["ms_per_token"] - 1)
         for name in ("models_over_single_draft", "databases_over_single_draft", "databases_over_database_alone"):
             if found := point[name]:
@@ -122,12 +103,9 @@ def test_a_grid_is_consistent(tiny):
                 assert found["speedup_ci"][0] <= found["speedup"] <= found["speedup_ci"][1]
         best = min((r for r in rows.values() if r["kind"] == "one draft"), key=lambda r: r["ms_per_token"])
         assert point["best_single_draft"] == best["stack"]
-    reached = report["reached"]["databases_over_single_draft"]
+    reached, same = (report["reached"][k] for k in ("databases_over_single_draft", "outputs_same_as_plain"))
     wanted = [p["target"] for p in report["points"] if p["databases_over_single_draft"]["speedup"] >= 1.2]
-    assert (
-        reached["reached"] == wanted
-        and report["reached"]["outputs_same_as_plain"][0] == report["reached"]["outputs_same_as_plain"][1]
-    )
+    assert reached["reached"] == wanted and same[0] == same[1]
 
 
 def test_the_ladders_own_target_drafts_for_its_padded_copy_by_another_name(tmp_path):
@@ -149,18 +127,3 @@ def test_a_grid_resumes(tiny, capsys):
     assert grid.main(["--json", str(tiny), *TINY, "--resume", "--seed", "1"]) == 2
     assert "other settings" in capsys.readouterr().err
     assert json.loads(tiny.read_text())["points"] == before
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (["--pad-layers", "x"], "not readable"),
-        (["--suite", "no-such"], "unknown suite"),
-        (["--temperature", "-1"], "temperature"),
-    ],
-)
-def test_bad_grids_get_one_line(tmp_path, capsys, options, words):
-    assert grid.main(["--json", str(tmp_path / "g.json"), *options]) == 2
-    err = capsys.readouterr().err
-    assert words in err and len(err.splitlines()) == 1
-    assert not (tmp_path / "g.json").exists()

@@ -26,8 +26,3 @@ def test_it_writes_loss_and_times_of_every_model(tmp_path, capsys):
         assert row["milliseconds"]["int8"]["1"] > 0 and 0.95 < row["overlap"] < 1
         assert 0 < abs(row["loss_int8"] - row["loss_float32"]) < 0.02
     assert "nano: " in capsys.readouterr().out
-
-
-def test_bad_input_is_one_line(capsys):
-    assert main(["--suite", "nothing"]) == 2
-    assert capsys.readouterr().err.count("\n") == 1

@@ -32,11 +32,8 @@ def test_six_categories_of_thirty_prompts_and_more_from_files_that_nothing_learn
     for row in rows:
         origin = row["origin"]
         assert f"{origin['package']}/{origin['file']}" in heldout, row["id"]
-        assert (
-            origin["licence"] == manifest["packages"][origin["package"]]["licence"]
-            and origin["version"]
-            and origin["line"] > 0
-        )
+        assert origin["licence"] == manifest["packages"][origin["package"]]["licence"]
+        assert origin["version"] and origin["line"] > 0
     assert SHIPPED.stat().st_size <= 1.5e6
 
 
@@ -63,8 +60,7 @@ def test_the_categories_span_temporal_locality(rows):
 
 
 def test_only_what_the_prompt_holds_counts_as_in_the_prompt():
-    assert copied_share("a b c", " a b c") == pytest.approx(
-        2 / 6
-    )  # of "b c a b c" and its blanks, only "a b " and " b c" are known
+    # Of "b c a b c" and its blanks, only "a b " and " b c" are known.
+    assert copied_share("a b c", " a b c") == pytest.approx(2 / 6)
     assert copied_share("one", "x y x y x y") == 0 < locality("one", "x y x y x y")
     assert copied_share("a b c d", "") == 0

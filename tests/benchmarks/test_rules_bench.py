@@ -21,9 +21,7 @@ def run(rounds: float, token: float, block: float) -> dict:
         "rounds": rounds,
         "drafted": 4 * rounds,
         "token": token,
-        "block": block,
-        "branch": block,
-        "accepted": block,
+        **dict.fromkeys(("block", "branch", "accepted"), block),
     }
     slow = {"token": side(2.0), "branch": side(1.25)}
     return {"stack": "a > b", "temperature": 1.0, "block": {**side(1.0), "levels": {"1": level}}, **slow}
@@ -45,9 +43,8 @@ def test_the_expected_lengths_of_a_draft():
     chain = [SimpleNamespace(round=0, p=p, q=q) for p, q in ((0.8, 0.4), (0.3, 0.6), (0.2, 0.1))]
     row = SimpleNamespace(id=0, rule="block", level=1, drafted=3, accepted=2)
     found = expected(SimpleNamespace(draft_rows=chain, round_rows=[row]))["1"]
-    assert found == pytest.approx(
-        {"rounds": 1, "drafted": 3, "token": 1 + 0.5 + 0.5, "block": 1 + 0.5 + 1, "branch": 1 + 0.5 + 1, "accepted": 2}
-    )
+    lengths = {"token": 1 + 0.5 + 0.5, "block": 1 + 0.5 + 1, "branch": 1 + 0.5 + 1}
+    assert found == pytest.approx({"rounds": 1, "drafted": 3, "accepted": 2, **lengths})
     assert list(RULES) == ["token", "block", "branch"]
 
 

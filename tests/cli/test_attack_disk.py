@@ -26,9 +26,8 @@ def files(tmp_path):
     report = next(path for path in saved_reports().values() if path.stem.startswith("heldout"))
     (folder / "report.json").write_bytes(report.read_bytes())
     (folder / "log.jsonl").write_text(json.dumps(LOG) + "\n")
-    (folder / "vllm.jsonl").write_bytes(
-        (Path(__file__).parents[1] / "adapters" / "records" / "vllm-0.32.0-summary.jsonl").read_bytes()
-    )
+    records = Path(__file__).parents[1] / "adapters" / "records"
+    (folder / "vllm.jsonl").write_bytes((records / "vllm-0.32.0-summary.jsonl").read_bytes())
     return folder
 
 
@@ -61,8 +60,6 @@ def left_in(folder: Path) -> list[str]:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_full_disk(command, files, tmp_path, capsys):
     """A file can have at most 64 bytes, as on a disk with no more room."""
-    if "serve" in command:
-        pytest.importorskip("ray")
     out = tmp_path / "out"
     out.mkdir()
     (out / "file.json").write_text("old")
@@ -92,10 +89,8 @@ def test_without_a_home_to_write_to(home, tmp_path, files):
     }
     if home == "missing":
         environment["XDG_CACHE_HOME"] = "/proc/nowhere"
-    words = [[sys.executable, "-m", "hsd_viz", "export", str(files / "run.json.gz"), "--csv", str(tmp_path / "t")]]
-    words += [
-        [sys.executable, "-m", "hsd_viz", "decode", "--stack", "db > target", "--prompt", "x", "--max-new-tokens", "4"]
-    ]
-    for command in words:
+    decode = ["decode", "--stack", "db > target", "--prompt", "x", "--max-new-tokens", "4"]
+    for words in (["export", str(files / "run.json.gz"), "--csv", str(tmp_path / "t")], decode):
+        command = [sys.executable, "-m", "hsd_viz", *words]
         done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
         assert done.returncode == 0 and "Traceback" not in done.stderr, done.stderr

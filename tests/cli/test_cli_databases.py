@@ -1,7 +1,6 @@
 """Custom databases from the command line: build, interrupt, inspect, draft from, refuse."""
 
 import json
-import os
 
 import pytest
 
@@ -57,7 +56,6 @@ def test_what_was_built_is_drafted_from(tmp_path, capsys):
     mine = json.loads(capsys.readouterr().out)
     assert mine["token_ids"] == shipped["token_ids"] == plain["token_ids"]
     assert mine["metrics"]["accepted_by_source"]["statistics"] > 12
-    assert mine["metrics"]["rounds"] < shipped["metrics"]["rounds"]
     # The model database is missing: the error names the folder.
     assert main(["decode", "--stack", "db[model] > target", "--prompt", "x", "--databases", out]) == 2
     assert "mine" in capsys.readouterr().err
@@ -118,14 +116,3 @@ def test_a_large_file_is_opened_unread_and_inspected_whole(tmp_path, words, caps
     Index(path)
     assert main(["databases", "inspect", str(path)]) == 2
     assert "its contents do not match its checksum" in capsys.readouterr().err
-
-
-def test_ctrl_c_while_text_is_counted_leaves_nothing(tmp_path, monkeypatch, capsys):
-    import hsd_viz.drafting.index.build
-
-    def interrupted(*args, **options):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(hsd_viz.drafting.index.build, "count_keys", interrupted)
-    assert build(tmp_path / "out", "statistics", "--text", __file__) == 130
-    assert os.listdir(tmp_path / "out") == []

@@ -54,16 +54,13 @@ decod | did you mean 'decode'?
 decode --prompt x | --stack
 decode --stack target | one of --prompt and --prompt-file
 DECODE --sede 1 | --sede 1; did you mean '--seed'?
-DECODE --prompt-file y | one of --prompt and --prompt-file
 DECODE --max-new-tokens many | the value many is out of range: expected a whole number from 1
 DECODE --max-new-tokens 0 | --max-new-tokens: the value 0 is out of range
 DECODE --temperature -1 | temperature -1
-DECODE --temperature nan | temperature nan
 DECODE --top-p 1.5 | top-p 1.5
 DECODE --top-k -1 | top-k -1
 DECODE --seed -1 | seed -1
 DECODE --rule dice | 'dice' (use token, block, branch)
-DECODE --device abacus | 'abacus'
 DECODE --save "" | argument --save: the file name is empty
 DECODE --save missing/run.json.gz | cannot write
 DECODE --save . | cannot write
@@ -71,7 +68,6 @@ decode --stack target --prompt BYTES | is not valid Unicode
 decode --stack target --prompt-file nowhere.txt | nowhere.txt
 decode --stack target --prompt-file latin.txt | not UTF-8 text (byte 3 is 0xe9)
 decode --stack hf-generate --prompt x | only `hsd-viz bench` runs
-decode --stack hf-assistant[nano] --prompt x | only `hsd-viz bench` runs
 decode --stack "db > !" --prompt x | unknown part '!'
 decode --stack "nano:-1 > target" --prompt x | lookahead '-1'
 decode --stack "gpt2x > target" --prompt x | unknown model 'gpt2x'
@@ -82,20 +78,15 @@ bench --stack hf-quick | hf-quick
 bench --stack target --limit 0 | limit 0
 bench --stack target --repeats 0 | the number of repeats 0
 bench --stack target --budget 0 | the budget 0 is out of range
-bench --stack target --html nowhere/x.html | there is no folder
 bench --stack target --json missing/report.json | cannot write
-bench --stack hf-assistant[gpt2x] --suite latin.py | gpt2x
 bench --from nowhere.json | cannot read the report file nowhere.json
 plan --models gpt2x | gpt2x
 plan --models nano,,small | not readable
 plan --max-levels 0 | the number of levels 0
-plan --suite nowhere | unknown suite 'nowhere'
 plan --json /nowhere/plan.json | cannot write
-plan --temperature -1 | temperature
 plan --measure x | --measure
 predict --gpu H100 --models llama-8b,llama-70b | not smaller than the target
 predict --gpu H100 --models llama-8b --tp 3 | do not divide the 32
-predict --gpu H100 --models llama-8b --weights fp3 | 'fp3' of the weights is unknown
 predict --gpu H100 --models llama-8b,llama-1b --acceptance 1.5 | from 0 to below 1
 predict --gpu H100 --models llama-8b,llama-1b --acceptance "x > y=0.5" | not a pair of these models
 predict --gpu H100 --models llama-8b --batch 1,b | not readable
@@ -116,21 +107,16 @@ databases inspect nowhere.hsdb | nowhere.hsdb
 databases build --out o --kind model | --kind model needs --prompts
 databases build --out o --kind statistics | --kind statistics needs --text
 databases build --out o --kind statistics --text nowhere.txt | there is no file or folder 'nowhere.txt'
-databases build --out o --kind model --prompts nowhere.txt | unknown suite 'nowhere.txt'
 databases build --out o --kind model --prompts x --text y | --text is allowed only with --kind statistics
 databases build --out o --prompts x | --kind
 databases build --out o --kind statistics --text x --max-key-length 0 | --max-key-length: the value 0 is out of range
-databases build --out o --kind statistics --text x --max-mb nan | --max-mb: the value nan is out of range
 databases build --out o --kind statistics --text log.jsonl --tokenizer log.jsonl | cannot be loaded
 databases build --out o --kind model --prompts heldout --model tiny | unknown model 'tiny'
 export nowhere.json.gz --csv tables | nowhere.json.gz
 export run.json.gz | no output given: use --html FILE, --perfetto FILE, --csv DIR or --aiperf FILE
-export run.json.gz --csv run.json.gz | cannot write run.json.gz
 export run.json.gz --html "" | argument --html: the file name is empty
-export run.json.gz --html missing/run.html | cannot write missing/run.html
 export run.json.gz --perfetto . | cannot write .
 export run.json.gz run.json.gz --csv x | --perfetto and --csv write one trace
-export run.json.gz run.json.gz --html x.html --perfetto x | --perfetto and --csv write one trace
 export run.json.gz run.json.gz run.json.gz run.json.gz --html x.html | 4 runs are too many to compare
 ladder train --profile huge --out x | 'huge'
 dashboard --host 0.0.0.0 | token
@@ -153,10 +139,8 @@ def test_bad_usage_is_one_line(fails, case, tmp_path, monkeypatch):
 
 
 def trace_file(tmp_path, **changes):
-    data = {
-        **Trace({"stack": "target", "prompt": "x", "prompt_ids": [0], "prefill_ns": 0, "wall_ns": 0}).to_dict(),
-        **changes,
-    }
+    meta = {"stack": "target", "prompt": "x", "prompt_ids": [0], "prefill_ns": 0, "wall_ns": 0}
+    data = {**Trace(meta).to_dict(), **changes}
     path = tmp_path / "run.json.gz"
     path.write_bytes(gzip.compress(json.dumps(data).encode()))
     return path
@@ -173,12 +157,6 @@ def trace_file(tmp_path, **changes):
 def test_a_trace_that_cannot_be_read_exports_nothing(fails, tmp_path, changes, part):
     assert part in fails("export", str(trace_file(tmp_path, **changes)), "--csv", str(tmp_path / "tables"))
     assert not (tmp_path / "tables").exists()
-
-
-def test_a_truncated_trace_file_is_not_valid(fails, tmp_path):
-    path = trace_file(tmp_path)
-    path.write_bytes(path.read_bytes()[:-8])
-    assert "is not a valid trace" in fails("export", str(path), "--csv", str(tmp_path / "tables"))
 
 
 def python(code: str) -> subprocess.CompletedProcess:
