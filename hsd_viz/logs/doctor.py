@@ -29,7 +29,7 @@ from hsd_viz.adapters.observation import NGRAMS, PARALLEL, TIMES, Observation
 from hsd_viz.adapters.signatures import signatures
 from hsd_viz.intervals import RESAMPLES, UNKNOWN, Estimate, estimate, ratio
 from hsd_viz.latency.law import MOST
-from hsd_viz.logs.observe import from_figures, from_trace, observe, with_hardware, with_times
+from hsd_viz.logs.observe import from_figures, from_trace, observe, with_times
 from hsd_viz.serialize import to_dict
 from hsd_viz.stack import parse
 from hsd_viz.tables import Table, lines, show
@@ -39,8 +39,8 @@ from hsd_viz.trace import Trace
 CAUSES = json.loads(Path(__file__).with_name("causes.json").read_text(encoding="utf-8"))
 #: The least gain for which another setting is advised.
 LEAST_GAIN = 0.05
-#: Relative standard error of times that were measured once, and of those that a hardware model gives.
-TIMING, MODELLED = 0.025, 0.18
+#: Relative standard error of times that were measured once.
+TIMING = 0.025
 EXTENDS = ("draft", "eagle", "eagle3")
 _Z = 1.959964
 
@@ -62,7 +62,7 @@ class Diagnosis:
     ``shares`` of the causes sum to 1; there are none where a round's time was not observed. ``speedup`` and ``length``
     (tokens per forward pass) have 95 % intervals where they can; ``at_most`` bounds a speed-up that was not observed.
     ``observed`` is the run's own setting, ``advised`` the one to use (``None``: unknown), ``options`` all that were
-    compared, ``predicted`` the times that a hardware model gave.
+    compared.
     """
 
     observation: Observation
@@ -78,7 +78,6 @@ class Diagnosis:
     advised: Option | None = None
     options: tuple[Option, ...] = ()
     flags: dict[str, str] = field(default_factory=dict)
-    predicted: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the diagnosis as JSON data."""
@@ -131,14 +130,11 @@ class Diagnosis:
         return tables
 
 
-def diagnose(given: Observation, filled: Observation | None = None) -> Diagnosis:
-    """Return the diagnosis of an observation; ``filled`` is the same with predicted times where it has none."""
-    seen = given if filled is None else filled
-    predicted = tuple(name for name in TIMES if getattr(given, name) is None and getattr(seen, name) is not None)
-    curves, whole, modelled = _curves(seen), seen.whole(), given.whole() is None
+def diagnose(seen: Observation) -> Diagnosis:
+    """Return the diagnosis of an observation."""
+    curves, whole = _curves(seen), seen.whole()
     lengths = curves[1][:, seen.deepest]
-    # What was observed is checked, nothing predicted.
-    found = Diagnosis(seen, estimate(lengths, seen.total), tuple(signatures(given)), predicted=predicted)
+    found = Diagnosis(seen, estimate(lengths, seen.total), tuple(signatures(seen)))
     if whole is None:
         most = (found.length.value or 0.0) / seen.least()
         bound = f"at most {most:.2f} times as fast as plain decoding (not observed: {', '.join(found.unknown())})"
@@ -148,7 +144,7 @@ def diagnose(given: Observation, filled: Observation | None = None) -> Diagnosis
         return replace(found, at_most=most, verdict=f"undecided whether speculation pays: {bound}", advice=give)
     shares = _shares(seen, whole)
     cause = max(shares, key=shares.__getitem__)
-    speedup = _speedup(seen, lengths, whole, modelled)
+    speedup = _speedup(seen, lengths, whole)
     low, high = speedup.ends or (1.0, 1.0)
     found = replace(found, speedup=speedup)
     observed = Option(_name(seen, seen.deepest), seen.method, seen.deepest, speedup.value or 0.0)
@@ -167,9 +163,9 @@ def diagnose(given: Observation, filled: Observation | None = None) -> Diagnosis
         flags |= settings(advised.method, tokens, seen.draft_model)
     return replace(
         found,
-        findings=tuple(signatures(given, None if modelled or seen.busy else high)),
-        verdict=f"{'predicted: ' if modelled else ''}{pays}: {show(speedup, '{:.2f}')} times as fast as plain "
-        f"decoding; what limits it most: {CAUSES[cause]['is']} ({shares[cause]:.0%} of what is lost)",
+        findings=tuple(signatures(seen, None if seen.busy else high)),
+        verdict=f"{pays}: {show(speedup, '{:.2f}')} times as fast as plain decoding; what limits it most: "
+        f"{CAUSES[cause]['is']} ({shares[cause]:.0%} of what is lost)",
         advice="measure again on a quiet machine before changing it" if seen.busy else CAUSES[cause]["advice"],
         cause=cause,
         shares=shares,
@@ -195,10 +191,10 @@ def _is_hierarchy(seen: Observation) -> bool:
     return bool(seen.stack) and len(parse(seen.stack).parts) > 2
 
 
-def _speedup(seen: Observation, lengths: np.ndarray, whole: float, modelled: bool) -> Estimate:
+def _speedup(seen: Observation, lengths: np.ndarray, whole: float) -> Estimate:
     """Return the speed-up with its interval, from rounds and times."""
     value, spread = float(lengths[0]) / whole, [log(s) for s in seen.speedups]
-    timing = stdev(spread) / sqrt(len(spread)) if len(spread) > 1 else MODELLED if modelled else TIMING
+    timing = stdev(spread) / sqrt(len(spread)) if len(spread) > 1 else TIMING
     rounds = float(np.std(np.log(lengths[1:]))) if len(lengths) > 1 else 0.0
     error = _Z * hypot(timing, rounds)
     return Estimate(value, value * exp(-error), value * exp(error))
@@ -267,11 +263,6 @@ def doctor(
     *,
     acceptance: Sequence[float] = (),
     lookahead: int | None = None,
-    gpu: str = "",
-    models: Sequence[str] = (),
-    tp: int = 1,
-    context: int = 2048,
-    weights: str = "bf16",
     **known: Any,
 ) -> Diagnosis:
     """Return why speculative decoding is not faster, and what to set.
@@ -279,8 +270,6 @@ def doctor(
     Args:
         record: a trace, or the path of a trace or a record of another engine.
         acceptance: instead of a record: as an engine prints it, with ``lookahead`` draft tokens.
-        gpu, models: the GPU, and the target and its draft model on it: a hardware model fills in what is not known.
-        tp, context, weights: of the hardware model, as in :func:`hsd_viz.predict`.
         known: ``batch``, ``method``, ``draft_model``, ``speed`` and ``plain_speed`` (tokens per second), and
             ``step``, ``verify``, ``draft``, ``overhead`` (ms).
 
@@ -290,5 +279,4 @@ def doctor(
         seen = from_figures(acceptance, lookahead)
     else:
         seen = from_trace(record, "this run") if isinstance(record, Trace) else observe(Path(record))
-    seen = with_times(seen, **known)
-    return diagnose(seen, with_hardware(seen, gpu, models, tp, context=context, weights=weights) if gpu else None)
+    return diagnose(with_times(seen, **known))
