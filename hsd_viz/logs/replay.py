@@ -114,8 +114,8 @@ def parse_cost(text: str) -> CostCurve:
         return CostCurve(PRESETS[text])
     try:
         numbers = [float(part) for part in text.split(",")]
-        if len(numbers) == 1:
-            check_range("the cost of a token", numbers[0], 0.0, 100.0)
+        for number in numbers:
+            check_range("a cost", number, 0.0, 100.0 if len(numbers) == 1 else 1e9)
         return cost_curve(numbers if len(numbers) > 1 else numbers[0])
     except ValueError as error:
         raise ValueError(

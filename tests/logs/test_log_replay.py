@@ -77,8 +77,14 @@ def test_a_cost_curve_says_where_drafting_pays(tmp_path):
     assert free["speedup"] == free["tokens"] / free["rounds"] > 1 > expensive["speedup"]
     assert expensive["pays"] == "no"
     assert parse_cost("cpu").relative == PRESETS["cpu"] and parse_cost("0.5").relative == (1.0, 1.5)
-    with pytest.raises(ValueError, match="did you mean 'free16'"):
-        parse_cost("free-16")
+    for text, words in (
+        ("free-16", "did you mean 'free16'"),
+        ("1,nan", "a cost nan"),
+        ("101", "a cost 101"),
+        ("2,1", "none below"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            parse_cost(text)
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux")
