@@ -46,9 +46,8 @@ def runs_page(traces: Sequence[Trace]) -> str:
         {"name": name, "title": trace.stack or "a recorded run", "blurb": _blurb(trace), "stack": trace.stack}
         for name, trace in zip(names, traces, strict=True)
     ]
-    page = about(shown, compare=False)
-    if len(traces) > 1:
-        page["races"] = [{"group": "runs", "title": "as exported", "prompt": traces[0].prompt, "runs": shown}]
+    race = {"group": "runs", "title": "as exported", "prompt": traces[0].prompt, "runs": shown}
+    page = about(recordings=shown, races=[race] if len(traces) > 1 else [])
     runs = {name: run_data.snapshot(trace, name) for name, trace in zip(names, traces, strict=True)}
     title = " · ".join(run["title"] for run in shown)
     return document({"about": page, "runs": runs}, '<main class="hsd-page"></main>', title)

@@ -29,12 +29,8 @@ class Writer:
         from markdown_it import MarkdownIt
 
         # The masters are part of the package; they contain HTML of their own.
-        self._markdown = MarkdownIt("commonmark", {"html": True}).enable("table")
+        self.markdown = MarkdownIt("commonmark", {"html": True}).enable("table").render
         self.parts: list[Any] = []
-
-    def markdown(self, text: str) -> str:
-        """Return Markdown as HTML."""
-        return self._markdown.render(text)
 
     def shown(self, step: Step) -> str:
         """Return what a cell printed, and its value; folded where a question asks for it."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from functools import cache, partial
@@ -30,11 +29,11 @@ _DATA = json.loads((Path(__file__).parent / "page.json").read_text(encoding="utf
 #: Prompts with their locality, stacks with descriptions, stacks to compare by name, and families of models to predict
 #: (target first).
 PROMPTS: list[dict[str, str]] = _DATA["prompts"]
-STACKS: list[tuple[str, str]] = [tuple(stack) for stack in _DATA["stacks"]]
+STACKS: list[list[str]] = _DATA["stacks"]
 SIDES: dict[str, str] = _DATA["sides"]
 FAMILIES: dict[str, str] = _DATA["families"]
 MAX_PROMPT, MAX_NEW_TOKENS = 20_000, 2_000
-LADDER = ("nano", "small", "target")
+LADDER = ["nano", "small", "target"]
 _PURPOSE = re.compile(r"^- `([^`]+\.json)`: (.+)$", re.M)
 
 
@@ -97,43 +96,23 @@ def report_of(content: bytes, name: str) -> Report:
         raise ValueError(f"{name} is not a report of hsd-viz bench --json") from None
 
 
-def about(
-    shown: Sequence[dict[str, str]] | None = None,
-    *,
-    models: Sequence[str] | None = LADDER,
-    devices: Sequence[str] = (),
-    dtypes: Sequence[str] = (),
-    tabs: Sequence[str] = (),
-    compare: bool = True,
-) -> dict[str, Any]:
-    """Return what the page knows at first. ``shown`` are recordings (default: the bundled ones); ``models`` those
-    allowed in stacks (``None``: any).
-    """
-    form = {
-        "prompt": PROMPTS[0]["prompt"],
-        "stack": STACKS[0][0],
-        "max_new_tokens": 128,
-        "temperature": TEMPERATURE,
-        "top_k": 0,
-        "top_p": 1,
-        "seed": 0,
-        "rule": DEFAULT_RULE,
-    }
+def about(**own: Any) -> dict[str, Any]:
+    """Return what the page knows at first, with ``own`` parts in place of the usual ones."""
+    form = {"prompt": PROMPTS[0]["prompt"], "stack": STACKS[0][0], "max_new_tokens": 128, "temperature": TEMPERATURE}
     return {
         "palette": page_palette(),
-        "recordings": [{"name": r.name, "title": r.label, "blurb": r.blurb} for r in bundled()]
-        if shown is None
-        else list(shown),
+        "recordings": [{"name": r.name, "title": r.label, "blurb": r.blurb} for r in bundled()],
         "prompts": PROMPTS,
-        "stacks": [list(stack) for stack in STACKS],
+        "stacks": STACKS,
         "rules": list(RULES),
-        "models": None if models is None else list(models),
+        "models": LADDER,
         "sources": dict(draft_sources()),
-        "devices": list(devices),
-        "dtypes": list(dtypes),
+        "devices": [],
+        "dtypes": [],
         "limits": {"prompt": MAX_PROMPT, "tokens": MAX_NEW_TOKENS},
-        "form": form,
-        "races": races() if compare else [],
+        "form": form | {"top_k": 0, "top_p": 1, "seed": 0, "rule": DEFAULT_RULE},
+        "races": races(),
         "sides": SIDES,
-        "tabs": list(tabs),
+        "tabs": [],
+        **own,
     }

@@ -23,7 +23,7 @@ import pytest
 
 from hsd_viz.machine import check_address, free_port
 from hsd_viz.views.app import server as voila
-from hsd_viz.views.app.server import check_voila, command
+from hsd_viz.views.app.server import command
 
 
 @pytest.mark.parametrize(
@@ -50,9 +50,9 @@ def test_a_taken_port_and_one_that_is_none_are_one_sentence():
 
 
 def test_a_missing_voila_says_what_to_install(monkeypatch):
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr(voila, "find_spec", lambda name: None)
     with pytest.raises(ValueError, match="hsd-viz\\[app\\]"):
-        check_voila()
+        voila.serve()
 
 
 def test_the_token_is_not_on_the_command_line():

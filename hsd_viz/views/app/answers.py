@@ -55,10 +55,6 @@ def _needed(run: Trace | None) -> Trace:
     return run
 
 
-def view(name: str, state: dict[str, Any]) -> Part:
-    return {"kind": "view", "view": name, "state": state}
-
-
 def choice(name: str, label: str, options: Iterable[Any], value: Any) -> dict[str, Any]:
     """Return a menu of texts, or of pairs of a text and its value."""
     pairs = [list(one) if isinstance(one, tuple) else [str(one), str(one)] for one in options]
@@ -89,7 +85,7 @@ def doctor(trace: Trace) -> Answer:
         ],
         "settings": [list(item) for item in found.flags.items()],
     }
-    return {"parts": [view("doctor", {"spec": spec})]}
+    return {"parts": [{"kind": "view", "view": "doctor", "state": {"spec": spec}}]}
 
 
 def law(trace: Trace) -> Answer:
@@ -111,8 +107,8 @@ def law(trace: Trace) -> Answer:
     except ValueError as error:  # a level that this calibration does not have
         parts.append({"kind": "text", "text": f"Levels of the run: {error}."})
     parts.append({"kind": "heading", "text": "What if: one draft model"})
-    sliders = {"acceptance": 0.7, "cost": 0.15, "lookahead": 4, "slope": 0.02}
-    parts.append(view("one_draft", sliders | one_draft_state(basis)))
+    sliders = {"acceptance": 0.7, "cost": 0.15, "lookahead": 4, "slope": 0.02} | one_draft_state(basis)
+    parts.append({"kind": "view", "view": "one_draft", "state": sliders})
     if basis.temperature not in (None, own):
         words = f"run {temperature_words(own)}, calibration {temperature_words(basis.temperature)}"
         advice = f"Acceptance depends on temperature; calibrate with: hsd-viz plan --temperature {own:g}"

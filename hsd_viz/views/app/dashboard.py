@@ -38,7 +38,7 @@ FLUSH = 0.08
 MOST_RUNS = 8
 GIVEN = "given"
 OPTIONS = ("max_new_tokens", "temperature", "top_k", "top_p", "seed", "rule", "chat")
-DTYPES = ("int8", "float32", "bfloat16", "float64")
+DTYPES = ["int8", "float32", "bfloat16", "float64"]
 
 
 class App(Part):
@@ -60,15 +60,10 @@ class App(Part):
         #: The widget of another package that was shown last.
         self._widget: Any = None
         live = engine is not None or importlib.util.find_spec("tokenizers") is not None
-        loads = self._own and live
-        if loads:
+        page = about(models=None if allow_models else LADDER, tabs=list(registered()))
+        if self._own and live:
             prepare()
-        page = about(
-            models=None if allow_models else LADDER,
-            devices=("cpu", "cuda") if loads else (),
-            dtypes=DTYPES if loads else (),
-            tabs=list(registered()),
-        )
+            page |= {"devices": ["cpu", "cuda"], "dtypes": DTYPES}
         if shown is not None:
             trace = trace_of(shown)
             self._runs[GIVEN] = trace

@@ -40,9 +40,7 @@ class PageKernels(AsyncMappingKernelManager):
         config=True
     )
 
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self._starting: set[str] = set()
+    _starting = traitlets.Set()
 
     async def start_kernel(self, **kwargs: Any) -> str:
         """Start a kernel. Raises: HTTPError: 503 if all pages are in use."""

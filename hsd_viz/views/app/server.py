@@ -8,9 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -35,10 +33,13 @@ def serve(host: str = "127.0.0.1", port: int = 8866, token: str | None = None, *
     with it. The options are those of :func:`command`. Prints the address. Raises: ValueError: if Voilà is not
     installed, the port is in use, or a host other than loopback has no token.
     """
-    check_voila()
+    if find_spec("voila") is None:
+        raise ValueError("Voilà is not installed: pip install 'hsd-viz[app]'")
     check_address(host, port, token)
+    for name in {"SIGTERM", "SIGHUP"} & set(dir(signal)):
+        signal.signal(getattr(signal, name), signal.default_int_handler)
     arguments, environment, folder = command(host, port, token, **{"preheat": True, **options})
-    with folder, _interrupts():
+    with folder:
         print(f"dashboard: {url(host, port)} (Ctrl-C to stop)", flush=True)
         # In a new session, so that Voilà gets a signal only once, from here.
         server = subprocess.Popen(arguments, env=environment, start_new_session=True)
@@ -53,14 +54,6 @@ def serve(host: str = "127.0.0.1", port: int = 8866, token: str | None = None, *
                 server.wait(ENDING)
             except (subprocess.TimeoutExpired, KeyboardInterrupt):
                 server.kill()
-
-
-def check_voila() -> None:
-    """Raises: ValueError: if Voilà is not installed."""
-    import importlib.util
-
-    if importlib.util.find_spec("voila") is None:
-        raise ValueError("Voilà is not installed: pip install 'hsd-viz[app]'")
 
 
 def command(
@@ -123,21 +116,6 @@ def command(
         environment["JUPYTER_TOKEN"] = token
         arguments.append("--Voila.auto_token=True")
     return arguments, environment, folder
-
-
-@contextmanager
-def _interrupts() -> Iterator[None]:
-    """Make SIGTERM and SIGHUP act as Ctrl-C, if called in the main thread."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    before = {number: signal.signal(number, signal.default_int_handler) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _notebook(allow_models: bool) -> str:
