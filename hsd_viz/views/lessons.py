@@ -66,9 +66,6 @@ def title_of(path: Path) -> str:
     return path.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")
 
 
-# --- notebooks --------------------------------------------------------------------------------------------------------
-
-
 def add_figures(notebook: Path, master: Path) -> None:
     """Store each figure of a student notebook as SVG in its output, for pages that run nothing, as GitHub's. Needs
     kaleido and a browser (:func:`hsd_viz.figures.save`).
@@ -81,9 +78,6 @@ def add_figures(notebook: Path, master: Path) -> None:
             data = {"image/svg+xml": [picture], "text/plain": [str(step.value.layout.title.text)]}
             cell["outputs"] = [{"output_type": "display_data", "data": data, "metadata": {}}]
     write_whole(notebook, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
-
-
-# --- a page per lesson ------------------------------------------------------------------------------------------------
 
 
 #: Links to a dashboard on the reader's own machine, a paragraph each.
