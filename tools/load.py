@@ -264,7 +264,7 @@ def _decode(url: str, token: str | None, outcomes: list, number: int) -> None:
         parts = urlsplit(url)
         connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=600)
         body = {"prompt": f"# {number}\ndef main(", "stack": "db > target", "max_new_tokens": TOKENS}
-        headers = {"Content-Type": "application/json", "X-Visitor": str(number)}
+        headers = {"Content-Type": "application/json"}
         headers |= {"Authorization": f"Bearer {token}"} if token else {}
         connection.request("POST", "/decode", json.dumps(body), headers)
         answer, last = connection.getresponse(), {}

@@ -1,7 +1,7 @@
 """JupyterHub on one machine: each user gets JupyterLab with hsd_viz; one engine decodes for all.
 
     pip install 'hsd-viz[app,cluster]' jupyterhub && npm install -g configurable-http-proxy
-    HSD_VIZ_TOKEN=... hsd-viz serve --per-visitor 4 &
+    HSD_VIZ_TOKEN=... hsd-viz serve &
     HSD_VIZ_TOKEN=... jupyterhub -f deploy/jupyterhub/jupyterhub_config.py
 
 To try it without accounts of the system, set HSD_VIZ_HUB_TRIAL=1: any user name, the password in HSD_VIZ_HUB_PASSWORD.

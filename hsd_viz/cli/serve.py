@@ -48,7 +48,6 @@ def serve(
     gpus_per_replica: A[float, (0, 64), "N", "GPUs of each replica, fractions allowed"] = 0.0,
     cpus_per_replica: A[float, (0, 1024), "N", "CPUs reserved for each replica, fractions allowed"] = 1.0,
     queue: A[int, (0, 100_000), "N", "requests that may wait"] = 64,
-    per_visitor: A[int, (1, 100_000), "N", "requests of one visitor that may wait"] = 8,
     new_tokens: A[int, (1, 100_000), "N", "the most tokens of one request"] = 1024,
     prompt_characters: A[int, (1, 1_000_000), "N", "the longest prompt in characters"] = 20_000,
     seconds: A[float, (1, 86_400), "S", "the longest decode in seconds"] = 300.0,
@@ -60,7 +59,7 @@ def serve(
 
     token = token or os.environ.get("HSD_VIZ_TOKEN")
     check_address(host, port, token)
-    settings: dict[str, Any] = {"queue": queue, "per_visitor": per_visitor, "new_tokens": new_tokens}
+    settings: dict[str, Any] = {"queue": queue, "new_tokens": new_tokens}
     settings |= {"prompt_characters": prompt_characters, "seconds": seconds, "models": [*names()], "token": token}
     settings["hosts"] = ["127.0.0.1", "localhost"] if is_loopback(host) else ["*"]
     if (replicas, address, gpus_per_replica) == (1, None, 0.0):
@@ -95,7 +94,7 @@ def classroom(
     token = token or (None if is_loopback(host) else secrets.token_urlsafe(9))
     check_address(host, port, token)
     engine_token, engine_port = secrets.token_urlsafe(16), free_port()
-    command = [sys.executable, "-m", "hsd_viz", "serve", "--port", str(engine_port), "--per-visitor", "5"]
+    command = [sys.executable, "-m", "hsd_viz", "serve", "--port", str(engine_port)]
     command += ["--queue", str(pages * 2), "--new-tokens", str(new_tokens), "--replicas", str(replicas)]
     environment = os.environ | {"HSD_VIZ_TOKEN": engine_token}
     engine = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, start_new_session=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Unpack
@@ -19,8 +18,6 @@ from hsd_viz.trace.events import EventReader, ServerError
 
 #: Seconds to connect, and without any data from the server.
 TIMEOUT = httpx.Timeout(600.0, connect=10.0)
-#: Identifies this process to the server's queue.
-_VISITOR = uuid.uuid4().hex
 
 
 def connect(url: str, token: str | None = None) -> RemoteEngine:
@@ -39,7 +36,7 @@ class RemoteEngine(Engine):
         self.url = url.rstrip("/")
         if not re.match(r"https?://[^/?#\s]+", self.url):
             raise ValueError(f"{url!r} is not the address of a server: use one such as http://127.0.0.1:8800")
-        self._headers: dict[str, Any] = {"X-Visitor": _VISITOR}
+        self._headers: dict[str, Any] = {}
         if token is not None:
             self._headers["Authorization"] = f"Bearer {token}".encode()
 

@@ -26,7 +26,6 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from hsd_viz.engine import DEFAULTS, Engine
 from hsd_viz.engine.live import batches
 from hsd_viz.machine import url
-from hsd_viz.serve.queue import FairQueue, QueueFullError, Ticket
 from hsd_viz.stack import StackError, parse
 from hsd_viz.trace.events import to_record
 
@@ -78,14 +77,12 @@ def load_decode(options: Record) -> Decode:
 @dataclass(frozen=True, slots=True)
 class Settings:
     """What visitors may do. ``models`` are the allowed names; ``token`` is required from all if set. ``hosts`` are the
-    accepted Host headers (``*``: any); ``slots`` decodes run at a time, ``queue`` requests wait, at most
-    ``per_visitor`` of each visitor; a decode may take ``seconds``.
+    accepted Host headers (``*``: any). ``slots`` decodes run at a time, for ``seconds`` each; ``queue`` requests wait.
     """
 
     models: tuple[str, ...] = ("nano", "small", "target")
     slots: int = 1
     queue: int = 64
-    per_visitor: int = 8
     prompt_characters: int = 20_000
     new_tokens: int = 1024
     seconds: float = 300.0
@@ -129,21 +126,41 @@ class Service:
 
     def __init__(self, decode: Decode, settings: Settings) -> None:
         self.decode, self.settings, self.registry = decode, settings, CollectorRegistry()
-        self.queue = queue = FairQueue(settings.slots, settings.queue, settings.per_visitor)
+        #: The requests in their order, the running ones first. The event of one is set when its place changes.
+        self.places: list[asyncio.Event] = []
         names: dict[str, Any] = {"registry": self.registry}
         self.requests = Counter("hsd_viz_requests", "decode requests by outcome", ["outcome"], **names)
         self.tokens = Counter("hsd_viz_tokens", "emitted tokens", **names)
         self.waited = Histogram("hsd_viz_queue_seconds", "seconds in the queue", **names)
         self.seconds = Histogram("hsd_viz_decode_seconds", "seconds from the turn to the end of a decode", **names)
-        Gauge("hsd_viz_queue_length", "waiting requests", **names).set_function(lambda: len(queue))
-        Gauge("hsd_viz_running", "running decodes", **names).set_function(lambda: queue.running)
+        waiting = lambda: max(0, len(self.places) - settings.slots)
+        Gauge("hsd_viz_queue_length", "waiting requests", **names).set_function(waiting)
+        Gauge("hsd_viz_running", "running decodes", **names).set_function(lambda: len(self.places) - waiting())
 
-    async def lines(self, request: Record, ticket: Ticket) -> AsyncGenerator[bytes]:
+    def join(self) -> asyncio.Event:
+        """Return a place. Raises: HTTPException: 503, if the queue is full."""
+        if len(self.places) >= self.settings.slots + self.settings.queue:
+            self.requests.labels("refused").inc()
+            full = f"the queue is full: {self.settings.queue} requests are waiting"
+            raise HTTPException(503, full, {"Retry-After": str(RETRY_SECONDS)})
+        self.places.append(place := asyncio.Event())
+        return place
+
+    def leave(self, place: asyncio.Event) -> None:
+        """Give up a place; those behind it move up."""
+        at = self.places.index(place)
+        del self.places[at]
+        for behind in self.places[at:]:
+            behind.set()
+
+    async def lines(self, request: Record, place: asyncio.Event) -> AsyncGenerator[bytes]:
         """Yield the lines of the answer: places in the queue, then the events."""
         begun, seconds, outcome = time.monotonic(), self.settings.seconds, "cancelled"
         try:
-            async for position in self.queue.places(ticket):
+            while (position := self.places.index(place) + 1 - self.settings.slots) > 0:
                 yield _line({"event": "queued", "position": position})
+                place.clear()
+                await place.wait()
             turn = time.monotonic()
             self.waited.observe(turn - begun)
             async with aclosing(self.decode(request)) as running:
@@ -162,18 +179,18 @@ class Service:
 
 
 class Stream(StreamingResponse):
-    """The answer to one request. The place in the queue is freed however the connection ends."""
+    """The answer to one request. Its place is freed however the connection ends."""
 
-    def __init__(self, service: Service, request: Record, ticket: Ticket) -> None:
-        super().__init__(service.lines(request, ticket), media_type="application/x-ndjson")
-        self.headers["Cache-Control"] = "no-store"
-        self._leave = lambda: service.queue.leave(ticket)
+    def __init__(self, service: Service, request: Record) -> None:
+        self._service, self._place = service, service.join()
+        headers = {"Cache-Control": "no-store"}
+        super().__init__(service.lines(request, self._place), 200, headers, "application/x-ndjson")
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         try:
             await super().__call__(scope, receive, send)
         finally:
-            self._leave()
+            self._service.leave(self._place)
 
 
 def create_app(decode: Decode, settings: Settings) -> FastAPI:
@@ -212,13 +229,7 @@ def create_app(decode: Decode, settings: Settings) -> FastAPI:
 
     @app.post("/decode", response_model=None)
     async def decoded(request: Request) -> Stream:
-        arguments = await _arguments(request, settings)
-        visitor = f"{request.client.host if request.client else ''} {request.headers.get('x-visitor', '')[:64]}"
-        try:
-            return Stream(service, arguments, service.queue.join(visitor))
-        except QueueFullError as full:
-            service.requests.labels("refused").inc()
-            raise HTTPException(503, str(full), {"Retry-After": str(RETRY_SECONDS)}) from None
+        return Stream(service, await _arguments(request, settings))
 
     return app
 

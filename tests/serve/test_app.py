@@ -207,7 +207,7 @@ def test_many_clients_all_get_an_answer(engine):
         status, _, lines = post(address, {"prompt": "def main(", "max_new_tokens": 16, "record": False})
         return status, lines[-1].get("event")
 
-    with serving(decode_with(engine), queue=8, per_visitor=64) as address, ThreadPoolExecutor(40) as threads:
+    with serving(decode_with(engine), queue=8) as address, ThreadPoolExecutor(40) as threads:
         outcomes = list(threads.map(client, [address] * 40))
         assert len(outcomes) == 40
         assert set(outcomes) <= {(200, "finished"), (503, None)}
