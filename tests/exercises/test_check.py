@@ -14,7 +14,7 @@ from operator import mul
 import numpy as np
 import pytest
 
-from hsd_viz.audit.faults import FAULTS
+from hsd_viz.audit.exact import FAULTS
 from hsd_viz.drafting.context import ContextDatabase, spell
 from hsd_viz.exercises import EXERCISES, check, greedy_rounds, hunt
 from hsd_viz.exercises.check import TEXTS, equal, mistakes
