@@ -149,7 +149,6 @@ class Steps(Tools):
                 found.setdefault(name, {})[str(rows)] = share
         return found
 
-    @torch.inference_mode()
     def strict_rows(self, name: str) -> dict[str, Any]:
         """Compare the rows of a text fed one by one and in parts, bit by bit, in strict and usual mode."""
         found = {}

@@ -260,12 +260,10 @@ def run_bench(
     try:
         with suppress(KeyboardInterrupt):
             wait()
-            # A GPU captures a graph when a shape is used for the second time: decode a full output twice.
-            most, gpu = settings.max_new_tokens, engine.device.startswith("cuda")
-            for name, tokens in product(rows, [most] * 2 if gpu else [min(WARM_UP_TOKENS, most)]):
+            for name in rows:
                 progress(Progress(0, total, name, ""))
-                any(decode(name, prompt, tokens) for prompt in suite.prompts)
-            # The warm-up may have started a compilation.
+                any(decode(name, prompt, min(WARM_UP_TOKENS, settings.max_new_tokens)) for prompt in suite.prompts)
+            # The warm-up may have started a compilation, and has loaded models whose widths are compiled now.
             wait()
             # Garbage collection of everything allocated so far would pause one stack for the time of a hundred rounds.
             gc.collect()

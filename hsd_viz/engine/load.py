@@ -26,6 +26,7 @@ from hsd_viz.trace import Stage
 from hsd_viz.words import did_you_mean
 
 if TYPE_CHECKING:
+    from hsd_viz.torch_models.compiled import CompiledModel
     from hsd_viz.torch_models.eager import HFModel
     from hsd_viz.torch_models.load import Checkpoints
 
@@ -76,6 +77,7 @@ class Models:
         self.build = None if runtime == "eager" else (build or default_build()).start()
         #: What was made of checkpoints, by what it is and the directories or hub ids.
         self._made: dict[tuple[str, ...], Any] = {}
+        self.compiled: list[CompiledModel] = []
         self._lock = threading.RLock()
         #: The name of the target's checkpoint.
         self.target = target
@@ -250,7 +252,8 @@ class Models:
             from hsd_viz.torch_models.compiled import CompiledModel
 
             try:
-                return CompiledModel(model, strict=self._runtime == "strict"), None
+                self.compiled.append(made := CompiledModel(model, strict=self._runtime == "strict"))
+                return made, None
             except ValueError as error:
                 if self._runtime == "strict":
                     raise

@@ -114,6 +114,9 @@ class LocalEngine(Engine):
         while (build := self.models.build) is not None and build.compiling:
             progress("compiling the native runtime")
             build.wait(1.0)
+        for model in self.models.compiled:
+            progress(f"compiling the forward passes of {model.name}")
+            model.warm_up()
 
     def decode(
         self, prompt: str | Sequence[int], stack: str | Stack = "target", **options: Unpack[Options]

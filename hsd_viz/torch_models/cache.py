@@ -16,9 +16,8 @@ FULL, SLIDING, CHUNKED = "full_attention", "sliding_attention", "chunked_attenti
 FIRST_CAPACITY = 512
 
 
-def capacity(length: int) -> int:
-    """Return the places of a cache for ``length`` tokens: it doubles when it is full."""
-    places = FIRST_CAPACITY
+def capacity(length: int, places: int = FIRST_CAPACITY) -> int:
+    """Return the places of a cache for ``length`` tokens: ``places``, doubled when it is full."""
     while places < length:
         places *= 2
     return places

@@ -27,6 +27,8 @@ from hsd_viz.words import first_line
 
 #: The widths of forward passes; ``strict`` has the last one only.
 WIDTHS = (1, 4, 8, 16, 32)
+#: Places of the first cache: every width is compiled anew for a larger one.
+FIRST_CAPACITY = 1024
 #: Every model, width and capacity is compiled from the same few functions.
 _MOST_COMPILED = 256
 
@@ -115,7 +117,7 @@ class CompiledModel:
 
     def take(self, length: int) -> StaticCache:
         """Return a cache of at least ``length`` places that no session uses."""
-        places = capacity(length)
+        places = capacity(length, FIRST_CAPACITY)
         with self._lock:
             if free := self._free.setdefault(places, []):
                 return free.pop()
@@ -127,6 +129,14 @@ class CompiledModel:
         """Let another session use ``cache``."""
         with self._lock:
             self._free[cache.places].append(cache)
+
+    def warm_up(self) -> None:
+        """Compile every width for the caches that are free; on a GPU record the graph of each, as its second use does."""
+        with self._lock:
+            for cache in (cache for free in self._free.values() for cache in free):
+                for width in self.widths:
+                    for _ in range(2 if self.device.type == "cuda" else 1):
+                        self.step(cache, [0] * width, range(width), 0, {})
 
     @torch.no_grad()
     def step(
