@@ -55,7 +55,7 @@ def _checks(bench: Steps, run: Shell) -> list[Part]:
 
 def _measurements(bench: Steps, run: Shell) -> list[Part]:
     large = list(bench.scale.shapes)[-1]
-    slow = 600 if run.tiny else 150
+    slow = 600 if run.tiny else 240
     steps = _steps(bench)
     first = 1 + 2 * len(bench.scale.shapes) + 3
     benches = [
