@@ -131,7 +131,7 @@ class CompiledModel:
             self._free[cache.places].append(cache)
 
     def warm_up(self) -> None:
-        """Compile every width for the caches that are free; on a GPU record the graph of each, as its second use does."""
+        """Compile every width for the caches that are free; a GPU records a width's graph when it is used again."""
         with self._lock:
             for cache in (cache for free in self._free.values() for cache in free):
                 for width in self.widths:
