@@ -39,6 +39,8 @@ from hsd_viz.trace import Finished, Stage, Step
 from hsd_viz.trace.events import ServerError
 
 TOKENS = 64
+#: The recorded run that a class sees first.
+RECORDED = "voila/files/recorded.html"
 CONTROL = "jupyter.widget.control"
 
 
@@ -87,16 +89,25 @@ class Visitor:
         begun, cookies = time.monotonic(), {}
         client = AsyncHTTPClient(force_instance=True)
 
-        async def get(path: str = "", query: str = ""):
-            headers = {"Cookie": "; ".join(f"{name}={value}" for name, value in cookies.items())}
-            url = f"http://{self.parts.netloc}/{path}{'?' if query else ''}{query}"
-            answer = await client.fetch(url, request_timeout=600, connect_timeout=600, headers=headers)
-            for value in answer.headers.get_list("Set-Cookie"):
-                name, _, content = value.partition(";")[0].partition("=")
-                cookies[name] = content
-            return answer.body
+        parts: list[bytes] = []
+        painted = 0.0
 
-        body = await get(query=self.parts.query)
+        async def paint() -> None:
+            nonlocal painted
+            await client.fetch(f"http://{self.parts.netloc}/{RECORDED}", request_timeout=600)
+            painted = time.monotonic() - begun
+
+        def more(part: bytes) -> None:
+            parts.append(part)
+            if RECORDED.encode() in part:
+                shown.append(asyncio.ensure_future(paint()))
+
+        shown: list[asyncio.Future] = []
+        answer = await client.fetch(self.url, request_timeout=600, connect_timeout=600, streaming_callback=more)
+        for value in answer.headers.get_list("Set-Cookie"):
+            name, _, content = value.partition(";")[0].partition("=")
+            cookies[name] = content
+        body = b"".join(parts)
         if b"widget-view+json" not in body:
             raise ValueError("the page has no content")
         kernel = re.search('"kernelId": "([^"]+)"', body.decode())[1]
@@ -110,7 +121,7 @@ class Visitor:
         self._send("comm_msg", {"comm_id": comm, "data": {"method": "request_states"}})
         await self._until(lambda: self.states)
         live = time.monotonic() - begun
-        return live, live
+        return painted or live, live
 
     async def run(self) -> float:
         """Run 64 tokens; return the seconds until the page can run again."""
@@ -225,7 +236,7 @@ async def _browser(url: str, errors: list[str]) -> dict[str, float]:
             paint = "performance.getEntriesByName('first-contentful-paint').length"
             await page.wait_for_function(paint, timeout=300_000)
             painted = time.monotonic() - begun
-            live = "!document.querySelector('iframe[src=recorded]') && document.querySelector('.jp-OutputArea-output')"
+            live = "!document.querySelector('#loading iframe') && document.querySelector('.jp-OutputArea-output')"
             await page.wait_for_function(live, timeout=300_000)
             return {"first_paint": round(painted, 2), "live": round(time.monotonic() - begun, 2)}
         except Exception as error:
@@ -247,7 +258,7 @@ def _with_classroom(args: argparse.Namespace) -> dict:
         args.url, args.pid = f"http://127.0.0.1:{port}/", server.pid
         until = time.monotonic() + 120
         while time.monotonic() < until:
-            with suppress(OSError), urlopen(f"{args.url}place", timeout=60):
+            with suppress(OSError), urlopen(f"{args.url}{RECORDED}", timeout=60):
                 break
             time.sleep(0.2)
         time.sleep(args.settle)

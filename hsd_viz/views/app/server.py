@@ -24,6 +24,7 @@ GONE, LOOK = 600, 30
 ENDING = 10
 #: A kernel's socket in the temporary folder, and the most bytes of a socket's path (macOS; Linux allows 107).
 KERNEL_SOCKET, LONGEST_SOCKET = "/voila_00000000/kernel-00000000-0000-0000-0000-000000000000-ipc-00000", 103
+RECORDED = "recorded.html"
 #: Extensions used by the page; others would only delay it.
 EXTENSIONS = ("@jupyter-widgets/jupyterlab-manager", "@voila-dashboards/widgets-manager8", "anywidget")
 
@@ -94,13 +95,21 @@ def command(
         f"--PageKernels.cull_idle_timeout={GONE}",
         "--PageKernels.cull_busy=True",
         f"--NotebookNotary.data_dir={folder.name}",
+        f"--Voila.root_dir={notebook.parent}",
         r"--VoilaConfiguration.file_allowlist=.*\.(png|svg)",
+        f"--VoilaConfiguration.file_allowlist={RECORDED}",
         "--VoilaConfiguration.allow_template_override=NO",
         "--VoilaConfiguration.allow_theme_override=NO",
         *(f"--VoilaConfiguration.extension_allowlist={name}" for name in EXTENSIONS),
     ]
     if pages is not None:
         arguments.append(f"--PageKernels.pages={pages}")
+    if pages is not None and notebook.parent == Path(folder.name):
+        # A page takes seconds of a core to start: until then a visitor of a class sees a recorded run.
+        from hsd_viz.engine.replay import bundled, load_bundled
+
+        (notebook.parent / RECORDED).write_text(load_bundled(bundled()[0].name).to_html(), encoding="utf-8")
+        arguments.append(f"--VoilaConfiguration.resources=recorded=voila/files/{RECORDED}")
     elif preheat:
         arguments += ["--VoilaConfiguration.preheat_kernel=True", "--VoilaConfiguration.default_pool_size=1"]
     environment = dict(os.environ)
