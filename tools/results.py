@@ -210,6 +210,40 @@ def llama_cpp() -> str:
     return "\n\n".join([markdown([head, *body], "---:"), ours_with_databases, source("llama-cpp")])
 
 
+def gpu() -> str:
+    """Return forward passes by the number of tokens, and the plan of the ladder, on a GPU."""
+    data = read("gpu-h100")
+    passes, widths = data["b"]["parts"], ("1", "4", "8", "16", "32")
+    rows = [
+        [name.split("/")[1], name.split("/")[2], *(f"{found['width_ms'][w]:.2f}" for w in widths),
+         f"{found['bound_ms']:.2f}"]
+        for name, found in passes.items() if name.startswith("steps/")
+    ]  # fmt: skip
+    head = ["random Llama", "runtime", *(f"ms, {w} token{'s' * (w != '1')}" for w in widths), "weights / bandwidth, ms"]
+    plan = [
+        [f"`{row['stack']}`", f"{row['predicted_ms_per_token']:.2f}", f"{row['measured_ms_per_token']:.2f}",
+         f"{row['acceptance_length']['measured']:.2f}"]
+        for row in data["plan"]["hierarchies"] if row["measured_ms_per_token"]
+    ]  # fmt: skip
+    columns = ["shipped models, T = 0.7", "predicted ms/token", "measured ms/token", "tokens per forward pass"]
+    machine, errors = data["plan"]["machine"], data["plan"]["errors"]
+    error, settled = (errors[key]["median"] for key in ("ms_per_token", "ms_per_token_without_drift"))
+    same = {row["stack"]: row["token_identical_to_plain"] for row in data["a"]["parts"]["greedy/strict"]}
+    equal = ", ".join(f"{n} of {m} (`{stack}`)" for stack, (n, m) in same.items() if stack != "target")
+    words = (
+        f"Median error of the law: {error:.1%}, without the machine's drift {settled:.1%}. "
+        f"Greedy texts of `--runtime strict` that equal plain decoding: {equal}."
+    )
+    return "\n\n".join(
+        (
+            markdown([head, *sorted(rows)], "---:"),
+            markdown([columns, *plan], "---:"),
+            words,
+            f"Source: [gpu-h100.json](bench/gpu-h100.json) ({machine['gpu']}, torch {machine['torch']}, bfloat16).",
+        )
+    )
+
+
 def page() -> str:
     """Return how fast the explorer loads, follows keys and shows live runs."""
     data = read("page-cpu")
@@ -237,4 +271,5 @@ RESULTS: dict[str, Callable[[], str]] = {
     "second-draft": second_draft,
     "int8": integers,
     "llama-cpp": llama_cpp,
+    "gpu": gpu,
 }
