@@ -27,7 +27,7 @@ from hsd_viz.words import first_line
 
 #: The widths of forward passes; ``strict`` has the last one only.
 WIDTHS = (1, 4, 8, 16, 32)
-#: Places of the first cache: every width is compiled anew for a larger one.
+#: Places of the first cache: every width is compiled again for a larger one.
 FIRST_CAPACITY = 1024
 #: Every model, width and capacity is compiled from the same few functions.
 _MOST_COMPILED = 256
