@@ -1,4 +1,3 @@
-import json
 import os
 import stat
 import subprocess
@@ -94,7 +93,6 @@ def test_a_pipe_is_written_to(tmp_path):
 def test_standard_output_is_written_to_in_order_whatever_it_is(tmp_path, name):
     code = f"""
 from pathlib import Path
-from unittest.mock import Mock
 from hsd_viz.disk import check_writable, write_whole
 print("before")
 check_writable(Path({name!r}))
@@ -107,15 +105,6 @@ print("after")
         inode = os.fstat(file.fileno()).st_ino
         subprocess.run([sys.executable, "-c", code], stdout=file, check=True)
     assert (tmp_path / "out").read_text() == expected and (tmp_path / "out").stat().st_ino == inode
-
-
-def test_a_trace_is_written_to_standard_output_as_json():
-    from hsd_viz.engine.replay import bundled, load_bundled
-
-    trace = load_bundled(bundled()[0].name)
-    code = f"from hsd_viz.engine.replay import load_bundled; load_bundled({bundled()[0].name!r}).save('/dev/stdout')"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout) == json.loads(trace.to_bytes(packed=False))
 
 
 def test_a_file_of_a_stranger_is_read_up_to_a_limit(tmp_path):

@@ -9,7 +9,6 @@ import hsd_viz as hsd
 from hsd_viz import quick
 from hsd_viz.engine.replay import SIDE_BY_SIDE
 from hsd_viz.trace import Trace
-from hsd_viz.trace.tables import TokenRow
 
 
 class Scripted:
@@ -67,23 +66,6 @@ def test_compare_takes_traces_without_an_engine(engine):
 def test_compare_names_what_is_missing(engine, stacks, words):
     with pytest.raises(ValueError, match=words):
         hsd.compare(stacks)
-
-
-def test_a_trace_has_its_prompt_stack_and_length():
-    trace = hsd.load_bundled("one-draft")
-    assert trace.prompt == trace.meta["prompt"] and hsd.parse(trace.stack).drafts
-    assert len(trace) == len(trace.token_ids) and bool(Trace({}))
-
-
-def test_tables_join_by_round_and_stay_whole():
-    trace = hsd.load_bundled("hierarchy")
-    joined = trace.tokens.merge(trace.rounds, on="round")
-    assert len(joined) == len(trace) and (joined["round"] == joined["id"]).all()
-    changed = trace.rounds
-    changed["drafted"] = 0
-    assert trace.rounds["drafted"].sum() == sum(r.drafted for r in trace.round_rows)
-    trace.add_rows(tokens=[TokenRow(0, 1, "x", None, 0, "plain", "target", (), 0)])
-    assert len(trace.tokens) == len(trace)
 
 
 def test_show_links_the_views_and_to_html_is_a_whole_page():

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from hsd_viz.drafting import DraftTree, SharedDatabases, make_drafter
 from hsd_viz.drafting.db import MIN_SCORE, MIN_SCORE_FREE, DatabaseDrafter
-from hsd_viz.drafting.estimates import MOST_RATE, CostCurve, Trust, cost_curve
+from hsd_viz.drafting.estimates import MOST_RATE, CostCurve, cost_curve
 from hsd_viz.drafting.index.build import build_database
 from hsd_viz.drafting.index.count import Pruning
 from hsd_viz.drafting.make import vocabulary_hash
@@ -119,25 +119,6 @@ def test_less_local_databases_are_left_alone_when_nothing_is_left_to_say():
     assert len(tree) == 8 and set(tree.sources) == {"model"}
 
 
-def test_order_of_the_databases_is_that_of_the_stack():
-    local, far = Says((5, 9)), Says((5, 9))
-    shared = SharedDatabases({"model": local, "statistics": far})
-    for text, first in (("db[model,statistics]", "model"), ("db[statistics,model]", "statistics")):
-        drafter = make_drafter(bottom(text), databases=shared, costs=None)
-        assert drafter.draft([1], 2).sources[0] == first
-
-
-def test_drafts_grow_with_the_match():
-    text = list(range(10, 40))
-    drafter = make_drafter(bottom("db"), eos=EOS)
-    drafter.start([*text, 99])
-    lengths = [len(drafter.draft([*text, 99, *text[:n]], 32)) for n in (1, 2, 4, 8)]
-    assert lengths == sorted(lengths) and lengths[-1] > lengths[0]
-    assert lengths[-1] >= 8
-    tree = drafter.draft([*text, 99, *text[:8]], 6)
-    assert tree.tokens == text[8:14], "the budget is kept"
-
-
 def test_no_match_not_worth_it_no_room():
     drafter = make_drafter(bottom("db"), costs=0.15)
     drafter.start([1, 2, 3])
@@ -198,18 +179,6 @@ def test_weak_tokens_are_taken_where_the_curve_is_flat():
 def test_bad_cost_curves_are_refused(bad):
     with pytest.raises(ValueError, match="cost curve"):
         cost_curve(bad)
-
-
-def test_trust_follows_what_the_run_shows():
-    trust = Trust(("context",))
-    before = trust.rates[0][3]
-    for _ in range(40):
-        trust.observe(0, 3, 0.9, False)
-    assert trust.rates[0][3] < before / 3
-    for _ in range(400):
-        trust.observe(0, 3, 0.9, True)
-    assert trust.rates[0][3] > before
-    assert trust.rates[0][3] <= MOST_RATE
 
 
 def test_a_drafter_learns_from_what_was_emitted():

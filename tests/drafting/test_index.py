@@ -13,9 +13,8 @@ from hsd_viz.drafting.context import ContextDatabase, spell
 from hsd_viz.drafting.index import count
 from hsd_viz.drafting.index.build import build_database, describe
 from hsd_viz.drafting.index.count import Pruning, find_texts, read_documents, read_pieces, select_keys
-from hsd_viz.drafting.index.format import DatabaseError, Index, Table, marks, pack_counts
+from hsd_viz.drafting.index.format import DatabaseError, Index, Table, marks
 from hsd_viz.drafting.make import SharedDatabases, vocabulary_hash
-from training.databases import split_documents
 
 EVERYTHING = Pruning(least=1, least_continuation=1, least_share=0.0, most=7, max_bytes=10**8)
 
@@ -115,21 +114,6 @@ def test_pruning_keeps_what_gains_most_and_every_suffix_of_it(tmp_path):
             assert all(mark(key[i:]) in kept for i in range(len(key))), f"{key} is held, a suffix of it is not"
             assert sum(followers.values()) >= 3
     assert held == len(kept)
-
-
-def test_large_counts_are_close():
-    counts = np.array([0, 1, 32767, 32768, 100_000, 8_000_000, 10**9])
-    packed = pack_counts(counts, wide=False).astype(int)
-    back = np.where(packed < 32768, packed, (packed - 32768) << 8)
-    assert back[:4].tolist() == [0, 1, 32767, 32768]
-    assert np.all(np.abs(back[:6] - counts[:6]) <= 0.008 * counts[:6])
-    assert back[6] == 8_388_352
-
-
-def test_documents_begin_and_end_with_the_end_of_text():
-    parts = split_documents(np.array([0, 5, 6, 0, 7]), 0)
-    assert [p.tolist() for p in parts] == [[0, 5, 6, 0], [0, 7]]
-    assert [p.tolist() for p in split_documents(np.array([4, 0, 7]), 0)] == [[4, 0], [0, 7]]
 
 
 VOCABULARY = {f"t{i}": i for i in range(50)}

@@ -35,15 +35,6 @@ def test_the_rule(text, ahead, budget):
         assert (tree.why_empty is None) == bool(copied)
 
 
-def test_start_forgets_the_run_before():
-    drafter = make("lookup")
-    drafter.start([1, 2, 3, 1, 2])
-    assert drafter.draft([1, 2, 3, 1, 2], 4).tokens == [3, 1, 2]
-    drafter.start([5, 6])
-    assert drafter.draft([5, 6], 4).why_empty == "no match"
-    assert drafter.draft([5, 6, 5], 0).why_empty == "no room"
-
-
 def test_transformers_drafts_the_same():
     import torch
     from transformers.generation.candidate_generator import PromptLookupCandidateGenerator

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.cuts import locality, repeated
+from benchmarks.cuts import locality
 from benchmarks.heldout import CATEGORIES, build_heldout
 from hsd_viz.prompts import suites
 from hsd_viz.prompts.suites import load_suite
@@ -53,12 +53,6 @@ def test_a_bad_suite_file_is_refused(tmp_path, content, part):
     assert part in str(caught.value)
 
 
-def test_a_file_is_one_category(tmp_path):
-    suite = load_suite(write(tmp_path, "one\n\n\n\ntwo"))
-    assert suite.name == "suite.txt" and suite.categories == {"all": "Every prompt of the file."}
-    assert {p.category for p in suite.prompts} == {"all"} and len(suite.limited(1).prompts) == 1
-
-
 def test_a_huge_file_a_folder_and_a_missing_one_are_refused(tmp_path):
     with pytest.raises(ValueError, match=r"suite\.txt is too large: the limit is 64 MiB"):
         load_suite(write(tmp_path, b"x" * (2**26 + 1)))
@@ -99,11 +93,6 @@ def test_a_limit_takes_the_categories_in_turn():
     assert suite.limited(None) is suite and suite.limited(10_000) is suite
     with pytest.raises(ValueError, match="limit 0 is out of range"):
         suite.limited(0)
-
-
-def test_repetition_counts_the_ends_of_known_n_grams():
-    assert repeated("abcabcd", 3) == [False, False, False, False, False, True, False]
-    assert repeated("abcabc", 3, start=5) == [True]
 
 
 def test_locality_is_what_lookup_could_have_drafted():

@@ -225,11 +225,6 @@ def test_an_address_that_is_none_gets_one_line(url):
         connect(url)
 
 
-def test_an_unreachable_server_gets_one_line():
-    with pytest.raises(ServerError, match="cannot be reached: Connection refused"):
-        connect("http://127.0.0.1:9")
-
-
 def test_a_cancelled_decode_stops_after_its_current_event():
     class Endless:
         def __init__(self):
