@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 TEMPLATES = Path(__file__).with_name("templates")
-#: A column with a cell of more characters holds text: it is left-aligned and wraps.
-TEXT = 40
 #: A cell: text, a number or an estimate; ``None``: not measured.
 Value = str | float | Estimate | None
 Rows = list[list[Value]]
@@ -109,11 +107,8 @@ def _environment() -> Environment:
 
     options: dict[str, Any] = {"autoescape": select_autoescape(["html"]), "undefined": StrictUndefined}
     made = Environment(loader=FileSystemLoader(TEMPLATES), trim_blocks=True, lstrip_blocks=True, **options)
-    left: Any = lambda cells, k: k and any(len(row[k]) > TEXT or _word(row[k]) for row in cells[1:])
+    # A column with a word is left-aligned, and wraps.
+    left: Any = lambda cells, k: k and any(row[k][:1].isalpha() for row in cells[1:])
     made.globals |= {"left": left}
     made.filters |= {"sentence": sentence, "counted": counted, "json": partial(json.dumps, default=str)}
     return made
-
-
-def _word(text: str) -> bool:
-    return bool(text) and text[0].isalpha()

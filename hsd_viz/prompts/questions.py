@@ -53,19 +53,15 @@ def read_questions(path: Path) -> Suite:
 
 def _question(row: Any) -> Prompt:
     """Return the prompt of a row. Raises: ValueError: if it is not a question."""
+    is_text = lambda value: isinstance(value, str) and value.strip() and not re.search("[\ud800-\udfff]", value)
     if not isinstance(row, dict):
         raise ValueError("a question must be a JSON object with question_id, category and turns")
-    for key in ("question_id", "category", "turns"):
-        if key not in row:
-            raise ValueError(f"the question has no {key}")
-    number, category, turns = row["question_id"], row["category"], row["turns"]
-    if isinstance(number, bool) or not isinstance(number, int | str) or not str(number).strip():
+    number, category, turns = (row.get(key) for key in ("question_id", "category", "turns"))
+    if not is_text(str(number) if type(number) is int else number):
         raise ValueError(f"question_id must be an integer or a text, not {number!r}")
-    if not isinstance(category, str) or not category.strip():
-        raise ValueError(f"category must be a non-empty string, not {category!r}")
-    if not isinstance(turns, list) or not turns or not all(isinstance(t, str) and t.strip() for t in turns):
-        raise ValueError("turns must be a list of one or more non-empty strings")
-    if any(re.search("[\ud800-\udfff]", text) for text in (str(number), category, *turns)):
-        raise ValueError("a text contains a lone surrogate and is not valid Unicode")
+    if not is_text(category):
+        raise ValueError(f"category must be a non-empty text, not {category!r}")
+    if not isinstance(turns, list) or not turns or not all(map(is_text, turns)):
+        raise ValueError(f"turns must be a list of non-empty texts of valid Unicode, not {str(turns)[:80]!r}")
     task = "mt_bench" if category in MT_BENCH else category
     return Prompt(str(number), task, turns[0], {"question_id": number, "category": category}, tuple(turns))
