@@ -11,10 +11,11 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from . import baselines, db, hd  # noqa: F401 (importing registers, in this order)
-from .make import Memory, Run, SharedDatabases, drafter, drafters, make_drafter
+from .make import Baseline, Memory, Run, SharedDatabases, drafter, drafters, make_drafter
 from .tree import Drafter, DraftTree, LogitsObserver, Observer
 
 __all__ = [
+    "Baseline",
     "DraftTree",
     "Drafter",
     "LogitsObserver",
