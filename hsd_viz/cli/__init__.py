@@ -1,4 +1,4 @@
-"""The command ``hsd-viz``: one function a command, see :mod:`hsd_viz.cli.options`.
+"""The command ``hsd-viz``: one function a command, see :mod:`hsd_viz.cli.arguments`.
 
 Exit codes: 0 done, 1 not lossless (audit), 2 bad usage or input (one line on stderr), 130 interrupted or output
 closed. Nothing heavy is imported before a command runs.
@@ -11,9 +11,8 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from hsd_viz.cli import audit, bench, databases, decode, logs, serve, traces
-from hsd_viz.cli.arguments import drop_stdout, say
-from hsd_viz.cli.options import BAD_INPUT, Parser, add_commands, notes
+from hsd_viz.cli import bench, databases, decode, logs, serve, traces
+from hsd_viz.cli.arguments import BAD_INPUT, Parser, add_commands, drop_stdout, notes, say
 from hsd_viz.version import __version__
 
 INTERRUPTED = 130
@@ -26,7 +25,7 @@ COMMANDS: dict[str, Any] = {
     "replay": logs.replay,
     "import": logs.import_,
     "doctor": logs.doctor,
-    "audit": audit.audit,
+    "audit": logs.audit,
     "dashboard": serve.dashboard,
     "serve": serve.serve,
     "classroom": serve.classroom,

@@ -1,22 +1,182 @@
-"""Options shared by several commands, files that they write, and messages."""
+"""A function as a command: its parameters are the options, the first line of its docstring is the summary.
+
+A parameter is annotated ``A[type, "METAVAR", "help"]``, a flag or a choice without a metavar. ``bool`` is a flag,
+``Literal`` a choice, ``tuple[T, ...]`` an option that may be repeated; a parameter that is not keyword-only is
+positional. More marks: ``(low, high)``, the limits of a number; a number, the value of an option that is given without
+one; ``...``, an option with several values. A dataclass is a group of options of several commands. Examples and notes
+are in ``help.md``. Below: what several commands share, and messages.
+"""
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, is_dataclass
+from functools import partial
+from inspect import Parameter, getdoc, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NewType, NoReturn, get_args, get_origin, get_type_hints
 from typing import Annotated as A
 
-from hsd_viz.cli.options import Out
-from hsd_viz.disk import write_whole, writing
+from hsd_viz.disk import check_writable, write_whole, writing
+from hsd_viz.words import check_range, did_you_mean
 
 if TYPE_CHECKING:
     from hsd_viz.decoding.sampling import Sampling
+
+BAD_INPUT = 2
+#: The command as it was given (not an option), numbers separated by commas, a file to write, a trace to write.
+CommandLine, Numbers = NewType("CommandLine", str), NewType("Numbers", tuple)
+Out, Save = NewType("Out", Path), NewType("Save", Path)
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser with one-line errors, and suggestions for misspelled words."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        options: dict[str, Any] = {"formatter_class": argparse.RawDescriptionHelpFormatter, "allow_abbrev": False}
+        super().__init__(*args, **options | kwargs)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        known, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            hint = did_you_mean(unknown[0].partition("=")[0], self._option_string_actions)
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+        return known, unknown
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            message = f"invalid choice: {value!r} (use {', '.join(action.choices)})"
+            raise argparse.ArgumentError(action, message + did_you_mean(value, action.choices))
+
+    def _get_value(self, action: argparse.Action, text: str) -> Any:
+        try:
+            return action.type(text) if callable(action.type) else text
+        except ValueError as error:
+            message = f"invalid value: {text!r}" if action.type in (int, float) else str(error)
+            raise argparse.ArgumentError(action, message) from None
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(BAD_INPUT, f"{self.prog}: {' '.join(message.split())} (see {self.prog} --help)\n")
+
+
+def add_commands(parser: Parser, title: str, commands: Mapping[str, Any]) -> None:
+    """Add functions, or groups of them (summary, functions), as commands; parsed arguments carry one as ``run``."""
+    added = parser.add_subparsers(title=title, metavar=title[:-1].upper(), dest=title[:-1], required=True)
+    for name, command in commands.items():
+        text, actions = (getdoc(command) or "", {}) if callable(command) else command
+        summary = text.partition("\n\n")[0].replace("\n", " ")
+        # No prefix character: everything that follows belongs to another program.
+        passed_on = callable(command) and "rest" in signature(command).parameters
+        options: dict[str, Any] = {"add_help": False, "prefix_chars": "\0"} if passed_on else {}
+        options["help"] = (summary[:1].lower() + summary[1:]).rstrip(".").replace("%", "%%")
+        one = added.add_parser(name, description=summary, **options)
+        one.epilog = notes(one.prog.partition(" ")[2])
+        if actions:
+            add_commands(one, "actions", actions)
+        else:
+            _add_options(one, command)
+            one.set_defaults(run=partial(_call, command))
+
+
+def notes(command: str) -> str:
+    """Return the examples and notes of a command, "" where there are none."""
+    text = Path(__file__).with_name("help.md").read_text(encoding="utf-8")
+    body = text.partition(f"\n## {command}\n")[2].partition("\n## ")[0].strip()
+    return f"{body}\n" if body else ""
+
+
+def _call(owner: Callable[..., Any], args: argparse.Namespace) -> Any:
+    """Call a function, or make a dataclass, with its parsed arguments and return its result."""
+    hints = get_type_hints(owner)
+    values = {
+        k: _call(hints[k], args) if is_dataclass(hints[k]) else getattr(args, k) for k in signature(owner).parameters
+    }
+    return owner(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+
+
+def _add_options(where: Any, owner: Any) -> None:
+    """Add the parameters of a function, or the fields of a dataclass, to a parser."""
+    hints = get_type_hints(owner, include_extras=True)
+    for parameter in signature(owner).parameters.values():
+        hint = hints[parameter.name]
+        if is_dataclass(hint):
+            _add_options(where.add_argument_group((getdoc(hint) or "").rstrip(".").lower()), hint)
+        elif hint is not CommandLine:
+            _add(where, parameter, *get_args(hint))
+
+
+def _add(where: Any, parameter: Parameter, kind: Any, *marks: Any) -> None:
+    name, default, is_option = parameter.name, parameter.default, parameter.kind is Parameter.KEYWORD_ONLY
+    if type(None) in get_args(kind):  # T | None
+        kind = get_args(kind)[0]
+    many = get_origin(kind) is tuple
+    base = get_args(kind)[0] if many else kind
+    *metavar, text = [mark for mark in marks if isinstance(mark, str)]
+    options: dict[str, Any] = {"type": READERS.get(base, base)} | ({"metavar": metavar[0]} if metavar else {})
+    facts = []
+    if base is bool:
+        options = {"action": "store_true"}
+    elif get_origin(base) is Literal:
+        options = {"choices": get_args(base)}
+    for mark in marks:
+        if isinstance(mark, tuple):
+            options["type"] = partial(_number, base, *mark)
+            facts.append("{:g}-{:g}".format(*mark))
+        elif isinstance(mark, int):
+            options |= {"nargs": "?", "const": mark}
+    if many:
+        options |= {"nargs": "+"} if ... in marks or not is_option else {"action": "append"}
+    if default is not Parameter.empty:
+        options["default"] = list(default) if isinstance(default, tuple) else default
+        if default is not False and default not in (None, "", ()):
+            facts.append(f"default {default:g}" if isinstance(default, float) else f"default {default}")
+    if is_option:
+        options |= {"dest": name, "required": default is Parameter.empty}
+        name = "--" + name.rstrip("_").replace("_", "-")
+    elif default is not Parameter.empty:
+        options["nargs"] = "*" if many else "?"
+    text += f" ({', '.join(facts)})" if facts else ""
+    where.add_argument(name, help=text.replace("%", "%%"), **options)
+
+
+def _number(kind: type, low: float, high: float, text: str) -> Any:
+    value: Any = text
+    with suppress(ValueError):
+        value = kind(text)
+    check_range("the value", value, kind(low), kind(high))
+    return value
+
+
+def _numbers(text: str) -> tuple[float, ...]:
+    """Read numbers separated by commas; k is 1024."""
+    try:
+        found = [float(part[:-1]) * 1024 if part.lower().endswith("k") else float(part) for part in text.split(",")]
+    except ValueError:
+        raise ValueError(f"{text!r} is not readable: use numbers, as in 1,8,32 or 2k,32k") from None
+    return tuple(int(number) if number.is_integer() else number for number in found)
+
+
+def _path(text: str, *checks: Callable[[Path], Any]) -> Path:
+    if not text:  # would mean the current folder
+        raise ValueError("the file name is empty")
+    for check in checks:
+        check(Path(text))
+    return Path(text)
+
+
+def _save(text: str) -> Path:
+    from hsd_viz.trace.trace import checked_name
+
+    return _path(text, check_writable, checked_name)
+
+
+#: What reads a value, where it is not the type itself.
+READERS = {Path: _path, Out: lambda text: _path(text, check_writable), Save: _save, Numbers: _numbers}
 
 DType = Literal["int8", "float32", "bfloat16", "float64"]
 #: Options of several commands.

@@ -8,8 +8,7 @@ from typing import Annotated as A
 
 from hsd_viz import terminal
 from hsd_viz.cli import arguments
-from hsd_viz.cli.arguments import Html, Json, MachineOptions, SamplingOptions, Stacks
-from hsd_viz.cli.options import CommandLine, Numbers, Out
+from hsd_viz.cli.arguments import CommandLine, Html, Json, MachineOptions, Numbers, Out, SamplingOptions, Stacks
 
 if TYPE_CHECKING:
     from hsd_viz.bench import Report

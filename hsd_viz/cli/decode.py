@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 from typing import Annotated as A
 
 from hsd_viz.cli import arguments
-from hsd_viz.cli.arguments import MachineOptions, SamplingOptions
-from hsd_viz.cli.options import Save
+from hsd_viz.cli.arguments import MachineOptions, SamplingOptions, Save
 from hsd_viz.disk import read_text
 from hsd_viz.stack import HFStack, parse_bench
 from hsd_viz.words import counted

@@ -7,7 +7,7 @@ from typing import Annotated as A
 from typing import Literal
 
 from hsd_viz.cli import arguments
-from hsd_viz.cli.options import Out
+from hsd_viz.cli.arguments import Out
 
 
 def export(

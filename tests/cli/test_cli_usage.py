@@ -13,7 +13,7 @@ import pytest
 
 from hsd_viz.cli import main
 from hsd_viz.cli.arguments import Rule, SamplingOptions
-from hsd_viz.cli.audit import audit
+from hsd_viz.cli.logs import audit
 from hsd_viz.trace import SCHEMA_VERSION, Trace
 from hsd_viz.trace.tables import DEFAULT_RULE, RULES
 
