@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 from typing import Any
 
-from hsd_viz import tables
 from hsd_viz.bench.report import figures
 from hsd_viz.bench.runner import Settings, run_bench
 from hsd_viz.calibration.basis import rate
@@ -192,39 +191,25 @@ def _calibration(stored: StoredCalibration, was_stored: bool) -> Data:
 
 
 def text_parts(data: Mapping[str, Any]) -> list[str | Table]:
-    """Return a plan for a terminal: calibration, table, pick."""
-    before, table, after = _parts(data)
-    return [*before, table, "", *after]
-
-
-def page(data: Mapping[str, Any]) -> str:
-    """Return the same as a page."""
-    before, table, after = _parts(data)
-    title = "The fastest hierarchy on this machine"
-    return tables.page(title, [*map(str.strip, after), *before], [table], command=data.get("command", ""))
-
-
-def _parts(data: Mapping[str, Any]) -> tuple[list[str], Table, list[str]]:
-    """Return the lines about the calibration, the table of stacks, and the lines about the pick."""
+    """Return a plan as lines and a table for a terminal: calibration, stacks, pick."""
     rows, on = data["hierarchies"], data["measured_on"]
     shown = [row for k, row in enumerate(rows) if k < SHOWN or row["measured_ms_per_token"] is not None]
     sure = on is not None and int(on.split(" ")[0]) >= LEAST
 
-    def pair(of: Mapping[str, Any], form: str) -> str:
-        return " / ".join(form.format(of[k]) for k in ("predicted", "measured") if of.get(k) is not None)
+    def pair(of: Mapping[str, Any], form: str, name: str = "") -> str:
+        return " / ".join(form.format(of[k + name]) for k in ("predicted", "measured") if of.get(k + name) is not None)
 
-    def cells(row: Data) -> list[tables.Value]:
-        ends = row["measured_ms_per_token_ci"] if sure else None
-        ms = pair({key: row[f"{key}_ms_per_token"] for key in ("predicted", "measured")}, "{:.3f}")
-        return [
+    table: list[list[Any]] = [["stack", "ms/token", "error", "acceptance length"]]
+    table[0] += [f"{name} forwards/token" for name in data["models"]]
+    for row in shown:
+        ends = " [{:.3f}, {:.3f}]".format(*row["measured_ms_per_token_ci"]) if sure and row["error"] is not None else ""
+        cells = [
             row["stack"],
-            f"{ms} [{ends[0]:.3f}, {ends[1]:.3f}]" if ends else ms,
+            pair(row, "{:.3f}", "_ms_per_token") + ends,
             "" if row["error"] is None else row["error"],
-            pair(row["acceptance_length"], "{:.2f}"),
-            *(pair(row["forwards_per_token"].get(name, {}), "{:.3f}") for name in data["models"]),
         ]
-
-    head = ["stack", "ms/token", "error", "acceptance length", *(f"{name} forwards/token" for name in data["models"])]
+        passes = [pair(row["forwards_per_token"].get(name, {}), "{:.3f}") for name in data["models"]]
+        table.append([*cells, pair(row["acceptance_length"], "{:.2f}"), *passes])
     note = f"predicted / measured on {on}" if on else "predicted"
-    table = Table("Stacks", [head, *map(cells, shown)], note, forms={"error": ("{:+.1%}", 1.0)})
-    return lines("calibration.jinja", about=data["calibration"]), table, lines("plan.jinja", data=data)
+    stacks = Table("Stacks", table, note, forms={"error": ("{:+.1%}", 1.0)})
+    return [*lines("calibration.jinja", about=data["calibration"]), stacks, "", *lines("plan.jinja", data=data)]

@@ -8,7 +8,7 @@ acceptance is off by its uncertainty; step times of the same machine cancel in a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import combinations, product
 from math import log2
 from typing import Any
@@ -74,10 +74,6 @@ class HardwarePlan:
     lookaheads: tuple[dict[str, Any], ...]
     settings: Mapping[str, str]
     assumptions: tuple[Assumption, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the plan as JSON data."""
-        return asdict(self)
 
     def answers(self) -> list[str]:
         """Return where two draft models pay over one as lines."""

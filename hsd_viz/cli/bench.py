@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from typing import Annotated as A
@@ -75,7 +76,6 @@ def plan(
     repeats: A[int, "N", "measured runs of each prompt and stack"] = 3,
     fresh: A[bool, "calibrate again, even if a stored calibration fits"] = False,
     json_: Json = None,
-    html: Html = None,
     sampling: SamplingOptions,
     machine: MachineOptions,
     command_line: CommandLine,
@@ -94,7 +94,6 @@ def plan(
     arguments.status()
     data = {"machine": describe(), **plan, "command": command_line}
     arguments.write_json(json_, data)
-    arguments.write_text(html, planning.page(data) if html else "")
     terminal.show(planning.text_parts(data))
     return 0 if data["complete"] else _interrupted("plan", json_)
 
@@ -139,7 +138,7 @@ def predict(
     found = predict(
         gpu, names, memory=gpu_memory, acceptance=_acceptance(names, acceptance, profile, records), **options
     )
-    arguments.write_json(json_, found.to_dict())
+    arguments.write_json(json_, asdict(found))
     if html is not None:
         from hsd_viz import figures
 
