@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from hsd_viz.trace import Trace
+from hsd_viz.trace.tables import TABLES
 
 
 def change_row(trace: Trace, table: str, k: int, **change: Any) -> None:
     """Change values in row ``k`` of a table."""
-    rows = list(trace.rows(table))
-    rows[k] = rows[k]._replace(**change)
-    setattr(trace, f"{table.removesuffix('s')}_rows", rows)
+    for name, value in change.items():
+        trace.columns[table][name][k] = value
+
+
+def replace_rows(trace: Trace, table: str, rows: Iterable[tuple]) -> None:
+    """Replace the rows of a table."""
+    trace.columns[table] = TABLES[table].columns_of(rows)
 
 
 def channels(colour: str) -> list[float]:

@@ -243,32 +243,32 @@ def trace_reference() -> str:
     """Return the reference of the tables of a trace as Markdown."""
     parts = ["# The record of a decode", _GENERATED, _prose(inspect.getdoc(sys.modules[Table.__module__]) or "")]
     for table in TABLES.values():
-        parts += [f"## `{table.name}`", _prose(inspect.getdoc(table.row) or "")]
+        parts += [f"## `{table.name}`", table.meaning]
         rows = [f"| `{c.name}` | {_type(c)} | {_cell(_about(c))} |" for c in table.columns.values()]
         parts.append("\n".join(["| column | type | meaning |", "|---|---|---|", *rows]))
     return "\n\n".join(parts) + "\n"
 
 
 def _type(column: Column) -> str:
-    return _JSON[column.kind] + ", or null" * column.null + f" ({column.about.unit})" * bool(column.about.unit)
+    return _JSON[column.kind] + ", or null" * column.null + f" ({column.unit})" * bool(column.unit)
 
 
 def _about(column: Column) -> str:
-    meaning = column.about.meaning[:1].upper() + column.about.meaning[1:]
-    return f"{meaning}: {', '.join(f'`{name}`' for name in column.about.names)}" if column.about.names else meaning
+    meaning = column.meaning[:1].upper() + column.meaning[1:]
+    return f"{meaning}: {', '.join(f'`{name}`' for name in column.names)}" if column.names else meaning
 
 
 def typescript() -> str:
     """Return the TypeScript types of the tables of a trace."""
-    blocks = ["// Written by `python -m tools.reference` from hsd_viz/trace/tables.py."]
+    blocks = ["// Written by `python -m tools.reference` from hsd_viz/trace/tables.toml."]
     for table in TABLES.values():
-        first = _prose(inspect.getdoc(table.row) or "").split("\n\n")[0]
-        blocks.append(f"/** {' '.join(first.split())} */\nexport interface {table.row.__name__.removesuffix('Row')} {{")
+        first = table.meaning.split("\n\n")[0]
+        blocks.append(f"/** {first} */\nexport interface {table.row.__name__.removesuffix('Row')} {{")
         for column in table.columns.values():
-            kind = " | ".join(f'"{name}"' for name in column.about.names) or _TYPESCRIPT[column.kind]
-            unit = f" ({column.about.unit})" * bool(column.about.unit)
-            null = " | null" * (column.null and not column.about.observed)
-            blocks[-1] += f"\n  /** {column.about.meaning}{unit} */\n  {column.name}: {kind}{null};"
+            kind = " | ".join(f'"{name}"' for name in column.names) or _TYPESCRIPT[column.kind]
+            unit = f" ({column.unit})" * bool(column.unit)
+            null = " | null" * (column.null and not column.observed)
+            blocks[-1] += f"\n  /** {column.meaning}{unit} */\n  {column.name}: {kind}{null};"
         blocks[-1] += "\n}"
     tables = "\n".join(f"  {t.name}: Columns<{t.row.__name__.removesuffix('Row')}>;" for t in TABLES.values())
     blocks.append("/** A table as it travels: a list of values for each column. */")

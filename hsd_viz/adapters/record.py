@@ -70,8 +70,7 @@ def imported(
         examined = accepted + (accepted < drafted)
         why = None if drafted else "no match"
         rounds.append(RoundRow(number, None, 1, drafted, examined, accepted, outcome, why, None, duration))
-    trace.round_rows = rounds
-    return trace
+    return trace.add_rows(rounds=rounds)
 
 
 def counts_of(engine: str, found: Mapping[str, Any]) -> dict[str, Any]:

@@ -151,7 +151,8 @@ def decode(engine: Engine, prompt: Prompt, stack: str | Stack, max_new_tokens: i
         trace = engine.run(prompt.text, stack, max_new_tokens=max_new_tokens, record=False, **asdict(sampling))
     except PromptTooLong as error:
         raise ValueError(f"prompt {prompt.id}: {error}") from None
-    trace.draft_rows = ()
+    for values in trace.columns["drafts"].values():
+        values.clear()
     return trace
 
 

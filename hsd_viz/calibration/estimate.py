@@ -17,7 +17,7 @@ import numpy as np
 
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost, LookupCost, OverDatabase, Tier
 from hsd_viz.stack import parse
-from hsd_viz.trace import RoundRow, Trace
+from hsd_viz.trace import Row, Trace
 
 #: A place in the draft has its own figure when this many tokens were examined there; later places share one figure.
 ENOUGH = 40
@@ -62,12 +62,12 @@ def names_of(trace: Trace) -> tuple[dict[int, str], str | None]:
 # --- acceptance -------------------------------------------------------------------------------------------------------
 
 
-def rounds_of(traces: Iterable[Trace]) -> tuple[dict[Pair, list[RoundRow]], dict[Pair, Counter]]:
+def rounds_of(traces: Iterable[Trace]) -> tuple[dict[Pair, list[Row]], dict[Pair, Counter]]:
     """Return rounds by (draft, verifier), and counts of (drafted, accepted) by (database, verifier). Where the rounds
     of a pair were judged by several rules, those by the most frequent one; a pair of which nothing was examined is left
     out.
     """
-    rounds: dict[Pair, list[RoundRow]] = {}
+    rounds: dict[Pair, list[Row]] = {}
     looked_up: dict[Pair, Counter] = {}
     for trace in traces:
         names, database = names_of(trace)
@@ -85,7 +85,7 @@ def rounds_of(traces: Iterable[Trace]) -> tuple[dict[Pair, list[RoundRow]], dict
     return {pair: rows for pair, rows in rounds.items() if any(row.examined for row in rows)}, looked_up
 
 
-def estimate_edge(rows: Sequence[RoundRow]) -> Edge:
+def estimate_edge(rows: Sequence[Row]) -> Edge:
     """Return the survival curve of one edge from its rounds (chains that were not empty)."""
     places = range(1, max(r.examined for r in rows) + 1)
     examined_at = [sum(r.examined >= k for r in rows) for k in places]

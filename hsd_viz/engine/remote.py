@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Unpack
 
 import httpx
@@ -14,7 +14,7 @@ from hsd_viz.decoding.engine import Engine, Options
 from hsd_viz.engine.resolve import with_defaults
 from hsd_viz.stack import Stack
 from hsd_viz.trace import Event, Finished
-from hsd_viz.trace.events import EventReader, ServerError
+from hsd_viz.trace.events import ServerError, read_events
 
 #: Seconds to connect, and without any data from the server.
 TIMEOUT = httpx.Timeout(600.0, connect=10.0)
@@ -65,15 +65,11 @@ class RemoteEngine(Engine):
         return self._events({"prompt": prompt if isinstance(prompt, str) else [*prompt], "stack": str(stack), **asked})
 
     def _events(self, body: dict[str, Any]) -> Iterator[Event]:
-        reader, event = EventReader(), None
+        event = None
         with self._lines("POST", "/decode", body, f"the connection to {self.url} broke") as lines:
-            for text in lines:
-                try:
-                    record = json.loads(text)
-                except ValueError:  # half a line
-                    break
-                event = reader.read(record)
-                yield event
+            with suppress(json.JSONDecodeError):  # half a line
+                for event in read_events(map(json.loads, lines)):
+                    yield event
         if not isinstance(event, Finished):
             raise ServerError("the server closed the connection before the end", retry=True)
 

@@ -50,7 +50,7 @@ def manifest() -> dict[str, Any]:
     """Return the manifest: every file with its size and CRC-32, the models, the tables, the drafter's numbers."""
     drafting = drafting_of(DatabaseDrafter(("context",), {}).longest)
     crc = lambda path: {"bytes": path.stat().st_size, "crc32": zlib.crc32(path.read_bytes())}
-    column = lambda column: (column.name, column.kind, column.about.names)
+    column = lambda column: (column.name, column.kind, column.names)
     return {
         "format": FORMAT,
         "version": __version__,

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from hsd_viz.disk import data_folder
 from hsd_viz.engine.replay import bundled, load_bundled
-from hsd_viz.trace import DraftRow, Trace
+from hsd_viz.trace import Row, Trace
 from hsd_viz.words import escape
 
 
@@ -65,7 +65,7 @@ def greedy_rounds() -> tuple[Round, ...]:
 
 
 @cache
-def acceptance_tests() -> tuple[tuple[str, DraftRow], ...]:
+def acceptance_tests() -> tuple[tuple[str, Row], ...]:
     """Return every acceptance test of a sampled draft token in the recordings, at any level, with the stack. Runs with
     block verification are left out: its test is another one.
     """

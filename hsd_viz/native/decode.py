@@ -240,7 +240,7 @@ def _columns(table: str, rows: bytes, names: dict[str, list]) -> Columns:
     """Return the library's rows as columns."""
     numbers = np.frombuffer(rows).reshape(-1, _WIDTHS[table])
     return {
-        column.name: _values(column, numbers[:, begin:end], names.get(column.name, column.about.names))
+        column.name: _values(column, numbers[:, begin:end], names.get(column.name, column.names))
         for column, begin, end in _PLACES[table]
     }
 

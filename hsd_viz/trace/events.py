@@ -7,7 +7,8 @@ A record has the key ``event``: ``queued`` (``position``, 1 is next), ``stage``,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from hsd_viz.trace.tables import TABLES, Column
@@ -53,57 +54,54 @@ def to_record(event: Event) -> dict[str, Any]:
     """Return an event as JSON data. A finished event has only the meta: its tables were in the steps."""
     match event:
         case Stage():
-            return {"event": "stage", "text": event.text, "done": event.done, "total": event.total}
+            return {"event": "stage", **asdict(event)}
         case Started():
-            return {"event": "started", "meta": event.meta, "pieces": {str(k): v for k, v in event.pieces.items()}}
+            return {"event": "started", "meta": event.meta, "pieces": _texts(event.pieces)}
         case Step():
-            return {"event": "step", **event.to_json()}
+            return {"event": "step", **event.columns, "pieces": _texts(event.pieces)}
         case Finished():
             return {"event": "finished", "meta": event.trace.meta}
     raise TypeError(f"{type(event).__name__} is not an event")
 
 
-class EventReader:
-    """Reads the records of one decode. ``trace`` is the recording so far, ``None`` before the decode started."""
+def _texts(pieces: dict[int, str]) -> dict[str, str]:
+    return {str(token): text for token, text in pieces.items()}
 
-    def __init__(self) -> None:
-        self.trace: Trace | None = None
 
-    def read(self, record: Any) -> Event:
-        """Return the event of a record; a queued request is a :class:`Stage`. Raises: ServerError: if the record
-        reports an error or is not valid.
-        """
+def read_events(records: Iterable[Any]) -> Iterator[Event]:
+    """Yield the events of the records of one decode; a queued request is a :class:`Stage`. Raises: ServerError: if a
+    record reports an error or is not valid.
+    """
+    trace: Any = None
+    for record in records:
         try:
-            return self._read(record)
-        except ServerError:
-            raise
-        except (KeyError, TypeError, ValueError, AttributeError):
+            match record["event"]:
+                case "queued":
+                    event: Event = Stage(f"waiting in the queue: position {int(record['position'])}")
+                case "stage":
+                    event = Stage(str(record["text"]), record["done"], record["total"])
+                case "started":
+                    trace = Trace(dict(record["meta"]), _by_id(record["pieces"]))
+                    event = Started(trace.meta, trace.pieces)
+                case "step":
+                    columns = {name: table.checked(record[name], Column.checked) for name, table in TABLES.items()}
+                    made = columns, _by_id(record["pieces"])
+                    event = Step(lambda made=made: made)  # type: ignore[misc]
+                    trace.append(event)
+                case "finished":
+                    # In place, as in a local decode: the meta of the start becomes the final one.
+                    trace.meta.update(record["meta"])
+                    event = Finished(trace)
+                case "error":
+                    raise ServerError(str(record["message"]), bool(record.get("retry")))
+                case _:
+                    raise ValueError
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            if isinstance(error, ServerError):
+                raise
             what = "the server sent an invalid event: client and server need the same version of hsd_viz"
             raise ServerError(what) from None
-
-    def _read(self, record: Any) -> Event:
-        trace: Any = self.trace
-        match record["event"]:
-            case "queued":
-                return Stage(f"waiting in the queue: position {int(record['position'])}")
-            case "stage":
-                return Stage(str(record["text"]), record["done"], record["total"])
-            case "started":
-                self.trace = Trace(dict(record["meta"]), _by_id(record["pieces"]))
-                return Started(self.trace.meta, self.trace.pieces)
-            case "step":
-                columns = {name: table.checked(record[name], Column.checked) for name, table in TABLES.items()}
-                made = columns, _by_id(record["pieces"])
-                step = Step(lambda: made)
-                trace.append(step)
-                return step
-            case "finished":
-                # In place, as in a local decode: the meta of the start becomes the final one.
-                trace.meta.update(record["meta"])
-                return Finished(trace)
-            case "error":
-                raise ServerError(str(record["message"]), bool(record.get("retry")))
-        raise ValueError
+        yield event
 
 
 def _by_id(pieces: dict[str, str]) -> dict[int, str]:

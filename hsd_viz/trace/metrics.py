@@ -12,25 +12,26 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from hsd_viz.trace.tables import Columns, RoundRow
+from hsd_viz.trace.tables import Columns
+
+if TYPE_CHECKING:
+    from hsd_viz.trace.trace import Trace
 
 NGRAM = 8
 #: More accepted tokens in a round are those of a damaged record.
 MOST_ACCEPTED = 1024
-_CALL = ("level", "name", "kind", "steps", "fed", "duration_ns")
-
-
-class Run(Protocol):
-    """What is read of a :class:`~hsd_viz.trace.Trace`."""
-
-    meta: dict[str, Any]
-
-    @property
-    def columns(self) -> dict[str, Columns]: ...
-
-    def rows(self, table: str) -> tuple: ...
+#: The metrics of an imported trace that its meta may have, and their names there; those that no record determines.
+_COUNTS = {
+    **{name: name for name in ("tokens", "drafted", "accepted")},
+    **{"rounds": "forwards", "target_forwards": "forwards"},
+    **{"acceptance_rate": "rate", "mean_acceptance_length": "length_forwards"},
+}
+_UNKNOWN = (
+    *("draft_seconds_per_round", "repetition_share"),
+    *("drafted_by_source", "accepted_by_source", "emitted_by_source"),
+)
 
 
 def repetition_share(token_ids: Sequence[int]) -> float:
@@ -44,95 +45,71 @@ def repetition_share(token_ids: Sequence[int]) -> float:
     return repeated / len(token_ids) if token_ids else 0.0
 
 
-def metrics(trace: Run) -> dict[str, Any]:
+def metrics(trace: Trace) -> dict[str, Any]:
     """Return all metrics of one trace; rates are ``None`` where the denominator is zero. Times in seconds. ``levels``
     has one entry per verifying level, bottom first, with the histogram of accepted counts (index = accepted);
     ``calls_by_level`` one per (level, name, kind).
     """
-    meta = trace.meta
-    if "counts" in meta:
-        return _imported(trace)
+    meta, counts = trace.meta, trace.meta.get("counts")
     tokens, drafts, rounds, calls = (trace.columns[name] for name in ("tokens", "drafts", "rounds", "calls"))
-    target = max(rounds["level"], default=0)
-    target_rounds = {number for number, level in zip(rounds["id"], rounds["level"], strict=True) if level == target}
-    seconds = (meta.get("wall_ns", 0) - meta.get("prefill_ns", 0)) / 1e9
-    spent = zip(calls["kind"], calls["duration_ns"], strict=True)
-    finding = sum(ns for kind, ns in spent if kind in ("lookup", "update")) / 1e9
-    forwards = Counter(zip(calls["kind"], calls["level"], strict=True))["verify", target]
-    counts = _counts(rounds, target)
-    accepted = Counter(s for s, kind in zip(tokens["source"], tokens["kind"], strict=True) if kind == "accepted")
+    levels, by_level = _levels(rounds), _calls(calls)
+    target = levels[-1] if levels else _level(0, [])
+    top = {number for number, level in zip(rounds["id"], rounds["level"], strict=True) if level == target["level"]}
+    forwards = sum(c["calls"] for c in by_level if c["kind"] == "verify" and c["level"] == target["level"])
+    finding = sum(c["seconds"] for c in by_level if c["kind"] in ("lookup", "update"))
     proposed = zip(drafts["source"], drafts["round"], strict=True)
-    return {
+    accepted = (s for s, kind in zip(tokens["source"], tokens["kind"], strict=True) if kind == "accepted")
+    if counts is None:
+        seconds = (meta.get("wall_ns", 0) - meta.get("prefill_ns", 0)) / 1e9
+        prefill = meta.get("prefill_ns", 0) / 1e9
+    else:
+        seconds, prefill = (None if meta.get(key) is None else meta[key] / 1e9 for key in ("decode_ns", "prefill_ns"))
+    found = {
         "tokens": len(tokens["token_id"]),
-        "rounds": len(target_rounds),
-        **{key: counts[key] for key in ("drafted", "accepted", "acceptance_rate", "conditional_acceptance")},
+        **{key: target[key] for key in ("rounds", "drafted", "accepted", "acceptance_rate", "conditional_acceptance")},
         "mean_acceptance_length": _ratio(len(tokens["token_id"]), forwards),
-        "tokens_per_second": _ratio(len(tokens["token_id"]), seconds),
-        "seconds": seconds,
-        "prefill_seconds": meta.get("prefill_ns", 0) / 1e9,
-        "draft_seconds_per_round": _ratio(finding, len(target_rounds)),
-        "target_forwards": forwards,
-        "repetition_share": repetition_share(tokens["token_id"]),
-        "drafted_by_source": dict(Counter(source for source, number in proposed if number in target_rounds)),
-        "accepted_by_source": dict(accepted),
-        "emitted_by_source": dict(Counter(tokens["source"])),
-        "levels": _levels(rounds),
-        "calls_by_level": _calls(calls),
-    }
-
-
-def _imported(trace: Run) -> dict[str, Any]:
-    """The metrics of an imported trace."""
-    meta, counts, rounds = trace.meta, trace.meta["counts"], trace.columns["rounds"]
-    seconds, prefill = (None if meta.get(key) is None else meta[key] / 1e9 for key in ("decode_ns", "prefill_ns"))
-    tokens = counts.get("tokens")
-    unknown = ("draft_seconds_per_round", "repetition_share", "drafted_by_source", "accepted_by_source")
-    return {
-        "tokens": tokens,
-        "rounds": counts.get("forwards"),
-        **{key: counts.get(key) for key in ("drafted", "accepted")},
-        "acceptance_rate": counts.get("rate"),
-        "conditional_acceptance": _counts(rounds)["conditional_acceptance"] if rounds["id"] else None,
-        "mean_acceptance_length": counts.get("length_forwards"),
-        "tokens_per_second": _ratio(tokens, seconds) if tokens is not None and seconds is not None else None,
         "seconds": seconds,
         "prefill_seconds": prefill,
-        "target_forwards": counts.get("forwards"),
-        **dict.fromkeys((*unknown, "emitted_by_source")),
-        "levels": _levels(rounds),
-        "calls_by_level": [],
+        "draft_seconds_per_round": _ratio(finding, target["rounds"]),
+        "target_forwards": forwards,
+        "repetition_share": repetition_share(tokens["token_id"]),
+        "drafted_by_source": dict(Counter(source for source, number in proposed if number in top)),
+        "accepted_by_source": dict(Counter(accepted)),
+        "emitted_by_source": dict(Counter(tokens["source"])),
+        "levels": levels,
+        "calls_by_level": by_level,
     }
+    if counts is not None:
+        found |= {name: counts.get(key) for name, key in _COUNTS.items()} | dict.fromkeys(_UNKNOWN)
+    return found | {"tokens_per_second": _ratio(found["tokens"], seconds)}
 
 
-def _ratio(numerator: float, denominator: float) -> float | None:
-    return numerator / denominator if denominator else None
-
-
-def _counts(rounds: Columns, level: int | None = None) -> dict[str, Any]:
-    """Draft tokens of the rounds (of a level), and the acceptance rates."""
-    drafted, examined, accepted = (
-        sum(n for n, at in zip(rounds[name], rounds["level"], strict=True) if level in (None, at))
-        for name in ("drafted", "examined", "accepted")
-    )
-    rates = {"acceptance_rate": _ratio(accepted, drafted), "conditional_acceptance": _ratio(accepted, examined)}
-    return {"drafted": drafted, "examined": examined, "accepted": accepted, **rates}
+def _ratio(numerator: float | None, denominator: float | None) -> float | None:
+    return numerator / denominator if numerator is not None and denominator else None
 
 
 def _levels(rounds: Columns) -> list[dict[str, Any]]:
-    levels = []
-    for level in sorted(set(rounds["level"])):
-        counts = Counter(n for n, at in zip(rounds["accepted"], rounds["level"], strict=True) if at == level)
-        if max(counts) > MOST_ACCEPTED:
-            raise ValueError(f"a round accepted {max(counts)} tokens: the maximum is {MOST_ACCEPTED}")
-        histogram = [counts[k] for k in range(max(counts) + 1)]
-        about = {"level": level, "rounds": counts.total(), **_counts(rounds, level)}
-        levels.append({**about, "accepted_histogram": histogram})
-    return levels
+    counts: dict[int, list[list[int]]] = {}
+    for level, *row in zip(*(rounds[name] for name in ("level", "drafted", "examined", "accepted")), strict=True):
+        counts.setdefault(level, []).append(row)
+    return [_level(level, rows) for level, rows in sorted(counts.items())]
+
+
+def _level(level: int, rows: list[list[int]]) -> dict[str, Any]:
+    """Return the figures of the rounds of a level, each with its drafted, examined and accepted tokens."""
+    drafted, examined, accepted = map(sum, zip(*rows, strict=True)) if rows else (0, 0, 0)
+    counts = Counter(row[2] for row in rows)
+    if (most := max(counts, default=-1)) > MOST_ACCEPTED:
+        raise ValueError(f"a round accepted {most} tokens: the maximum is {MOST_ACCEPTED}")
+    about = {"level": level, "rounds": len(rows), "drafted": drafted, "examined": examined, "accepted": accepted}
+    rates = {"acceptance_rate": _ratio(accepted, drafted), "conditional_acceptance": _ratio(accepted, examined)}
+    return {**about, **rates, "accepted_histogram": [counts[k] for k in range(most + 1)]}
 
 
 def _calls(calls: Columns) -> list[dict[str, Any]]:
     sums: dict[tuple[int, str, str], list[int]] = {}
-    for level, name, kind, *values in zip(*(calls[key] for key in _CALL), strict=True):
+    names = ("level", "name", "kind", "steps", "fed", "duration_ns")
+    for level, name, kind, *values in zip(*(calls[key] for key in names), strict=True):
         row = sums.setdefault((level, name, kind), [0, 0, 0, 0])
         for k, value in enumerate((1, *values)):
             row[k] += value
@@ -142,22 +119,18 @@ def _calls(calls: Columns) -> list[dict[str, Any]]:
     ]
 
 
-def target_round_of(rounds: Sequence[RoundRow]) -> dict[int, int]:
+def target_round_of(rounds: Sequence[Any]) -> dict[int, int]:
     """Map the id of each round to the id of the target round it is part of (a target round: to itself)."""
-    parents = {r.id: r.parent for r in rounds}
-    target_rounds = {}
-    for number in parents:
-        top = number
-        while (parent := parents[top]) is not None:
-            top = parent
-        target_rounds[number] = top
-    return target_rounds
+    found: dict[int, int] = {}
+    for r in sorted(rounds, key=lambda r: r.id):  # a round opens after the one that it serves
+        found[r.id] = r.id if r.parent is None else found[r.parent]
+    return found
 
 
-def check(trace: Run) -> None:
+def check(trace: Trace) -> None:
     """Check the identities of a complete trace. Raises: ValueError: if one is violated; the message names the first."""
-    tokens, drafts, calls = (trace.rows(name) for name in ("tokens", "drafts", "calls"))
-    rounds = {r.id: r for r in trace.rows("rounds")}
+    tokens, drafts, calls = trace.token_rows, trace.draft_rows, trace.call_rows
+    rounds = {r.id: r for r in trace.round_rows}
     target = max((r.level for r in rounds.values()), default=0)
     top = [r for r in rounds.values() if r.level == target]
     emitted = sum(r.accepted + (r.outcome != "stopped") for r in top)
@@ -183,7 +156,7 @@ def check(trace: Run) -> None:
     for r in top:
         own = Counter() if r.outcome == "stopped" else Counter([r.outcome])
         _same(f"round {r.id}: kinds of its tokens", kinds[r.id], Counter(accepted=r.accepted) + own)
-    for level in metrics(trace)["levels"]:
+    for level in _levels(trace.columns["rounds"]):
         _same(f"level {level['level']}: histogram", sum(level["accepted_histogram"]), level["rounds"])
     spent, wall = sum(c.duration_ns for c in calls), trace.meta["wall_ns"]
     _same(f"calls took {spent} ns of {wall} ns: at most all", spent <= wall, True)

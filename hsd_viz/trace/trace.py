@@ -10,12 +10,12 @@ import zlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
 from hsd_viz.disk import is_regular, most_unpacked, write_whole
 from hsd_viz.trace import metrics
-from hsd_viz.trace.tables import TABLES, CallRow, Columns, DraftRow, RoundRow, TokenRow
-from hsd_viz.words import VIEWERS, counted
+from hsd_viz.trace.tables import TABLES, Columns
+from hsd_viz.words import VIEWERS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +30,16 @@ _META = ("stack", "prompt", "prompt_ids", "prefill_ns", "wall_ns")
 #: Steps may arrive in one thread and be read in another.
 _MAKING = RLock()
 
-Row = TypeVar("Row", bound=tuple)
+#: The metrics of a trace that its one line has.
+_FIGURES = {
+    "tokens": "{} tokens",
+    "rounds": "{} target rounds",
+    "mean_acceptance_length": "{:.2f} tokens per target forward pass",
+    "acceptance_rate": "{:.0%} of draft tokens accepted",
+    "tokens_per_second": "{:.0f} tokens/s after prefill",
+    "repetition_share": "{:.0%} repetition",
+}
+
 Tables = tuple[dict[str, Columns], dict[int, str]]
 
 
@@ -38,65 +47,45 @@ class TraceError(ValueError):
     """A trace file that cannot be read; the message is one line for the user."""
 
 
-class _Rows(Generic[Row]):
-    """A table as rows: a tuple made when it is first read. Assigned rows replace the table."""
-
-    def __init__(self, table: str) -> None:
-        self._table = TABLES[table]
-
-    def __get__(self, record: Record, owner: type) -> tuple[Row, ...]:
-        columns = record.columns[self._table.name]
-        rows = record._rows.get(self._table.name, ())
-        if len(rows) != len(next(iter(columns.values()))):
-            rows += self._table.rows_of({name: values[len(rows) :] for name, values in columns.items()})
-            record._rows[self._table.name] = rows
-        return rows
-
-    def __set__(self, record: Record, rows: Iterable[Row]) -> None:
-        record.columns[self._table.name] = self._table.columns_of(rows)
-        record._rows.pop(self._table.name, None)
-
-
 class Record:
     """Four tables of a decode. ``columns`` are their columns by table and name; ``token_rows``, ``draft_rows``,
     ``round_rows`` and ``call_rows`` the same as tuples of rows. ``pieces`` maps token ids to their texts; ``len()`` is
-    the number of emitted tokens.
+    the number of emitted tokens. ``make`` makes rows when the tables are first read.
     """
 
-    token_rows, draft_rows = _Rows[TokenRow]("tokens"), _Rows[DraftRow]("drafts")
-    round_rows, call_rows = _Rows[RoundRow]("rounds"), _Rows[CallRow]("calls")
+    token_rows, draft_rows = property(lambda self: self.rows("tokens")), property(lambda self: self.rows("drafts"))
+    round_rows, call_rows = property(lambda self: self.rows("rounds")), property(lambda self: self.rows("calls"))
 
-    def __init__(self) -> None:
-        self._columns: dict[str, Columns] = {}
+    def __init__(self, *make: Callable[[], Tables]) -> None:
+        self._columns: dict[str, Columns] = {name: table.columns_of(()) for name, table in TABLES.items()}
         self._pieces: dict[int, str] = {}
-        self._rows: dict[str, tuple] = {}
-        #: What makes further rows; it is called when one of the tables is read.
-        self._pending: list[Callable[[], Tables]] = []
+        self._pending = [*make]
 
-    def _complete(self) -> None:
-        if self._pending or not self._columns:
+    def _complete(self) -> Self:
+        if self._pending:
             with _MAKING:
-                self._columns = self._columns or {name: table.columns_of(()) for name, table in TABLES.items()}
                 while self._pending:
-                    columns, pieces = self._pending[0]()
-                    self._add(columns)
-                    self._pieces.update(pieces)
+                    self._add(*self._pending[0]())
                     del self._pending[0]
+        return self
 
-    def _add(self, tables: dict[str, Columns]) -> None:
+    def _add(self, tables: dict[str, Columns], pieces: dict[int, str]) -> None:
         for name, columns in tables.items():
             for column, more in columns.items():
                 self._columns[name][column] += more
+        self._pieces.update(pieces)
 
     @property
     def columns(self) -> dict[str, Columns]:
-        self._complete()
-        return self._columns
+        return self._complete()._columns
 
     @property
     def pieces(self) -> dict[int, str]:
-        self._complete()
-        return self._pieces
+        return self._complete()._pieces
+
+    def rows(self, table: str) -> tuple:
+        """Return the rows of ``tokens``, ``drafts``, ``rounds`` or ``calls``."""
+        return TABLES[table].rows_of(self.columns[table])
 
     def __len__(self) -> int:
         return len(self.columns["tokens"]["token_id"])
@@ -104,24 +93,10 @@ class Record:
     def __bool__(self) -> bool:
         return True
 
-    def add_rows(
-        self,
-        tokens: Iterable[TokenRow] = (),
-        drafts: Iterable[DraftRow] = (),
-        rounds: Iterable[RoundRow] = (),
-        calls: Iterable[CallRow] = (),
-        pieces: dict[int, str] | None = None,
-    ) -> Self:
-        """Append rows to the tables, and the texts of tokens by id; return this record."""
-        self._complete()
-        given = zip(TABLES.items(), (tokens, drafts, rounds, calls), strict=True)
-        self._add({name: table.columns_of(rows) for (name, table), rows in given})
-        self._pieces.update(pieces or {})
+    def add_rows(self, pieces: dict[int, str] | None = None, **rows: Iterable[tuple]) -> Self:
+        """Append rows to the tables of these names, and the texts of tokens by id; return this record."""
+        self._complete()._add({name: TABLES[name].columns_of(of) for name, of in rows.items()}, pieces or {})
         return self
-
-    def rows(self, table: str) -> tuple:
-        """Return the rows of ``tokens``, ``drafts``, ``rounds`` or ``calls``."""
-        return getattr(self, f"{table.removesuffix('s')}_rows")
 
     @property
     def text_bytes(self) -> bytes:
@@ -138,17 +113,8 @@ class Record:
 
 class Step(Record):
     """What happened in one or more target rounds: the own row of each is in ``rounds`` after those of the levels below.
-    ``pieces`` gives the text of every token id in these tables. ``make`` makes them when they are first read.
+    ``pieces`` gives the text of every token id in these tables.
     """
-
-    def __init__(self, make: Callable[[], Tables] | None = None) -> None:
-        super().__init__()
-        if make is not None:
-            self._pending.append(make)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the tables as columns, and ``pieces`` by id as text."""
-        return {**self.columns, "pieces": {str(token): text for token, text in self.pieces.items()}}
 
 
 class Trace(Record):
@@ -166,14 +132,10 @@ class Trace(Record):
         self._pending.append(lambda: (step.columns, step.pieces))
 
     def __repr__(self) -> str:
-        """Return one line: the stack, the number of tokens, the speed and the acceptance rate."""
-        m = self.metrics()
-        facts = ["tokens not observed" if m["tokens"] is None else counted(m["tokens"], "token")]
-        if (speed := m["tokens_per_second"]) is not None:
-            facts.append(f"{speed:.0f} tokens/s")
-        if (rate := m["acceptance_rate"]) is not None and m["drafted"] is not None:
-            facts.append(f"{m['accepted']} of {m['drafted']} drafted accepted ({rate:.0%})")
-        return f"Trace({self.stack or '?'!r}: {', '.join(facts)})"
+        """Return one line: the stack and the figures of the run."""
+        found = self.metrics()
+        figures = [form.format(found[key]) for key, form in _FIGURES.items() if found[key] is not None]
+        return f"Trace({self.stack or '?'!r}: {', '.join(figures)})"
 
     @property
     def prompt(self) -> str:
@@ -202,32 +164,32 @@ class Trace(Record):
         """Return one table as a DataFrame with its declared columns."""
         import pandas as pd
 
-        declared, columns = TABLES[table], self.columns[table]
-        frame = pd.DataFrame({name: declared.cells(columns, name) for name in declared.columns})
         # Integers stay integers where some rows have none.
         kinds = {"int": "Int64", "float": "float64"}
-        return frame.astype({c.name: kinds[c.kind] for c in declared.columns.values() if c.null and c.kind in kinds})
+        declared = TABLES[table].columns
+        kept = {name: kinds[column.kind] for name, column in declared.items() if column.null and column.kind in kinds}
+        return pd.DataFrame({name: self.columns[table][name] for name in declared}).astype(kept)
 
     @property
     def tokens(self) -> pd.DataFrame:
-        """One row per emitted token (:class:`~hsd_viz.trace.tables.TokenRow`)."""
+        """One row per emitted token."""
         return self.frame("tokens")
 
     @property
     def drafts(self) -> pd.DataFrame:
-        """One row per token submitted to a verifier (:class:`~hsd_viz.trace.tables.DraftRow`)."""
+        """One row per token submitted to a verifier."""
         return self.frame("drafts")
 
     @property
     def rounds(self) -> pd.DataFrame:
-        """One row per verification (:class:`~hsd_viz.trace.tables.RoundRow`); ``round``, too, is its ``id``."""
+        """One row per verification; ``round``, too, is its ``id``."""
         frame = self.frame("rounds")
         frame.insert(0, "round", frame["id"])
         return frame
 
     @property
     def calls(self) -> pd.DataFrame:
-        """One row per forward pass or look-up (:class:`~hsd_viz.trace.tables.CallRow`)."""
+        """One row per forward pass or look-up."""
         return self.frame("calls")
 
     def metrics(self) -> dict[str, Any]:
@@ -246,21 +208,18 @@ class Trace(Record):
 
         if not isinstance(data, dict) or data.get("format") != _FORMAT:
             raise TraceError("this is not an hsd_viz trace: it was not written by hsd_viz for a run")
-        schema = data.get("schema")
-        if isinstance(schema, int) and schema > SCHEMA_VERSION:
+        schema, meta, pieces = map(data.get, ("schema", "meta", "pieces"))
+        if not isinstance(schema, int) or not 1 <= schema <= SCHEMA_VERSION:
+            newer = ": update hsd_viz" if isinstance(schema, int) and schema > 0 else ""
             raise TraceError(
-                f"the trace has schema version {schema}, this hsd_viz reads up to {SCHEMA_VERSION}: update hsd_viz"
+                f"the trace has schema version {schema!r}, this hsd_viz reads up to {SCHEMA_VERSION}{newer}"
             )
         try:
-            if not isinstance(schema, int) or schema < 1:
-                raise ValueError(f"its schema version {schema!r} is not a whole number from 1")
-            meta, pieces = data.get("meta"), data.get("pieces")
             if not (isinstance(meta, dict) and isinstance(pieces, dict) and all(map(str.isdecimal, pieces))):
                 raise ValueError("its parts do not have the structure of a trace")
             if missing := [key for key in _META if key not in meta]:
                 raise ValueError(f"its meta lacks {', '.join(missing)}")
-            trace = cls(dict(meta))
-            trace._pieces = {int(k): str(v) for k, v in pieces.items()}
+            trace = cls(dict(meta), {int(k): str(v) for k, v in pieces.items()})
             trace._columns = {name: table.checked(data.get(name), unpack) for name, table in TABLES.items()}
         except ValueError as error:
             raise TraceError(f"the trace is not valid: {error}") from None
@@ -286,12 +245,10 @@ class Trace(Record):
     @classmethod
     def load(cls, path: str | os.PathLike) -> Trace:
         """Read a trace. Raises: TraceError: if the file is missing, invalid or of a newer version."""
-        path = Path(path)
         try:
-            payload = path.read_bytes()
+            return cls.from_bytes(Path(path).read_bytes(), name=Path(path).name)
         except OSError as error:
             raise TraceError(f"cannot read the trace {path}: {error.strerror or error}") from None
-        return cls.from_bytes(payload, name=path.name)
 
     @classmethod
     def from_bytes(cls, payload: bytes, name: str = "trace", most: int = MOST_BYTES) -> Trace:

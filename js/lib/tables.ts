@@ -1,4 +1,4 @@
-// Written by `python -m tools.reference` from hsd_viz/trace/tables.py.
+// Written by `python -m tools.reference` from hsd_viz/trace/tables.toml.
 
 /** One emitted token. */
 export interface Token {

@@ -8,6 +8,7 @@ import pytest
 
 from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled
 from hsd_viz.views.linked import RoundInspector, Timeline, TokenStream
+from tests.changes import replace_rows
 
 from .conftest import quiet
 from .round_page import STRANGE, nodes, selected, start, title, tree_trace
@@ -181,7 +182,7 @@ def test_a_correction_s_residual_can_be_done_again_from_the_table(open_page, rec
     page, trace = shown.page, load_bundled("sampled")
     tokens = [t for t in trace.token_rows if t.residual_top]
     if not recorded:  # an older trace gives the sum away by what else it holds of a token, if it is enough
-        trace.token_rows = [t._replace(residual_sum=None) for t in trace.token_rows]
+        replace_rows(trace, "tokens", [t._replace(residual_sum=None) for t in trace.token_rows])
     start(page, trace, RoundInspector, TokenStream)
     for token in tokens:
         page.locator(f'.hsd-tok[data-i="{token.index}"]').click()

@@ -12,6 +12,7 @@ from hsd_viz.calibration.estimate import ENOUGH, estimate, estimate_edge, monoto
 from hsd_viz.latency.inputs import Edge, LevelCost, LookupCost
 from hsd_viz.latency.law import predict
 from hsd_viz.trace import CallRow, RoundRow, Trace
+from tests.changes import replace_rows
 
 RECORDINGS = Path(hsd_viz.__file__).parent / "traces"
 
@@ -47,8 +48,8 @@ def test_curves_are_of_one_rule():
     meta, traces = {"stack": "nano:2 > target", "models": [{**m, "level": k} for k, m in enumerate(names)]}, []
     for rule, accepted, n in (("token", 0, 10), ("block", 2, 30)):
         trace = Trace(meta)
-        trace.round_rows = [row(2, accepted, id=k)._replace(rule=rule) for k in range(n)]
-        trace.call_rows = [CallRow(0, k, m["name"], "verify", 1, 1, 0, 0, 1) for k, m in enumerate(names)]
+        replace_rows(trace, "rounds", [row(2, accepted, id=k)._replace(rule=rule) for k in range(n)])
+        replace_rows(trace, "calls", [CallRow(0, k, m["name"], "verify", 1, 1, 0, 0, 1) for k, m in enumerate(names)])
         traces.append(trace)
     (rows,) = rounds_of(traces)[0].values()
     assert {one.rule for one in rows} == {"block"} and len(rows) == 30
@@ -151,8 +152,10 @@ def test_a_recording_is_predicted_from_itself(name):
 def test_stopped_rounds_are_no_lookups():
     """A round that the end of the text cut says less than it seems of the database."""
     trace = Trace({"stack": "db > target"})
-    trace.call_rows = [CallRow(0, 0, "db", "lookup", 1, 3, 0, 0, 1), CallRow(0, 1, "target", "verify", 1, 4, 0, 0, 1)]
-    trace.round_rows = [row(3, 2, id=0), row(3, 1, "stopped", id=1), row(3, 0, id=2)]
+    replace_rows(
+        trace, "calls", [CallRow(0, 0, "db", "lookup", 1, 3, 0, 0, 1), CallRow(0, 1, "target", "verify", 1, 4, 0, 0, 1)]
+    )
+    replace_rows(trace, "rounds", [row(3, 2, id=0), row(3, 1, "stopped", id=1), row(3, 0, id=2)])
     _, looked_up = rounds_of([trace])
     assert looked_up == {("db", "target"): {(3, 2): 1, (3, 0): 1}}
 

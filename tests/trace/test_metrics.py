@@ -8,7 +8,7 @@ from samples import sample_trace
 from hsd_viz.engine.replay import load_bundled
 from hsd_viz.trace import Trace
 from hsd_viz.trace.metrics import check, metrics, repetition_share
-from tests.changes import change_row
+from tests.changes import change_row, replace_rows
 
 
 def test_metrics_by_hand():
@@ -76,7 +76,7 @@ def _draft(trace, k, **change):
 @pytest.mark.parametrize(
     "spoil",
     [
-        lambda t: setattr(t, "token_rows", t.token_rows[:-1]),
+        lambda t: replace_rows(t, "tokens", t.token_rows[:-1]),
         lambda t: _token(t, 2, index=7),
         lambda t: _token(t, 0, source="model"),
         lambda t: _token(t, 0, token_id=8),

@@ -184,14 +184,10 @@ def test_a_file_of_another_kind_is_refused(data):
 
 def test_a_trace_is_one_line_of_its_figures():
     trace = load_bundled("both")
-    m = trace.metrics()
-    shown = repr(trace)
+    m, shown = trace.metrics(), repr(trace)
     assert "\n" not in shown and trace.meta["stack_resolved"] in shown
-    assert (
-        f"{m['tokens']} tokens, {m['tokens_per_second']:.0f} tokens/s, {m['accepted']} of {m['drafted']} drafted accepted"
-        in shown
-    )
-    assert repr(Trace({})) == "Trace('?': 0 tokens)"
+    assert f"{m['tokens']} tokens" in shown and f"{m['tokens_per_second']:.0f} tokens/s after prefill" in shown
+    assert repr(Trace({})).startswith("Trace('?': 0 tokens")
 
 
 def test_a_missing_file_is_named(tmp_path):
