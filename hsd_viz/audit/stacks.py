@@ -8,12 +8,12 @@ from hsd_viz.audit.enumeration import Chance, Choices
 from hsd_viz.audit.exact import Decoder, Task
 from hsd_viz.decoding.loop import Level, Loop
 from hsd_viz.decoding.sampling import DEFAULT_RULE, Sampling
-from hsd_viz.decoding.session import GivesLogits, Session
+from hsd_viz.decoding.session import Session
 from hsd_viz.drafting import make_drafter
 from hsd_viz.stack import Stack, parse
 
 
-class ToySession(GivesLogits):
+class ToySession(Session):
     """A toy model behind the interface of the loop (:class:`~hsd_viz.decoding.session.Session`)."""
 
     def __init__(self, logits: np.ndarray) -> None:

@@ -180,7 +180,7 @@ READERS = {Path: _path, Out: lambda text: _path(text, check_writable), Save: _sa
 
 DType = Literal["int8", "float32", "bfloat16", "float64"]
 #: Options of several commands.
-Rule = A[Literal["token", "block", "branch"], "verification of drafts that a model sampled; all are lossless"]
+Rule = A[str, "RULE", "verification of drafts that a model sampled: token, block or branch; all are lossless"]
 Json = A[Out | None, "OUT", "write the report as JSON"]
 Html = A[Out | None, "OUT", "write the report as a page that opens offline"]
 Stacks = A[tuple[str, ...], "S", "a stack (lookahead 1-64); may be given several times"]

@@ -14,14 +14,13 @@ tokens.
 from __future__ import annotations
 
 from codecs import getincrementaldecoder
-from collections.abc import Mapping, Sequence
-from functools import cached_property
+from collections.abc import Sequence
 from itertools import takewhile
 
 import numpy as np
 
 from hsd_viz.decoding.sampling import Sampling
-from hsd_viz.decoding.session import GivesLogits, Model
+from hsd_viz.decoding.session import Model, Session
 from hsd_viz.decoding.text import TokenText
 from hsd_viz.decoding.verify import Numbers, SampledChain
 
@@ -37,29 +36,17 @@ class Lexicon:
     """The tokens of one tokenizer as bytes. ``pieces[t]`` is ``None`` for special tokens and unused ids."""
 
     def __init__(self, text: TokenText, size: int) -> None:
-        self._text = text
+        self.tokenizer = text.tokenizer
         self.size = size
         self.pieces: list[bytes | None] = [text.content(token) for token in range(size)]
-        tokenizer = text.tokenizer
         #: Special tokens by name, and by role.
-        self.special = {tokenizer.convert_ids_to_tokens(t): t for t in tokenizer.all_special_ids if t < size}
-        self.bos: int | None = tokenizer.bos_token_id
-        self.eos: int | None = tokenizer.eos_token_id
+        self.special = {self.tokenizer.convert_ids_to_tokens(t): t for t in self.tokenizer.all_special_ids if t < size}
+        self.roles = {"bos": self.tokenizer.bos_token_id, "eos": self.tokenizer.eos_token_id}
         #: The tokens that the tokenizer itself puts before a text.
-        self.start = [t for t in text.encode("") if t < size and t != self.eos]
-
-    @cached_property
-    def by_bytes(self) -> Mapping[bytes, int]:
-        """The token of each sequence of bytes; of several, the first."""
-        found: dict[bytes, int] = {}
-        for token, piece in enumerate(self.pieces):
-            if piece:
-                found.setdefault(piece, token)
-        return found
-
-    @cached_property
-    def _longest(self) -> int:
-        return max(map(len, self.by_bytes), default=0)
+        self.start = [t for t in text.encode("") if t < size and t != self.roles["eos"]]
+        #: The token of each sequence of bytes; of several, the first.
+        self.by_bytes = {piece: t for t, piece in reversed([*enumerate(self.pieces)]) if piece}
+        self._longest = max(map(len, self.by_bytes), default=0)
 
     def encode(self, data: bytes) -> list[int]:
         """Return tokens that spell ``data``: as the tokenizer cuts it, and by longest match where its tokens do not
@@ -68,16 +55,14 @@ class Lexicon:
         if not data:
             return []
         try:
-            ids = self._text.tokenizer.encode(data.decode(), add_special_tokens=False, verbose=False)
+            ids = self.tokenizer.encode(data.decode(), add_special_tokens=False, verbose=False)
         except UnicodeDecodeError as error:
             return [*self.encode(data[: error.start]), *self._match(data[error.start :])]
-        pieces = [piece for t in ids if t < self.size and (piece := self.pieces[t]) is not None]
-        spelled = b"".join(pieces)
-        if spelled == data and len(pieces) == len(ids):
-            return ids
-        if spelled == b" " + data and len(pieces) == len(ids):  # tokenizers that put a space before a text
-            return [*self._match(pieces[0][1:]), *ids[1:]]
-        return self._match(data)
+        pieces = [self.pieces[t] if t < self.size else None for t in ids]
+        spelled = b"" if None in pieces else b"".join(pieces)  # type: ignore[arg-type]
+        if spelled == b" " + data:  # tokenizers that put a space before a text
+            return [*self._match(pieces[0][1:]), *ids[1:]]  # type: ignore[index]
+        return ids if spelled == data else self._match(data)
 
     def _match(self, data: bytes) -> list[int]:
         """Cut into the longest tokens there are, from the left."""
@@ -98,10 +83,9 @@ class Bridge:
         self.draft, self.target = draft, target
         #: Special tokens of the target that the draft model has, too: of the same name, else of the same role.
         self.special = {t: draft.special[name] for name, t in target.special.items() if name in draft.special}
-        for role in ("bos", "eos"):
-            mine, theirs = getattr(draft, role), getattr(target, role)
-            if mine is not None and theirs is not None and mine not in self.special.values():
-                self.special.setdefault(theirs, mine)
+        for role, mine in draft.roles.items():
+            if mine is not None and target.roles[role] is not None and mine not in self.special.values():
+                self.special.setdefault(target.roles[role], mine)
         same = {t: draft.by_bytes[piece] for piece, t in target.by_bytes.items() if piece in draft.by_bytes}
         #: Shared tokens, the target's id to the draft's.
         self.shared: dict[int, int] = {**same, **self.special}
@@ -127,7 +111,9 @@ class Bridge:
         """Return the target's tokens that spell ``data``, whole characters of it, after ``text``."""
         pieces = [self.target.pieces[token] for token in text[-_CONTEXT:]]
         tail = b"".join([p for p in takewhile(lambda p: p is not None, reversed(pieces)) if p is not None][::-1])
-        data = _whole(tail + data)[len(tail) :]
+        decoder = getincrementaldecoder("utf-8")("replace")
+        decoder.decode(tail + data)
+        data = data[: len(data) - len(decoder.getstate()[0])]
         ids, at = self.target.encode(tail + data), 0
         for k, token in enumerate(ids):
             if at == len(tail):
@@ -137,20 +123,10 @@ class Bridge:
         return self.target.encode(data)
 
 
-def _whole(data: bytes) -> bytes:
-    """Return ``data`` without a character that is not complete at its end."""
-    decoder = getincrementaldecoder("utf-8")("replace")
-    decoder.decode(data)
-    return data[: len(data) - len(decoder.getstate()[0])]
-
-
 class BridgedModel:
     """A draft model with another tokenizer behind the interface of a model with the target's (``vocab_size`` tokens).
 
-    ``kind`` is one of :data:`~hsd_viz.decoding.sampling.BRIDGES`. Sessions of ``model`` give logits.
-
-    Raises:
-        ValueError: for TLI without a shared token.
+    ``kind`` is one of :data:`~hsd_viz.decoding.sampling.BRIDGES`. Raises: ValueError: for TLI without a shared token.
     """
 
     positions = None
@@ -166,7 +142,7 @@ class BridgedModel:
 
     def session(self, room: int | None = None) -> TranslatingSession:
         """Open an empty sequence."""
-        return (TLISession if self.kind == "tli" else SLEMSession)(self, room)
+        return TranslatingSession(self, room)
 
     def describe(self) -> dict[str, int | str]:
         """Return what a trace says of the bridge."""
@@ -174,20 +150,18 @@ class BridgedModel:
         return {"bridge": self.kind, "shared_tokens": self.shared.shape[1], **sizes}
 
 
-class TranslatingSession(GivesLogits):
-    """One sequence of the target's tokens, read by the draft model in its own: a
-    :class:`~hsd_viz.decoding.session.Session` that drafts and verifies nothing.
-    """
+class TranslatingSession(Session):
+    """One sequence of the target's tokens, read by the draft model in its own. It drafts and verifies nothing."""
 
     def __init__(self, model: BridgedModel, room: int | None = None) -> None:
         self._model, self._bridge = model, model.bridge
-        self._inner: GivesLogits = model.model.session(room)  # type: ignore[assignment]
+        self._inner = model.model.session(room)
         self._text: list[int] = []
         #: The draft's tokens in its cache.
         self._ids: list[int] = []
 
     @property
-    def length(self) -> int:
+    def length(self) -> int:  # type: ignore[override]
         return len(self._text)
 
     def feed(self, tokens: Sequence[int]) -> None:
@@ -205,7 +179,7 @@ class TranslatingSession(GivesLogits):
         lexicon, ids = self._bridge.draft, self._bridge.read(self._text)
         if ids[: len(lexicon.start)] != lexicon.start:
             ids = lexicon.start + ids
-        ids = ids or [t for t in (lexicon.bos, lexicon.eos, 0) if t is not None][:1]
+        ids = ids or [t for t in (*lexicon.roles.values(), 0) if t is not None][:1]
         if (most := self._model.model.positions) is not None and len(ids) + room > most:
             half = max(1, most // 2)
             ids = ids[-(-(len(ids) + room - most) // half) * half :] or ids[-1:]
@@ -214,12 +188,9 @@ class TranslatingSession(GivesLogits):
         self._ids = ids
         return self._inner.forward(ids[same:], 1)[0]
 
-
-class TLISession(TranslatingSession):
-    """Token-level intersection: the draft's rows, restricted to the shared tokens, are sampled."""
-
     def forward(self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None) -> np.ndarray:
-        assert rows == 1 and parents is None, "a bridged model is the lowest level"
+        """Return the draft's row, restricted to the shared tokens."""
+        assert rows == 1 and parents is None and self._model.kind == "tli"
         self._text += tokens
         row = self._read()
         out = np.full((1, self._model.vocab_size), -np.inf, row.dtype)
@@ -227,19 +198,14 @@ class TLISession(TranslatingSession):
         out[0, to] = row[of]
         return out
 
-
-class SLEMSession(TranslatingSession):
-    """String-level exact match: the draft's likeliest text, cut again, is a chain of point masses."""
-
-    def forward(self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None) -> np.ndarray:
-        raise AssertionError("the tokens of a SLEM draft have no rows")
-
     def sample(
         self, pending: Sequence[int], n: int, sampling: Sampling, numbers: Numbers | None, eos: frozenset[int]
     ) -> SampledChain:
+        if self._model.kind == "tli":
+            return super().sample(pending, n, sampling, numbers, eos)
         self._text += pending
         bridge, most = self._bridge, _STEPS * n
-        row, own, found = self._read(most), [], []  # type: ignore[var-annotated]
+        row, own, found = self._read(most), b"", []  # type: ignore[var-annotated]
         last: int | None = None
         for forwards in range(1, most + 1):
             token = int(row.argmax())
@@ -247,8 +213,8 @@ class SLEMSession(TranslatingSession):
             if piece is None:
                 last = next((t for t, d in bridge.special.items() if d == token and t in eos), None)
                 break
-            own.append(piece)
-            found = bridge.cut(self._text, b"".join(own))
+            own += piece
+            found = bridge.cut(self._text, own)
             # One token more than is asked for: the last one could still grow.
             if len(found) > n or forwards == most:
                 break

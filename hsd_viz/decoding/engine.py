@@ -15,9 +15,6 @@ from hsd_viz.trace import Event, Finished, Trace
 if TYPE_CHECKING:
     from hsd_viz.drafting import Memory
 
-#: Characters of a prompt in a progress bar.
-_SHOWN = 32
-
 
 class Options(TypedDict, total=False):
     """The options of a decode.
@@ -90,12 +87,11 @@ class Engine(Protocol):
         self, prompts: Sequence[str | Sequence[int]], stack: str | Stack = "target", **options: Unpack[Options]
     ) -> list[Trace]:
         """Decode prompts one after the other with a progress bar, and return their traces."""
-        traces = []
+        traces: list[Trace] = []
         with progress_bar() as update:
-            for n, one in enumerate(prompts):
-                update(n, len(prompts), " ".join(one.split())[:_SHOWN] if isinstance(one, str) else "token ids")
-                traces.append(self.run(one, stack, **options))
-            update(len(prompts), len(prompts), "")
+            for prompt in prompts:
+                update(len(traces), len(prompts), f"prompt {len(traces) + 1}")
+                traces.append(self.run(prompt, stack, **options))
         return traces
 
     def wait_ready(self, progress: Callable[[str], None] = lambda text: None) -> None:

@@ -1,13 +1,14 @@
-"""What the loop in Python records: verifications, and the rows of the tables that they become."""
+"""What the loop in Python records: verifications, and the columns that they become."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import repeat
+from typing import Any
 
-from hsd_viz.decoding.verify import Correction, Detail, Draft, Verdict
-from hsd_viz.trace.tables import TABLES, Columns
+from hsd_viz.decoding.verify import Draft, Verdict
+from hsd_viz.trace.tables import Columns, empty_tables
 
 
 @dataclass(slots=True)
@@ -25,38 +26,42 @@ class Verification:
     tokens: list[int]
 
     @property
-    def details(self) -> list[Detail] | None:
-        """The details of the emitted tokens, where they were recorded."""
-        return None if self.verdict.details is None else self.verdict.details[: len(self.tokens)]
-
-    @property
-    def correction(self) -> Correction | None:
-        """What the last token was drawn from, where it is a correction that was sampled and details were recorded."""
-        return self.verdict.correction if self.outcome == "correction" else None
-
-    @property
     def proposal(self) -> Draft:
         """The tokens as a draft for the next level: a chain, with the level's full rows."""
         tree = self.draft.tree.path(self.accepted)
-        paths = [(*self.draft.paths[node], self.level) for node in self.accepted]
+        paths = [[*self.draft.paths[node], self.level] for node in self.accepted]
         if self.outcome != "stopped":
             tree.add(self.tokens[-1], len(paths) - 1, self.name)
-            paths.append((self.level,))
+            paths.append([self.level])
         rows = self.verdict.rows
         return Draft(tree, paths, None if rows is None else rows[: len(self.tokens)])
 
 
 class Log:
-    """What the loop did, as rows of the tables without the texts of tokens, until taken. ``now`` gives the time
+    """What the loop did, as the columns of a trace without the texts of tokens, until taken. ``now`` gives the time
     of the decode; own times of calls never overlap.
     """
 
     def __init__(self, now: Callable[[], int]) -> None:
         self.now = now
-        self._rows: dict[str, list[tuple]] = {name: [] for name in TABLES}
         # Of each open round its id, its level and its start, the innermost last.
         self._open: list[tuple[int, int, int]] = []
         self._rounds = self._tokens = 0
+        self._columns = empty_tables()
+
+    def take(self) -> dict[str, Columns]:
+        """Return and clear the four tables of what was reported so far."""
+        taken, self._columns = self._columns, empty_tables()
+        return taken
+
+    def _add(self, table: str, n: int, *of: object, **known: Any) -> None:
+        """Append ``n`` rows: lists are the values of a column, all else is the value in each row. A column that is not
+        ``known`` is the field of its name, in a tree in the plural, of one of the objects, else null.
+        """
+        for name, column in self._columns[table].items():
+            fields = (getattr(one, field) for one in of for field in (name, f"{name}s") if hasattr(one, field))
+            value = known[name] if name in known else next(fields, None)
+            column += value if isinstance(value, list) else repeat(value, n)
 
     def open_round(self, level: int) -> None:
         self._open.append((self._rounds, level, self.now()))
@@ -65,49 +70,41 @@ class Log:
     def close_round(self, verified: Verification) -> None:
         """End the innermost open round; that of the target emits its tokens."""
         this, level, start = self._open.pop()
-        spent, parent = self.now() - start, self._open[-1][0] if self._open else None
+        parent = self._open[-1][0] if self._open else None
+        times = {"start_ns": start, "duration_ns": self.now() - start}
         tree, verdict, accepted, outcome = verified.draft.tree, verified.verdict, verified.accepted, verified.outcome
         n, count, depths = len(tree), len(accepted), tree.depths()
         fates = ["unreached" if p is None else "rejected" for p in verdict.p]
         for fate, nodes in (("cut", verdict.accepted), ("accepted", accepted)):
             for node in nodes:
                 fates[node] = fate
-        null: Iterator[None] = repeat(None)
-        places = repeat(this), repeat(level), tree.sources, range(n), tree.parents, depths, tree.tokens, null
-        judged = verdict.p, verdict.q, verdict.u, fates
-        found = tree.key_lengths, tree.counts, tree.scores, tree.positions, verdict.h or null
-        self._rows["drafts"] += zip(*places, *judged, *found, strict=False)
+        ids = {"round": this, "level": level, "node": [*range(n)], "depth": depths, "token_id": tree.tokens}
+        self._add("drafts", n, verdict, tree, **ids, text=None, verdict=fates)
         examined = count if outcome == "stopped" else verdict.examined
-        counts = n, examined, count, outcome, None if n else tree.why_empty or "no match"
-        self._rows["rounds"].append((this, parent, level, *counts, start, spent, verdict.rule))
-        if parent is None:
-            self._emit(this, verified)
-
-    def _emit(self, this: int, verified: Verification) -> None:
-        draft, level, accepted, residual = verified.draft, verified.level, verified.accepted, verified.correction
-        depths, sources = draft.tree.depths(), draft.tree.sources
-        for k, (token, detail) in enumerate(zip(verified.tokens, verified.details or repeat(None), strict=False)):
-            drawn: tuple = (None, None, None)
-            if k < len(accepted):
+        counts = {"drafted": n, "examined": examined, "accepted": count, "outcome": outcome}
+        why = None if n else tree.why_empty or "no match"
+        self._add("rounds", 1, verdict, **counts, **times, id=this, parent=parent, level=level, why_no_draft=why)
+        if parent is not None:
+            return
+        for k, token in enumerate(verified.tokens):
+            row: dict[str, Any] = {"index": self._tokens, "token_id": token, "round": this}
+            if k < count:
                 node = accepted[k]
-                origin: tuple = "accepted", sources[node], (*draft.paths[node], level), depths[node]
+                row |= {"kind": "accepted", "source": tree.sources[node], "depth": depths[node]}
+                row |= {"path": [*verified.draft.paths[node], level]}
             else:
-                origin = verified.outcome, "target", (level,), 0
-                drawn = drawn if residual is None else residual
-            row = self._tokens, token, None, None, this, *origin, *(detail or (None, None, None)), *drawn
-            self._rows["tokens"].append(row)
+                row |= {"kind": outcome, "source": "target", "depth": 0, "path": [level]}
+                if outcome == "correction" and verdict.correction is not None:
+                    row |= zip(("residual_top", "q_top", "residual_sum"), verdict.correction, strict=True)
+            if verdict.details is not None:
+                row |= zip(("p", "entropy", "top"), verdict.details[k], strict=True)
+            self._add("tokens", 1, **{name: [value] for name, value in row.items()})
             self._tokens += 1
 
     def call(self, level: int, name: str, kind: str, start: int, fed: int, cached: int = 0, steps: int = 1) -> None:
         """Record a call that began at ``start`` and ends now. It belongs to the innermost open round, -1 before the
         first.
         """
-        this = self._open[-1][0] if self._open else -1
-        self._rows["calls"].append((this, level, name, kind, steps, fed, cached, start, self.now() - start))
-
-    def take(self) -> dict[str, Columns]:
-        """Return and clear the four tables of what was reported so far."""
-        taken = {name: table.columns_of(self._rows[name]) for name, table in TABLES.items()}
-        for rows in self._rows.values():
-            rows.clear()
-        return taken
+        this, spent = self._open[-1][0] if self._open else -1, self.now() - start
+        work = {"level": level, "name": name, "kind": kind, "steps": steps, "fed": fed, "cached": cached}
+        self._add("calls", 1, **work, round=this, start_ns=start, duration_ns=spent)

@@ -15,38 +15,78 @@ described there: a level verifies and accepts until it has at least its lookahea
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from dataclasses import dataclass
+from time import perf_counter_ns
+from typing import Any
 
 import numpy as np
 
 from hsd_viz.decoding.log import Log, Verification
-from hsd_viz.decoding.record import Decoding, Level
-from hsd_viz.decoding.sampling import Draws
+from hsd_viz.decoding.sampling import Draws, Sampling
+from hsd_viz.decoding.session import Session
 from hsd_viz.decoding.verify import Draft, Numbers, Record
-from hsd_viz.drafting.tree import MIN_TEMPERATURE, TOP, DraftTree, LogitsObserver, Observer
+from hsd_viz.drafting.tree import MIN_TEMPERATURE, TOP, Drafter, DraftTree, LogitsObserver, Observer
 from hsd_viz.trace.tables import Columns
 
-__all__ = ["Level", "Loop", "Verification", "joined", "until_eos"]
-
-#: The most tokens of the prompt that are fed at a time.
+#: The most tokens of the prompt that are fed at a time: ``PREFILL_CHUNK`` of ``src/loop.hpp``.
 PREFILL_CHUNK = 512
 
 #: The levels that draft for a round, bottom first, each with its lookahead (``None`` for a database's).
 Drafting = Sequence[tuple[int, int | None]]
 
 
-class Loop(Decoding):
-    """The loop in Python, for any sessions and drafter."""
+@dataclass(slots=True)
+class Level:
+    """A model in the stack; it proposes at least ``lookahead`` tokens at a time (``None`` at the target)."""
 
-    @cached_property
-    def log(self) -> Log:
-        return Log(self.now)
+    name: str
+    session: Session
+    lookahead: int | None = None
 
-    @cached_property
-    def draws(self) -> Draws:
-        return Draws(self.sampling.seed)
+
+class Loop:
+    """One decode by ``levels``, the target last, with ``drafter``, a database or baseline, below them, if any.
+
+    This is the loop in Python, for any sessions and drafter; the compiled one, which decodes many rounds at a time, is
+    :class:`hsd_viz.native.decode.NativeDecode`. ``eos`` ends the text, as do ``max_new_tokens`` emitted tokens and
+    ``positions`` tokens of text. ``budget`` bounds the nodes of a database's draft (``None``: the drafter's own
+    default). With ``details`` > 0 the target describes its rows, with so many of the likeliest tokens. Times are
+    nanoseconds from the start of the decode. Native forward passes have up to ``threads`` threads.
+    """
+
+    def __init__(
+        self,
+        levels: Sequence[Level],
+        drafter: Drafter | None,
+        sampling: Sampling,
+        prompt: Sequence[int],
+        *,
+        max_new_tokens: int,
+        positions: int | None = None,
+        eos: frozenset[int] = frozenset(),
+        budget: int | None = None,
+        details: int = 0,
+        threads: int = 1,
+    ) -> None:
+        assert prompt and levels and max_new_tokens > 0
+        self.drafter, self.sampling, self.text, self.eos, self.details = drafter, sampling, list(prompt), eos, details
+        self.limit = min(len(prompt) + max_new_tokens, positions or len(prompt) + max_new_tokens)
+        self.budget = budget if budget is not None or drafter is None else drafter.nodes
+        self.threads, self._zero = threads, perf_counter_ns()
+        # With a drafter, level 0 is the drafter's and levels[i] stays the model of level i.
+        self.levels: list[Level | None] = [*([None] if drafter else []), *levels]
+        self.top = len(self.levels) - 1
+        self.log, self.draws = Log(self.now), Draws(sampling.seed)
+
+    def now(self) -> int:
+        return perf_counter_ns() - self._zero
+
+    def resume_at(self, now: int) -> None:
+        """Set the time to ``now`` (from :meth:`now`): what passed since then is not the decode's."""
+        self._zero = perf_counter_ns() - now
 
     def prefill(self) -> Iterator[tuple[str, int, int]]:
+        """Feed all of the prompt but its last token to every model; yields (name, tokens done, tokens in all)."""
         prompt = self.text[:-1]
         for i, level in enumerate(self.levels):
             if level is None:
@@ -61,8 +101,10 @@ class Loop(Decoding):
                 self.log.call(i, level.name, "prefill", start, len(chunk), begin)
                 yield level.name, begin + len(chunk), len(prompt)
 
-    def rounds(self) -> Iterator[Verification]:
-        """Yield the target's verifications until EOS or a limit; ``text`` grows by the tokens of each."""
+    def rounds(self) -> Iterator[Any]:
+        """Decode to EOS or a limit; yields after some rounds, by whose tokens ``text`` has grown: here the target's
+        verification after each.
+        """
         below = [(i, level.lookahead if level else None) for i, level in enumerate(self.levels[:-1])]
         done = False
         while not done and (room := self.limit - len(self.text)) > 0:
@@ -72,6 +114,7 @@ class Loop(Decoding):
             yield verified
 
     def take(self) -> Callable[[], dict[str, Columns]]:
+        """Return what makes the tables of the rounds since the last call, without the texts of tokens."""
         taken = self.log.take()
         return lambda: taken
 
@@ -101,18 +144,24 @@ class Loop(Decoding):
             text += verified.tokens
             parts.append(verified.proposal)
         del text[base:]
-        return joined(parts)
+        whole, *rest = parts
+        for part in rest:
+            whole.tree.append(part.tree)
+            whole.paths += part.paths
+        if rest and whole.rows is not None:
+            whole.rows = np.concatenate([part.rows for part in parts])
+        return whole
 
     def verify(self, i: int, draft: Draft) -> Verification:
         """Feed level i its uncached tokens and the draft once: emit the accepted tokens and one of its own."""
         level, tree, base = self.levels[i], draft.tree, len(self.text)
         session, cached = level.session, level.session.length
         pending = self.text[cached:]
-        draft.rule = self.sampling.rule
 
         start = self.now()
         verdict = session.verify(pending, draft, self.sampling, self._numbers(i, draft), self._record(i))
-        accepted, stopped = until_eos(verdict.accepted, tree.tokens, self.eos)
+        end = next((k for k, node in enumerate(verdict.accepted, 1) if tree.tokens[node] in self.eos), None)
+        accepted = verdict.accepted[:end]
         session.keep(base, accepted)
         for below in self.levels[:i]:
             if below is not None:
@@ -120,13 +169,11 @@ class Loop(Decoding):
         self.log.call(i, level.name, "verify", start, len(pending) + len(tree), cached)
 
         tokens = [tree.tokens[node] for node in accepted]
-        if stopped:
-            outcome = "stopped"
-        else:
-            tokens.append(verdict.token)
-            # A place that was examined and led no further had draft tokens, all of them wrong.
-            outcome = "correction" if verdict.examined > len(accepted) else "bonus" if len(tree) else "plain"
-        return Verification(i, level.name, draft, verdict, accepted, outcome, tokens)
+        if end is not None:
+            return Verification(i, level.name, draft, verdict, accepted, "stopped", tokens)
+        # A place that was examined and led no further had draft tokens, all of them wrong.
+        outcome = "correction" if verdict.examined > len(accepted) else "bonus" if len(tree) else "plain"
+        return Verification(i, level.name, draft, verdict, accepted, outcome, [*tokens, verdict.token])
 
     # --- inside ----------------------------------------------------------------------------------------------------
 
@@ -144,9 +191,9 @@ class Loop(Decoding):
         return Numbers(r, u)
 
     def _record(self, i: int) -> Record:
-        """What a verification by level i reports: rows below the target, details and observations at the target."""
+        """What a verification by level i reports: details and observations at the target."""
         if i < self.top:
-            return Record(rows=not self.sampling.greedy)
+            return Record()
         warm = max(self.sampling.temperature, MIN_TEMPERATURE) if isinstance(self.drafter, LogitsObserver) else None
         learns = warm is not None or isinstance(self.drafter, Observer)
         return Record(self.details, observe=TOP if learns else 0, temperature=warm)
@@ -160,14 +207,14 @@ class Loop(Decoding):
         chain = level.session.sample(pending, n, self.sampling, numbers, self.eos)
         self.log.call(i, level.name, "draft", start, len(pending) + chain.forwards - 1, cached, chain.forwards)
         tree = DraftTree.chain(chain.tokens, level.name)
-        return Draft(tree, [(i,)] * len(tree), chain.rows)
+        return Draft(tree, [[i]] * len(tree), chain.rows)
 
     def _look_up(self, room: int) -> Draft:
         """Ask the drafter; nodes beyond the limit are left out (by position, independent of the token)."""
         start = self.now()
         tree = self.drafter.draft(self.text, self.budget).within(room)
         self.log.call(0, self.drafter.name, "lookup", start, len(tree))
-        return Draft(tree, [(0,)] * len(tree))
+        return Draft(tree, [[0]] * len(tree))
 
     def _update_drafter(self, verified: Verification) -> None:
         """Pass the round's tokens to the drafter and, if it learns from them, the target's likeliest tokens."""
@@ -180,22 +227,3 @@ class Loop(Decoding):
                 drafter.observe_probabilities(self.text, tree, tokens, probabilities)
         drafter.extend(verified.tokens)
         self.log.call(0, drafter.name, "update", start, len(verified.tokens))
-
-
-def joined(parts: list[Draft]) -> Draft:
-    """Return one or more chains, each after the one before, as one."""
-    whole, *rest = parts
-    for part in rest:
-        whole.tree.append(part.tree)
-        whole.paths += part.paths
-    if rest and whole.rows is not None:
-        whole.rows = np.concatenate([part.rows for part in parts])
-    return whole
-
-
-def until_eos(accepted: list[int], tokens: list[int], eos: frozenset[int]) -> tuple[list[int], bool]:
-    """Return the accepted nodes up to the first end token, and whether there is one."""
-    for k, node in enumerate(accepted):
-        if tokens[node] in eos:
-            return accepted[: k + 1], True
-    return accepted, False

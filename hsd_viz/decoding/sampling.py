@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from hsd_viz.trace.tables import DEFAULT_RULE, RULES
+from hsd_viz.trace.tables import DEFAULT_RULE, RULES, Top
+from hsd_viz.words import check_range
 
 #: How a draft model with another tokenizer than the target's drafts (:mod:`hsd_viz.decoding.bridge`).
 BRIDGES = ("slem", "tli")
@@ -39,20 +41,13 @@ class Sampling:
     rule: str = DEFAULT_RULE
 
     def __post_init__(self) -> None:
-        if not 0 <= self.temperature <= 100:
-            raise ValueError(
-                f"the temperature {self.temperature:g} is out of range: it is a number from 0 (greedy) to 100"
-            )
-        if isinstance(self.top_k, bool) or not isinstance(self.top_k, int) or self.top_k < 0:
-            raise ValueError(f"top-k {self.top_k} is out of range: it is a whole number, 0 switches it off")
+        check_range("the temperature", self.temperature, 0.0, 100)
+        check_range("top-k", self.top_k, 0)
         if not 0 < self.top_p <= 1:
-            raise ValueError(
-                f"top-p {self.top_p:g} is out of range: it is a number above 0 and up to 1 (1 switches it off)"
-            )
-        if isinstance(self.seed, bool) or not isinstance(self.seed, int) or not 0 <= self.seed < 2**63:
-            raise ValueError(f"the seed {self.seed} is out of range: it is a whole number from 0 to 2^63-1")
+            raise ValueError(f"top-p {self.top_p:g} is out of range: expected a number above 0 and up to 1 (1: off)")
+        check_range("the seed", self.seed, 0, 2**63 - 1)
         if self.rule not in RULES:
-            raise ValueError(f"unknown verification rule '{self.rule}': use {' or '.join(RULES)}")
+            raise ValueError(f"unknown verification rule '{self.rule}' (use {', '.join(RULES)})")
 
     @property
     def greedy(self) -> bool:
@@ -77,11 +72,6 @@ def _mix(z: int) -> int:
     return z ^ z >> 31
 
 
-def stream_key(seed: int, stream: int) -> int:
-    """Return the key of one stream of numbers of a seed."""
-    return _mix(_mix(seed + _GOLDEN) ^ _mix(stream + 2 * _GOLDEN))
-
-
 def number(key: int, counter: int) -> float:
     """Return the number with this counter in the stream of ``key``: uniform in [0, 1 - 2**-52]."""
     return (_mix(key + counter * _GOLDEN) >> 12) * 2.0**-52
@@ -98,7 +88,8 @@ class Draws:
     """
 
     def __init__(self, seed: int) -> None:
-        self._positions, self._fresh, self._used = stream_key(seed, 0), stream_key(seed, 1), 0
+        keys = [_mix(_mix(seed + _GOLDEN) ^ _mix(stream + 2 * _GOLDEN)) for stream in range(2)]
+        (self._positions, self._fresh), self._used = keys, 0
 
     def at(self, position: int) -> float:
         """Return the number of this position in the text."""
@@ -112,39 +103,28 @@ class Draws:
 
 #: Lanes of a sum in the type of the row, and tokens in a block of a float64 sum.
 LANES, BLOCK = 64, 64
-#: Of each type: the bound below which the result is 0 and that above which it grows no more, 1 / ln 2, a number that
-#: makes a sum drop its fraction, ln 2 in two parts, the coefficients of the polynomial from the highest power down to
-#: the square, and the integers, the bias and the shift that make a power of two.
-_EXPONENTIAL = {
-    np.float32: (
-        *(-87.3, 88.0, 1.44269504088896341, 12582912.0, 0.693359375, -2.12194440e-4),
-        (1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1),
-        *(np.int32, 127, 23),
-    ),
-    np.float64: (
-        *(
-            -708.0,
-            709.0,
-            1.44269504088896341,
-            6755399441055744.0,
-            6.93147180369123816490e-01,
-            1.90821492927058770002e-10,
-        ),
-        tuple(1 / math.factorial(k) for k in range(13, 1, -1)),
-        *(np.int64, 1023, 52),
-    ),
+#: Coefficients of exp from the highest power down to the square: of Cephes' ``expf``, and of the Taylor series.
+_CEPHES = (1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1)
+_TAYLOR = tuple(1 / math.factorial(k) for k in range(13, 1, -1))
+_PER_LN2 = 1.44269504088896341
+#: Of each type: the bound below which the result is 0 and that above which it grows no more, a number that makes a sum
+#: drop its fraction, ln 2 in two parts, the coefficients, and the integers, the bias and the shift that make a power of
+#: two.
+_LN2 = (6.93147180369123816490e-01, 1.90821492927058770002e-10)
+_EXPONENTIAL: dict[Any, tuple] = {
+    np.float32: (-87.3, 88.0, 12582912.0, (0.693359375, -2.12194440e-4), _CEPHES, (np.int32, 127, 23)),
+    np.float64: (-708.0, 709.0, 6755399441055744.0, _LN2, _TAYLOR, (np.int64, 1023, 52)),
 }
 
 
 def exponential(x: np.ndarray) -> np.ndarray:
     """Return e to the power of float32 or float64 ``x``, to about one unit in the last place.
 
-    With x = n ln 2 + r it is 2**n times a polynomial in r: the coefficients of Cephes' ``expf``, for float64 those of
-    the Taylor series.
+    With x = n ln 2 + r it is 2**n times a polynomial in r.
     """
-    low, high, per_ln2, whole, ln2, rest, coefficients, integer, bias, shift = _EXPONENTIAL[x.dtype.type]
+    low, high, whole, (ln2, rest), coefficients, (integer, bias, shift) = _EXPONENTIAL[x.dtype.type]
     r = np.minimum(np.maximum(x, low), high)
-    n = r * per_ln2
+    n = r * _PER_LN2
     n += whole
     n -= whole
     r -= n * ln2
@@ -170,13 +150,7 @@ def lane_sums(x: np.ndarray) -> np.ndarray:
     """
     if over := -x.shape[-1] % LANES:
         x = np.concatenate([x, np.zeros((*x.shape[:-1], over), x.dtype)], -1)
-    return fold(x.reshape(*x.shape[:-1], -1, LANES).sum(-2))
-
-
-def fold(x: np.ndarray) -> np.ndarray:
-    """Return the sums ``[..., 1]`` of ``x`` ``[..., n]``, n a power of two: the upper half is added to the lower half
-    until one number is left.
-    """
+    x = x.reshape(*x.shape[:-1], -1, LANES).sum(-2)
     while (half := x.shape[-1] // 2) > 0:
         x = x[..., :half] + x[..., half:]
     return x
@@ -252,7 +226,7 @@ def likeliest(weights: np.ndarray, most: int) -> list[tuple[int, float]]:
     return found
 
 
-def describe(scores: np.ndarray, token: int, most: int) -> tuple[float, float, tuple[tuple[int, float], ...]]:
+def describe(scores: np.ndarray, token: int, most: int) -> tuple[float, float, Top]:
     """Describe a row of logits ``[V]`` at temperature 1: the probability of ``token``, the entropy in nats, the
     ``most`` likeliest tokens with their probabilities.
 
@@ -263,5 +237,5 @@ def describe(scores: np.ndarray, token: int, most: int) -> tuple[float, float, t
     whole = total(w)
     # A score of -inf (a forbidden token) has p = 0 and adds nothing.
     mean = total(w * x.clip(np.finfo(x.dtype).min)) / whole
-    top = tuple((place, weight / whole) for place, weight in likeliest(w, most))
+    top = [[place, weight / whole] for place, weight in likeliest(w, most)]
     return float(w[token]) / whole, max(0.0, math.log(whole) - mean), top

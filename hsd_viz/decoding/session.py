@@ -1,8 +1,4 @@
-"""The protocol between the loop and the arithmetic: one model reading one sequence.
-
-The loop knows no runtime: it asks a :class:`Session` to feed, sample and verify. A session that gives logits inherits
-:class:`GivesLogits`, the reference in numpy; native and compiled sessions may do it in one call, with the same result.
-"""
+"""What the loop asks of the arithmetic: one model reading one sequence. The loop knows no runtime."""
 
 from __future__ import annotations
 
@@ -16,25 +12,56 @@ from hsd_viz.decoding.sampling import Sampling, distribution, draw
 from hsd_viz.decoding.verify import Draft, Numbers, Record, SampledChain, Verdict, judge
 
 
-class Session(Protocol):
+class Session(ABC):
     """One model reading one sequence; ``length`` tokens of it are in the cache. ``pending`` are the tokens of the text
     after those: at least one.
+
+    Sampling and verification by :meth:`forward` in numpy are the reference for all runtimes; native and compiled
+    sessions do them in one call, with the same result.
     """
 
-    @property
-    def length(self) -> int: ...
+    length: int
+
+    @abstractmethod
+    def forward(self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None) -> np.ndarray:
+        """Feed ``tokens`` after the cached ones and return the logits ``[rows, V]`` after the last ``rows`` of them, in
+        float32 or float64.
+
+        ``parents`` gives for each fed token the index (among the fed) of the token before it, -1 for the last cached
+        one; ``None`` means a chain.
+        """
+
+    @abstractmethod
+    def truncate(self, length: int) -> None:
+        """Remove all but the first ``length`` tokens; no effect when there are no more."""
+
+    @abstractmethod
+    def keep(self, base: int, nodes: Sequence[int]) -> None:
+        """After ``base`` tokens keep only these nodes (ascending) of the draft fed there: ``length`` becomes ``base +
+        len(nodes)``.
+        """
 
     def feed(self, tokens: Sequence[int]) -> None:
         """Feed ``tokens`` after the cached ones."""
+        self.forward(tokens, 1)
 
     def sample(
         self, pending: Sequence[int], n: int, sampling: Sampling, numbers: Numbers | None, eos: frozenset[int]
     ) -> SampledChain:
         """Feed ``pending`` and decode up to ``n`` tokens, fewer after one of ``eos``; each is fed but the last.
 
-        Token k is the arg-max (``numbers`` is ``None``), or drawn with ``numbers.r[k]`` by
-        :func:`~hsd_viz.decoding.sampling.draw` from :func:`~hsd_viz.decoding.sampling.distribution`.
+        Token k is the arg-max (``numbers`` is ``None``), or drawn with ``numbers.r[k]``.
         """
+        tokens: list[int] = []
+        rows: list[np.ndarray] = []
+        while len(tokens) < n and not (tokens and tokens[-1] in eos):
+            scores = self.forward(tokens[-1:] or pending, 1)[0]
+            if numbers is None:
+                tokens.append(int(scores.argmax()))
+            else:
+                rows.append(distribution(scores, sampling))
+                tokens.append(draw(rows[-1], numbers.r[len(tokens)]))
+        return SampledChain(tokens, np.stack(rows) if rows else None, len(tokens))
 
     def verify(
         self, pending: Sequence[int], draft: Draft, sampling: Sampling, numbers: Numbers | None, record: Record
@@ -43,14 +70,10 @@ class Session(Protocol):
 
         ``length`` grows by all that was fed: the caller then keeps or truncates.
         """
-
-    def keep(self, base: int, nodes: Sequence[int]) -> None:
-        """After ``base`` tokens keep only these nodes (ascending) of the draft fed there: ``length`` becomes ``base +
-        len(nodes)``.
-        """
-
-    def truncate(self, length: int) -> None:
-        """Remove all but the first ``length`` tokens; no effect when there are no more."""
+        tree, n = draft.tree, len(pending)
+        parents = None if tree.is_chain else [*range(-1, n - 1), *(n + parent for parent in tree.parents)]
+        scores = self.forward([*pending, *tree.tokens], len(tree) + 1, parents)
+        return judge(scores, draft, sampling, numbers, record)
 
 
 class Model(Protocol):
@@ -70,44 +93,3 @@ class Model(Protocol):
 
     def session(self, room: int | None = None) -> Session:
         """Open an empty sequence; buffers of a fixed size are made for a text of ``room`` tokens."""
-
-
-class GivesLogits(ABC):
-    """A session by its forward pass alone: sampling and verification in numpy, the reference for all runtimes."""
-
-    @abstractmethod
-    def forward(self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None) -> np.ndarray:
-        """Feed ``tokens`` after the cached ones and return the logits ``[rows, V]`` after the last ``rows`` of them, in
-        float32 or float64.
-
-        ``parents`` gives for each fed token the index (among the fed) of the token before it, -1 for the last cached
-        one; ``None`` means a chain.
-        """
-
-    @abstractmethod
-    def truncate(self, length: int) -> None: ...
-
-    def feed(self, tokens: Sequence[int]) -> None:
-        self.forward(tokens, 1)
-
-    def sample(
-        self, pending: Sequence[int], n: int, sampling: Sampling, numbers: Numbers | None, eos: frozenset[int]
-    ) -> SampledChain:
-        tokens: list[int] = []
-        rows: list[np.ndarray] = []
-        while len(tokens) < n and not (tokens and tokens[-1] in eos):
-            scores = self.forward(tokens[-1:] or pending, 1)[0]
-            if numbers is None:
-                tokens.append(int(scores.argmax()))
-            else:
-                rows.append(distribution(scores, sampling))
-                tokens.append(draw(rows[-1], numbers.r[len(tokens)]))
-        return SampledChain(tokens, np.stack(rows) if rows else None, len(tokens))
-
-    def verify(
-        self, pending: Sequence[int], draft: Draft, sampling: Sampling, numbers: Numbers | None, record: Record
-    ) -> Verdict:
-        tree, n = draft.tree, len(pending)
-        parents = None if tree.is_chain else [*range(-1, n - 1), *(n + parent for parent in tree.parents)]
-        scores = self.forward([*pending, *tree.tokens], len(tree) + 1, parents)
-        return judge(scores, draft, sampling, numbers, record)

@@ -12,12 +12,10 @@ from hsd_viz.words import first_line
 _BYTE_FALLBACK = re.compile(r"<0x([0-9A-F]{2})>\Z")
 
 
-@functools.cache
-def byte_alphabet() -> dict[str, int]:
-    """GPT-2's alphabet: the printable character that stands for each byte in a byte-level vocabulary, inverted."""
-    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    others = [b for b in range(256) if b not in plain]
-    return {**{chr(b): b for b in plain}, **{chr(256 + k): b for k, b in enumerate(others)}}
+_PLAIN = [*range(33, 127), *range(161, 173), *range(174, 256)]
+_OTHERS = [b for b in range(256) if b not in _PLAIN]
+#: GPT-2's alphabet: the byte of each printable character that stands for one in a byte-level vocabulary.
+BYTES = {**{chr(b): b for b in _PLAIN}, **{chr(256 + k): b for k, b in enumerate(_OTHERS)}}
 
 
 class Tokenizer(Protocol):
@@ -48,36 +46,27 @@ class TokenText:
         self._pieces: dict[int, tuple[str, str | None]] = {}
 
     def encode(self, text: str) -> list[int]:
-        """Token ids of a prompt, with the special tokens that the tokenizer itself puts there."""
+        """Return the token ids of a text, with the special tokens that the tokenizer itself puts there."""
         # Not verbose: the engine checks whether the context is long enough.
         return self.tokenizer.encode(text, verbose=False)
 
-    def encode_chat(self, prompt: str) -> list[int]:
-        """Token ids of a prompt as the one turn of a user, formatted by the tokenizer's own chat template.
-
-        The template writes its special tokens as text: they are read as the tokens they name, and none is added.
-
-        Raises:
-            ValueError: if there is no template or it does not accept one turn.
+    def _encode_chat(self, prompt: str) -> list[int]:
+        """Return the token ids of one turn of a user, by the tokenizer's own chat template. The template writes its
+        special tokens as text: they are read as the tokens they name, and none is added.
         """
         if not getattr(self.tokenizer, "chat_template", None):
             raise ValueError("this model's tokenizer has no chat template: give the prompt as it should be read")
         turn, tokenizer = [{"role": "user", "content": prompt}], cast("Any", self.tokenizer)
         try:
             text = tokenizer.apply_chat_template(turn, tokenize=False, add_generation_prompt=True)
-        except ImportError:
-            raise ValueError("chat templates need the package jinja2: install it with `pip install jinja2`") from None
         except Exception as error:  # a template is a program and may raise anything
-            raise ValueError(
-                f"the chat template of this model's tokenizer does not take one turn of a user: {first_line(error)}"
-            ) from None
+            what = "the chat template of this model's tokenizer does not take one turn of a user"
+            raise ValueError(f"{what}: {first_line(error)}") from None
         return self.tokenizer.encode(text, add_special_tokens=False, verbose=False)
 
     def read(self, prompt: str | Sequence[int], chat: bool = False) -> list[int]:
-        """Return the token ids of a prompt: text, with ``chat`` as one user's turn, or token ids themselves.
-
-        Raises:
-            ValueError: if the prompt is neither, not valid Unicode, or empty where a text needs a first token.
+        """Return the token ids of a prompt: text, with ``chat`` as one user's turn, or token ids themselves. Raises:
+        ValueError: if the prompt is neither, not valid Unicode, or empty where a text needs a first token.
         """
         if isinstance(prompt, list | tuple) and prompt and not chat:
             if all(type(token) is int and 0 <= token < self.size for token in prompt):
@@ -89,12 +78,10 @@ class TokenText:
             prompt.encode()
         except UnicodeEncodeError:
             raise ValueError("the prompt contains a lone surrogate and is not valid Unicode") from None
-        ids = self.encode_chat(prompt) if chat else self.encode(prompt)
-        if ids:
-            return ids
-        for start in (self.tokenizer.bos_token_id, self.tokenizer.eos_token_id):
-            if start is not None:
-                return [start]
+        starts = (self.tokenizer.bos_token_id, self.tokenizer.eos_token_id)
+        ids = self._encode_chat(prompt) if chat else self.encode(prompt)
+        if found := ids or [start for start in starts if start is not None][:1]:
+            return found
         raise ValueError("the prompt is empty and the tokenizer has no token to start a text with: write a prompt")
 
     @functools.cached_property
@@ -104,22 +91,18 @@ class TokenText:
 
     def piece(self, token_id: int) -> tuple[str, str | None]:
         """Return (text, raw) of a token: ``raw`` is its bytes in hexadecimal where they are not whole characters."""
-        found = self._pieces.get(token_id)
-        if found is None:
+        if token_id not in self._pieces:
             raw = self._bytes(token_id)
-            try:
-                found = raw.decode(), None
-            except UnicodeDecodeError:
-                found = raw.decode(errors="backslashreplace"), raw.hex()
-            self._pieces[token_id] = found
-        return found
+            text = raw.decode(errors="backslashreplace")
+            self._pieces[token_id] = text, None if text.encode() == raw else raw.hex()
+        return self._pieces[token_id]
 
     def content(self, token_id: int) -> bytes | None:
-        """The bytes of a token; ``None`` for a special token and an id without a token."""
+        """Return the bytes of a token; ``None`` for a special token and an id without a token."""
         return None if token_id in self._special or self._token(token_id) is None else self._bytes(token_id)
 
     def pieces(self, token_ids: Sequence[int]) -> dict[int, str]:
-        """The text of each of these tokens."""
+        """Return the text of each of these tokens."""
         return {t: self.piece(t)[0] for t in token_ids}
 
     def _bytes(self, token_id: int) -> bytes:
@@ -129,8 +112,7 @@ class TokenText:
         if token_id in self._special:
             return token.encode()
         if self._byte_level:
-            table = byte_alphabet()
-            return b"".join(bytes([table[c]]) if c in table else c.encode() for c in token)
+            return b"".join(bytes([BYTES[c]]) if c in BYTES else c.encode() for c in token)
         if fallback := _BYTE_FALLBACK.match(token):
             return bytes([int(fallback[1], 16)])
         return token.replace("\u2581", " ").encode()

@@ -1,22 +1,13 @@
 """The verification rules, in numpy: the reference for all runtimes. All give tokens distributed exactly as the
-verifier's own.
-
-* :func:`walk`, for **point-mass** drafts (from a database or a baseline, or any draft under greedy decoding): at each
-  place the verifier draws its own token y; while y is among the drafted continuations the walk continues, else y is the
-  correction. This is exact, because every token is the verifier's own draw.
-* :func:`token_rule`, for chains **sampled from rows q**: accepted one by one while u * q(d) < p(d); after a rejection
-  the correction is drawn from the residual (p - q)+, after full acceptance a bonus from p (Leviathan et al. 2023, Chen
-  et al. 2023).
-* :func:`block_rule`, for the same chains, judged as a whole: never accepts less in expectation (Sun et al. 2024, arXiv
-  2403.10444, Algorithm 2).
-* :func:`branch_rule`, for the same chains, judged by joint probability ratios that are capped along the chain (Zhou et
-  al. 2026, arXiv 2601.05724, Algorithm 2): block verification, arrived at in another way.
+verifier's own. **Point-mass** drafts (of a database or a baseline, or any draft under greedy decoding) are walked by
+:func:`walk`; chains **sampled from rows q** are judged by one of :data:`RULES`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.metadata import entry_points
 from typing import Any, NamedTuple
 
@@ -24,7 +15,7 @@ import numpy as np
 
 from hsd_viz.decoding.sampling import Sampling, describe, distribution, draw, likeliest, total
 from hsd_viz.drafting.tree import DraftTree
-from hsd_viz.trace.tables import Top
+from hsd_viz.trace.tables import OWN_RULES, Top
 
 #: Probabilities ``[n, V]`` after temperature, top-k and top-p: a numpy array, or an array of the session's runtime that
 #: ``len``, slices, ``numpy.asarray`` and ``numpy.concatenate`` accept.
@@ -44,36 +35,13 @@ class Record(NamedTuple):
     """What a verification reports beside its decision.
 
     ``details``: how many of the likeliest tokens to list for each emitted token, and for a correction; 0: no details.
-    ``rows``: whether the rows at the emitted tokens' places are needed. ``observe``: how many of the likeliest tokens
-    of *every* row a drafter learns from, with their probabilities at ``temperature`` (``None``: only their order
-    matters).
+    ``observe``: how many of the likeliest tokens of *every* row a drafter learns from, with their probabilities at
+    ``temperature`` (``None``: only their order matters).
     """
 
     details: int = 0
-    rows: bool = False
     observe: int = 0
     temperature: float | None = None
-
-
-class Detail(NamedTuple):
-    """A verifier's row at temperature 1: the probability of the token, the entropy in nats, the likeliest tokens."""
-
-    p: float
-    entropy: float
-    top: Top
-
-
-class Correction(NamedTuple):
-    """What a sampled correction was drawn from.
-
-    ``top`` are the likeliest tokens of the residual, normalised, and ``total`` is its sum before: of (p - q)+, under
-    block verification of (w p - q)+, in a tree of point masses of p without the drafted tokens. ``q_top`` has the
-    likeliest tokens of q there; ``None`` for point masses.
-    """
-
-    top: Top
-    q_top: Top | None
-    total: float
 
 
 class SampledChain(NamedTuple):
@@ -89,16 +57,12 @@ class SampledChain(NamedTuple):
 @dataclass(slots=True)
 class Draft:
     """Tokens proposed to a verifier: a chain sampled from ``rows`` ``[n, V]`` (q), or a tree of point masses (``rows``
-    is ``None``).
-
-    ``paths`` are the levels that each token has passed, its source's first. ``rule`` of
-    :data:`~hsd_viz.decoding.verify.RULES` verifies a sampled chain.
+    is ``None``). ``paths`` are the levels that each token has passed, its source's first.
     """
 
     tree: DraftTree = field(default_factory=DraftTree)
-    paths: list[tuple[int, ...]] = field(default_factory=list)
+    paths: list[list[int]] = field(default_factory=list)
     rows: Rows | None = None
-    rule: str = "token"
 
     def __len__(self) -> int:
         return len(self.tree)
@@ -112,12 +76,14 @@ class Verdict:
     ``examined`` counts the places that had draft tokens to compare with. Per node: ``p`` and ``q``, the verifier's and
     the drafter's probability of its token after the sampling transforms (``p`` is ``None`` where not examined; for
     greedy decoding 1 for the arg-max, else 0), ``u`` (``None`` where not compared, and for point masses) and ``h``, the
-    chance that ``u`` was compared with by a rule that judges the chain as a whole (else ``h`` is ``None``).
+    chance that ``u`` was compared with by a rule that judges the chain as a whole (else ``h`` is ``None``). ``rule``
+    judged a sampled chain.
 
-    The other fields are reported as asked for by :class:`Record`, with one entry for each accepted node and one for
-    ``token``: ``rows`` ``[k + 1, V]`` (``None`` for greedy decoding) and ``details``. ``correction`` is reported with
-    details where sampling drew a correction. ``observed`` has the likeliest tokens of every row, and their
-    probabilities.
+    With one entry for each accepted node and one for ``token``: ``rows`` ``[k + 1, V]`` (``None`` for greedy decoding)
+    and, as :class:`Record` asks for, ``details``, the verifier's row at temperature 1: the probability of the token,
+    the entropy in nats, the likeliest tokens. ``correction`` is reported with details where sampling drew one: the
+    likeliest tokens of the residual, normalised, those of q there (``None`` for point masses), and the residual's sum
+    before. ``observed`` has the likeliest tokens of every row, and their probabilities.
     """
 
     accepted: list[int]
@@ -128,11 +94,11 @@ class Verdict:
     q: list[float | None]
     u: list[float | None]
     h: list[float | None] | None = None
-    rows: Rows | None = None
-    details: list[Detail] | None = None
-    correction: Correction | None = None
-    observed: tuple[list[list[int]], list[list[float]]] | None = None
     rule: str = "token"
+    rows: Rows | None = None
+    details: list[tuple[float, float, Top]] | None = None
+    correction: tuple[Top, Top | None, float] | None = None
+    observed: tuple[list[list[int]], list[list[float]]] | None = None
 
 
 #: Products of ratios are clipped here: 64 ratios of float32 probabilities can overflow.
@@ -152,7 +118,8 @@ class Judged(NamedTuple):
 
 
 def token_rule(tokens: Sequence[int], q: np.ndarray, p: np.ndarray, u: Sequence[float]) -> Judged:
-    """Accept the longest prefix of a sampled chain.
+    """Accept the longest prefix of a sampled chain with u * q(d) < p(d); a correction is drawn from the residual
+    (p - q)+ (Leviathan et al. 2023, Chen et al. 2023).
 
     ``tokens`` ``[n]`` were sampled from the rows ``q`` ``[n, V]``; ``p`` ``[n + 1, V]`` are the verifier's rows at the
     same places and after the last token. ``u`` ``[n]`` are uniform numbers in [0, 1).
@@ -164,12 +131,13 @@ def token_rule(tokens: Sequence[int], q: np.ndarray, p: np.ndarray, u: Sequence[
 
 
 def block_rule(tokens: Sequence[int], q: np.ndarray, p: np.ndarray, u: Sequence[float]) -> Judged:
-    """Accept a prefix of a sampled chain, judged as a whole.
+    """Accept a prefix of a sampled chain, judged as a whole; never less in expectation than by :func:`token_rule`,
+    whose arguments it has (Sun et al. 2024, arXiv 2403.10444, Algorithm 2).
 
-    The arguments are those of :func:`token_rule`. With w_0 = 1, w_k = min(1, w_{k-1} p(d_k) / q(d_k)) is the
-    probability that at least k tokens are accepted. The draft is accepted up to the last place k with u_k < h_k, where
-    h_k = s / (s + 1 - w_k), s = sum (w_k p - q)+ over the rows after k tokens, and h_n = w_n. The correction is drawn
-    from (w_k p - q)+. Whether place k + 1 exists must not depend on its token, as for every rule.
+    With w_0 = 1, w_k = min(1, w_{k-1} p(d_k) / q(d_k)) is the probability that at least k tokens are accepted. The
+    draft is accepted up to the last place k with u_k < h_k, where h_k = s / (s + 1 - w_k), s = sum (w_k p - q)+ over
+    the rows after k tokens, and h_n = w_n. The correction is drawn from (w_k p - q)+. Whether place k + 1 exists must
+    not depend on its token, as for every rule.
     """
     w = [1.0]
     for k, token in enumerate(tokens):
@@ -208,29 +176,29 @@ def _judge_whole(w: Sequence[float], q: np.ndarray, p: np.ndarray, u: Sequence[f
             residual = np.maximum(p.dtype.type(w[k]) * p[k] - q[k], 0)
         if k == 0:
             break
-        h[k - 1] = w[k] if residual is None else _passes(w[k], total(residual))
+        s = total(residual) if residual is not None else 0
+        h[k - 1] = w[k] if residual is None else 1.0 if w[k] >= 1 else s / (s + 1 - w[k])
         if u[k - 1] < h[k - 1]:
             break
         k -= 1
     return Judged(k, residual, range(max(0, k - 1), n), h)
 
 
-def _passes(w: float, s: float) -> float:
-    """Return h of :func:`block_rule` at a place that is not the last."""
-    return 1.0 if w >= 1 else s / (s + 1 - w)
+Rule = Callable[[Sequence[int], np.ndarray, np.ndarray, Sequence[float]], Judged]
+#: The rules by the names that a trace has for them: of each the function above.
+RULES: dict[str, Rule] = {name: globals()[f"{name}_rule"] for name in OWN_RULES}
 
 
-#: The rules for chains that were sampled from rows, by name.
-RULES: dict[str, Callable[[Sequence[int], np.ndarray, np.ndarray, Sequence[float]], Judged]] = {
-    "token": token_rule,
-    "block": block_rule,
-    "branch": branch_rule,
-}
+@cache
+def _other_rule(name: str) -> Rule:
+    """Return a rule of another package."""
+    return entry_points(group="hsd_viz.rules")[name].load()
 
 
 def walk(tree: DraftTree, token_after: Callable[[int], int]) -> tuple[list[int], int, list[int]]:
     """Walk a tree of point-mass drafts: return the accepted nodes, the verifier's token after them, and the nodes that
-    were compared with a token of the verifier's.
+    were compared with a token of the verifier's. While the verifier's own token is among the drafted continuations the
+    walk continues, else it is the correction: every token is the verifier's own draw.
 
     ``token_after(row)`` is the verifier's own token on a row (0: after the text, 1 + i: after node i); it is asked for
     the rows on the walked path, in order.
@@ -255,21 +223,16 @@ def judge(scores: np.ndarray, draft: Draft, sampling: Sampling, numbers: Numbers
         verdict, residual = _judge_points(scores, draft.tree, sampling, numbers)
     else:
         verdict, residual = _judge_chain(scores, draft, sampling, numbers)
-    if not record.rows:
-        verdict.rows = None
-    if record.details:
-        nodes, most = verdict.accepted, record.details
-        tokens = [*(draft.tree.tokens[node] for node in nodes), verdict.token]
-        rows = [0, *(node + 1 for node in nodes)]
-        described = [describe(scores[row], token, most) for row, token in zip(rows, tokens, strict=True)]
-        verdict.details = [Detail(*found) for found in described]
+    if most := record.details:
+        tokens = [*(draft.tree.tokens[node] for node in verdict.accepted), verdict.token]
+        places = [0, *(node + 1 for node in verdict.accepted)]
+        verdict.details = [describe(scores[k], token, most) for k, token in zip(places, tokens, strict=True)]
         if residual is not None:
             q_top = None if draft.rows is None else _top(np.asarray(draft.rows[verdict.row]), most)
             mass = total(residual)
-            verdict.correction = Correction(_top(residual / residual.dtype.type(mass), most), q_top, mass)
+            verdict.correction = _top(residual / residual.dtype.type(mass), most), q_top, mass
     if record.observe:
-        warm = record.temperature
-        seen = scores if warm is None else distribution(scores, Sampling(warm))
+        seen = scores if record.temperature is None else distribution(scores, Sampling(record.temperature))
         tops = [likeliest(row, record.observe) for row in seen]
         verdict.observed = [[token for token, _ in top] for top in tops], [[value for _, value in top] for top in tops]
     return verdict
@@ -314,9 +277,7 @@ def _judge_chain(
     """Verify a sampled chain; return the verdict and what a correction was drawn from."""
     tokens, n, u = draft.tree.tokens, len(draft), numbers.u
     p, q = distribution(scores, sampling), np.asarray(draft.rows)
-    if draft.rule not in RULES:  # of another package
-        RULES[draft.rule] = entry_points(group="hsd_viz.rules")[draft.rule].load()
-    k, residual, compared, h = RULES[draft.rule](tokens, q, p, u)
+    k, residual, compared, h = (RULES.get(sampling.rule) or _other_rule(sampling.rule))(tokens, q, p, u)
     # p and q can agree to the last bit at a place that was rejected by rounding alone: then p itself is the limit.
     if residual is not None and not total(residual) > 0:
         residual = p[k].copy()
@@ -326,10 +287,10 @@ def _judge_chain(
     q_of: list[float | None] = [float(q[i, t]) for i, t in enumerate(tokens)]
     u_of = [u[i] if i in compared else None for i in range(n)]
     h_of = None if h is None else [h[i] if i in compared else None for i in range(n)]
-    verdict = Verdict(list(range(k)), token, k, examined, p_of, q_of, u_of, h_of, p[: k + 1], rule=draft.rule)
+    verdict = Verdict(list(range(k)), token, k, examined, p_of, q_of, u_of, h_of, sampling.rule, p[: k + 1])
     return verdict, residual
 
 
 def _top(weights: np.ndarray, most: int) -> Top:
     """Return the likeliest tokens, without those of probability 0."""
-    return tuple((token, p) for token, p in likeliest(weights, most) if p > 0)
+    return [[token, p] for token, p in likeliest(weights, most) if p > 0]

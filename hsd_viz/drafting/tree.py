@@ -22,7 +22,7 @@ class DraftTree:
     Per node, ``sources`` names the proposer (``context``, ``lookup``), ``key_lengths`` the number of tokens matched,
     ``counts`` how often the token was seen there, ``scores`` the estimated probability that the verifier accepts the
     node, ``positions`` the place in the text it was copied from; ``None`` if unknown. Siblings differ. In an empty tree
-    ``why_empty`` is one of :data:`hsd_viz.trace.tables.NO_DRAFT`.
+    ``why_empty`` is one of the names of ``why_no_draft`` in ``trace/tables.toml``.
     """
 
     tokens: list[int] = field(default_factory=list)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from hsd_viz.calibration.forwards import SHIPPED, Costs
 from hsd_viz.decoding.engine import Engine, Options
 from hsd_viz.decoding.loop import Level, Loop
-from hsd_viz.decoding.record import TOP, Decoding, decode
+from hsd_viz.decoding.record import TOP, decode
 from hsd_viz.decoding.session import Model
 from hsd_viz.decoding.text import Tokenizer
 from hsd_viz.drafting import Memory, SharedDatabases, make_drafter

@@ -20,7 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from hsd_viz.decoding.record import TOP, Decoding
+from hsd_viz.decoding.loop import PREFILL_CHUNK, Loop
+from hsd_viz.decoding.record import TOP
 from hsd_viz.drafting.context import ContextDatabase, Database
 from hsd_viz.drafting.db import MAX_SHARE, DatabaseDrafter
 from hsd_viz.drafting.estimates import DISCOUNTS, LONGEST_BUCKET, MOST_RATE, PRIOR_WEIGHT, priors
@@ -42,8 +43,6 @@ from hsd_viz.trace.tables import RULES, TABLES, Column, Columns
 
 #: The time of a call, so that a decode can be followed and cancelled.
 CALL_NS = 40_000_000
-#: The most tokens of the prompt that are fed at a time: ``PREFILL_CHUNK`` of ``src/loop.hpp``.
-PREFILL_CHUNK = 512
 #: Of each table the columns with the places, before and after, of their numbers in the library's rows: a list of the
 #: likeliest tokens has room for :data:`TOP` pairs.
 _PLACES: dict[str, list[tuple[Column, int, int]]] = {}
@@ -158,7 +157,7 @@ def _file(index: Index) -> IndexFile:
     return IndexFile(*places, *map(len, views), *shape)
 
 
-class NativeDecode(Decoding):
+class NativeDecode(Loop):
     """The compiled loop, for levels of native sessions, which compute in one type and have one vocabulary, and a native
     drafter.
 

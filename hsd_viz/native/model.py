@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hsd_viz import machine
-from hsd_viz.decoding.session import GivesLogits
+from hsd_viz.decoding.session import Session
 from hsd_viz.native.build import Build, default_build
 from hsd_viz.native.weights import Bytes, Weights
 
@@ -135,7 +135,7 @@ class NativeModel:
         return NativeSession(self)
 
 
-class NativeSession(GivesLogits):
+class NativeSession(Session):
     """A :class:`~hsd_viz.decoding.session.Session` in the native runtime.
 
     Logits do not depend on how tokens were fed: one at a time, as a chain or as a draft tree, on any number of threads,

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from hsd_viz.decoding.sampling import exponential, lane_sums
-from hsd_viz.decoding.session import GivesLogits
+from hsd_viz.decoding.session import Session
 from hsd_viz.native.weights import Bytes, Weights
 
 ONE = np.float32(1)
@@ -87,7 +87,7 @@ class ReferenceModel:
         return ReferenceSession(self)
 
 
-class ReferenceSession(GivesLogits):
+class ReferenceSession(Session):
     """One sequence: 8-bit keys and values ``[2, layers, heads, places, dim]``, held in float32, and their scales."""
 
     def __init__(self, model: ReferenceModel) -> None:

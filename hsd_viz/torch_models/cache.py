@@ -116,7 +116,7 @@ def move(layers: Sequence[CacheLayerMixin], base: int, places: list[int]) -> Non
 
 
 def positions_of(n: int, cached: int, parents: Sequence[int] | None) -> list[int]:
-    """Return the positions in the text of ``n`` fed tokens; ``parents`` as in ``GivesLogits.forward``."""
+    """Return the positions in the text of ``n`` fed tokens; ``parents`` as in ``Session.forward``."""
     if parents is None:
         return list(range(cached, cached + n))
     positions: list[int] = []
@@ -169,7 +169,7 @@ class Masks:
         """Return what each of ``n`` fed tokens may attend to: ``[1, 1, n, cached + n]``, or one such mask per kind of
         layer.
 
-        ``parents`` as in :meth:`~hsd_viz.decoding.session.GivesLogits.forward`. ``None`` is returned where a single
+        ``parents`` as in :meth:`~hsd_viz.decoding.session.Session.forward`. ``None`` is returned where a single
         token sees all.
         """
         if n == 1 and not self._limited(cached + 1):

@@ -18,7 +18,7 @@ from torch import Tensor
 from transformers.cache_utils import Cache, CacheLayerMixin
 
 from hsd_viz.decoding.sampling import Sampling
-from hsd_viz.decoding.session import GivesLogits
+from hsd_viz.decoding.session import Session
 from hsd_viz.decoding.verify import Numbers, SampledChain
 from hsd_viz.torch_models.cache import capacity, move, positions_of
 from hsd_viz.torch_models.eager import HFModel, to_numpy
@@ -186,7 +186,7 @@ class CompiledModel:
         return found.logits[0, :, : self.vocab_size]
 
 
-class CompiledSession(GivesLogits):
+class CompiledSession(Session):
     """One sequence in a :class:`CompiledModel`."""
 
     def __init__(self, model: CompiledModel, cache: StaticCache) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from hsd_viz.decoding.session import GivesLogits, Session
+from hsd_viz.decoding.session import Session
 from hsd_viz.torch_models.cache import Masks, RollingCache, positions_of
 from hsd_viz.torch_models.suitable import check_module, context
 
@@ -82,7 +82,7 @@ def to_numpy(values: torch.Tensor) -> np.ndarray:
     return (values.float() if values.dtype.itemsize <= 2 else values).cpu().numpy()
 
 
-class HFSession(GivesLogits):
+class HFSession(Session):
     """One sequence in an :class:`HFModel`: its cache and how much of it is valid."""
 
     def __init__(self, model: HFModel) -> None:

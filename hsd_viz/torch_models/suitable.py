@@ -15,7 +15,7 @@ import torch
 from transformers import PreTrainedConfig
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING, MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
-from hsd_viz.decoding.session import GivesLogits
+from hsd_viz.decoding.session import Session
 from hsd_viz.torch_models.cache import CHUNKED, FULL, SLIDING, layer_kinds
 from hsd_viz.words import first_line
 
@@ -107,7 +107,7 @@ def allowed_error(dtype: str) -> float:
 
 
 @torch.inference_mode()
-def check_forward(model, session: GivesLogits | None = None) -> None:
+def check_forward(model, session: Session | None = None) -> None:
     """Raise ``ValueError`` if the rows of a session differ from those of the model's own forward pass.
 
     Three forward passes of a few tokens: the model by itself over a short text, and a session that reads half of it and

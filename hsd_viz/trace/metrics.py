@@ -12,12 +12,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hsd_viz.trace.tables import Columns
-
-if TYPE_CHECKING:
-    from hsd_viz.trace.trace import Trace
 
 NGRAM = 8
 #: More accepted tokens in a round are those of a damaged record.
@@ -45,8 +42,8 @@ def repetition_share(token_ids: Sequence[int]) -> float:
     return repeated / len(token_ids) if token_ids else 0.0
 
 
-def metrics(trace: Trace) -> dict[str, Any]:
-    """Return all metrics of one trace; rates are ``None`` where the denominator is zero. Times in seconds. ``levels``
+def metrics(trace: Any) -> dict[str, Any]:
+    """Return all metrics of one :class:`~hsd_viz.trace.Trace`; rates are ``None`` where the denominator is zero. Times in seconds. ``levels``
     has one entry per verifying level, bottom first, with the histogram of accepted counts (index = accepted);
     ``calls_by_level`` one per (level, name, kind).
     """
@@ -127,7 +124,7 @@ def target_round_of(rounds: Sequence[Any]) -> dict[int, int]:
     return found
 
 
-def check(trace: Trace) -> None:
+def check(trace: Any) -> None:
     """Check the identities of a complete trace. Raises: ValueError: if one is violated; the message names the first."""
     tokens, drafts, calls = trace.token_rows, trace.draft_rows, trace.call_rows
     rounds = {r.id: r for r in trace.round_rows}

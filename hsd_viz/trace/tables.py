@@ -27,8 +27,8 @@ DEFAULT_RULE = "block"
 #: A table as JSON: a list of values for each column, all of one length; and as rows, which are named tuples.
 Columns = dict[str, list[Any]]
 Row = Any
-#: The most probable tokens of a distribution, (token id, probability), most probable first.
-Top = tuple[tuple[int, float], ...]
+#: The most probable tokens of a distribution, [token id, probability], most probable first.
+Top = list[list[Any]]
 
 #: Whether a value is of a kind.
 _FITS: dict[str, Callable[[Any], bool]] = {
@@ -138,3 +138,8 @@ TokenRow, DraftRow, RoundRow, CallRow = (table.row for table in TABLES.values())
 #: The rules that every runtime has, and with those of other packages.
 OWN_RULES = tuple(_DECLARED["rounds"]["columns"]["rule"]["names"])
 RULES = TABLES["rounds"].columns["rule"].names
+
+
+def empty_tables() -> dict[str, Columns]:
+    """Return all tables without rows."""
+    return {name: {column: [] for column in table.columns} for name, table in TABLES.items()}

@@ -15,7 +15,7 @@ export interface ModelFacts {
   /** The relative costs of verifying 0, 1, 2, ... draft tokens, by which `db` sizes its trees. */
   costs: { at: number[]; slopes: number[]; least_slope: number };
 }
-/** A column of hsd_viz/trace/tables.py: its name, its kind, and the names that its numbers stand for. */
+/** A column of hsd_viz/trace/tables.toml: its name, its kind, and the names that its numbers stand for. */
 export type Column = [name: string, kind: "int" | "float" | "str" | "ints" | "top", names: string[] | null];
 export interface Manifest {
   format: string;

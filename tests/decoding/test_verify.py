@@ -70,8 +70,8 @@ def test_a_corrections_residual_has_no_drafted_token_at_the_text():
     found = judge(scores_of([[0.4, 0.3, 0.1, 0.2]] * 4), Draft(tree), ONE, Numbers([0.75, 0.5]), Record(details=5))
     assert (found.accepted, found.token, found.examined) == ([], 2, 1)
     assert found.p == pytest.approx([0.4, 0.3, None])
-    assert [token for token, _ in found.correction.top] == [3, 2] and found.correction.total == pytest.approx(0.3)
-    assert [p for _, p in found.correction.top] == pytest.approx([2 / 3, 1 / 3]) and found.correction.q_top is None
+    assert [token for token, _ in found.correction[0]] == [3, 2] and found.correction[2] == pytest.approx(0.3)
+    assert [p for _, p in found.correction[0]] == pytest.approx([2 / 3, 1 / 3]) and found.correction[1] is None
 
 
 def test_a_corrections_residual_has_no_drafted_token_at_a_nodes_row():
@@ -81,20 +81,20 @@ def test_a_corrections_residual_has_no_drafted_token_at_a_nodes_row():
     found = judge(scores_of(rows), Draft(tree), ONE, Numbers([0.1, 0.1, 0.1]), Record(details=5))
     assert (found.accepted, found.token, found.row, found.examined) == ([0], 0, 1, 2)
     assert found.p == pytest.approx([0.4, 0.3, 0.2, 0.1])
-    assert [token for token, _ in found.correction.top] == [0, 1] and found.correction.total == pytest.approx(0.7)
+    assert [token for token, _ in found.correction[0]] == [0, 1] and found.correction[2] == pytest.approx(0.7)
 
 
 @pytest.mark.parametrize("rule", ["token", "block"])
 def test_a_chains_correction_is_drawn_from_the_residual_that_is_recorded(rule):
     p, q = [[0.1, 0.5, 0.4]] * 2, np.array([[0.6, 0.3, 0.1]])
-    draft = Draft(DraftTree.chain([0], "m"), rows=q, rule=rule)
-    found = judge(scores_of(p), draft, ONE, Numbers([0.5, 0.5], [0.9]), Record(details=5, rows=True))
+    draft = Draft(DraftTree.chain([0], "m"), rows=q)
+    found = judge(scores_of(p), draft, Sampling(1.0, rule=rule), Numbers([0.5, 0.5], [0.9]), Record(details=5))
     assert (found.accepted, found.token, found.examined) == ([], 2, 1)
-    assert [token for token, _ in found.correction.top] == [2, 1] and found.correction.total == pytest.approx(0.5)
-    assert [token for token, _ in found.correction.q_top] == [0, 1, 2]
+    assert [token for token, _ in found.correction[0]] == [2, 1] and found.correction[2] == pytest.approx(0.5)
+    assert [token for token, _ in found.correction[1]] == [0, 1, 2]
     assert found.rows == pytest.approx(np.array(p[:1])), "the full row, not the residual, goes up"
     assert found.u == [0.9] and found.q == [0.6] and found.p == pytest.approx([0.1])
-    bonus = judge(scores_of(p), draft, ONE, Numbers([0.5, 0.5], [0.0]), Record(details=5))
+    bonus = judge(scores_of(p), draft, Sampling(1.0, rule=rule), Numbers([0.5, 0.5], [0.0]), Record(details=5))
     assert bonus.accepted == [0] and bonus.correction is None and bonus.examined == 1
 
 
@@ -171,9 +171,11 @@ def test_nothing_is_recorded_of_what_follows_an_end_token(temperature):
         below, target = models(2, seed=1)
         loop = loop_of([target], [], sampling, 40, Guesser(below, seed), eos=frozenset({seed % 6}), details=3)
         for found in loop.rounds():
-            rounds = loop.log.take()["rounds"]
-            assert len(found.details) == len(found.tokens)
-            assert (found.correction is not None) == (found.outcome == "correction" and temperature > 0)
+            tables = loop.log.take()
+            rounds, tokens = tables["rounds"], tables["tokens"]
+            assert tokens["token_id"] == found.tokens and None not in tokens["top"]
+            drawn = found.outcome == "correction" and temperature > 0
+            assert [r is not None for r in tokens["residual_sum"]] == [*[False] * (len(found.tokens) - 1), drawn]
             if found.outcome == "stopped":
                 stopped += 1
                 beyond += len(found.verdict.accepted) > len(found.accepted)

@@ -15,7 +15,7 @@ from hsd_viz.drafting.baselines.recycling import TEMPLATE, TokenRecycling, unfol
 from hsd_viz.drafting.make import Memory
 from hsd_viz.drafting.tree import Observer
 from hsd_viz.stack import DraftSource
-from hsd_viz.trace.tables import NO_DRAFT
+from hsd_viz.trace.tables import TABLES
 
 # --- Token Recycling --------------------------------------------------------------------------------------------------
 
@@ -139,7 +139,7 @@ def top_of(text, tree, size=8):
 def check(tree, drafter, text, budget, eos):
     assert isinstance(tree, DraftTree) and len(tree) <= budget
     assert (tree.why_empty is None) == (len(tree) > 0)
-    assert tree.why_empty in (None, *NO_DRAFT)
+    assert tree.why_empty in (None, *TABLES["rounds"].columns["why_no_draft"].names)
     assert len(set(zip(tree.parents, tree.tokens, strict=True))) == len(tree), "equal siblings"
     assert all(-1 <= parent < node for node, parent in enumerate(tree.parents))
     for node, position in enumerate(tree.positions):

@@ -119,7 +119,7 @@ def test_the_rule_of_each_level_is_in_the_trace(engine, paths):
     assert all((d.u is None) == (d.h is None) for d in rows)
     assert all(d.u >= d.h for d in rows if d.verdict == "rejected")
     assert Trace.from_dict(trace.to_dict()).draft_rows == trace.draft_rows
-    with pytest.raises(ValueError, match="unknown verification rule 'blok': use token or block"):
+    with pytest.raises(ValueError, match=r"unknown verification rule 'blok' \(use token, block"):
         engine.decode("a", "target", rule="blok")
 
 

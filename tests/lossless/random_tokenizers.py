@@ -11,7 +11,7 @@ from transformers import PreTrainedTokenizerFast
 
 from hsd_viz.audit.stacks import ToySession
 from hsd_viz.decoding.bridge import Bridge, BridgedModel, Lexicon
-from hsd_viz.decoding.text import TokenText, byte_alphabet
+from hsd_viz.decoding.text import BYTES, TokenText
 
 #: What pieces are made of: letters, a space, a character of two bytes and its halves.
 ALPHABET = [b"a", b"b", b"A", b" ", b"\xc3", b"\xa9"]
@@ -27,7 +27,7 @@ def make_tokenizer(kind: str, size: int, seed: int, special: str | None) -> PreT
     pieces = single + rng.sample(JOINED, plain - len(single))
     rng.shuffle(pieces)
     if kind == "bytes":
-        letters = {b: c for c, b in byte_alphabet().items()}
+        letters = {b: c for c, b in BYTES.items()}
         tokens = ["".join(letters[b] for b in piece) for piece in pieces]
     else:
         tokens = [_text(piece, k) for k, piece in enumerate(pieces)]

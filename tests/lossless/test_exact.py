@@ -59,11 +59,11 @@ def test_a_sampled_chain_gives_the_verifiers_law(length, v, zeros, rule):
         if not chance:
             continue
         scores = scores_of(np.stack([p_rows[chain[:k]] for k in range(length + 1)]))
-        draft = Draft(DraftTree.chain(list(chain), "m"), rows=q, rule=rule)
+        draft = Draft(DraftTree.chain(list(chain), "m"), rows=q)
 
         def verdict(choices, draft=draft, scores=scores):
             numbers = Numbers(choices.random(length + 1), choices.random(length))
-            found = judge(scores, draft, ONE, numbers, Record())
+            found = judge(scores, draft, Sampling(1.0, rule=rule), numbers, Record())
             return (*(draft.tree.tokens[node] for node in found.accepted), found.token)
 
         for text, weight in outcomes(verdict):

@@ -8,13 +8,13 @@ import numpy as np
 
 from hsd_viz.decoding.loop import Level, Loop
 from hsd_viz.decoding.sampling import Sampling
-from hsd_viz.decoding.session import GivesLogits
+from hsd_viz.decoding.session import Session
 from hsd_viz.drafting.tree import DraftTree
 
 V = 6
 
 
-class Markov(GivesLogits):
+class Markov(Session):
     """The next token depends on the last one alone: ``logits[v]`` is the row after token v. Checks how it is fed."""
 
     def __init__(self, logits: np.ndarray) -> None:
