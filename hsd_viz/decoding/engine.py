@@ -17,15 +17,13 @@ if TYPE_CHECKING:
 
 
 class Options(TypedDict, total=False):
-    """The options of a decode.
+    """The options of a decode: those of :class:`~hsd_viz.decoding.sampling.Sampling`, and
 
-    ``temperature`` 0 is greedy; ``top_k`` 0 and ``top_p`` 1 are off; the same ``seed`` gives the same text. ``rule``
-    verifies drafts that were sampled from rows: ``token``, ``block`` or ``branch``. ``record=False`` omits what is
-    expensive to record: probabilities, entropies and top-5 lists. ``chat`` passes the prompt's text as one user turn,
-    formatted by the chat template of the target's tokenizer. ``budget`` is the most draft tokens that a database or
-    baseline may propose at a time, 1-256, regardless of their cost; by default each uses its own limit. ``memory`` (a
-    :class:`hsd_viz.drafting.Memory`) is what drafters remember from run to run: the same one for every run of a stack
-    means warm; by default each run begins cold.
+    ``record=False`` omits what is expensive to record: probabilities, entropies and top-5 lists. ``chat`` passes the
+    prompt's text as one user turn, formatted by the chat template of the target's tokenizer. ``budget`` is the most
+    draft tokens that a database or baseline may propose at a time, 1-256, regardless of their cost; by default each
+    uses its own limit. ``memory`` (a :class:`hsd_viz.drafting.Memory`) is what drafters remember from run to run: the
+    same one for every run of a stack means warm; by default each run begins cold.
     """
 
     max_new_tokens: int
@@ -56,10 +54,8 @@ DEFAULTS: Options = {
 
 class Engine(Protocol):
     """Decodes prompts with stacks and reports events as they happen. An engine implements :meth:`decode` and inherits
-    the rest where it fits.
-
-    ``target`` is the model's own name, ``device`` and ``dtype`` are its names as in ``cpu`` and ``float32``.
-    ``databases`` is a folder in place of the shipped ones.
+    the rest where it fits. ``target`` is the model's own name, ``device`` and ``dtype`` are its names as in ``cpu`` and
+    ``float32``. ``databases`` is a folder in place of the shipped ones.
     """
 
     target: str = "target"

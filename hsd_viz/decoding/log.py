@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import repeat
 from typing import Any
 
 from hsd_viz.decoding.verify import Draft, Verdict
-from hsd_viz.trace.tables import Columns, empty_tables
+from hsd_viz.drafting.tree import DraftTree
+from hsd_viz.trace.tables import TABLES, CallRow, Columns, RoundRow, TokenRow
 
 
 @dataclass(slots=True)
@@ -37,31 +38,22 @@ class Verification:
         return Draft(tree, paths, None if rows is None else rows[: len(self.tokens)])
 
 
+#: The columns of drafts that are fields of a tree, there in the plural, and those that are fields of a verdict.
+_OF_TREE = {c: f"{c}s" for c in TABLES["drafts"].columns if f"{c}s" in {field.name for field in fields(DraftTree)}}
+_OF_VERDICT = [c for c in TABLES["drafts"].columns if c in {field.name for field in fields(Verdict)}]
+
+
 class Log:
-    """What the loop did, as the columns of a trace without the texts of tokens, until taken. ``now`` gives the time
+    """What the loop did, as rows of the tables without the texts of tokens, until taken. ``now`` gives the time
     of the decode; own times of calls never overlap.
     """
 
     def __init__(self, now: Callable[[], int]) -> None:
         self.now = now
+        self._rows: dict[str, list[tuple]] = {name: [] for name in TABLES}
         # Of each open round its id, its level and its start, the innermost last.
         self._open: list[tuple[int, int, int]] = []
         self._rounds = self._tokens = 0
-        self._columns = empty_tables()
-
-    def take(self) -> dict[str, Columns]:
-        """Return and clear the four tables of what was reported so far."""
-        taken, self._columns = self._columns, empty_tables()
-        return taken
-
-    def _add(self, table: str, n: int, *of: object, **known: Any) -> None:
-        """Append ``n`` rows: lists are the values of a column, all else is the value in each row. A column that is not
-        ``known`` is the field of its name, in a tree in the plural, of one of the objects, else null.
-        """
-        for name, column in self._columns[table].items():
-            fields = (getattr(one, field) for one in of for field in (name, f"{name}s") if hasattr(one, field))
-            value = known[name] if name in known else next(fields, None)
-            column += value if isinstance(value, list) else repeat(value, n)
 
     def open_round(self, level: int) -> None:
         self._open.append((self._rounds, level, self.now()))
@@ -70,41 +62,49 @@ class Log:
     def close_round(self, verified: Verification) -> None:
         """End the innermost open round; that of the target emits its tokens."""
         this, level, start = self._open.pop()
-        parent = self._open[-1][0] if self._open else None
-        times = {"start_ns": start, "duration_ns": self.now() - start}
+        spent, parent = self.now() - start, self._open[-1][0] if self._open else None
         tree, verdict, accepted, outcome = verified.draft.tree, verified.verdict, verified.accepted, verified.outcome
         n, count, depths = len(tree), len(accepted), tree.depths()
         fates = ["unreached" if p is None else "rejected" for p in verdict.p]
         for fate, nodes in (("cut", verdict.accepted), ("accepted", accepted)):
             for node in nodes:
                 fates[node] = fate
-        ids = {"round": this, "level": level, "node": [*range(n)], "depth": depths, "token_id": tree.tokens}
-        self._add("drafts", n, verdict, tree, **ids, text=None, verdict=fates)
+        columns: dict[str, Any] = {"round": repeat(this), "level": repeat(level), "node": range(n), "verdict": fates}
+        columns |= {"depth": depths, "token_id": tree.tokens}
+        columns |= {column: getattr(tree, field) for column, field in _OF_TREE.items()}
+        columns |= {column: getattr(verdict, column) or repeat(None) for column in _OF_VERDICT}
+        self._rows["drafts"] += zip(*(columns.get(c, repeat(None, n)) for c in TABLES["drafts"].columns), strict=False)
         examined = count if outcome == "stopped" else verdict.examined
-        counts = {"drafted": n, "examined": examined, "accepted": count, "outcome": outcome}
-        why = None if n else tree.why_empty or "no match"
-        self._add("rounds", 1, verdict, **counts, **times, id=this, parent=parent, level=level, why_no_draft=why)
-        if parent is not None:
-            return
+        counts = n, examined, count, outcome, None if n else tree.why_empty or "no match"
+        self._rows["rounds"].append(RoundRow(this, parent, level, *counts, start, spent, verdict.rule))
+        if parent is None:
+            self._emit(this, verified)
+
+    def _emit(self, this: int, verified: Verification) -> None:
+        draft, level, accepted, verdict = verified.draft, verified.level, verified.accepted, verified.verdict
+        depths, sources = draft.tree.depths(), draft.tree.sources
+        drawn = verdict.correction if verified.outcome == "correction" else None
         for k, token in enumerate(verified.tokens):
-            row: dict[str, Any] = {"index": self._tokens, "token_id": token, "round": this}
-            if k < count:
+            if k < len(accepted):
                 node = accepted[k]
-                row |= {"kind": "accepted", "source": tree.sources[node], "depth": depths[node]}
-                row |= {"path": [*verified.draft.paths[node], level]}
+                origin = ["accepted", sources[node], [*draft.paths[node], level], depths[node]]
             else:
-                row |= {"kind": outcome, "source": "target", "depth": 0, "path": [level]}
-                if outcome == "correction" and verdict.correction is not None:
-                    row |= zip(("residual_top", "q_top", "residual_sum"), verdict.correction, strict=True)
-            if verdict.details is not None:
-                row |= zip(("p", "entropy", "top"), verdict.details[k], strict=True)
-            self._add("tokens", 1, **{name: [value] for name, value in row.items()})
+                origin = [verified.outcome, "target", [level], 0]
+            detail = verdict.details[k] if verdict.details else (None, None, None)
+            last = drawn if drawn and k == len(accepted) else ()
+            self._rows["tokens"].append(TokenRow(self._tokens, token, None, None, this, *origin, *detail, *last))
             self._tokens += 1
 
     def call(self, level: int, name: str, kind: str, start: int, fed: int, cached: int = 0, steps: int = 1) -> None:
         """Record a call that began at ``start`` and ends now. It belongs to the innermost open round, -1 before the
         first.
         """
-        this, spent = self._open[-1][0] if self._open else -1, self.now() - start
-        work = {"level": level, "name": name, "kind": kind, "steps": steps, "fed": fed, "cached": cached}
-        self._add("calls", 1, **work, round=this, start_ns=start, duration_ns=spent)
+        this = self._open[-1][0] if self._open else -1
+        self._rows["calls"].append(CallRow(this, level, name, kind, steps, fed, cached, start, self.now() - start))
+
+    def take(self) -> dict[str, Columns]:
+        """Return and clear the four tables of what was reported so far."""
+        taken = {name: table.columns_of(self._rows[name]) for name, table in TABLES.items()}
+        for rows in self._rows.values():
+            rows.clear()
+        return taken

@@ -1,12 +1,8 @@
 """Sampling: the settings, the uniform numbers, from logits to the distribution that is sampled, and drawing from it.
 
-Rule 5 of losslessness: q is the row *after* temperature, top-k and top-p, the very row that was sampled. So one
-function makes rows and one draws from them, and both are used by every level.
-
-Every operation and its order is stated in ``docs/reference/arithmetic.md``: float32 rows are computed in float32,
-float64 rows in float64, sums have the order of :func:`lane_sums` or :func:`cumulated`, and the exponential is our own.
-Uniform numbers have names: the same seed and place give the same number, independent of earlier draws. The native
-runtime does the same, so a seed decides alike on every machine, bit for bit.
+q is the row *after* temperature, top-k and top-p, the very row that was sampled: one function makes rows and one draws
+from them, for every level. Every operation and its order is stated in ``docs/reference/arithmetic.md`` and the same in
+the native runtime, so a seed decides alike on every machine, bit for bit.
 """
 
 from __future__ import annotations
@@ -27,11 +23,8 @@ BRIDGES = ("slem", "tli")
 @dataclass(frozen=True, slots=True)
 class Sampling:
     """How tokens are drawn: ``temperature`` 0 is greedy; ``top_k`` 0 and ``top_p`` 1 are off; the same ``seed`` gives
-    the same text. ``rule`` verifies drafts that were sampled from rows, by a draft model at a temperature above 0:
-    ``token``, ``block`` or ``branch``.
-
-    Raises:
-        ValueError: if a value is out of range.
+    the same text. ``rule`` verifies drafts that were sampled from rows, by a draft model at a temperature above 0.
+    Raises: ValueError: if a value is out of range.
     """
 
     temperature: float = 0.0
@@ -78,13 +71,12 @@ def number(key: int, counter: int) -> float:
 
 
 class Draws:
-    """The random numbers of one decode.
+    """The random numbers of one decode, each by its name: seed and place.
 
     :meth:`at` is keyed by (seed, position in the text). The target draws its own tokens with it, so that every stack
     whose drafts are point masses gives the same tokens as plain sampling. :meth:`fresh` never repeats within a decode:
-    a level below the target may draw for one position several times (after its draft was rejected), and a number used
-    twice would tie the second draft to the first one's fate. How many numbers a draft or a verification takes does not
-    depend on what is drawn.
+    a number used twice would tie a second draft to the fate of the first. How many numbers a draft or a verification
+    takes does not depend on what is drawn.
     """
 
     def __init__(self, seed: int) -> None:
@@ -118,9 +110,8 @@ _EXPONENTIAL: dict[Any, tuple] = {
 
 
 def exponential(x: np.ndarray) -> np.ndarray:
-    """Return e to the power of float32 or float64 ``x``, to about one unit in the last place.
-
-    With x = n ln 2 + r it is 2**n times a polynomial in r.
+    """Return e to the power of float32 or float64 ``x``, to about one unit in the last place: with x = n ln 2 + r it
+    is 2**n times a polynomial in r.
     """
     low, high, whole, (ln2, rest), coefficients, (integer, bias, shift) = _EXPONENTIAL[x.dtype.type]
     r = np.minimum(np.maximum(x, low), high)
@@ -158,10 +149,7 @@ def lane_sums(x: np.ndarray) -> np.ndarray:
 
 def distribution(scores: np.ndarray, sampling: Sampling) -> np.ndarray:
     """Return probabilities for float32 or float64 ``scores`` ``[..., V]`` after temperature, top-k and top-p; each row
-    sums to 1.
-
-    Ties at the top-k or top-p border are kept, so that the result depends on the values alone. Temperature 0 has no
-    rows: use the arg-max.
+    sums to 1. Ties at a border are kept, so that the result depends on the values alone. Temperature 0 has no rows.
     """
     assert not sampling.greedy
     # The maximum goes first: the best token keeps the score 0 and no temperature, however small, makes an infinity of
@@ -194,10 +182,9 @@ def cumulated(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def draw(weights: np.ndarray, r: float) -> int:
-    """Draw one token from the row ``weights`` ``[V]`` (non-negative, need not sum to 1) for ``r`` uniform in [0, 1).
-
-    The first block whose end is above r times the whole, then the first token in it whose sum is above what is left. A
-    token of probability 0 is never drawn.
+    """Draw one token from the row ``weights`` ``[V]`` (non-negative, need not sum to 1) for ``r`` uniform in [0, 1):
+    in the first block whose end is above r times the whole, the first whose sum is above what is left. A token of
+    probability 0 is never drawn.
     """
     inside, ends = cumulated(weights)
     mark = r * ends[-1]
@@ -214,11 +201,8 @@ def total(weights: np.ndarray) -> float:
 
 
 def likeliest(weights: np.ndarray, most: int) -> list[tuple[int, float]]:
-    """Return the ``most`` largest of ``weights`` ``[V]`` with their places, largest first, of equal ones the first.
-
-    Finding the largest is so fast (a vocabulary of 4 096 in 0.3 µs) that repeating it is the fastest way for few.
-    """
-    left, found = weights.copy(), []
+    """Return the ``most`` largest of ``weights`` ``[V]`` with their places, largest first, of equal ones the first."""
+    left, found = weights.copy(), []  # for few, repeating the arg-max is the fastest way
     for _ in range(min(most, len(left))):
         place = int(left.argmax())
         found.append((place, float(left[place])))

@@ -149,7 +149,7 @@ def branch_rule(tokens: Sequence[int], q: np.ndarray, p: np.ndarray, u: Sequence
     """Accept a prefix of a sampled chain by its capped joint ratio: the lossless rule of *Overcoming Joint
     Intractability with Lossless Hierarchical Speculative Decoding* (Zhou et al. 2026, arXiv 2601.05724, Algorithm 2).
 
-    The arguments are those of :func:`token_rule`. With r_k = p(d_1 … d_k) / q(d_1 … d_k), the ratio of the joint
+    With r_k = p(d_1 … d_k) / q(d_1 … d_k), the ratio of the joint
     probabilities, and its cap c_k = max(1, r_1, …, r_k), the capped ratio is w_k = r_k / c_k. The branches below k
     tokens have the excess mass s = sum (w_k p - q)+ and the deficient mass s + 1 - w_k; their quotient is h_k, the
     chance to stop there and to draw the next token from the excess; h_n = w_n.
@@ -216,7 +216,6 @@ def walk(tree: DraftTree, token_after: Callable[[int], int]) -> tuple[list[int],
 
 def judge(scores: np.ndarray, draft: Draft, sampling: Sampling, numbers: Numbers | None, record: Record) -> Verdict:
     """Verify ``draft`` by logits ``[n + 1, V]`` (row 0 after the text, row 1 + i after node i) and the rule that fits.
-
     ``numbers`` is ``None`` for greedy decoding.
     """
     if draft.rows is None or numbers is None:

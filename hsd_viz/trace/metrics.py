@@ -43,9 +43,9 @@ def repetition_share(token_ids: Sequence[int]) -> float:
 
 
 def metrics(trace: Any) -> dict[str, Any]:
-    """Return all metrics of one :class:`~hsd_viz.trace.Trace`; rates are ``None`` where the denominator is zero. Times in seconds. ``levels``
-    has one entry per verifying level, bottom first, with the histogram of accepted counts (index = accepted);
-    ``calls_by_level`` one per (level, name, kind).
+    """Return all metrics of one :class:`~hsd_viz.trace.Trace`; rates are ``None`` where the denominator is zero. Times
+    in seconds. ``levels`` has one entry per verifying level, bottom first, with the histogram of accepted counts (index
+    = accepted); ``calls_by_level`` one per (level, name, kind).
     """
     meta, counts = trace.meta, trace.meta.get("counts")
     tokens, drafts, rounds, calls = (trace.columns[name] for name in ("tokens", "drafts", "rounds", "calls"))

@@ -82,7 +82,7 @@ class Table:
 
     def columns_of(self, rows: Iterable[tuple]) -> Columns:
         """Return rows as columns."""
-        rows = [*map(_lists, rows)]
+        rows = [*rows]
         values = map(list, zip(*rows, strict=True)) if rows else ([] for _ in self.columns)
         return dict(zip(self.columns, values, strict=True))
 
@@ -108,11 +108,6 @@ class Table:
         if len({len(values) for values in columns.values()}) > 1:
             raise ValueError(f"the columns of its table '{self.name}' are not lists of one length")
         return columns
-
-
-def _lists(value: Any) -> Any:
-    """Return a value with lists in place of tuples, as in JSON."""
-    return list(map(_lists, value)) if isinstance(value, list | tuple) else value
 
 
 def _column(name: str, type: str, names: Sequence[str] = (), others: str = "", **about: Any) -> Column:

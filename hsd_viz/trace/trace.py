@@ -95,7 +95,8 @@ class Record:
 
     def add_rows(self, pieces: dict[int, str] | None = None, **rows: Iterable[tuple]) -> Self:
         """Append rows to the tables of these names, and the texts of tokens by id; return this record."""
-        self._complete()._add({name: TABLES[name].columns_of(of) for name, of in rows.items()}, pieces or {})
+        given = {name: TABLES[name].columns_of(tuple(map(_lists, row)) for row in of) for name, of in rows.items()}
+        self._complete()._add(given, pieces or {})
         return self
 
     @property
@@ -109,6 +110,11 @@ class Record:
     def token_ids(self) -> list[int]:
         """The emitted token ids."""
         return list(self.columns["tokens"]["token_id"])
+
+
+def _lists(value: Any) -> Any:
+    """Return a value with lists in place of tuples, as in JSON."""
+    return [*map(_lists, value)] if isinstance(value, list | tuple) else value
 
 
 class Step(Record):

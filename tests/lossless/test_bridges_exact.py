@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from random_tokenizers import make_bridge, make_draft
 from test_chi_square import LEVEL, p_value
-from toys import Markov, V, models
+from toys import Markov, V, models, sample
 
 from hsd_viz.audit.exact import exact
 from hsd_viz.audit.stacks import loop_decoder
@@ -62,8 +62,7 @@ def run(seed: int, kind: str, size: int, tokens: int, target=None, sampling: Sam
     if kind:
         levels.insert(0, Level("draft", make_draft(seed, size, kind).session(), 3))
     loop = Loop(levels, None, sampling or Sampling(1.0, seed=seed), [0], max_new_tokens=tokens)
-    for _ in loop.prefill():
-        pass
+    list(loop.prefill())
     return loop
 
 
@@ -73,13 +72,8 @@ def test_greedy_and_point_mass_drafts_give_the_tokens_of_plain_decoding(kind, te
         size = STACKS[seed % len(STACKS)][1]
         if kind == "tli" and not shares_tokens(seed, size):
             continue
-        texts = []
-        for drafting in (kind, ""):
-            loop = run(seed, drafting, size, 80, sampling=Sampling(temperature, seed=seed))
-            for _ in loop.rounds():
-                loop.log.take()
-            texts.append(loop.text)
-        assert texts[0] == texts[1], seed
+        runs = [run(seed, drafting, size, 80, sampling=Sampling(temperature, seed=seed)) for drafting in (kind, "")]
+        assert sample(runs[0]) == sample(runs[1]), seed
 
 
 # --- mutants -----------------------------------------------------------------------------------------------------------
@@ -127,10 +121,7 @@ def test_chi_square_of_restricted_rows(rule):
     seed = next(s for s in PAIRS if len(make_bridge(s, V)[0].shared) >= 3)
     target, tokens = models(2)[1], []
     for k in range(300):
-        loop = run(seed, "tli", V, 200, target, Sampling(1.0, seed=k, rule=rule))
-        for _ in loop.rounds():
-            loop.log.take()
-        tokens += loop.text[1:]
+        tokens += sample(run(seed, "tli", V, 200, target, Sampling(1.0, seed=k, rule=rule)))
     exact_rows = distribution(target, Sampling(1.0))
     # Runs are joined: the first token of each is drawn after token 0, whatever the run before ended in.
     kept = np.array(tokens).reshape(300, 200)

@@ -9,8 +9,9 @@ from __future__ import annotations
 import pytest
 import torch
 from ladders import NEAR_TIE, bundled_prompts, ladder_engine, needs_native, random_model, top_gap
+from toys import levels_of
 
-from hsd_viz.decoding.loop import Level, Loop
+from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.drafting import make_drafter
 from hsd_viz.stack import DraftSource
@@ -32,21 +33,10 @@ STACKS = [
 
 
 def run(models, lookaheads, bottom, prompt, tokens, eos=frozenset(), sampling=None, positions=256):
-    levels = [
-        Level(f"m{k}", m.session(), look) for k, (m, look) in enumerate(zip(models, [*lookaheads, None], strict=True))
-    ]
+    levels, sampling = levels_of((model.session() for model in models), lookaheads), sampling or Sampling()
     drafter = make_drafter(bottom, eos=min(eos, default=None), costs=None) if bottom else None
-    loop = Loop(
-        levels,
-        drafter,
-        sampling or Sampling(),
-        prompt,
-        max_new_tokens=tokens,
-        positions=positions,
-        eos=eos,
-    )
-    for _ in loop.prefill():
-        pass
+    loop = Loop(levels, drafter, sampling, prompt, max_new_tokens=tokens, positions=positions, eos=eos)
+    list(loop.prefill())
     rounds = list(loop.rounds())
     return loop.text[len(prompt) :], rounds
 

@@ -15,12 +15,12 @@ from ladders import bundled_prompts, native_of, needs_native
 from mutants import MiddleSamplesItsRow
 from test_chi_square import LEVEL, SHAPED, p_value
 from test_greedy import run
-from toys import V
+from toys import V, levels_of, sample
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
 from hsd_viz.audit.enumeration import outcomes
 from hsd_viz.audit.stacks import EnumeratedDraws
-from hsd_viz.decoding.loop import Level, Loop
+from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling, distribution
 from hsd_viz.decoding.verify import SampledChain
 from hsd_viz.ladder.load import load_tokenizer, model_path
@@ -101,10 +101,7 @@ def exact_rows(sampling: Sampling) -> np.ndarray:
 def sampled(lookaheads: list[int], sampling: Sampling, session_of=NativeModel.session) -> list[int]:
     """``TOKENS`` tokens of one decode."""
     models = [blind(0.12 * k) for k in range(len(lookaheads), -1, -1)]
-    levels = [
-        Level(f"m{k}", session_of(m), look) for k, (m, look) in enumerate(zip(models, [*lookaheads, None], strict=True))
-    ]
-    loop = Loop(levels, None, sampling, [0], max_new_tokens=TOKENS)
+    loop = Loop(levels_of(map(session_of, models), lookaheads), None, sampling, [0], max_new_tokens=TOKENS)
     accepted = drafted = 0
     for verified in loop.rounds():
         loop.log.take()
@@ -133,15 +130,10 @@ def test_int8_by_enumeration(lookaheads, cls, lossless, rule):
     law: dict[tuple[int, ...], float] = {}
 
     def decode(choices):
-        levels = [
-            Level(f"m{k}", m.session(), look)
-            for k, (m, look) in enumerate(zip(models, [*lookaheads, None], strict=True))
-        ]
+        levels = levels_of((model.session() for model in models), lookaheads)
         loop = cls(levels, None, sampling, [0], max_new_tokens=3)
         loop.draws = EnumeratedDraws(choices)
-        for _ in (*loop.prefill(), *loop.rounds()):
-            loop.log.take()
-        return tuple(loop.text[1:])
+        return tuple(sample(loop))
 
     for text, weight in outcomes(decode):
         law[text] = law.get(text, 0.0) + weight

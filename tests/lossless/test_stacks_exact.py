@@ -12,13 +12,13 @@ from unittest.mock import patch
 import mutants
 import numpy as np
 import pytest
-from toys import Guesser, loop_of, models
+from toys import Guesser, levels_of, loop_of, models, sample
 
 from hsd_viz.audit.enumeration import outcomes
 from hsd_viz.audit.exact import exact
 from hsd_viz.audit.stacks import EnumeratedDraws, ToySession, loop_decoder
 from hsd_viz.decoding import verify
-from hsd_viz.decoding.loop import Level, Loop
+from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling, distribution
 from hsd_viz.decoding.verify import Judged
 from hsd_viz.stack import parse
@@ -70,21 +70,15 @@ def shaped_error(seed: int, rule: str, cls: type[Loop] = Loop) -> float:
     tables = [2 * random.normal(size=(v, v, v))]
     for _ in range(levels - 1):
         tables.append(tables[-1] + random.normal(size=(v, v, v)))
-    lookaheads = [
-        int(random.integers(1, 6 if levels == 2 else 4)),
-        *([int(random.integers(1, 3))] * (levels - 2)),
-        None,
-    ]
+    lookaheads = [int(random.integers(1, 6 if levels == 2 else 4)), *([int(random.integers(1, 3))] * (levels - 2))]
     prompt, eos = [0, 1], frozenset({v - 1} if seed % 2 else ())
 
     def text(choices) -> tuple[int, ...]:
-        sessions = [Level(f"m{k}", ToySession(t), n) for k, (t, n) in enumerate(zip(tables, lookaheads, strict=True))]
-        loop = cls(sessions, None, sampling, prompt, max_new_tokens=new_tokens, eos=eos)
+        levels = levels_of(map(ToySession, tables), lookaheads)
+        loop = cls(levels, None, sampling, prompt, max_new_tokens=new_tokens, eos=eos)
         loop.draws = EnumeratedDraws(choices)
-        for step in (loop.prefill, loop.rounds):
-            for _ in step():
-                loop.log.take()
-        return tuple(loop.text[len(prompt) :])
+        list(loop.prefill())
+        return tuple(sample(loop))
 
     law: dict[tuple[int, ...], float] = {}
     for emitted, weight in outcomes(text):

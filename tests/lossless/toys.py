@@ -91,18 +91,23 @@ def loop_of(
     **options,
 ) -> Loop:
     """The loop over table models, after its prefill; the last table is the target's."""
-    levels = [
-        Level("target" if k == len(tables) - 1 else f"m{k}", session(table), look)
-        for k, (table, look) in enumerate(zip(tables, [*lookaheads, None], strict=True))
-    ]
+    levels = levels_of(map(session, tables), lookaheads)
     loop = cls(levels, drafter, sampling, [0], max_new_tokens=tokens, eos=eos, **options)
-    for _ in loop.prefill():
-        pass
+    list(loop.prefill())
     return loop
+
+
+def levels_of(sessions, lookaheads) -> list[Level]:
+    """The levels of these sessions, the target's last."""
+    return [
+        Level(f"m{k}" if look else "target", session, look)
+        for k, (session, look) in enumerate(zip(sessions, [*lookaheads, None], strict=True))
+    ]
 
 
 def sample(loop: Loop) -> list[int]:
     """Run to the end; returns the emitted tokens."""
+    start = len(loop.text)
     for _ in loop.rounds():
         loop.log.take()
-    return loop.text[1:]
+    return loop.text[start:]
