@@ -53,19 +53,13 @@ class ServerError(ValueError):
 def to_record(event: Event) -> dict[str, Any]:
     """Return an event as JSON data. A finished event has only the meta: its tables were in the steps."""
     match event:
-        case Stage():
-            return {"event": "stage", **asdict(event)}
-        case Started():
-            return {"event": "started", "meta": event.meta, "pieces": _texts(event.pieces)}
+        case Started(meta, pieces):
+            return {"event": "started", "meta": meta, "pieces": {str(k): text for k, text in pieces.items()}}
         case Step():
-            return {"event": "step", **event.columns, "pieces": _texts(event.pieces)}
-        case Finished():
-            return {"event": "finished", "meta": event.trace.meta}
-    raise TypeError(f"{type(event).__name__} is not an event")
-
-
-def _texts(pieces: dict[int, str]) -> dict[str, str]:
-    return {str(token): text for token, text in pieces.items()}
+            return {"event": "step", **event.columns, "pieces": {str(k): text for k, text in event.pieces.items()}}
+        case Finished(trace):
+            return {"event": "finished", "meta": trace.meta}
+    return {"event": "stage", **asdict(event)}
 
 
 def read_events(records: Iterable[Any]) -> Iterator[Event]:
@@ -73,6 +67,7 @@ def read_events(records: Iterable[Any]) -> Iterator[Event]:
     record reports an error or is not valid.
     """
     trace: Any = None
+    by_id = lambda pieces: {int(token): str(text) for token, text in pieces.items()}
     for record in records:
         try:
             match record["event"]:
@@ -81,11 +76,11 @@ def read_events(records: Iterable[Any]) -> Iterator[Event]:
                 case "stage":
                     event = Stage(str(record["text"]), record["done"], record["total"])
                 case "started":
-                    trace = Trace(dict(record["meta"]), _by_id(record["pieces"]))
+                    trace = Trace(dict(record["meta"]), by_id(record["pieces"]))
                     event = Started(trace.meta, trace.pieces)
                 case "step":
                     columns = {name: table.checked(record[name], Column.checked) for name, table in TABLES.items()}
-                    made = columns, _by_id(record["pieces"])
+                    made = columns, by_id(record["pieces"])
                     event = Step(lambda made=made: made)  # type: ignore[misc]
                     trace.append(event)
                 case "finished":
@@ -96,13 +91,9 @@ def read_events(records: Iterable[Any]) -> Iterator[Event]:
                     raise ServerError(str(record["message"]), bool(record.get("retry")))
                 case _:
                     raise ValueError
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            if isinstance(error, ServerError):
-                raise
+        except ServerError:
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError):
             what = "the server sent an invalid event: client and server need the same version of hsd_viz"
             raise ServerError(what) from None
         yield event
-
-
-def _by_id(pieces: dict[str, str]) -> dict[int, str]:
-    return {int(token): str(text) for token, text in pieces.items()}
