@@ -19,21 +19,11 @@ def events(trace: Trace, **wanted) -> list[dict]:
 
 
 @pytest.mark.parametrize("name", [r.name for r in bundled()])
-def test_times_are_those_of_the_trace(name):
-    trace = load_bundled(name)
-    calls, rounds = events(trace, ph="X", cat="call"), events(trace, ph="X", cat="round")
-    assert [(round(1000 * e["ts"]), round(1000 * e["dur"])) for e in calls] == [
-        (c.start_ns, c.duration_ns) for c in trace.call_rows
-    ]
-    assert sum(round(1000 * e["dur"]) for e in calls) == sum(c.duration_ns for c in trace.call_rows)
-    assert sorted((round(1000 * e["ts"]), round(1000 * e["dur"])) for e in rounds) == sorted(
-        (r.start_ns, r.duration_ns) for r in trace.round_rows
-    )
-
-
-@pytest.mark.parametrize("name", [r.name for r in bundled()])
-def test_slices_of_a_thread_nest_or_follow_one_another(name):
-    spans = events(load_bundled(name), ph="X")
+def test_times_are_those_of_the_trace_and_slices_of_a_thread_nest_or_follow_one_another(name):
+    trace, spans = load_bundled(name), events(load_bundled(name), ph="X")
+    ns = lambda category: [(round(1000 * e["ts"]), round(1000 * e["dur"])) for e in spans if e["cat"] == category]
+    assert ns("call") == [(c.start_ns, c.duration_ns) for c in trace.call_rows]
+    assert sorted(ns("round")) == sorted((r.start_ns, r.duration_ns) for r in trace.round_rows)
     for tid in {e["tid"] for e in spans}:
         open_until: list[float] = []
         for e in sorted((e for e in spans if e["tid"] == tid), key=lambda e: (e["ts"], -e["dur"])):
@@ -61,7 +51,4 @@ def test_counters_end_at_the_totals_and_rounds_say_what_they_emitted():
         {"accepted": 1, "not accepted": 0},
     ]
     assert [e["args"]["emitted"] for e in events(trace, cat="round")] == ["def\\xe2\\x9c", "\\x93 <b>"]
-
-
-def test_an_empty_trace_gives_no_slices():
     assert events(Trace({}), ph="X") == []

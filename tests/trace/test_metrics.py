@@ -7,7 +7,7 @@ from samples import sample_trace
 
 from hsd_viz.engine.replay import load_bundled
 from hsd_viz.trace import Trace
-from hsd_viz.trace.metrics import check, metrics, repetition_share
+from hsd_viz.trace.metrics import check, repetition_share
 from tests.changes import change_row, replace_rows
 
 
@@ -44,10 +44,12 @@ def test_forward_passes_are_those_of_the_target_alone():
     assert found == sum(row.parent is None for row in trace.round_rows) < len(verifications)
 
 
-def test_an_empty_trace_has_no_rates():
-    m = metrics(Trace({"prefill_ns": 0, "wall_ns": 0}))
-    assert m["tokens"] == 0 and m["acceptance_rate"] is None and m["tokens_per_second"] is None
-    check(Trace({"prefill_ns": 0, "wall_ns": 0}))
+def test_an_empty_trace_has_no_rates_and_identities_hold():
+    empty = Trace({"prefill_ns": 0, "wall_ns": 0})
+    assert empty.metrics()["tokens"] == 0
+    assert empty.metrics()["acceptance_rate"] is None and empty.metrics()["tokens_per_second"] is None
+    check(empty)
+    check(sample_trace())
 
 
 def test_repetition_share_counts_tokens_that_end_a_seen_8_gram():
@@ -57,43 +59,34 @@ def test_repetition_share_counts_tokens_that_end_a_seen_8_gram():
     assert repetition_share([k % 10 for k in range(40)]) == (40 - 17) / 40
 
 
-def test_identities_hold():
-    check(sample_trace())
-
-
-def _round(trace, k, **change):
-    change_row(trace, "rounds", k, **change)
-
-
-def _token(trace, k, **change):
-    change_row(trace, "tokens", k, **change)
-
-
-def _draft(trace, k, **change):
-    change_row(trace, "drafts", k, **change)
-
-
 @pytest.mark.parametrize(
-    "spoil",
+    ("table", "k", "change"),
     [
-        lambda t: replace_rows(t, "tokens", t.token_rows[:-1]),
-        lambda t: _token(t, 2, index=7),
-        lambda t: _token(t, 0, source="model"),
-        lambda t: _token(t, 0, token_id=8),
-        lambda t: _round(t, 0, drafted=4),
-        lambda t: _round(t, 0, accepted=2),
-        lambda t: _round(t, 1, outcome="stopped"),
-        lambda t: _round(t, 1, parent=0),
-        lambda t: _draft(t, 0, verdict="rejected"),
-        lambda t: _draft(t, 0, round=9),
-        lambda t: t.add_rows(drafts=[t.draft_rows[0]]),
-        lambda t: t.meta.update(wall_ns=1_000),
-        lambda t: _token(t, 0, kind="bonus", source="target"),
-        lambda t: _token(t, 0, round=99),
+        ("tokens", 2, {"index": 7}),
+        ("tokens", 0, {"source": "model"}),
+        ("tokens", 0, {"token_id": 8}),
+        ("tokens", 0, {"kind": "bonus", "source": "target"}),
+        ("tokens", 0, {"round": 99}),
+        ("rounds", 0, {"drafted": 4}),
+        ("rounds", 0, {"accepted": 2}),
+        ("rounds", 1, {"outcome": "stopped"}),
+        ("rounds", 1, {"parent": 0}),
+        ("drafts", 0, {"verdict": "rejected"}),
+        ("drafts", 0, {"round": 9}),
+        ("calls", 0, {"duration_ns": 5_000}),
     ],
 )
-def test_identities_notice(spoil):
+def test_identities_notice(table, k, change):
     trace = sample_trace()
-    spoil(trace)
+    change_row(trace, table, k, **change)
     with pytest.raises(ValueError, match="violates an identity"):
         check(trace)
+
+
+def test_identities_notice_a_row_more_or_less():
+    less, more = sample_trace(), sample_trace()
+    replace_rows(less, "tokens", less.token_rows[:-1])
+    more.add_rows(drafts=[more.draft_rows[0]])
+    for trace in (less, more):
+        with pytest.raises(ValueError, match="violates an identity"):
+            check(trace)
