@@ -177,7 +177,7 @@ class LocalEngine(Engine):
         ]
         # The compiled loop, where all runs in the native runtime by the rules of hsd_viz.
         compiled = asked.sampling.rule in OWN_RULES and can_compile(loaded, drafter)
-        loop: Decoding = (NativeDecode if compiled else Loop)(
+        loop: Loop = (NativeDecode if compiled else Loop)(
             levels,
             drafter,
             asked.sampling,

@@ -66,10 +66,10 @@ class RemoteEngine(Engine):
 
     def _events(self, body: dict[str, Any]) -> Iterator[Event]:
         event = None
-        with self._lines("POST", "/decode", body, f"the connection to {self.url} broke") as lines:
-            with suppress(json.JSONDecodeError):  # half a line
-                for event in read_events(map(json.loads, lines)):
-                    yield event
+        broken, half_a_line = f"the connection to {self.url} broke", suppress(json.JSONDecodeError)
+        with self._lines("POST", "/decode", body, broken) as lines, half_a_line:
+            for event in read_events(map(json.loads, lines)):
+                yield event
         if not isinstance(event, Finished):
             raise ServerError("the server closed the connection before the end", retry=True)
 
