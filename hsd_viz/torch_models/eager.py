@@ -10,7 +10,7 @@ import torch
 
 from hsd_viz.decoding.session import Session
 from hsd_viz.torch_models.cache import Masks, RollingCache, positions_of
-from hsd_viz.torch_models.suitable import check_module, context
+from hsd_viz.torch_models.suitable import context
 
 
 def dtype_name(dtype: torch.dtype) -> str:
@@ -37,15 +37,11 @@ class HFModel:
     ``tokens`` is how many token ids its tokenizer has: rows that a checkpoint has beyond them (padded embeddings) are
     cut off, so that models of one tokenizer have rows of one width, ``vocab_size``, and every id that is drawn is a
     token.
-
-    Raises:
-        ValueError: if the model's state cannot roll back (recurrent) or it is not a causal decoder.
     """
 
     runtime = "eager"
 
     def __init__(self, name: str, module: torch.nn.Module, tokens: int | None = None) -> None:
-        check_module(name, module)
         config = module.config.get_text_config(decoder=True)
         self.name = name
         self.module = module.eval()

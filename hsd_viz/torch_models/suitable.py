@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 from transformers import PreTrainedConfig
-from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING, MODEL_FOR_MASKED_LM_MAPPING_NAMES
+from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
 
 from hsd_viz.decoding.session import Session
 from hsd_viz.torch_models.cache import CHUNKED, FULL, SLIDING, layer_kinds
@@ -41,30 +41,11 @@ def check_sizes(config: dict[str, Any]) -> None:
 
 def check_config(name: str, config: PreTrainedConfig) -> None:
     """Raise ``ValueError`` if a config shows that its model cannot be decoded here."""
-    if config.is_encoder_decoder:
-        raise _not_causal(f"{name} is an encoder-decoder model")
-    masked = MODEL_FOR_MASKED_LM_MAPPING_NAMES.get(getattr(config, "model_type", ""))
-    if masked and (masked in (config.architectures or ()) or getattr(config, "is_decoder", None) is False):
-        raise _not_causal(f"{name} is an encoder model ({config.model_type})")
-    if type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING:
-        raise _not_causal(f"{name} is not a causal language model ({config.model_type})")
-    _check_state(name, config.get_text_config(decoder=True), MODEL_FOR_CAUSAL_LM_MAPPING[type(config)])
-
-
-def check_module(name: str, module: torch.nn.Module) -> None:
-    """Check a loaded model of any class in the same way."""
-    config = module.config.get_text_config(decoder=True)
-    if config.is_encoder_decoder:
-        raise _not_causal(f"{name} is an encoder-decoder model")
-    _check_state(name, config, type(module))
-
-
-def _not_causal(what: str) -> ValueError:
-    return ValueError(f"{what}: only causal (decoder-only) language models can be decoded here")
-
-
-def _check_state(name: str, config: PreTrainedConfig, kind: type) -> None:
-    foreign = layer_kinds(config) - {FULL, SLIDING, CHUNKED}
+    kind = MODEL_FOR_CAUSAL_LM_MAPPING.get(type(config), None)
+    if config.is_encoder_decoder or kind is None:
+        what = "an encoder-decoder model" if config.is_encoder_decoder else f"a model of the type {config.model_type}"
+        raise ValueError(f"{name} is {what}: only causal (decoder-only) language models can be decoded here")
+    foreign = layer_kinds(config.get_text_config(decoder=True)) - {FULL, SLIDING, CHUNKED}
     if foreign or getattr(kind, "_is_stateful", False):
         what = ", ".join(sorted(foreign)) or config.model_type
         raise ValueError(

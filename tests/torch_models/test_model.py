@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 import torch
-from families import CONFIGS, module, text_of
+from families import module, text_of
 
 from hsd_viz.torch_models.eager import HFModel
-
-
-@pytest.fixture(params=CONFIGS)
-def model(request):
-    return HFModel(request.param, module(request.param))
 
 
 def fresh(model, tokens, rows):
@@ -23,30 +17,6 @@ def fresh(model, tokens, rows):
 
 def close(a, b):
     return np.allclose(a, b, rtol=1e-4, atol=1e-5)
-
-
-def test_chunks_and_single_tokens(model):
-    text = text_of(30)
-    session = model.session()
-    session.forward(text[:11], 1)
-    session.forward(text[11:12], 1)
-    assert close(session.forward(text[12:], 18), fresh(model, text, 18))
-    assert session.length == 30
-
-
-def test_every_branch_of_a_tree_sees_its_own_past(model):
-    text, drafted = text_of(16), text_of(6, seed=2)
-    parents = [-1, 0, 0, 1, -1, 4]
-    session = model.session()
-    session.forward(text[:-2], 1)
-    fed = text[-2:] + drafted
-    rows = session.forward(fed, 7, parents=[-1, 0, *(1 if p < 0 else p + 2 for p in parents)])
-    for node in range(len(drafted)):
-        path, place = [], node
-        while place >= 0:
-            path.insert(0, drafted[place])
-            place = parents[place]
-        assert close(rows[node + 1 :][:1], fresh(model, text + path, 1)), node
 
 
 def test_a_cache_grows_past_its_first_capacity():
