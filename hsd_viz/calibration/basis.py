@@ -185,13 +185,16 @@ def tier_rate(tier: Tier) -> float:
 
 def decide(stack: Stack, choosing: bool, meta: Mapping[str, Any]) -> Stack:
     """Return ``stack`` with the fastest lookaheads for ``:auto``, or (``choosing``) the fastest stack of its levels: by
-    the calibration that is stored for exactly this engine, or, for ``auto`` and the shipped models, by the project's
-    own. ``meta`` is that of a trace of ``stack``.
+    the calibration that is stored for exactly this engine. For ``auto`` one with another number of threads serves, too,
+    and for the shipped models the project's own. ``meta`` is that of a trace of ``stack``.
 
     Raises:
         ValueError: if there is no such calibration, or part of the stack was not measured.
     """
-    stored, temperature = newest(identity(meta)), meta["sampling"]["temperature"]
+    who, temperature = identity(meta), meta["sampling"]["temperature"]
+    stored = newest(who)
+    if stored is None and choosing:
+        stored = newest({name: value for name, value in who.items() if name != "threads"})
     known = None if stored is None else stored.calibration
     if known is None and choosing:
         data = read_json(own_plan(temperature))["calibration"]
@@ -202,11 +205,11 @@ def decide(stack: Stack, choosing: bool, meta: Mapping[str, Any]) -> Stack:
     with suppress(ValueError):  # part of the stack was not measured
         if known is not None:
             return (fastest if choosing else lookaheads)(stack, known)
-    drafts = ",".join(m.name for m in stack.drafts)
-    instead = f"write a lookahead, as in {Model(stack.drafts[0].name, 4)}" if drafts else "name a stack: 'db > target'"
+    what, models = "auto" if choosing else stack, ",".join(m.name for m in stack.drafts)
+    instead = "name a stack: 'db > target'" if choosing else f"write a lookahead: {Model(stack.drafts[0].name, 4)}"
     raise ValueError(
-        f"'{stack}' needs a calibration of this machine: run `hsd-viz plan{' --models ' * bool(drafts)}{drafts} "
-        f"--temperature {temperature:g}` with the same device, dtype and threads, or {instead}"
+        f"'{what}' needs a calibration of this machine: run `hsd-viz plan{' --models ' * bool(models)}{models} "
+        f"--temperature {temperature:g}` with the same target, device, dtype and threads, or {instead}"
     )
 
 
