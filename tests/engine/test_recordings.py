@@ -105,14 +105,3 @@ def test_recording_writes_checked_traces_and_an_index(tmp_path):
     for entry in index:
         trace = Trace.load(tmp_path / entry["file"])
         assert len(trace) == 6 and trace.meta["threads"] == 1
-
-
-def test_recording_side_by_side_saves_one_run_of_each_stack(tmp_path):
-    paths = record.record_side_by_side(tmp_path, tokens=4, repeats=1)
-    assert {p for p in tmp_path.rglob("*") if p.is_file()} == set(paths)
-    for group in record.GROUPS:
-        index = json.loads((tmp_path / group / "index.json").read_text())
-        assert [entry["stack"] for entry in index] == [stack for *_, stack in record.SIDES]
-        assert all(len(Trace.load(tmp_path / group / entry["file"]).token_rows) == 4 for entry in index)
-    with pytest.raises(ValueError, match="repeats 0 is out of range"):
-        record.record_side_by_side(tmp_path, repeats=0)

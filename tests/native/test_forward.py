@@ -5,8 +5,6 @@ The second half runs once for every width of vector that can be built here.
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import threading
 
 import numpy as np
@@ -128,32 +126,6 @@ def test_sessions_of_one_model_in_several_threads(monkeypatch):
     for worker in workers:
         worker.join()
     assert all(np.array_equal(a, b) for a, b in zip(got, expected, strict=True))
-
-
-_FORKING = """
-import os, sys, torch
-import numpy as np
-sys.path.insert(0, {tests!r})
-from models import native, ids
-from hsd_viz.native import model as model_module
-model_module.BYTES_A_THREAD = 1
-torch.set_num_threads(2)
-model = native("odd")
-expected = model.session().forward(ids(50), 50)
-child = os.fork()
-if child == 0:
-    same = np.array_equal(model.session().forward(ids(50), 50), expected)
-    os._exit(0 if same else 1)
-sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-"""
-
-
-@pytest.mark.skipif(not hasattr(sys, "getdlopenflags"), reason="there is no fork here")
-def test_the_pool_outlives_neither_a_fork_nor_the_interpreter():
-    """A forked child has no helpers and starts its own; a process whose helpers sleep or spin ends at once."""
-    script = _FORKING.format(tests=str(__import__("pathlib").Path(__file__).parent))
-    ran = subprocess.run([sys.executable, "-W", "ignore", "-c", script], timeout=120, capture_output=True, text=True)
-    assert ran.returncode == 0, ran.stderr
 
 
 def test_rows_beyond_the_tokenizer_are_cut_off():
