@@ -19,7 +19,7 @@ from benchmarks.harness import interleave
 from hsd_viz.bench.report import figures
 from hsd_viz.bench.runner import Output, from_trace, median_of
 from hsd_viz.calibration.basis import rate
-from hsd_viz.calibration.calibrate import TARGET, WARM_UP_TOKENS, Workload, at, calibrate, decode, run
+from hsd_viz.calibration.calibrate import TARGET, WARM_UP_TOKENS, Workload, at, calibrate, decode
 from hsd_viz.calibration.store import StoredCalibration
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.latency.inputs import Calibration
@@ -119,7 +119,7 @@ def measure_point(
     """Calibrate on ``texts``, select, measure on ``others``; return the point as JSON data."""
     begun = time.time()
     work = Workload(texts, drafts, (DATABASE,), sampling=sampling, max_new_tokens=calibration_tokens)
-    stored = run(calibrate(engine, work), progress)
+    stored = calibrate(engine, work, progress)
     found = picks(stored.calibration, drafts)
     predicted = {p.stack: p for p in found.measured}
     outputs = measured(engine, tuple(predicted), others, sampling, tokens=tokens, repeats=repeats, progress=progress)

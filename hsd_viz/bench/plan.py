@@ -12,7 +12,7 @@ from typing import Any
 from hsd_viz.bench.report import figures
 from hsd_viz.bench.runner import Settings, run_bench
 from hsd_viz.calibration.basis import rate
-from hsd_viz.calibration.calibrate import TARGET, TOKENS, Workload, calibrated, decode, run
+from hsd_viz.calibration.calibrate import TARGET, TOKENS, Workload, calibrated, decode
 from hsd_viz.calibration.store import StoredCalibration
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.engine import Engine
@@ -83,7 +83,7 @@ def plan(
         sampling=settings.sampling,
         max_new_tokens=min(TOKENS, settings.max_new_tokens),
     )
-    stored, was_stored = run(calibrated(engine, work, fresh=fresh), progress)
+    stored, was_stored = calibrated(engine, work, progress, fresh=fresh)
     choice = select(stored.calibration, max_levels=max_levels)
     picked, single, shortest = choice.picked.stack, choice.best_single_draft, choice.shortest
     ranked = {p.stack: p for p in (*choice.ranked, choice.plain, shortest)}

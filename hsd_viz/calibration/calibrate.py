@@ -16,10 +16,10 @@ Decodes are not recorded, so that the cost of recording is not included.
 import hashlib
 import time
 import warnings
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
-from typing import Any, TypeVar
+from typing import Any
 
 from hsd_viz.calibration.estimate import estimate, rounds_of, verifications
 from hsd_viz.calibration.forwards import fit_curve, time_forwards
@@ -31,7 +31,6 @@ from hsd_viz.stack import Model, Stack, parse
 from hsd_viz.terminal import Progress
 from hsd_viz.trace import Trace
 
-T = TypeVar("T")
 TARGET = "target"
 #: Tokens decoded per prompt.
 TOKENS, WARM_UP_TOKENS = 128, 8
@@ -43,18 +42,17 @@ OVER_DATABASE = (3, 8)
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """The decodes of a calibration: draft models (smallest first) and databases under ``target``."""
+    """The decodes of a calibration: draft models (smallest first) and databases under the target."""
 
     suite: Suite
     drafts: Sequence[str]
     databases: Sequence[str] = ("db",)
-    target: str = TARGET
     sampling: Sampling = field(default_factory=Sampling)
     max_new_tokens: int = TOKENS
 
     def stacks(self) -> tuple[str, ...]:
         """Return the stacks to decode each prompt with."""
-        top, sources = Model(self.target), [parse(f"{name} > {TARGET}").bottom for name in self.databases]
+        top, sources = Model(TARGET), [parse(f"{name} > {TARGET}").bottom for name in self.databases]
         alone = [(Model(i, g), top) for i in self.drafts for g in ALONE]
         pairs = [(Model(i, g), Model(j, h), top) for i, j in combinations(self.drafts, 2) for g, h in PAIRS]
         over = [(top,), *((Model(j, h), top) for j in self.drafts for h in OVER_DATABASE)]
@@ -75,12 +73,14 @@ class Workload:
 
     def probe(self, engine: Engine) -> dict[str, Any]:
         """Return the identity of the engine, from one token decoded with a stack of all models."""
-        stack = Stack(None, (*(Model(d, 1) for d in self.drafts), Model(self.target)))
+        stack = Stack(None, (*(Model(d, 1) for d in self.drafts), Model(TARGET)))
         return identity(decode(engine, self.suite.prompts[0], stack, 1, self.sampling).meta)
 
 
-def calibrate(engine: Engine, work: Workload) -> Generator[Progress, None, StoredCalibration]:
-    """Yield the progress before each decode of a calibration, and return the calibration.
+def calibrate(
+    engine: Engine, work: Workload, progress: Callable[[Progress], None] = lambda _: None
+) -> StoredCalibration:
+    """Return a calibration; ``progress`` is called before each decode.
 
     Raises:
         ValueError: for bad input, or if all texts ended at once.
@@ -88,17 +88,17 @@ def calibrate(engine: Engine, work: Workload) -> Generator[Progress, None, Store
     prompts, stacks, sampling = work.suite.prompts, work.stacks(), work.sampling
     total, created = len(stacks) * len(prompts), time.time()
     for stack in stacks:
-        yield Progress(0, total, stack, "")
+        progress(Progress(0, total, stack, ""))
         decode(engine, prompts[0], stack, min(WARM_UP_TOKENS, work.max_new_tokens), sampling)
-    yield Progress(0, total, "", "", "timing forward passes")
+    progress(Progress(0, total, "", "", "timing forward passes"))
     engine.wait_ready()
-    who, named = work.probe(engine), {**dict(zip(work.drafts, work.drafts, strict=True)), TARGET: work.target}
-    models = {name: model for name, own in named.items() if (model := engine.model(own)) is not None}
+    who = work.probe(engine)
+    models = {name: model for name in (*work.drafts, TARGET) if (model := engine.model(name)) is not None}
     shapes = time_forwards(models) if models else {}
     traces: list[Trace] = []
     for k, prompt in enumerate(prompts):
         for stack in stacks:
-            yield Progress(len(traces), total, stack, prompt.id)
+            progress(Progress(len(traces), total, stack, prompt.id))
             traces.append(decode(engine, prompt, stack, work.max_new_tokens, at(sampling, k)))
     if not any(map(len, traces)):
         raise ValueError("no token was decoded on the calibration prompts: every text ended at once")
@@ -119,30 +119,21 @@ def calibrate(engine: Engine, work: Workload) -> Generator[Progress, None, Store
 
 
 def calibrated(
-    engine: Engine, work: Workload, *, fresh: bool = False
-) -> Generator[Progress, None, tuple[StoredCalibration, bool]]:
-    """Yield the progress of a calibration, and return (calibration, whether it was stored): a recent stored one if
-    there is one, else a new one, which is saved. ``fresh`` measures again in any case.
+    engine: Engine, work: Workload, progress: Callable[[Progress], None] = lambda _: None, *, fresh: bool = False
+) -> tuple[StoredCalibration, bool]:
+    """Return (calibration, whether it was stored): a recent stored one if there is one, else a new one, which is saved.
+    ``fresh`` measures again in any case.
     """
-    yield Progress(0, 0, "", "", "loading the models")
+    progress(Progress(0, 0, "", "", "loading the models"))
     engine.wait_ready()
     if not fresh and (stored := newest(work.probe(engine), work.texts())) is not None:
         return stored, True
-    measured = yield from calibrate(engine, work)
+    measured = calibrate(engine, work, progress)
     try:
         save(measured)
     except OSError as error:
         warnings.warn(f"the calibration cannot be saved: {error.strerror or error}", stacklevel=2)
     return measured, False
-
-
-def run(steps: Generator[Progress, None, T], progress: Callable[[Progress], None] = lambda _: None) -> T:
-    """Return the result of :func:`calibrate` or :func:`calibrated`, with its progress given to ``progress``."""
-    try:
-        while True:
-            progress(next(steps))
-    except StopIteration as end:
-        return end.value
 
 
 def decode(engine: Engine, prompt: Prompt, stack: str | Stack, max_new_tokens: int, sampling: Sampling) -> Trace:

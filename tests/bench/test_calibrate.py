@@ -15,7 +15,7 @@ from fake_engine import WORLD, FakeEngine
 from hsd_viz.bench import Prompt, Suite
 from hsd_viz.calibration import store
 from hsd_viz.calibration.basis import decide
-from hsd_viz.calibration.calibrate import TOKENS, Workload, at, calibrate, calibrated, run
+from hsd_viz.calibration.calibrate import TOKENS, Workload, at, calibrate, calibrated
 from hsd_viz.calibration.forwards import fit_curve
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.latency.law import Law
@@ -41,7 +41,7 @@ def cache(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def known():
-    return run(calibrate(FakeEngine(), work(12)))
+    return calibrate(FakeEngine(), work(12))
 
 
 def test_what_is_known_is_found_again(known):
@@ -97,7 +97,7 @@ def test_a_curve_takes_its_shape_from_forwards_by_themselves():
 
 
 def measured(engine=None, texts=None, **options):
-    return run(calibrated(engine or FakeEngine(), texts or work(2, tokens=40), **options))
+    return calibrated(engine or FakeEngine(), texts or work(2, tokens=40), **options)
 
 
 def test_it_is_stored_and_found_again(cache):

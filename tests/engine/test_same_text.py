@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from hsd_viz.calibration import store
-from hsd_viz.calibration.calibrate import Workload, calibrate, run
+from hsd_viz.calibration.calibrate import Workload, calibrate
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.engine import load_engine
 from hsd_viz.native.build import default_build
@@ -65,7 +65,7 @@ def test_a_command_gives_the_same_text_whatever_is_in_the_cache_and_on_any_threa
     with load_engine(device="cpu", threads=1) as engine:
         suite = Suite("one", {}, (Prompt("1", "all", PROMPT),))
         work = Workload(suite, ("nano", "small"), sampling=Sampling(), max_new_tokens=8)
-        stored = run(calibrate(engine, work))
+        stored = calibrate(engine, work)
         for temperature in (0.0, 0.7, 1.0):
             sampling = {**stored.identity["sampling"], "temperature": temperature}
             store.save(replace(stored, identity={**stored.identity, "sampling": sampling}))
@@ -128,6 +128,6 @@ def test_a_lookahead_left_to_the_selector_needs_a_calibration(tmp_path, monkeypa
         with pytest.raises(ValueError, match="needs a calibration of this machine: run `hsd-viz plan --models nano"):
             engine.run(PROMPT, "nano:auto > target", max_new_tokens=4)
         suite = Suite("one", {}, (Prompt("1", "all", PROMPT),))
-        store.save(run(calibrate(engine, Workload(suite, ("nano",), (), max_new_tokens=8))))
+        store.save(calibrate(engine, Workload(suite, ("nano",), (), max_new_tokens=8)))
         resolved = engine.run(PROMPT, "nano:auto > target", max_new_tokens=4).meta["stack_resolved"]
         assert resolved.startswith("nano:") and resolved.split(":")[1].split()[0].isdigit()
