@@ -15,14 +15,14 @@ import ctypes
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from ctypes import byref
+from functools import partial
 from itertools import accumulate
-from typing import Any
 
 import numpy as np
 
 from hsd_viz.decoding.loop import PREFILL_CHUNK, Loop
 from hsd_viz.decoding.record import TOP
-from hsd_viz.drafting.context import ContextDatabase, Database
+from hsd_viz.drafting.context import ContextDatabase
 from hsd_viz.drafting.db import MAX_SHARE, DatabaseDrafter
 from hsd_viz.drafting.estimates import DISCOUNTS, LONGEST_BUCKET, MOST_RATE, PRIOR_WEIGHT, priors
 from hsd_viz.drafting.index.format import MOST_IN_BUCKET, Index
@@ -40,6 +40,7 @@ from hsd_viz.native.model import (
     integers,
 )
 from hsd_viz.trace.tables import RULES, TABLES, Column, Columns
+from hsd_viz.words import MAX_BUDGET
 
 #: The time of a call, so that a decode can be followed and cancelled.
 CALL_NS = 40_000_000
@@ -67,8 +68,13 @@ def native_drafter(drafter: Drafter | None, library: ctypes.CDLL) -> Drafter | N
     """Return the native equivalent of a drafter that has not begun a run, itself if there is none."""
     if type(drafter) is not DatabaseDrafter or drafter.longest > LONGEST:
         return drafter
-    files = [drafter.databases[source] for source in drafter.sources if source != "context"]
-    return NativeDatabaseDrafter(library, drafter) if all(map(_readable, files)) else drafter
+    # The library reads files with the usual element sizes.
+    for index in (drafter.databases[source] for source in drafter.sources if source != "context"):
+        if type(index) is not Index or not 0 <= index.bits < 32:
+            return drafter
+        if [view.itemsize for view in (index.starts, index.marks, index.places)] != [4, 4, 4]:
+            return drafter
+    return NativeDatabaseDrafter(library, drafter)
 
 
 class NativeDatabaseDrafter:
@@ -82,9 +88,9 @@ class NativeDatabaseDrafter:
 
     def __init__(self, library: ctypes.CDLL, reference: DatabaseDrafter) -> None:
         self.library, self._native, self._reference = library, library.quick, reference
-        self.sources = reference.sources
+        self.sources, self._checked = reference.sources, partial(checked, library)
         self._free: weakref.finalize | None = None
-        self._budget = self.nodes
+        self._out = (ctypes.c_double * (_COLUMNS * MAX_BUDGET))()
         self.start(())
 
     def start(self, prompt: Sequence[int]) -> None:
@@ -101,18 +107,11 @@ class NativeDatabaseDrafter:
             rates = doubles(priors(source, reference.temperature))
             self._checked(native.hsd_drafter_add(self.handle, file, rates, DISCOUNTS[source]))
         self._checked(native.hsd_drafter_ends(self.handle, integers(tuple(reference.eos)), len(reference.eos)))
-        self.make_room(self._budget)
+        costs = map(doubles, reference.costs.tables(MAX_BUDGET))
+        least = reference.costs.least_slope, reference.min_score
+        self._checked(native.hsd_drafter_costs(self.handle, *costs, MAX_BUDGET + 1, *least))
         self._emitted = 0
         self.extend(prompt)
-
-    def make_room(self, budget: int) -> None:
-        """Make room for trees of so many nodes."""
-        self._budget = max(budget, self._budget)
-        self._out = (ctypes.c_double * (_COLUMNS * self._budget))()
-        costs = self._reference.costs
-        at, slopes = map(doubles, costs.tables(self._budget))
-        least = costs.least_slope, self._reference.min_score
-        self._checked(self._native.hsd_drafter_costs(self.handle, at, slopes, self._budget + 1, *least))
 
     def extend(self, tokens: Sequence[int]) -> None:
         """Learn from these emitted tokens and remember them."""
@@ -123,8 +122,6 @@ class NativeDatabaseDrafter:
         """Return the tree of at most ``budget`` nodes after ``text``."""
         if budget < 1:
             return DraftTree(why_empty="no room")
-        if budget > self._budget:
-            self.make_room(budget)
         length = len(text)
         tail = text[-max(self._reference.longest, length - self._emitted) :]
         n = self._native.hsd_drafter_draft(self.handle, integers(tail), len(tail), length, budget, self._out)
@@ -136,17 +133,6 @@ class NativeDatabaseDrafter:
         places = [None if place < 0 else place for place in positions]
         names = [self.sources[k] for k in sources]
         return DraftTree(tokens, parents, names, lengths, counts, scores, places, _depths=depths)  # type: ignore[arg-type]
-
-    def _checked(self, result: Any) -> Any:
-        return checked(self.library, result)
-
-
-def _readable(database: Database) -> bool:
-    """Whether the library can read it: a file, of the usual element sizes."""
-    if type(database) is not Index:
-        return False
-    sizes = [view.itemsize for view in (database.starts, database.marks, database.places)]
-    return sizes == [4, 4, 4] and 0 <= database.bits < 32
 
 
 def _file(index: Index) -> IndexFile:
@@ -211,7 +197,6 @@ class NativeDecode(Loop):
         self._happened = {name: [] for name in TABLES}
         if drafter is not None:
             drafter.start(())
-            drafter.make_room(self.budget)
         specs = (LevelSettings * len(levels))()
         for k, (session, level) in enumerate(zip(sessions, levels, strict=True)):
             specs[k] = session.settings(self.limit, level.lookahead or 0, RULES.index(sampling.rule), self.threads)
