@@ -55,9 +55,6 @@ def test_pickles_run_nothing(model, name, tmp_path):
         assert "cannot be loaded" in refused(model)
     else:
         load_engine(str(model), device="cpu", runtime="eager").run("ab", max_new_tokens=4)
-    torch.save(Bomb(mark), model / name)
-    if name == "pytorch_model.bin":
-        assert "cannot be loaded" in refused(model)
     assert not mark.exists()
 
 

@@ -92,17 +92,6 @@ def test_a_greedy_draft_stays_on_the_device_until_it_is_whole():
     assert len(sampled[0].tokens) == 4 and sampled[0].rows.shape == (4, VOCABULARY)
 
 
-def test_caches_are_used_again():
-    model = windowed()
-    first = model.session(100)
-    places = id(first.cache)
-    del first
-    second = model.session(100)
-    assert id(second.cache) == places and id(model.session(100).cache) != places
-    # What an earlier sequence left behind is never attended to.
-    assert close(second.forward(text_of(5), 5), model.eager.session().forward(text_of(5), 5))
-
-
 def test_strict_rows_do_not_depend_on_what_is_fed_with_them():
     """In bfloat16, bit for bit: one token at a time, as a verification of any width, behind any number of others."""
     model, text = strict(), text_of(30)
