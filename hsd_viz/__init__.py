@@ -52,15 +52,10 @@ _SELF = {"audit": "audit", "figures": "figures", "metrics": "adapters.vocabulary
 __all__ = sorted({"__version__", *_HOMES, *_SELF})
 
 
-def _show(trace: Any) -> Any:
-    return __getattr__("views").overview(trace)
-
-
-def _to_html(trace: Any) -> str:
-    return __getattr__("views").run_page(trace)
-
-
-VIEWERS.update(show=_show, to_html=_to_html)
+VIEWERS |= {
+    "show": lambda trace: __getattr__("views").overview(trace),
+    "to_html": lambda trace: __getattr__("views").run_page(trace),
+}
 
 
 def __getattr__(name: str) -> Any:

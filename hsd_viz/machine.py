@@ -81,16 +81,12 @@ def threads() -> int:
             _asked.clear()
             torch.set_num_threads(count)
         return torch.get_num_threads()
-    if not _asked:
-        named = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
-        return min(int(named) if named.isdecimal() and int(named) else _physical_cores(), MAX_THREADS)
-    return _asked[0]
-
-
-def _physical_cores() -> int:
-    """Return how many cores this process may use, one for those that share a core, as torch counts them."""
-    allowed = cores() or 1
-    return min(allowed, psutil.cpu_count(logical=False) or allowed)
+    if _asked:
+        return _asked[0]
+    # One for those that share a core, as torch counts them.
+    allowed, named = cores() or 1, os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    physical = min(allowed, psutil.cpu_count(logical=False) or allowed)
+    return min(int(named) if named.isdecimal() and int(named) else physical, MAX_THREADS)
 
 
 def cores() -> int | None:

@@ -1,12 +1,12 @@
 """The databases of the ladder: statistics from the corpus, the model database from the target's outputs."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from hsd_viz.drafting.index.build import Generate, build_database, build_fivegrams
+from hsd_viz.drafting.index.build import build_database, build_fivegrams
 from hsd_viz.drafting.index.count import Progress
 from hsd_viz.drafting.index.format import SUFFIX
 from hsd_viz.drafting.make import FIVEGRAMS, STORED, vocabulary_hash
@@ -143,7 +143,7 @@ def _tokens(tokenizer, data: str | Path | None, progress: Progress | None) -> np
     return corpus.tokenize(corpus.train_files(), tokenizer, EOS_ID)
 
 
-def _greedy(folder: Path, new_tokens: int, dtype: str) -> Generate:
+def _greedy(folder: Path, new_tokens: int, dtype: str) -> Callable[[list[list[int]]], list[list[int]]]:
     """Return a function that continues a batch of prompts of equal length with greedy decoding."""
     import torch
 

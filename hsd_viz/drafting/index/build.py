@@ -1,7 +1,7 @@
 """Build database files (statistics from a corpus; model and 5-grams from a model's own outputs), and report on them."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -24,9 +24,6 @@ PRUNING = {
 FIVEGRAMS, FIVEGRAMS_PER_TOKEN = 100_000, 7
 #: Keys of each length that :func:`describe` extends to longer ones, per requested entry.
 _FOLLOWED = 20
-
-#: Maps a batch of prompts of one length to the model's outputs, without the prompts.
-Generate = Callable[[list[list[int]]], list[list[int]]]
 
 
 def build_database(
