@@ -25,10 +25,10 @@ from hsd_viz.trace import CallRow, RoundRow, Trace
 
 V = 6
 COSTS = {
-    "m0": LevelCost((0.05, 0.06)),
-    "m1": LevelCost((0.15, 0.17, 0.18)),
-    "m2": LevelCost((0.25, 0.27, 0.30)),
-    "target": LevelCost((1.0, 1.0, 1.1)),
+    "m0": LevelCost((0.05, 0.08)),
+    "m1": LevelCost((0.15, 0.25, 0.33), overhead=0.05),
+    "m2": LevelCost((0.25, 0.40, 0.50), overhead=0.06),
+    "target": LevelCost((1.0, 1.1, 1.25), overhead=0.2),
 }
 
 
@@ -68,6 +68,7 @@ def priced(trace: Trace, costs) -> float:
     # A call of several steps: a forward pass over the pending tokens, then one for each token but the last.
     first = sum(costs[c.name].verifying(c.fed - c.steps + 1) for c in calls)
     spent = first + sum((c.steps - 1) * costs[c.name].verifying(1) for c in calls)
+    spent += sum(costs[c.name].overhead for c in calls if c.kind == "verify")
     return spent / trace.meta["tokens"]
 
 
