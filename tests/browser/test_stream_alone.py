@@ -81,30 +81,6 @@ def texts(page) -> list[str]:
     )
 
 
-def test_steps_are_shown_once_and_in_order_and_a_gap_asks_for_all(open_page):
-    shown = open_page()
-    page = shown.page
-    start(page, [step(0, "a")], live=True)
-    assert page.evaluate("window.sent.shift().kind") == "sync"  # a view that opens during a run asks what it missed
-    page.evaluate("m => receive(m)", message(2, [step(1, "b"), step(2, "c")]))
-    page.evaluate("m => receive(m)", message(2, [step(1, "b"), step(2, "c")]))
-    page.evaluate("m => receive(m)", message(3, [step(2, "c"), step(3, "d")]))
-    assert texts(page) == ["a", "b", "c", "d"]
-    assert page.evaluate("window.sent.length") == 0
-    page.evaluate("m => receive(m)", message(6, [step(5, "f")]))
-    assert page.evaluate("window.sent.map(m => m.kind)") == ["sync"]
-    assert texts(page) == ["a", "b", "c", "d"]
-    trace = Trace({"prompt": "p", "stack": "target"})
-    for i, text in enumerate("abcdef"):
-        trace.append(step(i, text))
-    page.evaluate("d => model.set('data', d)", run_data.snapshot(trace, "r", 6))
-    assert texts(page) == list("abcdef")
-    # An older snapshot that arrives late takes nothing away.
-    page.evaluate("d => model.set('data', d)", run_data.snapshot(Trace({}), "r", 2))
-    assert texts(page) == list("abcdef")
-    shown.check()
-
-
 def test_strange_text_is_text_and_stays_in_its_place(open_page):
     shown = open_page()
     page = shown.page
@@ -134,43 +110,29 @@ def test_strange_text_is_text_and_stays_in_its_place(open_page):
 CODE = 'def| walk|(|tree|):|\n    |"""|Go|"""|\n\n    |for| node| in| tree|:|\n        |walk|(node)'.split("|")
 
 
+def own(index: int, text: str, number: int, kind: str) -> TokenRow:
+    """A token of the target."""
+    return TokenRow(index, 9, text, None, number, kind, "target", (1,), 0, 0.5, 1.0, ((9, 0.5),))
+
+
 def written(n: int, first: int = 0) -> list[Step]:
     """Steps of four tokens each: two accepted, a correction after a draft that was turned down, and one of the target's own."""
     steps = []
     for i in range(first, first + n, 4):
         texts = [CODE[(i + k) % len(CODE)] for k in range(4)]
-        r, source = i, "context" if i % 8 else "nano"
+        source, drafted = "context" if i % 8 else "nano", [*texts[:2], "wrong"]
         drafts = [
-            DraftRow(
-                r,
-                1,
-                source,
-                d,
-                d - 1,
-                d + 1,
-                d,
-                texts[d] if d < 2 else "wrong",
-                0.5,
-                1.0,
-                None,
-                "accepted" if d < 2 else "rejected",
-            )
-            for d in range(3)
+            DraftRow(i, 1, source, d, d - 1, d + 1, d, text, 0.5, 1.0, None, "rejected" if d == 2 else "accepted")
+            for d, text in enumerate(drafted)
         ]
         tokens = [
-            TokenRow(i + d, d, texts[d], None, r, "accepted", source, (0, 1), d + 1, 0.5, 1.0, ((d, 0.5),))
+            TokenRow(i + d, d, texts[d], None, i, "accepted", source, (0, 1), d + 1, 0.5, 1.0, ((d, 0.5),))
             for d in range(2)
         ]
-        tokens.append(TokenRow(i + 2, 9, texts[2], None, r, "correction", "target", (1,), 0, 0.5, 1.0, ((9, 0.5),)))
-        steps.append(
-            Step().add_rows(tokens, drafts, [RoundRow(r, None, 1, 3, 3, 2, "correction", None, 1000 * r, 900)], [], {})
-        )
-        plain = TokenRow(i + 3, 9, texts[3], None, r + 1, "plain", "target", (1,), 0, 0.5, 1.0, ((9, 0.5),))
-        steps.append(
-            Step().add_rows(
-                [plain], [], [RoundRow(r + 1, None, 1, 0, 0, 0, "plain", "no match", 1000 * r + 900, 100)], [], {}
-            )
-        )
+        verified = RoundRow(i, None, 1, 3, 3, 2, "correction", None, 1000 * i, 900)
+        plain = RoundRow(i + 1, None, 1, 0, 0, 0, "plain", "no match", 1000 * i + 900, 100)
+        steps.append(Step().add_rows([*tokens, own(i + 2, texts[2], i, "correction")], drafts, [verified], [], {}))
+        steps.append(Step().add_rows([own(i + 3, texts[3], i + 1, "plain")], [], [plain], [], {}))
     return steps
 
 

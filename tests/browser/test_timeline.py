@@ -2,34 +2,15 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 from hsd_viz.engine.replay import load_bundled
-from hsd_viz.trace import Step, Trace
-from hsd_viz.trace.metrics import target_round_of
-from hsd_viz.trace.tables import TABLES
-from hsd_viz.views import run_data
-from hsd_viz.views.linked import RoundInspector, Timeline, TokenStream
+from hsd_viz.views.linked import RoundInspector, Timeline
 
 from .conftest import quiet
 from .round_page import nodes, start, title
 
 pytestmark = pytest.mark.browser
-
-
-def steps(trace: Trace) -> list[Step]:
-    """The steps of a trace as recorded: one per target round, including the rounds of lower levels."""
-    owner = target_round_of(trace.round_rows)
-    made = {number: {name: table.columns_of(()) for name, table in TABLES.items()} for number in owner.values()}
-    first = next(iter(made))  # prefill has no round: it precedes the first
-    for name, columns in trace.columns.items():
-        places = [owner.get(number, first) for number in columns["id" if name == "rounds" else "round"]]
-        for column, values in columns.items():
-            for place, value in zip(places, values, strict=True):
-                made[place][name][column].append(value)
-    return [Step(lambda found=(tables, trace.pieces if k == first else {}): found) for k, tables in made.items()]
 
 
 def at(page, area: dict, call, wall: int, lane: str) -> None:
@@ -110,33 +91,6 @@ def test_a_click_on_a_call_of_a_level_below_shows_the_round_it_served(open_page)
     at(page, area, call, wall, "nano")
     page.locator("[data-key][data-verdict=correction], [data-key][data-verdict=bonus]").first.click()
     assert page.locator(".hsd-sc-chip.hsd-pinned").count() == 1
-    shown.check()
-
-
-@pytest.mark.slow
-def test_a_live_run_grows_and_its_end_brings_the_whole_time(open_page):
-    shown = open_page()
-    page, recorded = shown.page, load_bundled("databases")
-    whole = recorded.meta["wall_ns"]
-    recorded.meta["wall_ns"] = None
-    empty = Trace(recorded.meta)
-    start(page, empty, TokenStream, RoundInspector, Timeline)
-    assert title(page) == "No round"
-    for k, step in enumerate(steps(recorded)[:5]):
-        message = {"kind": "append", "run": "r", "first": k + 2, "seq": k + 2, "steps": [run_data.tables(step)]}
-        page.evaluate("m => models[0].receive(m)", message)
-        quiet(page)
-        assert title(page) == f"Round {k + 1} of {k + 1}"
-        empty.append(step)
-    spent = empty.call_rows[-1].start_ns + empty.call_rows[-1].duration_ns
-    ranges = [page.text_content(".hsd-tl-range")]
-    empty.meta["wall_ns"] = whole
-    page.evaluate("d => models[0].set('data', d)", run_data.snapshot(empty, "r", 6))
-    quiet(page)
-    ranges.append(page.text_content(".hsd-tl-range"))
-    written = [float(re.fullmatch(r"0 to ([\d.]+) ms", text)[1]) for text in ranges]
-    assert written == pytest.approx([spent / 1e6, whole / 1e6], rel=0.005)
-    assert title(page) == "Round 5 of 5"  # no view jumps by itself
     shown.check()
 
 

@@ -3,97 +3,26 @@
 from __future__ import annotations
 
 import gzip
-import importlib.metadata
 import json
 import re
-import threading
 import time
 from pathlib import Path
 
 import pytest
-from make_trace import META, STEPS, make_trace
+from fake_page import REQUEST, Engine, Page, parts
+from make_trace import make_trace
 
 import hsd_viz as hsd
 from hsd_viz.calibration import store
 from hsd_viz.calibration.basis import recorded
 from hsd_viz.engine.replay import bundled, load_bundled
-from hsd_viz.trace import Finished, Stage, Started, Trace
+from hsd_viz.trace import Trace
 from hsd_viz.views import run_data
-from hsd_viz.views import view as view_module
 from hsd_viz.views.app.dashboard import App
 from hsd_viz.views.export import run_page
 from tests.changes import change_row
 
 RUNS = [r.name for r in bundled()]
-REQUEST = {
-    "prompt": "def f",
-    "stack": "db > target",
-    "max_new_tokens": 4,
-    "temperature": 0.8,
-    "seed": 7,
-    "rule": "token",
-}
-
-
-class Engine:
-    """Decodes to the trace made for tests, waiting for ``go`` between its steps."""
-
-    def __init__(self) -> None:
-        self.go, self.asked, self.closed, self.error = threading.Event(), [], threading.Event(), None
-        self.go.set()
-
-    def decode(self, prompt, stack, **options):
-        self.asked.append((prompt, stack, options))
-        trace = Trace(dict(META))
-        try:
-            yield Stage("loading")
-            yield Started(trace.meta, {1: "def"})
-            for step in STEPS:
-                self.go.wait(10)
-                trace.append(step)
-                yield step
-                if self.error:
-                    raise self.error
-            yield Finished(trace)
-        finally:
-            self.closed.set()
-
-
-class Page:
-    """A page and what its browser would hear."""
-
-    def __init__(self, monkeypatch, *arguments, **options) -> None:
-        self.engine = Engine()
-        self.app = App(*(arguments or (self.engine,)), **options)
-        self.heard: list[tuple[dict, list]] = []
-        self.news = threading.Condition()
-        monkeypatch.setattr(self.app, "send", self._hear)
-
-    def _hear(self, content, buffers=None):
-        json.dumps(content, allow_nan=False)
-        with self.news:
-            self.heard.append((content, buffers or []))
-            self.news.notify_all()
-
-    def send(self, kind: str, files=(), key: str = "1", **content) -> None:
-        names = [name for name, _ in files]
-        message = {"id": key, "kind": kind, "names": names, **content}
-        self.app._on_message(None, message, [memoryview(content) for _, content in files])
-
-    def wait(self, kind: str, key: str = "1") -> tuple[dict, list]:
-        found = lambda: [h for h in self.heard if h[0]["kind"] == kind and h[0]["id"] == key]
-        with self.news:
-            assert self.news.wait_for(found, timeout=60), [h[0]["kind"] for h in self.heard]
-            return found()[-1]
-
-    def ask(self, kind: str, files=(), **content) -> tuple[dict, list]:
-        """Send a request and return its last message, ``done`` or ``failed``."""
-        self.heard.clear()
-        self.send(kind, files, **content)
-        with self.news:
-            last = lambda: [h for h in self.heard if h[0]["kind"] in ("done", "failed")]
-            assert self.news.wait_for(last, timeout=120)
-            return last()[0]
 
 
 @pytest.fixture
@@ -208,12 +137,6 @@ def test_a_run_that_the_browser_kept_can_be_asked_about_in_another_kernel(page):
 
 
 # --- questions --------------------------------------------------------------------------------------------------------
-
-
-def parts(page, about: str, run: str = "", **content) -> list[dict]:
-    message, _ = page.ask("ask", about=about, run=run, **content)
-    assert message["kind"] == "done", message
-    return message["answer"]["parts"]
 
 
 def test_questions_about_a_run_are_answered(page):
@@ -365,71 +288,6 @@ def test_a_comparison_is_saved_as_a_page(page):
     message, (content,) = page.ask("file", about="comparison", options={"runs": runs})
     assert message["name"].startswith("hsd_viz_compare_") and b"hsd-content" in content
     assert "select two or three" in page.ask("file", about="comparison", options={"runs": runs[:1]})[0]["message"]
-
-
-# --- tabs of other packages -------------------------------------------------------------------------------------------
-
-DOCS = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "figures.md"
-EXAMPLE = re.search(r"```python\n(import anywidget.*?)```", DOCS.read_text(encoding="utf-8"), re.S)[1]
-
-
-@pytest.fixture
-def tab(monkeypatch):
-    names = []
-
-    def add(name, cls):
-        names.append(name)
-        hsd.views.register(name, cls)
-        page = Page(monkeypatch)
-        page.ask("recording", name="both")
-        return page
-
-    yield add
-    for name in names:
-        hsd.views.unregister(name)
-
-
-def test_the_example_of_the_documentation_is_a_tab_of_the_run_shown(tab):
-    assert len(EXAMPLE.splitlines()) <= 42
-    made = {}
-    exec(EXAMPLE.replace("hsd.dashboard()", "page = hsd.dashboard()"), made)
-    try:
-        assert made["page"].about["tabs"][-2:] == ["Entropy", "Tokens by source"]
-    finally:
-        hsd.views.unregister("Tokens by source")
-    page = tab("Entropy", made["Entropy"])
-    (part,) = parts(page, "Entropy", "both")
-    widget = page.app._widget
-    assert part == {"kind": "widget", "model": widget.model_id} and len(widget.tokens) == 128
-    parts(page, "Entropy", "both")
-    assert widget.comm is None, "the view of the run before is closed"
-
-
-def test_a_tab_can_be_a_figure_and_one_that_fails_says_so(tab):
-    assert parts(tab("Sources", hsd.figures.by_source), "Sources", "both")[0]["kind"] == "figure"
-
-    def broken(_trace):
-        raise KeyError("entropy")
-
-    message, _ = tab("Broken", broken).ask("ask", about="Broken", run="both")
-    assert "the view 'Broken' failed: KeyError: 'entropy'" in message["message"] and not message["details"]
-    message, _ = tab("Text", lambda _trace: "text").ask("ask", about="Text", run="both")
-    assert "not str" in message["message"]
-
-
-def test_names_and_classes_of_tabs_are_checked(monkeypatch):
-    with pytest.raises(ValueError, match="invalid name"):
-        hsd.views.register(" ", hsd.figures.by_source)
-    with pytest.raises(TypeError, match="cannot be registered"):
-        hsd.views.register("x", 3)
-    assert "x" not in view_module.registered()
-    point = importlib.metadata.EntryPoint("Sources", "hsd_viz.figures:by_source", view_module.GROUP)
-    gone = importlib.metadata.EntryPoint("Gone", "no_such_package:View", view_module.GROUP)
-    monkeypatch.setattr(view_module, "entry_points", lambda group: [point, gone] if group == "hsd_viz.views" else [])
-    page = Page(monkeypatch)
-    page.ask("recording", name="both")
-    assert parts(page, "Sources", "both")[0]["kind"] == "figure"
-    assert "ModuleNotFoundError" in page.ask("ask", about="Gone", run="both")[0]["message"]
 
 
 # --- the models of a page ---------------------------------------------------------------------------------------------

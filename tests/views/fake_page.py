@@ -1,0 +1,87 @@
+"""A page without a browser, over an engine that decodes to the trace made for tests."""
+
+from __future__ import annotations
+
+import json
+import threading
+
+from make_trace import META, STEPS
+
+from hsd_viz.trace import Finished, Stage, Started, Trace
+from hsd_viz.views.app.dashboard import App
+
+REQUEST = {
+    "prompt": "def f",
+    "stack": "db > target",
+    "max_new_tokens": 4,
+    "temperature": 0.8,
+    "seed": 7,
+    "rule": "token",
+}
+
+
+class Engine:
+    """Decodes to the trace made for tests, waiting for ``go`` between its steps."""
+
+    def __init__(self) -> None:
+        self.go, self.asked, self.closed, self.error = threading.Event(), [], threading.Event(), None
+        self.go.set()
+
+    def decode(self, prompt, stack, **options):
+        self.asked.append((prompt, stack, options))
+        trace = Trace(dict(META))
+        try:
+            yield Stage("loading")
+            yield Started(trace.meta, {1: "def"})
+            for step in STEPS:
+                self.go.wait(10)
+                trace.append(step)
+                yield step
+                if self.error:
+                    raise self.error
+            yield Finished(trace)
+        finally:
+            self.closed.set()
+
+
+class Page:
+    """A page and what its browser would hear."""
+
+    def __init__(self, monkeypatch, *arguments, **options) -> None:
+        self.engine = Engine()
+        self.app = App(*(arguments or (self.engine,)), **options)
+        self.heard: list[tuple[dict, list]] = []
+        self.news = threading.Condition()
+        monkeypatch.setattr(self.app, "send", self._hear)
+
+    def _hear(self, content, buffers=None):
+        json.dumps(content, allow_nan=False)
+        with self.news:
+            self.heard.append((content, buffers or []))
+            self.news.notify_all()
+
+    def send(self, kind: str, files=(), key: str = "1", **content) -> None:
+        names = [name for name, _ in files]
+        message = {"id": key, "kind": kind, "names": names, **content}
+        self.app._on_message(None, message, [memoryview(content) for _, content in files])
+
+    def wait(self, kind: str, key: str = "1") -> tuple[dict, list]:
+        found = lambda: [h for h in self.heard if h[0]["kind"] == kind and h[0]["id"] == key]
+        with self.news:
+            assert self.news.wait_for(found, timeout=60), [h[0]["kind"] for h in self.heard]
+            return found()[-1]
+
+    def ask(self, kind: str, files=(), **content) -> tuple[dict, list]:
+        """Send a request and return its last message, ``done`` or ``failed``."""
+        self.heard.clear()
+        self.send(kind, files, **content)
+        with self.news:
+            last = lambda: [h for h in self.heard if h[0]["kind"] in ("done", "failed")]
+            assert self.news.wait_for(last, timeout=120)
+            return last()[0]
+
+
+def parts(page, about: str, run: str = "", **content) -> list[dict]:
+    message, _ = page.ask("ask", about=about, run=run, **content)
+    assert message["kind"] == "done", message
+    return message["answer"]["parts"]
