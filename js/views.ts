@@ -1,6 +1,7 @@
 // The views by name.
 import doctor from "./doctor";
 import drafter from "./drafter";
+import hierarchy from "./hierarchy";
 import type { Model, Widget } from "./lib/widget";
 import { standIn } from "./lib/widget";
 import locality_map from "./locality_map";
@@ -19,6 +20,7 @@ type Made = Partial<Widget<never>>;
 export const VIEWS = {
   doctor,
   drafter,
+  hierarchy,
   locality_map,
   one_draft,
   panels,

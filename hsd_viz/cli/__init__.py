@@ -33,7 +33,10 @@ COMMANDS: dict[str, Any] = {
     "export": traces.export,
     "databases": ("Inspect and build draft databases.", {"inspect": databases.inspect, "build": databases.build}),
     "ladder": ("The shipped models: info, train.", {"info": databases.info, "train": databases.train}),
-    "course": ("Copy the lessons as notebooks.", {"copy": traces.copy_course, "build": traces.build_course}),
+    "course": (
+        "Copy the lessons as notebooks.",
+        {"copy": traces.copy_course, "build": traces.build_course, "slides": traces.slides},
+    ),
 }
 #: Missing module -> the extra that provides it.
 _EXTRAS = {

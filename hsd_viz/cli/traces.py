@@ -95,3 +95,18 @@ def build_course(
                 arguments.status(f"running {path.stem}")
                 add_figures(path, master)
             _print([path])
+
+
+def slides(
+    file: A[Out, "FILE.html", "the file; it is replaced"],
+    *,
+    lesson: A[tuple[int, ...], (1, 8), "N", "only this lesson; repeat for several (default: all)"] = (),
+) -> None:
+    """Write slides of the lessons to an HTML file: figures, recorded runs and questions, offline in any browser."""
+    from hsd_viz.exercises import editions
+    from hsd_viz.views.lessons import deck
+
+    arguments.status("running the lessons")
+    masters = [path for path in editions.masters() if not lesson or int(path.stem[0]) in lesson]
+    arguments.write_text(file, deck(masters))
+    _print([file])

@@ -4,7 +4,7 @@
 ``LocalityMap`` and ``Panels``; views of one run joined by :func:`link` follow one cursor.
 ``Versus(traces)`` compares two or three runs of one prompt side by side.
 ``Chart(figures.ranking(plan))`` shows a figure of :mod:`hsd_viz.figures` in the page's theme.
-:class:`OneDraftWhatIf` takes a calibration, or what :func:`recorded` estimates from the bundled recordings.
+:class:`HierarchyGraph` and :class:`OneDraftWhatIf` take a calibration, as :func:`recorded` has it.
 :class:`RuleLab` compares verification rules on one draft.
 
 Every view has ``save("x.html")``, ``save("x.png")`` (charts also ``save("x.svg")``) and ``to_html()``, takes a trace
@@ -24,7 +24,7 @@ _NAMES = {
         *("Drafter", "LinkedView", "LocalityMap", "Panels", "RoundInspector", "Staircase"),
         *("Timeline", "TokenStream", "link", "overview"),
     ),
-    "single": ("OneDraftWhatIf", "RuleLab", "Versus"),
+    "single": ("HierarchyGraph", "OneDraftWhatIf", "RuleLab", "Versus"),
     "view": ("Chart", "compose", "register", "show", "unregister"),
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}

@@ -1,4 +1,4 @@
-"""The lessons of the course without a kernel, a page each: one file, offline.
+"""The lessons of the course without a kernel: a page each, and a deck of slides. All in one file, offline.
 
 Cells are run when the page is made. Views are interactive; answers to questions are folded.
 """
@@ -8,18 +8,23 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from hsd_viz.disk import write_whole
-from hsd_viz.exercises import Result, editions
-from hsd_viz.exercises.editions import Step, run
+from hsd_viz.exercises import Exercise, Result, editions
+from hsd_viz.exercises.data import Quiz
+from hsd_viz.exercises.editions import Step, run, solutions
 from hsd_viz.figures import save
 from hsd_viz.views.export import content_of, document, parts_of
 from hsd_viz.views.page_data import STATIC, template
 from hsd_viz.views.view import Chart, Exported
 from hsd_viz.words import escape
+
+_STYLE = (STATIC / "page_lessons.css").read_text(encoding="utf-8")
 
 
 class Writer:
@@ -41,7 +46,7 @@ class Writer:
     def value(self, value: Any) -> str:
         """Return the value of a cell; "" for one that has nothing to show on a page."""
         if isinstance(value, Result):
-            return _html("hints", value.exercise.hints)
+            return tries(value.exercise)
         if value is None:
             return ""
         if isinstance(value, Exported):
@@ -59,6 +64,32 @@ class Writer:
 
 def _html(macro: str, *given: Any) -> str:
     return str(getattr(template("lessons.html").module, macro)(*given)).strip()
+
+
+def tries(exercise: Exercise, most: int = 4) -> str:
+    """Return some cases of an exercise as fields that say whether their value is right, without a script, and its
+    hints. Only exact values of the function itself have fields: no measured number, and no law of a program.
+    """
+    cases = list(islice(exercise.cases(), 300))
+    cases = cases[len(cases) // 8 :: max(1, len(cases) // most)][:most]
+    name = solutions()[exercise.number].name
+    exact = all(case.asked.startswith(f"{name}(") and _exact(case.expected) for case in cases)
+    return _html("tries", [(case.asked, _pattern(case.expected)) for case in cases if exact], exercise.hints)
+
+
+def _exact(value: Any) -> bool:
+    return isinstance(value, (int, Fraction)) or (isinstance(value, list) and all(map(_exact, value)))
+
+
+def _pattern(value: Any) -> str:
+    """Return a regular expression of the ways to write a value."""
+    if isinstance(value, bool):
+        return f"{value}|{str(value).lower()}|{'yes' if value else 'no'}"
+    if isinstance(value, list):
+        return rf"\[?{' *, *'.join(f'({_pattern(item)})' for item in value)}\]?"
+    decimal = f"{float(value):g}"
+    ways = dict.fromkeys([str(value), *([decimal] if Fraction(decimal) == value else [])])
+    return "|".join(way.replace(".", "\\.") for way in ways)
 
 
 def title_of(path: Path) -> str:
@@ -84,18 +115,17 @@ def add_figures(notebook: Path, master: Path) -> None:
 _TOUR = re.compile(r"^\[Tour\]\(http://127\.0\.0\.1:[^\n]*\n?", re.M)
 
 
-def page(path: Path, others: Sequence[Path] = ()) -> str:
-    """Return a lesson as a page. ``others`` are all lessons, linked as pages of the same folder; with them, links to a
-    dashboard on the reader's own machine are left out.
+def page(path: Path, others: Sequence[Path] = (), slides: str = "") -> str:
+    """Return a lesson as a page. ``others`` are all lessons, linked as pages of the same folder, as is ``slides``, the
+    file of the deck; with them, links to a dashboard on the reader's own machine are left out.
     """
     writer = Writer()
     body = "\n".join(part for step in run(path) for part in _cells(writer, step, tour=not others))
     linked = [(f"{p.stem}.html", title_of(p)) for p in others]
     at = list(others).index(path) if path in others else -1
     near = [linked[k] if 0 <= k < len(linked) and at >= 0 else None for k in (at - 1, at + 1)]
-    body = _html("page", body, title_of(path), linked, *near)
-    style = (STATIC / "page_lessons.css").read_text(encoding="utf-8")
-    return document(content_of(writer.parts), body, title_of(path), style=style)
+    body = _html("page", body, title_of(path), linked, *near, slides)
+    return document(content_of(writer.parts), body, title_of(path), style=_STYLE)
 
 
 def _cells(writer: Writer, step: Step, *, tour: bool) -> Iterator[str]:
@@ -106,3 +136,41 @@ def _cells(writer: Writer, step: Step, *, tour: bool) -> Iterator[str]:
         return
     yield f'<pre class="code"><code>{escape(step.text)}</code></pre>'
     yield writer.shown(step)
+
+
+def deck(paths: Sequence[Path] | None = None) -> str:
+    """Return slides of lessons (default: all) as one page, a screen each: Space or Page Down shows the next one.
+
+    A slide is a section of a lesson, or its summary; exercises are left out.
+    """
+    paths = editions.masters() if paths is None else list(paths)
+    writer = Writer()
+    slides = [(path.stem[0], slide) for path in paths for slide in _slides(writer, path)]
+    body = _html("deck", [(path.stem[0], title_of(path)) for path in paths], slides)
+    return document(content_of(writer.parts), body, "Speculative decoding, hands on", style=_STYLE)
+
+
+def _slides(writer: Writer, path: Path) -> Iterator[str]:
+    slides: list[str] = []
+    printed = ""
+    for step in run(path):
+        if step.kind == "markdown":
+            printed = ""
+            for part in re.split(r"\n(?=## )", step.text):
+                html = writer.markdown(part)
+                if part.startswith(("#", "**What to take home")):
+                    slides.append(html)
+                else:
+                    slides[-1] += html
+        elif (
+            isinstance(step.value, Quiz | Exported)
+            or hasattr(step.value, "to_plotly_json")
+            or editions.GUESS in step.text
+        ):
+            slides[-1] += f"<pre>{escape(printed.rstrip())}</pre>" if printed else ""
+            slides[-1] += writer.shown(step)
+            printed = ""
+        else:
+            printed += step.printed
+    title = f"<small>{escape(title_of(path))}</small>"
+    yield from (slide.replace("<h2>", f"<h2>{title}", 1) for slide in slides if "<h2>Exercise" not in slide)

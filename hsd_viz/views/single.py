@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import traitlets
 
-from hsd_viz.calibration.basis import USUAL, Basis, basis_of, rate
+from hsd_viz.calibration.basis import USUAL, Basis, basis_of, rate, tier_rate
+from hsd_viz.figures.palette import HUES, family
 from hsd_viz.figures.theme import Given, trace_of
+from hsd_viz.latency.inputs import Calibration
 from hsd_viz.latency.law import MOST
-from hsd_viz.stack import draft_sources
+from hsd_viz.latency.select import select
+from hsd_viz.stack import DATABASES, draft_sources, parse
 from hsd_viz.views import run_data
 from hsd_viz.views.page_data import STACKS, page_palette
 from hsd_viz.views.view import View
@@ -105,3 +109,62 @@ def one_draft_state(basis: Basis) -> dict[str, Any]:
     ]
     chosen = {name: value for name, value in presets[-1].items() if name != "name"} if presets else {}
     return {"presets": presets, "source": basis.predicted, **chosen}
+
+
+KINDS = {
+    "plain": "No draft pays off: plain decoding is fastest.",
+    "databases only": "Databases only: no draft model pays off.",
+    "one draft": "One draft model: a second would cost more than it saves.",
+    "hierarchy": "A hierarchy: each level verifies the one below.",
+}
+
+
+class HierarchyGraph(View):
+    """Models and databases as a table: time per token, acceptance by each verifier, the selected stack marked.
+
+    ``basis`` is a calibration (or an argument of :func:`~hsd_viz.calibration.basis.basis_of`).
+    """
+
+    view = traitlets.Unicode("hierarchy").tag(sync=True)
+    graph = traitlets.Dict().tag(sync=True)
+    picked = traitlets.Dict().tag(sync=True)
+
+    def __init__(self, basis: Any, *, source: str = "") -> None:
+        super().__init__(**hierarchy_state(basis_of(basis, source)))
+
+
+def hierarchy_state(basis: Basis) -> dict[str, Any]:
+    """Return the traits of a :class:`HierarchyGraph`: what was calibrated, and the stack that the law selects."""
+    known = basis.calibration
+    choice = select(known)
+    best, single, stack = choice.picked, choice.best_single_draft, parse(choice.picked.stack)
+    path = [{"name": str(stack.bottom), "lookahead": None}] if stack.bottom is not None else []
+    picked = {
+        "stack": best.stack,
+        "path": path + [{"name": m.name, "lookahead": m.lookahead} for m in stack.models],
+        "ms": best.ms_per_token,
+        "over_plain": best.gain_over(choice.plain),
+        "over_single": best.gain_over(single) if single is not None and single != best else None,
+        "single": "" if single is None else single.stack,
+        "length": best.acceptance_length,
+        "words": KINDS[choice.kind],
+    }
+    edges = [{"from": d, "to": v, "rate": rate(edge), "per": None} for (d, v), edge in known.edges.items()]
+    edges += [{"from": b, "to": v, "rate": tier_rate(t), "per": t.tokens - 1} for (b, v), t in known.tiers.items()]
+    levels = [_level(known, name) for name in (*known.databases, *known.models)]
+    return {"graph": {"levels": levels, "edges": edges, "source": basis.predicted}, "picked": picked}
+
+
+def _level(known: Calibration, name: str) -> dict[str, Any]:
+    """Return a level with its milliseconds inside runs (of the target per forward pass over one token, of a draft model
+    per token of a draft of :data:`USUAL`, launch included, of a database per look-up) and its colours.
+    """
+    if name in known.databases:
+        own = parse(f"{name} > target").bottom
+        parts = [item for item in (own.items if own else ()) if item in DATABASES]
+        ms, keys = known.lookup(name).lookup, parts or (list(DATABASES) if name == "db" else ["baseline"])
+    else:
+        cost, keys = known.costs[name], ["target" if name == known.target else family(name)]
+        forward = name == known.target or cost.draft is None
+        ms = cost.verifying(1) if forward else cost.alone(USUAL) / USUAL
+    return {"name": name, "ms": ms, "hues": [asdict(HUES[key]) for key in keys]}

@@ -128,12 +128,14 @@ def _runs() -> Iterator[Page]:
 
 def _lessons() -> Iterator[Page]:
     from hsd_viz.exercises import editions
-    from hsd_viz.views.lessons import page, title_of
+    from hsd_viz.views.lessons import deck, page, title_of
 
     masters = editions.masters()
     for path in editions.notebooks():
         text = path.read_text(encoding="utf-8").partition("**Goal.**")[2].partition("\n")[0].strip()
-        yield Page(f"lessons/{path.stem}.html", title_of(path), text, lambda p=path: page(p, masters))
+        yield Page(f"lessons/{path.stem}.html", title_of(path), text, lambda p=path: page(p, masters, "slides.html"))
+
+    yield Page("lessons/slides.html", "Slides", "All lessons, to project: figures, recorded runs, questions.", deck)
 
 
 def _reports() -> Iterator[Page]:

@@ -1,10 +1,41 @@
-"""The way from the tour to a lesson and back, in a real browser."""
+"""Slides by keys, and the way from the tour to a lesson and back, in a real browser."""
 
 from __future__ import annotations
 
+import re
+from fractions import Fraction
+
 import pytest
+from playwright.sync_api import expect
+
+from hsd_viz.exercises import editions
+from hsd_viz.views import lessons
 
 pytestmark = pytest.mark.browser
+
+
+def test_slides_fill_a_screen_each_and_ask_for_nothing(chromium, tmp_path):
+    file = tmp_path / "deck.html"
+    file.write_text(lessons.deck(editions.masters()[:2]), encoding="utf-8")
+    page = chromium.new_page(viewport={"width": 1400, "height": 800})
+    problems, asked = [], []
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(file.as_uri())
+    page.wait_for_selector("#view-0 *", state="attached")
+    page.get_by_role("link", name="2 · Draft, verify, accept").click()
+    expect(page.locator("#lesson-2 h1")).to_be_in_viewport()
+    assert page.evaluate("[...document.querySelectorAll('.deck > section')].every((s) => s.offsetHeight >= 800)")
+    page.keyboard.press("PageDown")
+    expect(page.locator("#lesson-2 h1")).not_to_be_in_viewport()
+    expect(page.locator("#lesson-2 + section h2")).to_be_in_viewport()
+    answer = page.locator("#lesson-2 + section details")
+    assert answer.locator("pre").is_hidden()
+    answer.locator("summary").click()
+    assert answer.locator("pre").is_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") == 1400
+    assert problems == [] and [url for url in asked if not url.startswith(("file:", "blob:", "data:"))] == []
+    page.close()
 
 
 def test_the_tour_opens_a_lesson_whose_link_opens_the_step(voila, chromium):
@@ -19,3 +50,18 @@ def test_the_tour_opens_a_lesson_whose_link_opens_the_step(voila, chromium):
     link = lesson.get_attribute("a:has-text('Tour')", "href")
     assert link.startswith(voila.rstrip("/")) and link.endswith("?tour=chance")
     page.close()
+
+
+def test_a_puzzle_says_whether_a_value_is_right(chromium, tmp_path):
+    file = tmp_path / "puzzles.html"
+    file.write_text(lessons.page(editions.notebooks()[-1]), encoding="utf-8")
+    page = chromium.new_page()
+    page.goto(file.as_uri())
+    label = page.locator("label", has_text="missing(p=").nth(2)
+    said = lambda: label.locator("b").evaluate("node => getComputedStyle(node, '::after').content")
+    assert said() == "none"
+    label.locator("input").fill("[1, 1, 1]")
+    assert "another value" in said()
+    p, q = (list(map(Fraction, row.split(", "))) for row in re.findall(r"\[(.*?)\]", label.inner_text()))
+    label.locator("input").fill(", ".join(str(max(a - b, 0)) for a, b in zip(p, q, strict=True)))
+    assert "right" in said()

@@ -156,7 +156,7 @@ def test_a_run_is_decoded_here_kept_over_a_reload_and_cancelled(open_page, voila
     expect(page.locator(TOKENS)).to_have_count(24)
     expect(page.locator(".hsd-tile-value").nth(1)).to_contain_text(re.compile(r"\d\.\d\d|–"))
     tab(page, "Time")
-    expect(page.locator(".hsd-what-if")).to_be_visible()
+    expect(page.locator(".hsd-hierarchy")).to_be_visible()
     assert page.evaluate("window.pwned") is None
     text = page.locator(".hsd-out").inner_text()
     page.reload(wait_until="domcontentloaded")
@@ -164,7 +164,7 @@ def test_a_run_is_decoded_here_kept_over_a_reload_and_cancelled(open_page, voila
     expect(page.locator(TOKENS)).to_have_count(24)
     assert page.locator(".hsd-out").inner_text() == text and "trace=here" in page.url
     # Questions about a run of the kernel before.
-    expect(page.locator(".hsd-what-if")).to_be_visible(timeout=PATIENCE)
+    expect(page.locator(".hsd-hierarchy")).to_be_visible(timeout=PATIENCE)
     page.locator(".hsd-form-switch").click()
     expect(field(page, "Stack")).to_have_value("db > nano:3 > target")
     field(page, "Stack").fill("target")

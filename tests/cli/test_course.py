@@ -42,6 +42,17 @@ def test_build_writes_the_named_editions_and_replaces_them(tmp_path, capsys):
     assert "invalid choice: 'pdf'" in capsys.readouterr().err
 
 
+def test_slides_are_one_file_of_the_lessons_asked_for(tmp_path, capsys):
+    file = tmp_path / "lecture.html"
+    assert main(["course", "slides", str(file), "--lesson", "3"]) == 0
+    assert capsys.readouterr().out.strip() == str(file)
+    text = file.read_text()
+    assert 'data-lesson="3"' in text and 'data-lesson="2"' not in text
+    assert main(["course", "slides", str(file), "--lesson", "9"]) == 2
+    assert "from 1 to 8" in capsys.readouterr().err and file.read_text() == text
+    assert main(["course", "slides", str(tmp_path / "missing" / "x.html")]) == 2
+
+
 def test_figures_are_stored_in_the_student_edition_only(tmp_path, capsys):
     assert main(["course", "build", str(tmp_path), "--edition", "student", "--edition", "otter", "--figures"]) == 0
     counts = {

@@ -25,6 +25,7 @@ HEAVY = (
     "hsd_viz.audit.statistical",
     "hsd_viz.views.site.build",
     "hsd_viz.views.lessons.add_figures",
+    "hsd_viz.views.lessons.deck",
 )
 
 

@@ -47,7 +47,7 @@ def states() -> dict[str, list[dict]]:
     stream = hsd.views.TokenStream(trace)
     linked = ("Drafter", "LocalityMap", "Panels", "RoundInspector", "Staircase", "Timeline")
     made = [stream, *(getattr(hsd.views, name)(group=stream.group) for name in linked)]
-    made += [hsd.views.OneDraftWhatIf(basis), hsd.views.RuleLab()]
+    made += [hsd.views.HierarchyGraph(basis), hsd.views.OneDraftWhatIf(basis), hsd.views.RuleLab()]
     made.append(hsd.views.Chart(hsd.figures.acceptance(trace)))
     made.append(hsd.views.Versus([load_bundled(name, SIDE_BY_SIDE / "greedy") for name in ("plain", "databases")]))
     state = lambda w: {n: v for n, v in w.get_state().items() if not n.startswith("_") and n not in HOSTED}

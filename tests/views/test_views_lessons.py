@@ -1,9 +1,10 @@
-"""Lessons without a kernel."""
+"""Lessons without a kernel: a page each, and slides."""
 
 from __future__ import annotations
 
 import json
 import re
+from fractions import Fraction
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from hsd_viz.exercises import editions
 from hsd_viz.exercises.data import measured
 from hsd_viz.exercises.editions import run
 from hsd_viz.views import lessons
+from hsd_viz.words import escape
 
 MASTERS = editions.masters()
 
@@ -35,6 +37,34 @@ class Outline(HTMLParser):
             self.sources += [v for k, v in attrs if k in ("src", "href") and v != "data:,"]
 
 
+@pytest.fixture(scope="module")
+def deck():
+    return lessons.deck()
+
+
+def test_the_deck_has_for_each_lesson_a_figure_a_run_a_prediction_and_questions(deck):
+    slides = re.split(r"<section data-lesson=", deck)[1:]
+    for n in "12345678":
+        own = "".join(slide for slide in slides if slide.startswith(f'"{n}"'))
+        assert own.count("<figure>") == 1 and own.count('class="view"') >= 1, n
+        assert own.count("Show the result") == 1 and own.count('class="question"') == 3, n
+        assert escape(lessons.title_of(MASTERS[int(n) - 1])) in own
+        assert "What to take home" in own and "<h2>Exercise" not in own and f'href="#lesson-{n}"' in deck
+    outline = Outline(deck)
+    assert [source for source in outline.sources if "lesson-" not in source] == [] and "default-src 'none'" in deck
+    assert len(outline.ids) == len(set(outline.ids)) and len(deck) < 1_500_000
+
+
+def test_the_lecture_follows_the_slides_and_leaves_time(deck):
+    slides = re.findall(r'data-lesson="(\d)"[^>]*><h[12]>(?:<small>.*?</small>)?(.*?)</h[12]>', deck)
+    slides = [(n, "title" if name == escape(lessons.title_of(MASTERS[int(n) - 1])) else name) for n, name in slides]
+    text = (Path(__file__).parents[2] / "docs/tutorial/teach.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d+) \| lesson (\d): (.*?) \|", text, re.M)
+    places = [slides.index((n, name)) for _, n, names in rows for name in names.split(", ")]
+    assert len(places) > 10 and places == sorted(places)
+    assert f"take {sum(int(minutes) for minutes, *_ in rows)} minutes: 8 are left" in text
+
+
 def test_titles_state_the_repetition_of_the_recorded_run():
     [two, eight] = (next(s for s in run(MASTERS[k]) if hasattr(s.value, "to_plotly_json")).value for k in (1, 7))
     share = load_bundled("one-draft").metrics()["repetition_share"]
@@ -51,6 +81,20 @@ def test_the_line_of_lesson_7_is_where_drafting_costs_what_it_adds():
         assert sum(alpha**k for k in range(1, int(gamma) + 1)) == pytest.approx(0.1 * gamma)
 
 
+def test_puzzles_are_solved_on_their_page_without_a_script():
+    page = lessons.page(editions.notebooks()[-1], MASTERS, "slides.html")
+    assert page.count('<div class="tries">') == 12 and page.count("<label>") == 4 * 11
+    [emitted, *_] = re.findall(r"<label>emitted\(drafted=(.*?), accepted=(.*?)\) = .*?pattern=\"(.*?)\">", page)
+    assert int(emitted[2]) == int(emitted[1]) + 1
+    pattern = lessons._pattern([Fraction(1, 4), 0])
+    for given, right in [("[0.25, 0]", True), ("1/4,0", True), ("[1/4, 1]", False), ("[1/40, 0]", False)]:
+        assert bool(re.fullmatch(pattern, given)) is right, given
+    assert not re.fullmatch(lessons._pattern(Fraction(1, 4)), "0x25")
+    assert re.fullmatch(lessons._pattern(True), "yes") and not re.fullmatch(
+        lessons._pattern(Fraction(1, 3)), "0.333333"
+    )
+
+
 @pytest.mark.parametrize("path", MASTERS, ids=lambda path: path.stem)
 def test_a_page_has_every_cell_its_results_and_links_to_all_lessons(path):
     page = lessons.page(path, MASTERS)
@@ -65,7 +109,7 @@ def test_a_page_has_every_cell_its_results_and_links_to_all_lessons(path):
     assert "raise NotImplementedError" in page and "BEGIN SOLUTION" not in page
     assert {f"{p.stem}.html" for p in MASTERS} - {path.stem + ".html"} <= set(re.findall(r'href="([^"]+)"', page))
     assert page.count("<figure>") == 1 and "✗ not yet" not in page and page.count("Show the result") == 1
-    assert page.count("<summary>Hint") >= len(re.findall(r"Exercise \d\.\d", page))
+    assert page.count('<div class="tries">') == len(re.findall(r"Exercise \d\.\d", page))
     assert Outline(page).sources == []
 
 

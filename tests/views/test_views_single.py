@@ -13,9 +13,10 @@ from make_trace import make_trace
 
 from hsd_viz import figures, views
 from hsd_viz.engine.replay import load_bundled
+from hsd_viz.figures.palette import HUES
 from hsd_viz.latency.inputs import Calibration, Edge, LevelCost, LookupCost, Tier
 from hsd_viz.latency.law import predict
-from hsd_viz.views.app.answers import pairs
+from hsd_viz.latency.select import select
 from hsd_viz.views.export import content_of
 from hsd_viz.views.linked import LinkedView
 
@@ -33,7 +34,7 @@ def every_view(basis) -> dict[str, widgets.Widget]:
         views.Chart(figures.acceptance(trace)),
         views.Versus([trace, trace]),
     ]
-    made += [views.RuleLab(), views.OneDraftWhatIf(basis)]
+    made += [views.HierarchyGraph(basis), views.RuleLab(), views.OneDraftWhatIf(basis)]
     return {type(view).__name__: view for view in made}
 
 
@@ -191,13 +192,24 @@ CALIBRATION = Calibration(
 )
 
 
-def test_the_pairs_of_a_calibration_are_its_edges_and_tiers():
-    launched = LevelCost((0.2, 0.21), draft=(0.05,), draft_overhead=0.1)
-    table = pairs(replace(CALIBRATION, costs={**CALIBRATION.costs, "nano": launched}))
-    assert table.rows[0] == ["drafter > verifier", "accepted", "ms"]
-    rows = {name: (accepted, ms) for name, accepted, ms in table.rows[1:]}
-    assert rows["nano > small"] == pytest.approx((0.75, 0.05 + 0.1 / 4))
-    assert rows["db > target"] == pytest.approx((1.0, 0.001)) and rows["small > target"] == pytest.approx((0.85, 0.2))
+def test_the_graph_holds_models_databases_and_edges_and_the_pick_of_the_selector():
+    launched = LevelCost((0.02, 0.021), draft=(0.005,), draft_overhead=0.01)
+    known = replace(CALIBRATION, costs={**CALIBRATION.costs, "nano": launched})
+    view = views.HierarchyGraph(known, source="made up")
+    levels = {level["name"]: level for level in view.graph["levels"]}
+    assert {name: level["ms"] for name, level in levels.items()} == pytest.approx(
+        {"db": 0.001, "nano": 0.005 + 0.01 / 4, "small": 0.2, "target": 1.0}
+    )
+    assert len(levels["db"]["hues"]) == 3 and levels["target"]["hues"][0]["light"] == HUES["target"].light
+    rates = {(e["from"], e["to"]): e["rate"] for e in view.graph["edges"]}
+    expected = {("nano", "small"): 0.75, ("small", "target"): 0.85, ("nano", "target"): 0.6, ("db", "target"): 1.0}
+    assert rates == pytest.approx(expected) and "made up" in view.graph["source"]
+    choice, picked = select(known), dict(view.picked)
+    assert picked["stack"] == choice.picked.stack and choice.kind == "hierarchy"
+    assert picked["ms"] == predict(choice.picked.stack, known).ms_per_token
+    assert picked["over_plain"] == pytest.approx(1.0 / picked["ms"] - 1)
+    assert picked["over_single"] == pytest.approx(choice.best_single_draft.ms_per_token / picked["ms"] - 1)
+    json.dumps(view.graph | picked)
 
 
 def test_a_stack_has_one_predicted_figure_in_all_views_and_it_is_the_plans():

@@ -13,9 +13,7 @@ from typing import Any
 
 from hsd_viz import figures
 from hsd_viz.calibration import store
-from hsd_viz.calibration.basis import USUAL, Basis, basis_of, rate, recorded, temperature_words, tier_rate
-from hsd_viz.latency.inputs import Calibration
-from hsd_viz.latency.select import select
+from hsd_viz.calibration.basis import Basis, basis_of, recorded, temperature_words
 from hsd_viz.serialize import to_dict
 from hsd_viz.tables import Table, page
 from hsd_viz.trace import Trace
@@ -92,16 +90,12 @@ def law(trace: Trace) -> Answer:
     """Return the stack selected by the latency law, its ranking, the levels of the run, and what-if sliders: by the
     calibration that ``hsd-viz plan`` stored here, or the project's own.
     """
-    from hsd_viz.views.single import one_draft_state
+    from hsd_viz.views.single import hierarchy_state, one_draft_state
 
     own = float((trace.meta.get("sampling") or {}).get("temperature") or 0.0)
     basis = calibrated(trace, own) or recorded(own)
-    choice = select(basis.calibration)
-    best, over = choice.picked, choice.picked.gain_over(choice.plain)
-    words = f"Best stack: {best.stack}, {best.ms_per_token:.3g} ms per token, {over:+.0%} over plain decoding."
-    parts = [{"kind": "text", "text": words}, figure_part(figures.ranking(basis))]
-    html = page("Calibration", [basis.source], [pairs(basis.calibration)])
-    parts.append({"kind": "page", "title": "Calibration", "html": html})
+    parts: list[Part] = [{"kind": "view", "view": "hierarchy", "state": hierarchy_state(basis)}]
+    parts.append(figure_part(figures.ranking(basis)))
     try:
         parts.append(figure_part(figures.levels(trace, basis)))
     except ValueError as error:  # a level that this calibration does not have
@@ -114,19 +108,6 @@ def law(trace: Trace) -> Answer:
         advice = f"Acceptance depends on temperature; calibrate with: hsd-viz plan --temperature {own:g}"
         parts.insert(0, {"kind": "text", "text": f"Temperature mismatch: {words}. {advice}", "caution": True})
     return {"parts": parts}
-
-
-def pairs(known: Calibration) -> Table:
-    """Return the acceptance of each drafter by each verifier, and its milliseconds: per token of a draft of
-    :data:`USUAL`, or per look-up.
-    """
-    alone = {name: known.costs[name].alone(USUAL) / USUAL for name, _ in known.edges}
-    rows = [[f"{d} > {v}", rate(edge), alone[d]] for (d, v), edge in known.edges.items()]
-    rows += [[f"{b} > {v}", tier_rate(tier), known.lookup(b).lookup] for (b, v), tier in known.tiers.items()]
-    heads = ["drafter > verifier", "accepted", "ms"]
-    forms = {"accepted": ("{:.0%}", 1.0), "ms": ("{:.3g}", 1.0)}
-    note = "conditional acceptance of draft tokens; time per draft token, of a database per look-up"
-    return Table("Drafters", [heads, *rows], note, forms=forms, bars=("accepted",))
 
 
 def calibrated(trace: Trace, temperature: float) -> Basis | None:

@@ -1,0 +1,103 @@
+// The hierarchy as a table: who drafts for whom, at which cost and with which acceptance. The cells of the selected stack are marked.
+import { html, nothing } from "lit-html";
+import { tableOf } from "../lib/table";
+import { templated } from "../lib/template";
+
+interface Hue {
+  light: string;
+  dark: string;
+}
+/** From a level to the one that verifies it; `per`: tokens per look-up of a database, null between models. */
+interface Edge {
+  from: string;
+  to: string;
+  rate: number;
+  per: number | null;
+}
+interface Graph {
+  /** Databases and models, lowest first. */
+  levels: { name: string; ms: number; hues: Hue[] }[];
+  edges: Edge[];
+  source?: string;
+}
+interface Picked {
+  path?: { name: string; lookahead: number | null }[];
+  stack: string;
+  words: string;
+  ms: number;
+  length: number;
+  over_plain: number;
+  over_single: number | null;
+  single?: string;
+}
+interface Traits {
+  graph: Graph;
+  picked: Picked;
+}
+
+const percent = (v: number) => `${(100 * v).toFixed(0)} %`;
+const signed = (v: number) =>
+  Math.abs(v) < 0.0005 ? "0 %" : `${v > 0 ? "+" : "−"}${Math.abs(100 * v).toFixed(Math.abs(v) < 0.0995 ? 1 : 0)} %`;
+const time = (ms: number) => (ms < 0.1 ? `${(1000 * ms).toFixed(0)} µs` : `${ms.toFixed(ms < 10 ? 2 : 1)} ms`);
+const last = (name: string) => name.split("/").pop();
+
+function graphTable({ levels, edges }: Graph, path: NonNullable<Picked["path"]>) {
+  const verifiers = levels.map((m) => m.name).filter((name) => edges.some((e) => e.to === name));
+  const most = Math.max(...levels.map((row) => row.ms));
+  const bar = (share: number, words: string, cls: string) =>
+    html`<span class=${cls} .style=${`--rate: ${100 * share}%`}>${words}</span>`;
+  const cell = (from: string, to: string) => {
+    const edge = edges.find((e) => e.from === from && e.to === to);
+    if (!edge) return from === to ? "" : "–";
+    const at = path.findIndex((p) => p.name === from);
+    const on = at >= 0 && path[at + 1]?.name === to;
+    const gamma = path[at]?.lookahead;
+    const note = on ? (gamma ? `γ = ${gamma}` : "selected") : edge.per === null ? "" : `${edge.per.toFixed(1)} tokens`;
+    return html`<span class=${on ? "hsd-hi-on" : ""}>${bar(edge.rate, percent(edge.rate), "hsd-hi-rate")}<small>${note}</small></span>`;
+  };
+  const key = ({ light, dark }: Hue) => html`<i .style=${`--light: ${light}; --dark: ${dark}`}></i>`;
+  return tableOf(
+    "Models and databases",
+    ["drafter", "time per token", ...verifiers.map((name) => `accepted by ${last(name)}`)],
+    levels.map(({ name, ms, hues }) => [
+      html`<span class="hsd-hi-key">${hues.map(key)}</span>${last(name)}`,
+      bar(ms / most, time(ms), "hsd-hi-cost"),
+      ...verifiers.map((to) => cell(name, to)),
+    ]),
+  );
+}
+
+function answer(p: Picked) {
+  const facts = [
+    ["Predicted", `${p.ms.toPrecision(3)} ms`, `per token; ${p.length.toFixed(2)} tokens per target forward pass`],
+    ["Over plain decoding", signed(p.over_plain), "tokens/s"],
+    [
+      "Over the best single draft",
+      p.over_single === null ? "–" : signed(p.over_single),
+      p.single === p.stack ? "this stack is the best single draft" : p.single || "no draft model",
+    ],
+  ];
+  return html`<p><span class="hsd-note">Best stack</span><br><code class="hsd-answer-stack">${p.stack}</code></p>
+    <p>${p.words}</p>
+    <div class="hsd-answer-facts">${facts.map(
+      ([label, value, note]) =>
+        html`<div><span class="hsd-note">${label}</span><strong>${value}</strong><span class="hsd-source">${note}</span></div>`,
+    )}</div>`;
+}
+
+export default templated<Traits>(
+  { tag: "section", class: "hsd-latency hsd-hierarchy", events: "change:graph change:picked", behind: "--paper" },
+  ({ model, root }) => {
+    root.setAttribute("aria-label", "Hierarchy");
+    return () => {
+      const [graph, picked] = [model.get("graph"), model.get("picked")];
+      return html`<div class="hsd-hi-body">
+        <div>
+          ${graph.levels ? graphTable(graph, picked.path ?? []) : nothing}
+          <p class="hsd-note">Conditional acceptance of each drafter by each verifier. Marked: the best stack; γ is the lookahead, the tokens that a level proposes.</p>
+        </div>
+        <div class="hsd-answer">${answer(picked)}<p class="hsd-source">${graph.source ?? ""}</p></div>
+      </div>`;
+    };
+  },
+);
