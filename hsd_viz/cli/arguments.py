@@ -153,12 +153,17 @@ def _number(kind: type, low: float, high: float, text: str) -> Any:
 
 
 def _numbers(text: str) -> tuple[float, ...]:
-    """Read numbers separated by commas; k is 1024."""
+    """Read numbers separated by commas; k is 1024 of a whole number."""
+
+    def number(part: str) -> float:
+        with suppress(ValueError):
+            return int(part[:-1]) * 1024 if part.lower().endswith("k") else int(part)
+        return float(part)
+
     try:
-        found = [float(part[:-1]) * 1024 if part.lower().endswith("k") else float(part) for part in text.split(",")]
+        return tuple(map(number, text.split(",")))
     except ValueError:
         raise ValueError(f"{text!r} is not readable: use numbers, as in 1,8,32 or 2k,32k") from None
-    return tuple(int(number) if number.is_integer() else number for number in found)
 
 
 def _path(text: str, *checks: Callable[[Path], Any]) -> Path:

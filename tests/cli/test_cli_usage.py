@@ -89,6 +89,7 @@ predict --gpu H100 --models llama-8b --tp 3 | do not divide the 32
 predict --gpu H100 --models llama-8b,llama-1b --acceptance 1.5 | from 0 to below 1
 predict --gpu H100 --models llama-8b,llama-1b --acceptance "x > y=0.5" | not a pair of these models
 predict --gpu H100 --models llama-8b --batch 1,b | not readable
+predict --gpu H100 --models llama-8b --batch 1.0 | expected a whole number
 predict --gpu H100 --models llama-8b --calibrate 7 | two times in ms
 predict --gpu H100 --models llama-8b --calibrate 9,inf | are not usable
 predict --gpu H100 --models llama-8b --bandwidth -5 --flops 100 --gpu-memory 20 | from 0.001
