@@ -24,7 +24,8 @@ class Observation:
     rounds (0: unknown); with ``by_mean`` only their sum was observed (:func:`even_rates`). ``step`` is a plain step of
     the target; ``verify`` the forward pass of a round, ``draft`` its drafting, ``overhead`` the rest of it, ``round``
     all three. ``method`` is the drafter as a serving engine has it, ``stack`` the stack of a run of this project.
-    ``speedups`` are repeated measurements; ``busy`` says how other work disturbed them ("": not noticed).
+    ``speedups`` are repeated measurements; ``busy`` says how other work disturbed them ("": not noticed). ``curve`` has
+    the forward passes over 1, 2, ... tokens of a hardware model, whose form counts for other draft lengths.
     """
 
     source: str
@@ -43,6 +44,7 @@ class Observation:
     verifications: int = 0
     speedups: tuple[float, ...] = ()
     busy: str = ""
+    curve: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.rates and not any(depth for depth, _ in self.rounds):

@@ -9,11 +9,12 @@ from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Annotated as A
-from typing import Any
+from typing import Any, Literal
 
 from hsd_viz.cli import arguments
-from hsd_viz.cli.arguments import Html, Json, Numbers, Rule, Save
+from hsd_viz.cli.arguments import Html, Json, Numbers, Out, Rule, Save
 from hsd_viz.terminal import progress_bar, show
+from hsd_viz.words import check_range
 
 
 def replay(
@@ -73,25 +74,38 @@ def doctor(
     verify_ms: A[float | None, (0, 1e6), "MS", "time of the target's forward pass over a draft"] = None,
     draft_ms: A[float | None, (0, 1e6), "MS", "time of drafting per round"] = None,
     overhead_ms: A[float | None, (0, 1e6), "MS", "other time per round"] = None,
+    gpu: A[str | None, "NAME", "the GPU, as in H100: fill in unknown times"] = None,
+    models: A[str | None, "T,D", "with --gpu: the target and its draft model: names or config.json paths"] = None,
+    tp: A[int, (1, 64), "N", "GPUs that share each model"] = 1,
+    context: A[Numbers, "N", "tokens cached per request, as in 8k"] = "2k",
+    weights: A[Literal["bf16", "fp8", "int8", "int4"], "format of the weights"] = "bf16",
+    profile: A[Out | None, "OUT", "write acceptance by position as speculation_profile.json"] = None,
     json_: Json = None,
     html: Html = None,
 ) -> None:
     """Explain why speculative decoding is not faster, and what to set."""
     from hsd_viz.logs.doctor import doctor as diagnose
+    from hsd_viz.logs.observe import profile_of
     from hsd_viz.tables import Table
 
     if (record is None) == (acceptance is None):
         raise ValueError("give one of FILE and --acceptance A")
+    if (gpu is None) != (models is None):
+        raise ValueError("--gpu and --models belong together: name the GPU and the models on it")
+    check_range("--context", context[0] if len(context) == 1 else context, 1, 10_000_000)
     given = {"speed": speed, "plain_speed": plain_speed, "step": step_ms, "verify": verify_ms, "draft": draft_ms}
     given |= {"overhead": overhead_ms, "batch": batch, "method": method, "draft_model": draft_model}
+    given |= {"gpu": gpu or "", "models": (models or "").split(","), "tp": tp, "context": context[0]}
     with arguments.reading(record or "--acceptance"):
-        diagnosis = diagnose(record, acceptance=acceptance or (), lookahead=lookahead, **given)
+        diagnosis = diagnose(record, acceptance=acceptance or (), lookahead=lookahead, weights=weights, **given)
+    run = diagnosis.observation
+    arguments.write_json(profile, profile_of(run) if profile else None)
     # In the terminal settings have lines of their own, to be pasted.
     flags, lines, tables = diagnosis.flags.items(), diagnosis.lines(), diagnosis.tables()
     settings = [f"  {engine}: {text}" for engine, text in flags]
     show([*lines, *tables, *(["", "Settings to paste:", *settings] if settings else [])])
     tables.append(Table("Settings to paste", [["engine", "settings"], *map(list, flags)] if flags else []))
-    _write(json_, html, diagnosis.to_dict(), f"Diagnosis of {diagnosis.observation.source}", lines, tables)
+    _write(json_, html, diagnosis.to_dict(), f"Diagnosis of {run.source}", lines, tables)
 
 
 def _write(

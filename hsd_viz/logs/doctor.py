@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from math import exp, hypot, log, sqrt
+from math import ceil, exp, hypot, log, sqrt
 from pathlib import Path
 from statistics import stdev
 from typing import Any
@@ -29,18 +29,19 @@ from hsd_viz.adapters.observation import NGRAMS, PARALLEL, TIMES, Observation
 from hsd_viz.adapters.signatures import signatures
 from hsd_viz.intervals import RESAMPLES, UNKNOWN, Estimate, estimate, ratio
 from hsd_viz.latency.law import MOST
-from hsd_viz.logs.observe import from_figures, from_trace, observe, with_times
+from hsd_viz.logs.observe import from_figures, from_trace, observe, with_hardware, with_times
 from hsd_viz.serialize import to_dict
 from hsd_viz.stack import parse
 from hsd_viz.tables import Table, lines, show
 from hsd_viz.trace import Trace
+from hsd_viz.words import counted
 
 #: Cause -> what it is (``is``), and what to do (``advice``).
 CAUSES = json.loads(Path(__file__).with_name("causes.json").read_text(encoding="utf-8"))
 #: The least gain for which another setting is advised.
 LEAST_GAIN = 0.05
-#: Relative standard error of times that were measured once.
-TIMING = 0.025
+#: Relative standard error of times that were measured once, and of those that a hardware model gives.
+TIMING, MODELLED = 0.025, 0.18
 EXTENDS = ("draft", "eagle", "eagle3")
 _Z = 1.959964
 
@@ -62,7 +63,7 @@ class Diagnosis:
     ``shares`` of the causes sum to 1; there are none where a round's time was not observed. ``speedup`` and ``length``
     (tokens per forward pass) have 95 % intervals where they can; ``at_most`` bounds a speed-up that was not observed.
     ``observed`` is the run's own setting, ``advised`` the one to use (``None``: unknown), ``options`` all that were
-    compared.
+    compared, ``predicted`` the times that a hardware model gave, ``more`` what would decide an undecided verdict.
     """
 
     observation: Observation
@@ -78,6 +79,8 @@ class Diagnosis:
     advised: Option | None = None
     options: tuple[Option, ...] = ()
     flags: dict[str, str] = field(default_factory=dict)
+    predicted: tuple[str, ...] = ()
+    more: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the diagnosis as JSON data."""
@@ -130,11 +133,14 @@ class Diagnosis:
         return tables
 
 
-def diagnose(seen: Observation) -> Diagnosis:
-    """Return the diagnosis of an observation."""
-    curves, whole = _curves(seen), seen.whole()
+def diagnose(given: Observation, filled: Observation | None = None) -> Diagnosis:
+    """Return the diagnosis of an observation; ``filled`` is the same with predicted times where it has none."""
+    seen = given if filled is None else filled
+    predicted = tuple(name for name in TIMES if getattr(given, name) is None and getattr(seen, name) is not None)
+    curves, whole, modelled = _curves(seen), seen.whole(), given.whole() is None
     lengths = curves[1][:, seen.deepest]
-    found = Diagnosis(seen, estimate(lengths, seen.total), tuple(signatures(seen)))
+    # What was observed is checked, nothing predicted.
+    found = Diagnosis(seen, estimate(lengths, seen.total), tuple(signatures(given)), predicted=predicted)
     if whole is None:
         most = (found.length.value or 0.0) / seen.least()
         bound = f"at most {most:.2f} times as fast as plain decoding (not observed: {', '.join(found.unknown())})"
@@ -144,7 +150,7 @@ def diagnose(seen: Observation) -> Diagnosis:
         return replace(found, at_most=most, verdict=f"undecided whether speculation pays: {bound}", advice=give)
     shares = _shares(seen, whole)
     cause = max(shares, key=shares.__getitem__)
-    speedup = _speedup(seen, lengths, whole)
+    speedup, more = _speedup(seen, lengths, whole, modelled)
     low, high = speedup.ends or (1.0, 1.0)
     found = replace(found, speedup=speedup)
     observed = Option(_name(seen, seen.deepest), seen.method, seen.deepest, speedup.value or 0.0)
@@ -163,9 +169,9 @@ def diagnose(seen: Observation) -> Diagnosis:
         flags |= settings(advised.method, tokens, seen.draft_model)
     return replace(
         found,
-        findings=tuple(signatures(seen, None if seen.busy else high)),
-        verdict=f"{pays}: {show(speedup, '{:.2f}')} times as fast as plain decoding; what limits it most: "
-        f"{CAUSES[cause]['is']} ({shares[cause]:.0%} of what is lost)",
+        findings=tuple(signatures(given, None if modelled or seen.busy else high)),
+        verdict=f"{'predicted: ' if modelled else ''}{pays}: {show(speedup, '{:.2f}')} times as fast as plain "
+        f"decoding; what limits it most: {CAUSES[cause]['is']} ({shares[cause]:.0%} of what is lost)",
         advice="measure again on a quiet machine before changing it" if seen.busy else CAUSES[cause]["advice"],
         cause=cause,
         shares=shares,
@@ -173,6 +179,7 @@ def diagnose(seen: Observation) -> Diagnosis:
         advised=advised,
         options=(observed, off, *(one for one, _ in others)),
         flags=flags,
+        more="" if found.decided else more,
     )
 
 
@@ -191,13 +198,21 @@ def _is_hierarchy(seen: Observation) -> bool:
     return bool(seen.stack) and len(parse(seen.stack).parts) > 2
 
 
-def _speedup(seen: Observation, lengths: np.ndarray, whole: float) -> Estimate:
-    """Return the speed-up with its interval, from rounds and times."""
+def _speedup(seen: Observation, lengths: np.ndarray, whole: float, modelled: bool) -> tuple[Estimate, str]:
+    """Return the speed-up with its interval, from rounds and times, and what more decides its side of 1."""
     value, spread = float(lengths[0]) / whole, [log(s) for s in seen.speedups]
-    timing = stdev(spread) / sqrt(len(spread)) if len(spread) > 1 else TIMING
+    timing = stdev(spread) / sqrt(len(spread)) if len(spread) > 1 else MODELLED if modelled else TIMING
     rounds = float(np.std(np.log(lengths[1:]))) if len(lengths) > 1 else 0.0
     error = _Z * hypot(timing, rounds)
-    return Estimate(value, value * exp(-error), value * exp(error))
+    # Twice the measurements halve the square of the error; a difference of 2 % is resolved at the least.
+    times = (error / max(abs(log(value)), 0.02)) ** 2 - 1
+    if modelled:
+        more = "measure a plain step and a verification, and give them"
+    elif rounds > timing:
+        more = f"record about {counted(max(1, ceil(times * seen.total)), 'more round')}"
+    else:
+        more = f"repeat both measurements about {counted(max(1, ceil(times * max(1, len(spread)))), 'more time')}"
+    return Estimate(value, value * exp(-error), value * exp(error)), more
 
 
 def _shares(seen: Observation, whole: float) -> dict[str, float]:
@@ -242,7 +257,8 @@ def _lengths(
     seen: Observation, curves: tuple[np.ndarray, np.ndarray], observed: Option
 ) -> Iterator[tuple[Option, bool]]:
     """Yield the other draft lengths of the drafter, and whether they are certainly faster: by :data:`LEAST_GAIN`, and
-    in 95 % of the resamples. Drafting and the extra time of verification grow with the draft.
+    in 95 % of the resamples. Drafting and the extra time of verification grow with the draft, the latter in the form of
+    a hardware model where there is one.
     """
     fixed = seen.stack and (seen.method != "draft" or _is_hierarchy(seen))
     if fixed or None in (parts := seen.parts()).values():
@@ -250,6 +266,9 @@ def _lengths(
     depth, tokens = curves
     longer = depth / depth[:, [seen.deepest]]
     drafting = parts["drafting"] * (1.0 if seen.method in PARALLEL else longer)
+    if seen.curve:
+        further = lambda fed: np.interp(fed, np.arange(len(seen.curve)), seen.curve) - seen.curve[0]
+        longer = further(depth) / np.maximum(further(depth[:, [seen.deepest]]), 1e-12)
     speeds = tokens / (1 + drafting + parts["verification"] * longer + parts["overhead"])
     gains = speeds / speeds[:, [seen.deepest]]
     certain = (gains[0] >= 1 + LEAST_GAIN) & (np.quantile(gains, 0.05, axis=0) > 1)
@@ -263,6 +282,11 @@ def doctor(
     *,
     acceptance: Sequence[float] = (),
     lookahead: int | None = None,
+    gpu: str = "",
+    models: Sequence[str] = (),
+    tp: int = 1,
+    context: int = 2048,
+    weights: str = "bf16",
     **known: Any,
 ) -> Diagnosis:
     """Return why speculative decoding is not faster, and what to set.
@@ -270,6 +294,8 @@ def doctor(
     Args:
         record: a trace, or the path of a trace or a record of another engine.
         acceptance: instead of a record: as an engine prints it, with ``lookahead`` draft tokens.
+        gpu, models: the GPU, and the target and its draft model on it: a hardware model fills in what is not known.
+        tp, context, weights: of the hardware model, as in :func:`hsd_viz.predict`.
         known: ``batch``, ``method``, ``draft_model``, ``speed`` and ``plain_speed`` (tokens per second), and
             ``step``, ``verify``, ``draft``, ``overhead`` (ms).
 
@@ -279,4 +305,5 @@ def doctor(
         seen = from_figures(acceptance, lookahead)
     else:
         seen = from_trace(record, "this run") if isinstance(record, Trace) else observe(Path(record))
-    return diagnose(with_times(seen, **known))
+    seen = with_times(seen, **known)
+    return diagnose(seen, with_hardware(seen, gpu, models, tp, context=context, weights=weights) if gpu else None)

@@ -1,4 +1,4 @@
-"""Observations of a drafter from traces and imported records, or from given figures; acceptance by position."""
+"""Observations of a drafter from traces and imported records, or from given figures, with times of a hardware model."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import accumulate, pairwise
 from math import ceil
 from operator import mul
@@ -13,12 +14,15 @@ from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
-from hsd_viz.adapters import method_of
-from hsd_viz.adapters.observation import Observation, even_rates
+from hsd_viz.adapters import METHODS, method_of
+from hsd_viz.adapters.observation import NGRAMS, PARALLEL, Observation, even_rates
 from hsd_viz.adapters.read import import_records, pooled
+from hsd_viz.bench.predict import check_setting
 from hsd_viz.calibration.estimate import verifications
 from hsd_viz.disk import MOST_JSON, read_text
+from hsd_viz.latency.hardware import Machine, gpu_of, shape_of
 from hsd_viz.latency.inputs import Edge
+from hsd_viz.latency.law import MOST
 from hsd_viz.stack import parse
 from hsd_viz.trace import Trace, TraceError
 from hsd_viz.words import check_range
@@ -162,6 +166,39 @@ def with_times(
     return replace(seen, batch=batch, method=kind, draft_model=draft_model or seen.draft_model)
 
 
+def with_hardware(
+    seen: Observation, gpu: str, models: Sequence[str], tp: int = 1, *, context: int = 2048, weights: str = "bf16"
+) -> Observation:
+    """Return the observation with the times that ``tp`` cards take for a target and, after it in ``models``, its draft
+    model (a name, a ``config.json``, or a draft head such as ``eagle3``), where they were not observed. An observed
+    step scales the predicted times of forward passes. Raises: ValueError: for unknown names, and for models that do
+    not fit.
+    """
+    names = [name.strip() for name in models]
+    if not names or names[0] in ("", *METHODS):
+        raise ValueError(f"the models '{','.join(names)}' have no target: name it first, as in llama-8b,eagle3")
+    target, *drafts = [shape_of(name) for name in names if name not in METHODS]
+    check_setting(target, tp, weights, context=(context,))
+    machine, head = Machine(gpu_of(gpu), tp), drafts[0] if drafts else target.head()
+    if machine.memory_share((target, head), batch=1, context=1, weights=weights) > 1:
+        raise ValueError(
+            f"{target.name} does not fit into the memory of {tp} x {machine.gpu.name}: see --tp and --weights"
+        )
+    depth, batch = sum(seen.survival()[0]), seen.batch
+    step_ms = partial(machine.step_ms, batch=batch, context=context, weights=weights)
+    plain, verify, draft = step_ms(target), step_ms(target, tokens=depth + 1), step_ms(head)
+    curve = tuple(step_ms(target, tokens=m) for m in range(1, 2 + max(MOST, seen.deepest)))
+    drafts_taken = 0 if seen.method in NGRAMS else 1 if seen.method in PARALLEL else depth
+    scale = 1.0 if seen.step is None else seen.step / plain
+    times = {"step": plain, "verify": scale * verify, "draft": scale * draft * drafts_taken}
+    times["overhead"] = machine.efficiency.round_us * 1e-3
+    if seen.round is not None:
+        # The time of a round is known: what is left of it is overhead.
+        spent = sum(getattr(seen, name) or times[name] for name in ("verify", "draft"))
+        times["overhead"] = max(0.0, seen.round - spent)
+    return replace(seen, curve=curve, **{name: ms for name, ms in times.items() if getattr(seen, name) is None})
+
+
 # --- acceptance profiles ----------------------------------------------------------------------------------------------
 
 
@@ -175,8 +212,32 @@ def acceptance_of(seen: Observation) -> tuple[float, ...]:
 
 def edge_of(rates: Sequence[float]) -> Edge:
     """Return the survival curve of acceptance by position; later positions continue with the last conditional rate."""
-    before, last = (1.0, *rates)[-2:]
-    return Edge(tuple(rates), last / before if before else 0.0)
+    return Edge(tuple(rates), _conditional(rates)[-1])
+
+
+def profile_of(seen: Observation) -> dict[str, Any]:
+    """Return acceptance by position without text, as the data of ``speculation_profile.json`` (NVIDIA Model-Optimizer,
+    specdec_bench, schema 1.0). Raises: ValueError: as :func:`acceptance_of`.
+    """
+    marginal, histogram = acceptance_of(seen), Counter[int]()
+    for (_, accepted), n in seen.rounds.items():
+        histogram[accepted + 1] += n
+    return {
+        "schema_version": "1.0",
+        "measured": True,
+        "method": seen.method,
+        "num_speculative_tokens": len(marginal),
+        "verification_method": "longest_prefix",
+        "conditional_accept_rates": [round(rate, 6) for rate in _conditional(marginal)],
+        "marginal_accept_rates": [round(rate, 6) for rate in marginal],
+        "mean_accept_length": round(1 + sum(marginal), 6),
+        "acceptance_length_histogram": {str(k): n for k, n in sorted(histogram.items())} or None,
+        "measurement_conditions": {"source": seen.source} | ({"rounds": seen.total} if seen.rounds else {}),
+    }
+
+
+def _conditional(marginal: Sequence[float]) -> list[float]:
+    return [b / a if a else 0.0 for a, b in pairwise((1.0, *marginal))]
 
 
 def read_profile(path: Path) -> tuple[float, ...]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hsd_viz.adapters import settings as engine_settings
 from hsd_viz.adapters.entries import BrokenEntry, EntryReader
 from hsd_viz.bench.replay import can_replay
 from hsd_viz.bench.replay import replay as replay_text
@@ -34,8 +35,9 @@ from hsd_viz.words import MAX_BUDGET, check_budget, check_range, did_you_mean
 if TYPE_CHECKING:
     import pandas as pd
 
-#: The default drafters.
+#: The default drafters, and those that serving engines have, by their names there.
 DRAFTERS = ("db", "db[context]", "hd", "lookup", "sam", "suffix", "ngram-cache")
+SERVED = {"lookup": "lookup", "ngram-cache": "lookup", "suffix": "suffix"}
 #: Broken entries that are reported one by one.
 EXAMPLES = 20
 #: Resampled units per drafter: requests, in groups where there are more of them.
@@ -77,7 +79,19 @@ class ReplayReport:
         return pd.DataFrame(self.drafters).set_index("name")
 
     def __str__(self) -> str:
-        return plain([*self.introduction(), *self.tables()])
+        settings = [f"  {engine}: {text}" for engine, text in self.flags().items()]
+        return plain(
+            [*self.introduction(), *self.tables(), *(["", "Settings to paste:"] if settings else []), *settings]
+        )
+
+    def flags(self) -> dict[str, str]:
+        """Return the settings of the best drafter that serving engines have; off where it does not certainly pay."""
+        best = next((row for row in self.drafters if row["name"].split(",")[0] in SERVED), None)
+        if best is None or best["pays"] != "yes":
+            return {} if best is None else engine_settings("plain", 0)
+        # The longest draft that is usual: of one round in 20.
+        tokens = sum(20 * drafted >= best["rounds"] for drafted in best["drafted_by_position"])
+        return engine_settings(SERVED[best["name"].split(",")[0]], max(1, tokens))
 
     def introduction(self) -> list[str]:
         """Return what was read, the best drafter, and what was wrong or is missing."""

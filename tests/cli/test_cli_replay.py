@@ -23,6 +23,7 @@ def test_a_replay_prints_tables_and_writes_files(log, tmp_path, capsys):
     assert main([*words, "--json", "out.json", "--html", "out.html"]) == 0
     out = capsys.readouterr().out
     assert "7 requests" in out and "Not replayed: <i>x" in out and "lookup" in out
+    assert "Settings to paste" in out and '"method": "ngram"' in out
     data = json.loads((tmp_path / "out.json").read_text())
     (row,) = data["drafters"]
     assert row["name"] == "lookup" and row["mean_acceptance_length"] > 1 and row["mean_acceptance_length_ci"]

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
-from hsd_viz.cli import main
-from hsd_viz.logs.observe import acceptance_of, edge_of, from_figures, observe, read_profile
+from hsd_viz.adapters.observation import Observation
+from hsd_viz.logs.observe import acceptance_of, edge_of, profile_of, read_profile
 
 #: The rates that the schema's authors give as an example.
 RATES = [0.816082, 0.776577, 0.749591]
@@ -33,17 +32,11 @@ def test_a_profile_of_the_interchange_form_is_read(tmp_path):
     assert edge.curve(4)[1:4] == pytest.approx(found)
 
 
-def test_a_record_predicts_as_its_profile_does(tmp_path, capsys):
-    record = Path(__file__).parents[1] / "adapters" / "records" / "llama.cpp-f5e85d4.log"
-    rates = acceptance_of(observe(record))
-    assert rates == pytest.approx((0.805, 0.632, 0.483), abs=0.01)
-    path, models = file_of(tmp_path, marginal_accept_rates=rates), ["--gpu", "H100", "--models", "llama-8b,eagle3"]
-    assert main(["predict", *models, "--profile", str(path)]) == 0
-    printed = capsys.readouterr().out
-    assert main(["predict", *models, "--records", str(record)]) == 0 and capsys.readouterr().out == printed
-    assert main(["predict", *models, "--records", str(record), "--acceptance", "0.5"]) == 2
-    with pytest.raises(ValueError, match="only its mean"):
-        acceptance_of(from_figures([0.6], 3))
+def test_a_profile_of_rounds_is_read_back(tmp_path):
+    seen = Observation("log", {(3, 0): 20, (3, 1): 30, (3, 2): 20, (3, 3): 30}, method="eagle3")
+    data = profile_of(seen)
+    assert data["acceptance_length_histogram"] == {"1": 20, "2": 30, "3": 20, "4": 30}
+    assert read_profile(file_of(tmp_path, **data)) == acceptance_of(seen) == (0.8, 0.5, 0.3)
 
 
 @pytest.mark.parametrize(

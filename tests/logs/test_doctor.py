@@ -16,7 +16,7 @@ from hsd_viz.adapters.observation import Observation
 from hsd_viz.cli import main
 from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled
 from hsd_viz.logs.doctor import diagnose
-from hsd_viz.logs.observe import from_figures, from_trace, with_times
+from hsd_viz.logs.observe import from_figures, from_trace, read_profile, with_hardware, with_times
 from hsd_viz.trace import Trace
 
 RECORDS = Path(__file__).parents[1] / "adapters" / "records"
@@ -118,11 +118,11 @@ def test_noise_cannot_tell_and_changes_no_setting():
     found = diagnose(seen)
     low, high = found.speedup.interval
     assert low < 1 < high and found.verdict.startswith("undecided") and found.advised == found.observed
-    assert "To decide, measure more" in " ".join(found.lines())
+    assert found.more.endswith("more rounds") and f"to decide, {found.more}." in " ".join(found.lines())
     many = diagnose(replace(seen, rounds=Counter({kind: 100 * n for kind, n in seen.rounds.items()})))
     assert many.speedup.interval[1] - many.speedup.interval[0] < high - low
     spread = diagnose(replace(HEALTHY, draft=25.0, speedups=(0.6, 1.8, 0.7, 1.5)))
-    assert not spread.decided and spread.advised == spread.observed
+    assert not spread.decided and spread.advised == spread.observed and spread.more.endswith("more times")
 
 
 def test_a_busy_machine_is_reported_and_changes_no_setting():
@@ -174,11 +174,36 @@ def test_the_drafter_is_kept(method):
     assert all(str(n) in text or str(n + 1) in text for text in found.flags.values())
 
 
+def test_a_hardware_model_fills_in_times_at_the_batch_of_the_run():
+    given = with_times(from_figures([0.8, 0.62, 0.48, 0.38, 0.3]), batch=32, method="EAGLE-3")
+    found = diagnose(given, with_hardware(given, "H100", ["llama-8b"]))
+    assert found.predicted == ("step", "verify", "draft", "overhead") and found.verdict.startswith("predicted: ")
+    assert json.loads(found.flags["vllm 0.32.0"].split("'")[1])["num_speculative_tokens"] == found.advised.tokens
+    # A larger batch has less room for draft tokens; observed times stay.
+    one, many = (with_hardware(replace(given, batch=batch), "H100", ["llama-8b"]) for batch in (1, 256))
+    assert one.verify / one.step < many.verify / many.step and one.draft < many.draft
+    known = with_hardware(replace(given, step=40.0, verify=60.0), "H100", ["llama-8b"])
+    assert (known.step, known.verify) == (40.0, 60.0) and known.draft > 2 * one.draft
+    assert with_hardware(replace(given, method="suffix"), "H100", ["llama-8b"]).draft == 0
+
+
+def test_measured_speeds_are_not_called_predicted_and_fire_no_signature_of_predicted_times():
+    def of(speed):
+        given = with_times(from_figures([0.6], 5), speed=speed, plain_speed=83.0, batch=32, method="eagle3")
+        return diagnose(given, with_hardware(given, "H100", ["llama-8b"]))
+
+    lost, near = of(61.0), of(85.0)
+    assert lost.verdict.startswith("speculation loses: 0.73") and not lost.findings and not lost.advised.tokens
+    assert lost.speedup.value == pytest.approx(61 / 83) and lost.speedup.interval[1] < 0.8
+    assert set(lost.predicted) == {"verify", "draft", "overhead"}
+    assert near.verdict.startswith("undecided") and near.advised == near.observed
+
+
+@pytest.mark.parametrize("batch", [1, 256])
 @pytest.mark.parametrize("ratio", [0.5, 0.9, 1.0, 1.1, 3.0])
-def test_verdict_advice_and_settings_agree(ratio):
-    seen = with_times(from_figures([0.7, 0.5, 0.3]), speed=25 * ratio, plain_speed=25.0, batch=32, method="EAGLE-3")
-    found = diagnose(seen)
-    assert found.speedup.value == pytest.approx(ratio) and not found.findings
+def test_verdict_advice_and_settings_agree(ratio, batch):
+    seen = with_times(from_figures([0.7, 0.5, 0.3]), speed=25 * ratio, plain_speed=25.0, batch=batch, method="eagle3")
+    found = diagnose(seen, with_hardware(seen, "H100", ["llama-8b"]))
     low, high = found.speedup.interval
     said = "pays" if low > 1 else "loses" if high < 1 else "undecided"
     assert said in found.verdict and found.advised.speedup >= found.observed.speedup
@@ -243,9 +268,20 @@ def test_a_record_of_another_engine_with_given_times(capsys, tmp_path):
         (["missing"], "cannot read"),
         (["x.json"], "is not a trace or a record"),
         (["x.json", "--batch", "0"], "argument --batch"),
+        (["x.json", "--context", "long"], "--context: 'long' is not readable"),
+        (["x.json", "--context", "0"], "--context"),
+        (["x.json", "--context", "2k,8k"], "--context (2048, 8192) is out of range"),
         (["--acceptance", "0.6"], "--lookahead"),
         (["--acceptance", "high", "--lookahead", "3"], "not readable"),
         (["--acceptance", "0.6", "--lookahead", "3", "--method", "eagel"], "did you mean 'eagle'"),
+        (["--acceptance", "0.6", "--lookahead", "3", "--gpu", "H100"], "belong together"),
+        (["--acceptance", "0.6", "--lookahead", "3", "--gpu", "H1OO", "--models", "llama-8b"], "H100"),
+        (["--acceptance", "0.6", "--lookahead", "3", "--gpu", "H100", "--models", "eagle3"], "have no target"),
+        (["--acceptance", "2", "--lookahead", "3", "--gpu", "L4", "--models", "llama-70b"], "does not fit"),
+        (
+            ["--acceptance", "2", "--lookahead", "3", "--gpu", "L4", "--models", "llama-8b", "--tp", "3"],
+            "do not divide",
+        ),
         (
             ["--acceptance", "0.6", "--lookahead", "3", "--speed", "10", "--verify-ms", "500", "--draft-ms", "1"],
             "exceed",
@@ -301,3 +337,18 @@ def test_flags_name_the_number_of_tokens_and_the_verified_token_of_sglang():
         assert "--speculative-num-draft-tokens 6" in settings(method, 5)["sglang 0.5.9"]
     assert json.loads(settings("suffix", 8)["vllm 0.32.0"].split("'")[1])["method"] == "suffix"
     assert len(settings("plain", 0)) == 5 and method_of("EAGLE-3") == "eagle3"
+
+
+def test_a_profile_is_written_and_predicts(tmp_path, capsys):
+    record, out = str(RECORDS / "llama.cpp-f5e85d4.log"), tmp_path / "profile.json"
+    assert main(["doctor", record, "--profile", str(out)]) == 0
+    assert read_profile(out) == pytest.approx((0.805, 0.632, 0.483), abs=0.01)
+    assert json.loads(out.read_text())["method"] == "eagle3"
+    models = ["predict", "--gpu", "H100", "--models", "llama-8b,eagle3"]
+    capsys.readouterr()
+    assert main([*models, "--profile", str(out)]) == 0
+    printed = capsys.readouterr().out
+    assert main([*models, "--records", record]) == 0 and capsys.readouterr().out == printed
+    assert main([*models, "--records", record, "--acceptance", "0.5"]) == 2
+    assert main(["doctor", "--acceptance", "0.6", "--lookahead", "3", "--profile", str(out)]) == 2
+    assert "only its mean" in capsys.readouterr().err
