@@ -135,8 +135,6 @@ export interface Host {
    */
   readonly answers: readonly string[];
   ask?(question: Question, on: Pick<Progress, "stage">, signal: AbortSignal): Promise<Answer>;
-  /** Return a lesson as a page of HTML, or its address. */
-  lesson?(number: number): Promise<string>;
   /** Return plotly's module, packed by gzip. */
   plotly?(): Promise<BlobPart>;
   /** Draw a widget of another package into an element; a linked one joins the page's group. */

@@ -1,5 +1,6 @@
 // The script of every widget of this package: it draws the widget's `view` by the one module of all views, which a page loads
 // once per kernel. The module's text is in a model of the kernel, so that it arrives once and is saved with a notebook's widgets.
+import { moduleOf, unpacked } from "./lib/dom";
 import type { Drawing, Model, Widget } from "./lib/widget";
 
 interface Traits {
@@ -34,9 +35,7 @@ async function packed(model: Model<Traits>, id: string): Promise<BlobPart> {
 }
 
 async function load(model: Model<Traits>, id: string): Promise<Views> {
-  const stream = new Blob([await packed(model, id)]).stream().pipeThrough(new DecompressionStream("gzip"));
-  const text = new Blob([await new Response(stream).arrayBuffer()], { type: "text/javascript" });
-  return import(URL.createObjectURL(text));
+  return (await moduleOf(await unpacked(await packed(model, id)))) as unknown as Views;
 }
 
 export default () => {

@@ -13,7 +13,6 @@ import scene from "./scene";
 import staircase from "./staircase";
 import stream from "./stream";
 import timeline from "./timeline";
-import tour from "./tour";
 import versus from "./versus";
 
 type Made = Partial<Widget<never>>;
@@ -30,7 +29,6 @@ export const VIEWS = {
   staircase,
   stream,
   timeline,
-  tour,
   versus,
 } as unknown as Record<string, Made | (() => Made)>;
 

@@ -259,16 +259,15 @@ def _about(column: Column) -> str:
 
 
 def typescript() -> str:
-    """Return the TypeScript types of the tables of a trace."""
-    blocks = ["// Written by `python -m tools.reference` from hsd_viz/trace/tables.toml."]
+    """Return the TypeScript types of the tables of a trace. What columns mean is in the reference alone."""
+    blocks = ["// Written by `python -m tools.reference` from hsd_viz/trace/tables.toml, which has the meanings."]
     for table in TABLES.values():
         first = table.meaning.split("\n\n")[0]
         blocks.append(f"/** {first} */\nexport interface {table.row.__name__.removesuffix('Row')} {{")
         for column in table.columns.values():
             kind = " | ".join(f'"{name}"' for name in column.names) or _TYPESCRIPT[column.kind]
-            unit = f" ({column.unit})" * bool(column.unit)
             null = " | null" * (column.null and not column.observed)
-            blocks[-1] += f"\n  /** {column.meaning}{unit} */\n  {column.name}: {kind}{null};"
+            blocks[-1] += f"\n  {column.name}: {kind}{null};"
         blocks[-1] += "\n}"
     tables = "\n".join(f"  {t.name}: Columns<{t.row.__name__.removesuffix('Row')}>;" for t in TABLES.values())
     blocks.append("/** A table as it travels: a list of values for each column. */")

@@ -134,21 +134,21 @@ class Timeline(LinkedView):
 
 
 class Panels(LinkedView):
-    """Counts of a run as tables with bars; ``which`` names them: ``along`` (acceptance along the run), ``ribbons``
-    (what survives each level, by source), ``byPosition``, ``perRound``, ``byMatch``, ``timeSpent``.
+    """Counts of a run as tables with bars; ``which`` names them: ``ribbons`` (what survives each level, by source),
+    ``byPosition``, ``perRound``, ``byMatch``.
     """
 
     view = traitlets.Unicode("panels").tag(sync=True)
-    which = traitlets.List(traitlets.Unicode(), ["along", "byPosition", "perRound", "ribbons"]).tag(sync=True)
+    which = traitlets.List(traitlets.Unicode(), ["byPosition", "perRound", "ribbons"]).tag(sync=True)
 
 
 class LocalityMap(LinkedView):
-    """Copy arcs: the text from left to right, an arc from each copied passage to the place it was copied from. Arcs
-    below the text are repeats of at least ``least`` tokens that no draft copied.
+    """Copy arcs: the text from left to right, an arc from each copied passage to the place it was copied from.
+
+    The row has the source of every token.
     """
 
     view = traitlets.Unicode("locality_map").tag(sync=True)
-    least = traitlets.Int(4, min=1, max=32).tag(sync=True)
 
 
 class Drafter(LinkedView):

@@ -82,14 +82,3 @@ export function addressOf(page: string, state: Record<string, string>) {
   }
   return { href: url.href, step: STEPS.some((name) => before.get(name) !== url.searchParams.get(name)) };
 }
-
-/** The link to an event (`step` from 0; -1: none): only our parameters, so that it holds no token of a server. */
-export function linkTo(page: string, trace: string, step: number, dark: boolean, state: Record<string, string> = {}) {
-  const url = new URL(page);
-  const query = new URLSearchParams({ ...state, trace });
-  if (step >= 0) query.set("step", String(step + 1));
-  if (dark) query.set("theme", "dark");
-  url.search = query.toString();
-  url.hash = url.username = url.password = "";
-  return url.href;
-}

@@ -1,5 +1,6 @@
 // Files of the visitor: read, dropped and saved.
 
+import { html } from "lit-html";
 import type { File, Host, Question } from "../host";
 import { make } from "../lib/dom";
 
@@ -40,59 +41,26 @@ export function save({ name, type, bytes }: Omit<File, "bytes"> & { bytes: BlobP
   setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }
 
-/** Open a file that is dropped on `page`, unless a field of it takes it. Returns a function that stops. */
+/** Open a file that is dropped on `page`, unless a field takes it. Returns a function that stops. */
 export function dropZone(page: HTMLElement, drop: (file: globalThis.File) => void) {
-  const mark = (on: boolean) => page.classList.toggle("hsd-drop-page", on);
-  const over = (e: DragEvent) => {
-    const holds = [...(e.dataTransfer?.types ?? [])].includes("Files");
-    mark(holds && !e.defaultPrevented);
-    if (holds) e.preventDefault();
-  };
-  const leave = (e: DragEvent) => {
-    if (!page.contains(e.relatedTarget as Node | null)) mark(false);
-  };
-  const dropped = (e: DragEvent) => {
-    mark(false);
-    const file = e.dataTransfer?.files[0];
-    if (e.defaultPrevented || !file) return;
+  const heard = (e: DragEvent) => {
+    const fits =
+      [...(e.dataTransfer?.types ?? [])].includes("Files") && !(e.target as Element).closest("input[type=file]");
+    page.classList.toggle("hsd-drop-page", fits && e.type === "dragover");
+    if (!fits || e.type === "dragleave") return;
     e.preventDefault();
-    drop(file);
+    const file = e.dataTransfer?.files[0];
+    if (file && e.type === "drop") drop(file);
   };
-  page.addEventListener("dragover", over);
-  page.addEventListener("dragleave", leave);
-  page.addEventListener("drop", dropped);
+  const kinds = ["dragover", "dragleave", "drop"] as const;
+  for (const kind of kinds) page.addEventListener(kind, heard);
   return () => {
-    page.removeEventListener("dragover", over);
-    page.removeEventListener("dragleave", leave);
-    page.removeEventListener("drop", dropped);
+    for (const kind of kinds) page.removeEventListener(kind, heard);
   };
 }
 
 /** A field that takes a dropped or chosen file. */
-export function dropField(label: string, hint: string, accept: string, take: (file: globalThis.File) => void) {
-  const root = make("div", "hsd-drop-field");
-  const open = make("button", "hsd-quiet", label);
-  open.type = "button";
-  const name = make("span", "hsd-drop-name", "or drop a file here");
-  name.setAttribute("role", "status");
-  root.append(open, name, make("p", "hsd-blurb", hint));
-  const got = (file: globalThis.File) => {
-    name.textContent = `${file.name}, ${(file.size / 1e3).toFixed(0)} kB`;
-    take(file);
-  };
-  open.addEventListener("click", () => choose(accept, got));
-  root.addEventListener("dragover", (e) => {
-    if (![...(e.dataTransfer?.types ?? [])].includes("Files")) return;
-    e.preventDefault();
-    root.classList.add("hsd-over");
-  });
-  root.addEventListener("dragleave", () => root.classList.remove("hsd-over"));
-  root.addEventListener("drop", (e) => {
-    root.classList.remove("hsd-over");
-    const file = e.dataTransfer?.files[0];
-    if (!file) return;
-    e.preventDefault();
-    got(file);
-  });
-  return root;
-}
+export const dropField = (label: string, hint: string, accept: string, take: (file: globalThis.File) => void) =>
+  html`<label class="hsd-field hsd-drop-field">${label}<input type="file" accept=${accept} @change=${(e: {
+    target: HTMLInputElement;
+  }) => e.target.files?.[0] && take(e.target.files[0])}><span>${hint}</span></label>`;

@@ -2,18 +2,17 @@
 
 import type { Host } from "../host";
 import { kernelHost, type Traits } from "../host/kernel";
+import { moduleOf, unpacked } from "../lib/dom";
 import { guarded } from "../lib/notice";
 import type { Drawing } from "../lib/widget";
-import { provide } from "../plot/library";
+import { type Plotly, provide } from "../plot/library";
 import { openPage } from "./page";
 
 /** Let figures load plotly from a host when the first one is drawn. */
 export function plotlyOf(host: Host) {
   provide("cartesian", async () => {
     if (!host.plotly) throw new Error("this page has no plotly: figures are drawn in Python");
-    const packed = new Blob([await host.plotly()]).stream().pipeThrough(new DecompressionStream("gzip"));
-    const text = new Blob([await new Response(packed).arrayBuffer()], { type: "text/javascript" });
-    return (await import(URL.createObjectURL(text))).default;
+    return (await moduleOf(await unpacked(await host.plotly()))).default as Plotly;
   });
 }
 

@@ -124,22 +124,18 @@ export function playIntro(root: HTMLElement, host: Host, story: Story, closed: (
   function close() {
     cancelAnimationFrame(frame);
     unfollow();
-    document.removeEventListener("keydown", key, true);
-    document.removeEventListener("pointerdown", outside, true);
+    document.removeEventListener("keydown", leave, true);
+    document.removeEventListener("pointerdown", leave, true);
     box.remove();
     kept(() => localStorage.setItem(SEEN, "yes"), undefined);
     closed();
   }
-  const key = (e: KeyboardEvent) => {
-    if (e.key !== "Escape") return;
-    e.stopPropagation();
-    close();
+  /** Escape, and a click beside it, close it. */
+  const leave = (e: Event) => {
+    if (e instanceof KeyboardEvent ? e.key === "Escape" : !box.contains(e.target as Node)) close();
   };
-  const outside = (e: Event) => {
-    if (!box.contains(e.target as Node)) close();
-  };
-  document.addEventListener("keydown", key, true);
-  document.addEventListener("pointerdown", outside, true);
+  document.addEventListener("keydown", leave, true);
+  document.addEventListener("pointerdown", leave, true);
   root.append(box);
   draw();
   if (!still) frame = requestAnimationFrame(tick);

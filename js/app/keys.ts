@@ -1,35 +1,20 @@
 // The sheet of keys: a dialog that ? opens.
+import { html, render } from "lit-html";
 import { make } from "../lib/dom";
 
-const KEYS: [string, [string, string][]][] = [
-  [
-    "Run shown",
-    [
-      ["← →", "previous, next event"],
-      ["Shift ← →", "previous, next round"],
-      [", .", "previous, next token"],
-      ["Home End", "first, last event"],
-      ["Enter", "pin the token under the cursor"],
-      ["Esc", "unpin, show the whole text"],
-      ["Space", "play and pause"],
-    ],
-  ],
-  [
-    "Compare",
-    [
-      ["← →", "output position"],
-      ["↑ ↓", "run"],
-      ["Space", "race"],
-    ],
-  ],
-  [
-    "Page",
-    [
-      ["Ctrl Enter", "run the form"],
-      ["?", "this list"],
-    ],
-  ],
-];
+const KEYS: Record<string, Record<string, string>> = {
+  "Run shown": {
+    "← →": "previous, next event",
+    "Shift ← →": "previous, next round",
+    ", .": "previous, next token",
+    "Home End": "first, last event",
+    Enter: "pin the token under the cursor",
+    Esc: "unpin, show the whole text",
+    Space: "play and pause",
+  },
+  Compare: { "← →": "output position", "↑ ↓": "run", Space: "race" },
+  Page: { "Ctrl Enter": "run the form", "?": "this list" },
+};
 
 /** Whether a key is not the page's: of a field, or of the notebook around the page. */
 export function typed(e: KeyboardEvent, app: Element | null) {
@@ -46,25 +31,16 @@ export function typed(e: KeyboardEvent, app: Element | null) {
 export function keySheet() {
   const dialog = make("dialog", "hsd-keys-sheet");
   dialog.setAttribute("aria-label", "Keys");
-  const head = make("div", "hsd-keys-head");
-  const close = make("button", "", "Close");
-  close.addEventListener("click", () => dialog.close());
-  head.append(make("h2", "", "Keys"), close);
-  const parts = KEYS.map(([title, keys]) => {
-    const part = make("section");
-    const list = make("dl");
-    for (const [key, words] of keys) {
-      const term = make("dt");
-      for (const one of key.split(" ")) term.append(make("kbd", "", one), " ");
-      list.append(term, make("dd", "", words));
-    }
-    part.append(make("h3", "", title), list);
-    return part;
-  });
-  dialog.append(head, ...parts);
+  const list = (keys: Record<string, string>) =>
+    Object.entries(keys).map(
+      ([key, words]) => html`<dt>${key.split(" ").map((one) => html`<kbd>${one}</kbd> `)}</dt><dd>${words}</dd>`,
+    );
+  render(
+    html`<form method="dialog" class="hsd-keys-head"><h2>Keys</h2><button>Close</button></form>
+      ${Object.entries(KEYS).map(([title, keys]) => html`<section><h3>${title}</h3><dl>${list(keys)}</dl></section>`)}`,
+    dialog,
+  );
   // A click beside it closes it.
-  dialog.addEventListener("click", (e) => {
-    if (e.target === dialog) dialog.close();
-  });
+  dialog.addEventListener("click", (e) => e.target === dialog && dialog.close());
   return dialog;
 }

@@ -9,9 +9,8 @@ import { hsdGroup } from "../lib/group";
 import { drawNotice } from "../lib/notice";
 import type { Snapshot } from "../lib/run";
 import { unique } from "../lib/widget";
-import type { Act, TourStep } from "../tour";
 import { mount } from "../views";
-import { addressOf, linkTo, parameters, read as readAddress, slug } from "./address";
+import { addressOf, parameters, read as readAddress, slug } from "./address";
 import { drawingOf } from "./drawing";
 import { choose, download, dropZone, read, save } from "./files";
 import { formOf } from "./form";
@@ -21,7 +20,8 @@ import { readout } from "./readout";
 import * as kept from "./state";
 import { createState, fieldsOf, HERE, OPENED } from "./state";
 import { built, type Context, type Section, tabsOf } from "./tabs";
-import { KEYS, STOPS, stepOf, textOf } from "./tour";
+import { KEYS, STOPS } from "./tour";
+import { tourCard } from "./tourcard";
 
 interface Themes {
   chosen: () => string;
@@ -200,59 +200,27 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
   }
 
   // --- the tour
-  const place: TourStep = { number: 0, count: STOPS.length, title: "", text: [] };
-  const tour = mount("tour", { ...state, place, act: (act: Act) => tried(() => move(act))() });
-  tour.el.className = "hsd-tour-dock";
+  const tour = tourCard(root, group, (key, done) => tried(() => (key ? stop(key) : leave(done)))());
   let before = "";
   async function stop(key: string) {
-    const at = KEYS.indexOf(key);
-    if (at < 0) return;
-    const now = STOPS[at];
+    const now = STOPS[KEYS.indexOf(key)];
+    if (!now) return;
     if (store.state.busy) throw new Error("a run is in progress: cancel it or wait for its end");
     if (!store.state.tour) before = store.state.shown;
     await open(now.recording);
     const tab = tabs.findIndex((t) => t.title === now.tab);
     set({ tour: key, ...(tab >= 0 ? { tab } : {}) });
-    tour.model.set("place", {
-      ...{
-        key,
-        number: at + 1,
-        count: STOPS.length,
-        title: now.title,
-        text: textOf(now, run),
-        run: run.run,
-        step: stepOf(now, run),
-      },
-      ...{ targets: now.targets, lesson: host.lesson ? `Lesson ${now.lesson}` : "" },
-    } as never);
+    tour.show(key);
     keepTour(key);
+  }
+  async function leave(done = false) {
+    if (done) keepTour("");
+    set({ tour: "" });
+    tour.hide();
+    if (before) await open(before);
   }
   const keepTour = (key: string) => kept.kept(() => sessionStorage.setItem(TOUR_KEPT, key), undefined);
   const tourKept = () => kept.kept(() => sessionStorage.getItem(TOUR_KEPT) ?? "", "");
-  async function move(act: Act) {
-    const at = KEYS.indexOf(store.state.tour);
-    if (act === "lesson") return lesson(STOPS[at].lesson);
-    if (act === "restart") return stop(KEYS[0]);
-    const to = act === "next" ? at + 1 : at - 1;
-    if (act !== "leave" && to < KEYS.length) return to >= 0 ? stop(KEYS[to]) : undefined;
-    if (act !== "leave") keepTour("");
-    set({ tour: "" });
-    tour.model.set("place", place as never);
-    if (before) await open(before);
-  }
-  async function lesson(number: number) {
-    // A window can only be opened by the click itself; the page of the lesson follows.
-    const opened = window.open("", "_blank");
-    if (opened) opened.document.body.textContent = "Opening the lesson …";
-    const page = (await host.lesson?.(number)) ?? "";
-    const own = `${location.origin}${location.pathname}?tour=`;
-    const url = page.startsWith("<")
-      ? URL.createObjectURL(
-          new Blob([page.replaceAll(/http:\/\/127\.0\.0\.1:\d+\/\?tour=/g, own)], { type: "text/html" }),
-        )
-      : page;
-    opened?.location.replace(url);
-  }
 
   // --- the first ten seconds
   const stage = make("div");
@@ -318,30 +286,6 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
       set({ trouble: { message: `${words[0].toUpperCase()}${words.slice(1)}.`, caution: true } });
     }
   }
-  let copied = "";
-  async function copy() {
-    const { shown } = store.state;
-    if (!recordings.includes(shown)) {
-      copied = "No link: this run exists only on this page. Save it to share the file.";
-    } else {
-      const dark = document.body.dataset.jpThemeLight === "false";
-      const link = linkTo(location.href, shown, group.cursor.step, dark, ours());
-      try {
-        await navigator.clipboard.writeText(link);
-        copied = "Link copied";
-      } catch {
-        // The clipboard needs a secure connection and permission.
-        window.prompt("Link to this step", link);
-        copied = "";
-      }
-    }
-    paint();
-    setTimeout(() => {
-      copied = "";
-      paint();
-    }, 4000);
-  }
-
   // --- drawing
   const select = (e: { target: HTMLSelectElement }) => tried(() => open(e.target.value), "Open failed")();
   function saveAs(topic: string) {
@@ -370,7 +314,6 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
       <details class="hsd-save" @keydown=${(e: KeyboardEvent & { currentTarget: HTMLElement }) => {
         if (e.key === "Escape") e.currentTarget.removeAttribute("open");
       }}><summary class="hsd-quiet" role="button" aria-disabled=${busy || !run.tokens.length}>Save</summary><div role="menu" aria-label="Save the run as">${[...(host.file ? FORMS : []), ...PICTURES].map(form)}</div></details>
-      ${address ? html`<button type="button" class="hsd-quiet" @click=${tried(copy)}>Copy link</button><span class="hsd-heard" role="status">${copied}</span>` : nothing}
       ${
         STOPS.every((s) => recordings.includes(s.recording))
           ? html`<button type="button" class="hsd-quiet hsd-tour-button" title="Learn the page step by step on recorded runs" ?disabled=${busy}
@@ -498,7 +441,7 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
             ${stage}
           </div>
         </div>
-        ${tour.el}`,
+        ${tour.root}`,
       root,
     );
     if (trouble !== shownTrouble) {

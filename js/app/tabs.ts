@@ -158,16 +158,21 @@ function traffic({ host, state }: Context): Section {
   let tokenizer: globalThis.File | null = null;
   const made = answerView(host, { about: "replay", words: "The replay", options: () => ({ ...values }) }, state);
   const logField = dropField(
-    "Open a log",
+    "Log: choose a file, or drop it here",
     `JSON lines or one array, also .gz, up to ${MOST_LOG / 1e6} MB (the command takes any size): prompt and output as text or token ids, OpenAI chat logs, ShareGPT.`,
     ".jsonl,.json,.gz",
     (file) => {
       log = file;
     },
   );
-  const own = dropField("Open a tokenizer", "The tokenizer.json of the log's model.", ".json", (file) => {
-    tokenizer = file;
-  });
+  const own = dropField(
+    "Tokenizer: choose a file, or drop it here",
+    "The tokenizer.json of the log's model.",
+    ".json",
+    (file) => {
+      tokenizer = file;
+    },
+  );
   async function start() {
     try {
       if (!log) throw new Error("no log: drop a file on the field above, or open one");
@@ -230,7 +235,7 @@ export const tabsOf = (host: Host): Tab[] => [
           RULE_LAB,
         ),
         view("panels", "Acceptance in the run shown: what was accepted, and at which positions.", {
-          which: ["along", "byPosition", "perRound"],
+          which: ["byPosition", "perRound"],
         }),
       ].map((make) => make(c)),
   },
@@ -240,7 +245,7 @@ export const tabsOf = (host: Host): Tab[] => [
     build: (c) =>
       [
         view("timeline", "Which level supplied what: tokens and drafts by source, round by round."),
-        view("locality_map", "", { least: 4 }),
+        view("locality_map"),
         panels("byMatch"),
       ].map((make) => make(c)),
   },
@@ -250,7 +255,7 @@ export const tabsOf = (host: Host): Tab[] => [
     build: (c) =>
       [
         view("timeline", "Every forward pass and look-up of the run shown, with recorded times."),
-        panels("ribbons", "timeSpent"),
+        panels("ribbons"),
         law,
         asked(
           "predict",

@@ -4,7 +4,7 @@ import { gainOf, metricsOf } from "../lib/metrics";
 import type { Store } from "../lib/run";
 import { duration, glyphs, plural } from "../lib/words";
 
-/** A stop: paragraphs with {values} of its event, its tab, lesson, and the selectors of the outlined element. */
+/** A stop: paragraphs with {values} of its event, its tab, and the selectors of the outlined element. */
 export interface Stop {
   key: string;
   title: string;
@@ -22,7 +22,6 @@ export interface Stop {
     unreached?: boolean;
     last?: boolean;
   };
-  lesson: number;
   tab: string;
   targets: string[];
   text: string[];

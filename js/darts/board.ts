@@ -49,33 +49,26 @@ export function boardOfCorrection(
   sampling: Record<string, number | null>,
   block: boolean,
 ): Board | null {
-  if (!t.residual_top?.length || !refused.length || block) return null;
-  const {
-    rule,
-    sum,
-    refused: taken,
-    rows,
-  } = workedBack({ ...t, residual_top: t.residual_top }, refused, sampling, block);
-  if (sum === null) return null;
-  const walk = rule === "walk";
-  const columns = taken.map((row) => ({
-    ...column(row.id, row.p.value ?? 0, walk ? 1 : (row.q.value ?? 0), true),
-    ...(walk ? { surplus: 0 } : {}),
-  }));
-  for (const { id, p, left } of rows) {
+  // The residual of a block is of w·p: p and q cannot be worked back from it.
+  const found = block || !refused.length ? null : workedBack(t, refused, sampling);
+  if (!found) return null;
+  const { walk, sum, taken, rest } = found;
+  const columns = taken.map(({ id, p, q }) => {
+    const made = column(id, p ?? 0, walk ? 1 : (q ?? 0), true);
+    return walk ? { ...made, surplus: 0 } : made;
+  });
+  for (const { id, p, left } of rest) {
     // A token whose p is not known is one of the rest.
-    if (p.value === null || left === null || columns.some((c) => c.id === id)) continue;
-    columns.push({ id, accepted: Math.max(0, p.value - left), residual: left, surplus: 0, drafted: false });
+    if (p === null || columns.some((c) => c.id === id)) continue;
+    columns.push({ id, accepted: Math.max(0, p - left), residual: left, surplus: 0, drafted: false });
   }
   columns.sort((a, b) => Number(b.drafted) - Number(a.drafted) || b.residual - a.residual);
-  const rest = (part: "accepted" | "residual" | "surplus", whole: number) =>
+  const others = (part: "accepted" | "residual" | "surplus", whole: number) =>
     Math.max(0, whole - columns.reduce((s, c) => s + c[part], 0));
+  const surplus = walk ? 0 : others("surplus", sum);
   columns.push({
-    id: null,
-    accepted: rest("accepted", 1 - sum),
-    residual: rest("residual", sum),
-    surplus: walk ? 0 : rest("surplus", sum),
-    drafted: false,
+    ...{ id: null, accepted: others("accepted", 1 - sum), residual: others("residual", sum) },
+    ...{ surplus, drafted: false },
   });
   return { rule: walk ? "walk" : "ratio", columns, left: sum };
 }

@@ -108,7 +108,6 @@ export function kernelHost(model: Model<Traits>): Host & { end(): void } {
       const { message } = await request("ask", asked(question), on, signal, question.files);
       return message.answer as Answer;
     },
-    lesson: async (number) => String((await request("lesson", { number })).message.html),
     plotly: async () => (await request("plotly", {})).buffers[0],
     async widget(id, el, group) {
       if (!manager) throw new Error("this host does not show widgets of other packages");

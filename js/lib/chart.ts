@@ -27,13 +27,14 @@ export function frameOf(size: Size, mostX: number, mostY: number) {
   };
 }
 
-/** Round numbers that divide 0 … `most` into about `parts`: 1, 2 or 5 times a power of ten. */
-export function ticks(most: number, parts: number): number[] {
-  if (!(most > 0)) return [0];
-  const raw = most / parts;
+/** Round numbers that divide `from` … `most` into about `parts`: multiples of 1, 2 or 5 times a power of ten. */
+export function ticks(most: number, parts: number, from = 0): number[] {
+  if (!(most > from)) return [0];
+  const raw = (most - from) / parts;
   const power = 10 ** Math.floor(Math.log10(raw));
   const step = ([1, 2, 5].find((k) => k * power >= raw) ?? 10) * power;
-  return Array.from({ length: Math.floor(most / step + 1e-9) + 1 }, (_, k) => k * step);
+  const first = Math.ceil(from / step - 1e-9);
+  return Array.from({ length: Math.floor(most / step + 1e-9) - first + 1 }, (_, k) => (first + k) * step);
 }
 export const axisY = (f: Frame, parts: number, words: (value: number) => string = String) =>
   ticks(f.mostY, parts).map(

@@ -65,3 +65,10 @@ export function followTheme(
     for (const said of [system, paper]) said.removeEventListener("change", apply);
   };
 }
+
+/** The text of what was packed by gzip. */
+export const unpacked = async (packed: BlobPart) =>
+  new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
+/** A module from its text. */
+export const moduleOf = (text: string): Promise<{ default: unknown }> =>
+  import(URL.createObjectURL(new Blob([text], { type: "text/javascript" })));

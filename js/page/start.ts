@@ -4,6 +4,7 @@ import { plotlyOf } from "../app";
 import { openPage } from "../app/page";
 import type { About } from "../host";
 import { recordingHost } from "../host/recording";
+import { moduleOf, unpacked } from "../lib/dom";
 import { failure } from "../lib/notice";
 import type { Snapshot } from "../lib/run";
 import { standIn } from "../lib/widget";
@@ -24,10 +25,8 @@ interface Content {
 }
 
 async function unpack(text: string): Promise<Content> {
-  const bytes = Uint8Array.from(atob(text.trim()), (c) => c.charCodeAt(0));
-  return JSON.parse(await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text());
+  return JSON.parse(await unpacked(Uint8Array.from(atob(text.trim()), (c) => c.charCodeAt(0))));
 }
-const moduleOf = (text: string) => import(URL.createObjectURL(new Blob([text], { type: "text/javascript" })));
 
 async function start(content: Content) {
   const { about, runs = {}, views = [], scripts = [], library, then } = content;

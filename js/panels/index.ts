@@ -4,12 +4,10 @@ import { live } from "lit-html/directives/live.js";
 import { onResize } from "../lib/chart";
 import type { View } from "../lib/linked";
 import { linkedWidget } from "../lib/linked";
-import type { Change } from "../lib/run";
 import { tableOf } from "../lib/table";
 import { term } from "../lib/tip";
 import { unique } from "../lib/widget";
-import { figure } from "../lib/words";
-import { acceptanceByRound, levelName, type Panel, panelsOf, type Row, topLevel, verifiers } from "./panels";
+import { levelName, type Panel, panelsOf, type Row, topLevel, verifiers } from "./panels";
 import { ribbons, stagesOf } from "./ribbons";
 
 export interface Traits {
@@ -18,7 +16,7 @@ export interface Traits {
 const OF_LEVEL = ["byPosition", "perRound", "byMatch"];
 const REDRAW = 400;
 
-function panelsView({ model, root, group, store, palette, follow }: View<Traits>) {
+function panelsView({ model, root, store, palette, follow }: View<Traits>) {
   root.classList.add("hsd-panels");
   const uid = unique();
   const { databases } = model.get("palette");
@@ -45,37 +43,6 @@ function panelsView({ model, root, group, store, palette, follow }: View<Traits>
       ${foot && !empty ? html`<p class="hsd-pn-foot">${foot}</p>` : nothing}
     </section>`;
   }
-  /** Acceptance along the run: a column per round, and the running mean. */
-  function along() {
-    const rounds = acceptanceByRound(store);
-    if (!rounds.some((r) => r.own !== null)) return nothing;
-    const wide = rounds.length;
-    const line = rounds.map((r, i) => `${i ? "L" : "M"}${i + 0.5} ${(40 * (1 - (r.mean ?? 0))).toFixed(2)}`).join("");
-    const bars = rounds
-      .map((r, i) => (r.own ? `M${i + 0.08} 40V${(40 * (1 - r.own)).toFixed(2)}h.84V40z` : ""))
-      .join("");
-    const at = rounds.findIndex((r) => r.id === group.cursor.round);
-    const here = rounds[at];
-    const words = here
-      ? `Round ${at + 1}: ${here.own === null ? "no draft" : `${figure(here.own)} of its draft tokens accepted`}; running mean ${figure(here.mean)}.`
-      : `${wide} rounds; running mean at the end ${figure(rounds[wide - 1].mean)}.`;
-    const under = (e: MouseEvent) => {
-      const box = (e.currentTarget as HTMLElement).getBoundingClientRect();
-      const k = Math.floor(((e.clientX - box.left) / box.width) * wide);
-      return { round: rounds[Math.max(0, Math.min(wide - 1, k))].id };
-    };
-    return html`<section class="hsd-pn hsd-pn-along">
-      <h3>Acceptance along the run</h3>
-      <div class="hsd-pn-strip" role="img" aria-label=${`Acceptance rate of each round. ${words}`}
-        @pointermove=${(e: PointerEvent) => group.hover(under(e))} @pointerleave=${() => group.hover(null)}
-        @click=${(e: MouseEvent) => group.pin(under(e))}>
-        <svg viewBox="0 0 ${wide} 40" preserveAspectRatio="none" aria-hidden="true"
-          ><path class="hsd-pn-own" d=${bars}></path><path class="hsd-pn-mean" d=${line} vector-effect="non-scaling-stroke"></path></svg>
-        <div class="hsd-pn-here" ?hidden=${at < 0} .style=${`left: ${(100 * at) / wide}%; width: ${100 / wide}%`}></div>
-      </div>
-      <p class="hsd-pn-foot">${words} Columns: accepted over drafted of a round; line: running mean.</p>
-    </section>`;
-  }
   function paint() {
     const all = panelsOf(store, palette, databases);
     const levels = verifiers(store);
@@ -87,7 +54,6 @@ function panelsView({ model, root, group, store, palette, follow }: View<Traits>
         paint();
       }}>${levels.map((at) => html`<option value=${at} .selected=${live(at === level)}>${levelName(store, at)}</option>`)}</select></label>`;
     const drawn = which.map((name, k) => {
-      if (name === "along") return along();
       if (name === "ribbons")
         return ribbons(stagesOf(store, databases), palette, Math.max(280, root.clientWidth || 640));
       return table(all[name as keyof typeof all](level), k);
@@ -103,18 +69,12 @@ function panelsView({ model, root, group, store, palette, follow }: View<Traits>
     waiting = 0;
     paint();
   };
-  const shows = (name: string) => model.get("which").includes(name);
-  follow(
-    (what: Change) => {
-      if (what === "reset") redraw();
-      else waiting ||= setTimeout(redraw, REDRAW);
-    },
-    (now, before) => {
-      if (shows("along") && now.round !== before.round) paint();
-    },
-  );
+  follow((what) => {
+    if (what === "reset") redraw();
+    else waiting ||= setTimeout(redraw, REDRAW);
+  });
   paint();
-  const unwatch = onResize(root, () => shows("ribbons") && paint());
+  const unwatch = onResize(root, () => model.get("which").includes("ribbons") && paint());
   return () => {
     clearTimeout(waiting);
     unwatch();

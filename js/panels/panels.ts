@@ -1,9 +1,9 @@
 // Counts of one run as small tables that are drawn as bars. Acceptance rate = accepted / drafted, conditional acceptance =
 // accepted / examined. Pure.
-import { callSums, countsBy, metricsOf } from "../lib/metrics";
+import { countsBy } from "../lib/metrics";
 import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
-import type { Draft, Round } from "../lib/tables";
+import type { Draft } from "../lib/tables";
 import { plural } from "../lib/words";
 
 /** A bar and its values. The key of a part selects its colour: a source, or "rejected", "unreached", "rounds". */
@@ -22,7 +22,7 @@ export interface Panel {
   empty?: string;
   foot?: string;
 }
-type Run = Pick<Store, "tokens" | "rounds" | "order" | "drafts" | "calls" | "meta" | "levels">;
+type Run = Pick<Store, "tokens" | "rounds" | "drafts" | "levels">;
 
 export const SPEED = "Tokens per second from the end of prefill to the last token.";
 export const SPEEDUP =
@@ -162,48 +162,5 @@ export function panelsOf(run: Run, palette: Pick<Palette, "words">, databases: r
         (drafts.length ? "" : "All drafts came from draft models; only databases and baselines match text."),
     };
   }
-  /** Decoding time per emitted token: each level's calls, and the time between them. */
-  function timeSpent(): Panel {
-    const m = metricsOf(run);
-    const calls = callSums(run.calls)
-      .filter((c) => c.kind !== "prefill")
-      .reverse();
-    const ms = (seconds: number) => (1e3 * seconds) / Math.max(1, m.tokens);
-    const words = (value: number) => (value < 0.1 ? value.toFixed(3) : value.toFixed(2));
-    const rest = m.seconds - calls.reduce((sum, c) => sum + c.seconds, 0);
-    const row = (name: string, key: string, seconds: number): Row => ({
-      label: name,
-      parts: seconds > 0 ? [[key, ms(seconds), `${words(ms(seconds))} ms per token`]] : [],
-      cells: [words(ms(seconds)), share(seconds, m.seconds)],
-    });
-    return {
-      title: "Decoding time",
-      measure: "Time per emitted token",
-      definition:
-        "Time of the calls of each level over emitted tokens, and the time between calls. Sums to the decode without prefill.",
-      heads: ["calls", "ms per emitted token", "ms per token", "share"],
-      rows: [
-        ...calls.map((c) =>
-          row(`${c.name}: ${c.kind}`, c.kind === "verify" || c.kind === "draft" ? c.name : "baseline", c.seconds),
-        ),
-        row("between calls", "rounds", rest),
-      ],
-    };
-  }
-  return { byPosition, perRound, byMatch, timeSpent };
-}
-
-/** The share of a round's draft tokens that were accepted, and its running mean over rounds. */
-export function acceptanceByRound(run: Pick<Store, "rounds" | "order">) {
-  let [drafted, accepted] = [0, 0];
-  return [...run.order.keys()].map((id) => {
-    const round = run.rounds.get(id) as Round;
-    drafted += round.drafted;
-    accepted += round.accepted;
-    return {
-      id,
-      own: round.drafted ? round.accepted / round.drafted : null,
-      mean: drafted ? accepted / drafted : null,
-    };
-  });
+  return { byPosition, perRound, byMatch };
 }

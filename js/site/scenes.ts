@@ -115,7 +115,7 @@ async function inTurns(article: Article, stacks: string[], signal: AbortSignal, 
 
 /** Views of one group in an element, drawn once there is a run. */
 function views({ page, data }: Article, group: string, parts: [name: string, el: HTMLElement][]) {
-  const state = { palette: data.palette, group, cursor: null, pinned: -1, live: false, ghosts: true, least: 4 };
+  const state = { palette: data.palette, group, cursor: null, pinned: -1, live: false, ghosts: true };
   let drawn = false;
   return () => {
     if (!drawn) for (const [name, el] of parts) page.mount(name, { ...state }, el);

@@ -201,8 +201,10 @@ def test_files_are_saved_opened_dropped_and_replayed(open_page, voila, tmp_path)
     # A log dropped on its own field is no trace.
     tab(page, "Your traffic")
     log = json.dumps({"prompt_ids": [1, 2, 3], "output_ids": [4, 5, 6] * 30})
-    page.evaluate(DROP, [".hsd-drop-field", "log.jsonl", log])
-    expect(page.locator(".hsd-drop-name").first).to_contain_text("log.jsonl")
+    page.evaluate(DROP, [".hsd-drop-field input", "log.jsonl", log])
+    page.locator(".hsd-drop-field input").first.set_input_files(
+        {"name": "log.jsonl", "mimeType": "", "buffer": log.encode()}
+    )
     assert page.locator(".hsd-main > .hsd-notice:not([hidden])").count() == 0
     assert page.locator(".hsd-drop-page").count() == 0
     page.get_by_role("combobox", name=re.compile("^Tokenizer of the log")).select_option("")

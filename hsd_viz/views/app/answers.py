@@ -232,17 +232,6 @@ def tab(name: str, run: Trace | None) -> tuple[Part, Any]:
     return {"kind": "widget", "model": widget.model_id}, widget
 
 
-def lesson(number: Any) -> str:
-    """Return a lesson as a page. Raises: ValueError: if there is none with this number."""
-    from hsd_viz.exercises import editions
-    from hsd_viz.views.lessons import page
-
-    path = next((path for path in editions.masters() if path.stem.split("-")[0] == str(number)), None)
-    if path is None:
-        raise ValueError(f"there is no lesson {number}")
-    return page(path)
-
-
 def file(about: str, run: Trace | None, options: dict[str, Any]) -> tuple[str, str, bytes]:
     """Return name, media type and content of a file. Raises: ValueError: if there is nothing to save."""
     from hsd_viz.views.export import runs_page

@@ -94,7 +94,6 @@ class App(Part):
             "decode": self._decode,
             "ask": self._ask,
             "file": self._file,
-            "lesson": lambda message, _job: {"html": answers.lesson(message.get("number"))},
             "plotly": lambda *_: ({}, [packed(CARTESIAN)]),
         }
         if kind not in handlers:
@@ -104,7 +103,7 @@ class App(Part):
         job = Job(files, lambda kind, **content: self.send({"id": key, "kind": kind, **content}))
         self._cancels[key] = job.cancelled
         work = partial(self._work, key, job, handlers[kind], content)
-        if kind in ("decode", "ask", "file", "lesson"):
+        if kind in ("decode", "ask", "file"):
             threading.Thread(target=work, name=f"hsd-viz {kind}", daemon=True).start()
         else:
             work()
