@@ -16,7 +16,7 @@ import timeline from "./timeline";
 import versus from "./versus";
 
 type Made = Partial<Widget<never>>;
-export const VIEWS = {
+const ALL = {
   doctor,
   drafter,
   hierarchy,
@@ -30,7 +30,8 @@ export const VIEWS = {
   stream,
   timeline,
   versus,
-} as unknown as Record<string, Made | (() => Made)>;
+};
+export const VIEWS = ALL as unknown as Record<string, Made | (() => Made)>;
 
 /** A widget for the view of this name, with state of its own. */
 export function widgetOf(view: string): Made {

@@ -38,6 +38,7 @@ const PICTURES = [
   ["paper", "Paper", ".pdf", "the page as it is, by the browser's print"],
 ];
 const BADGES = { none: "No run", recording: "Recording", live: "Live run", finished: "Finished run" };
+const THEMES = { system: "System theme", light: "Light", dark: "Dark" };
 const TOUR_KEPT = "hsd_viz.tour";
 /** Milliseconds between updates of the tiles during a run, so that they stay readable. */
 const TILES = 400;
@@ -129,14 +130,8 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
           },
           append(steps) {
             run.receive(steps);
-            if (!control?.signal.aborted)
-              set({
-                stage: {
-                  text: `decoding ${run.tokens.length}/${request.max_new_tokens}`,
-                  done: run.tokens.length,
-                  total: request.max_new_tokens,
-                },
-              });
+            const [done, total] = [run.tokens.length, request.max_new_tokens];
+            if (!control?.signal.aborted) set({ stage: { text: `decoding ${done}/${total}`, done, total } });
           },
         },
         control.signal,
@@ -172,12 +167,7 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
 
   // --- parts that stay
   const stairs = mount("staircase", state);
-  const stream = mount("stream", {
-    ...state,
-    pinned: -1,
-    live: false,
-    ghosts: true,
-  });
+  const stream = mount("stream", { ...state, pinned: -1, live: false, ghosts: true });
   const form = host.decode ? formOf(store, about, start, cancel) : null;
   const notice = make("div");
   notice.hidden = true;
@@ -256,12 +246,8 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
     }
   }
   async function follow(query: string, back = false) {
-    const asked = readAddress(
-      query,
-      recordings,
-      tabs.map((t) => t.title),
-      KEYS,
-    );
+    const titles = tabs.map((t) => t.title);
+    const asked = readAddress(query, recordings, titles, KEYS);
     if (store.state.busy) throw new Error("a run is in progress: cancel it or wait for its end");
     const ignored = [...asked.ignored];
     const missing = asked.trace === HERE && !store.state.here;
@@ -269,12 +255,7 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
     const shown = (missing ? "" : asked.trace) || (back || !store.state.shown ? (recordings[0] ?? "") : "");
     if (shown) await open(shown);
     if (Object.keys(asked.form).length) set({ form: { ...store.state.form, ...asked.form } });
-    set({
-      tab: Math.max(
-        0,
-        tabs.findIndex((t) => slug(t.title) === asked.tab),
-      ),
-    });
+    set({ tab: Math.max(0, titles.map(slug).indexOf(asked.tab)) });
     if (asked.step) {
       const events = run.index().events.length;
       if (asked.step <= events) group.pin({ step: asked.step - 1 });
@@ -338,11 +319,7 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
       ${
         themes
           ? html`<select class="hsd-theme" aria-label="Theme" title="Theme of the page" @change=${(e: { target: HTMLSelectElement }) => themes.choose(e.target.value)}>
-              ${[
-                ["system", "System theme"],
-                ["light", "Light"],
-                ["dark", "Dark"],
-              ].map(
+              ${Object.entries(THEMES).map(
                 ([value, words]) =>
                   html`<option value=${value} .selected=${value === themes.chosen()}>${words}</option>`,
               )}</select>`
@@ -363,18 +340,14 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
   }
   function status() {
     const { kind, blurb, busy, stage } = store.state;
-    const total = stage.total ?? 0;
-    const known = total > 0 && stage.done !== null && stage.done !== undefined;
-    const part = known ? `width: ${Math.min(100, (100 * (stage.done ?? 0)) / total)}%` : "";
+    const known = Boolean(stage.total) && typeof stage.done === "number";
     return html`<div class="hsd-now">
       <span class="hsd-badge hsd-badge-${kind}">${BADGES[kind]}</span>
       ${busy ? nothing : html`<span class="hsd-lede">${blurb || nothing}</span>`}
       <span class="hsd-stage" role="status">${stage.text}</span>
       ${
         busy
-          ? html`<div class="hsd-meter ${known ? "" : "hsd-meter-unknown"}" role="progressbar" aria-label="Progress"
-              aria-valuemax=${known ? total : nothing} aria-valuenow=${known ? (stage.done ?? 0) : nothing}
-            ><div class="hsd-meter-fill" .style=${part}></div></div>`
+          ? html`<progress class="hsd-meter" aria-label="Progress" max=${known ? stage.total : nothing} value=${known ? stage.done : nothing}></progress>`
           : nothing
       }
     </div>`;
@@ -388,12 +361,10 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
       button?.scrollIntoView({ block: "nearest", inline: "nearest" });
     };
     const keys = (e: KeyboardEvent) => {
-      const to = {
-        ArrowRight: (tab + 1) % tabs.length,
-        ArrowLeft: (tab + tabs.length - 1) % tabs.length,
-        Home: 0,
-        End: tabs.length - 1,
-      }[e.key];
+      const last = tabs.length - 1;
+      const to = { ArrowRight: (tab + 1) % tabs.length, ArrowLeft: (tab + last) % tabs.length, Home: 0, End: last }[
+        e.key
+      ];
       if (to === undefined || e.ctrlKey || e.metaKey || e.altKey || e.shiftKey) return;
       pick(to);
       e.preventDefault();
@@ -461,19 +432,13 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
     // During a run only the stage and the tiles change.
     if (now.busy && was.busy && now.shown === was.shown && now.kind === was.kind && now.tab === was.tab) soon();
     else paint();
+    const next = `.hsd-controls ${now.busy ? ".hsd-cancel" : ".hsd-button-main"}`;
     if (now.busy !== was.busy && focused?.matches(":disabled") && root.contains(focused))
-      root
-        .querySelector<HTMLElement>(now.busy ? ".hsd-controls .hsd-cancel" : ".hsd-controls .hsd-button-main")
-        ?.focus({ preventScroll: true });
+      root.querySelector<HTMLElement>(next)?.focus({ preventScroll: true });
     if (now.form !== was.form || now.filled !== was.filled) kept.keepForm(kept.changedIn(now.form, now.filled));
-    if (now.shown !== was.shown || now.tab !== was.tab || now.form !== was.form || now.busy !== was.busy) write();
-    if (
-      now.shown !== was.shown ||
-      now.tab !== was.tab ||
-      now.busy !== was.busy ||
-      now.form.temperature !== was.form.temperature
-    )
-      refresh();
+    const moved = now.shown !== was.shown || now.tab !== was.tab || now.busy !== was.busy;
+    if (moved || now.form !== was.form) write();
+    if (moved || now.form.temperature !== was.form.temperature) refresh();
   });
   ends.push(ended, () => clearTimeout(waiting));
   const runByKey = (e: KeyboardEvent) => {

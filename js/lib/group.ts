@@ -1,21 +1,4 @@
 // A group is one run and one cursor, identified by name.
-//
-//   hsdGroup(name) -> group
-//     store      the run (run.ts)
-//     cursor     {token, round, inner, step, pinned, hover, lit, shown, playing, speed}; replaced, never changed
-//                  token    index of the token under the cursor, -1: none      round   target round id, null: none
-//                  step     event under the cursor, -1: none                   pinned  whether it stays when the pointer leaves
-//                  inner    the selected round of a lower level within it, or null
-//                  hover    {token, round, step} under the pointer, or null; equals the cursor unless something is pinned or played
-//                  lit      {position, reveal}: a highlighted text position (0: first prompt token), or null
-//                  shown    tokens emitted at the cursor while the run is played or scrubbed; null: the whole text counts
-//     listeners  called with (cursor, previous cursor) after every change
-//     hover(where | null), pin(where | null), go(where)        where is {step} or {token} or {round} (of any level)
-//     light(position | null, reveal)                           reveal: scroll to it
-//     move(±n events), round(±1), token(±1), release()         release is Esc: unpins, stops playing, shows the whole text
-//     follow(), scrub(step), play(), pause(), pace(speed)      following, the text counts up to the cursor; speed: events/s, or "recorded"
-//     keydown(event) -> whether it was handled: ← → event, with Shift round; , . token; Home End; Enter pins; Esc; Space plays
-
 import { listeners } from "./listeners";
 import { type Append, advance, createStore, lasts, type Snapshot } from "./run";
 import type { Model } from "./widget";
@@ -28,20 +11,22 @@ export interface Where {
   token?: number;
   round?: number;
 }
+/** An event (-1: none), its token (-1: none), its target round, and a selected round of a lower level within it. */
 export interface Place {
   step: number;
   token: number;
   round: number | null;
   inner: number | null;
 }
-export interface Cursor {
-  readonly token: number;
-  readonly round: number | null;
-  readonly inner: number | null;
-  readonly step: number;
+/** What is under the cursor; replaced, never changed. */
+export interface Cursor extends Readonly<Place> {
+  /** Whether it stays when the pointer leaves. */
   readonly pinned: boolean;
+  /** What is under the pointer; equals the cursor unless something is pinned or played. */
   readonly hover: Place | null;
+  /** A highlighted text position (0: first prompt token); `reveal`: scroll to it. */
   readonly lit: { readonly position: number; readonly reveal: boolean } | null;
+  /** Tokens emitted at the cursor while the run is played or scrubbed; null: the whole text counts. */
   readonly shown: number | null;
   readonly playing: boolean;
   readonly speed: Speed;
@@ -49,16 +34,8 @@ export interface Cursor {
 export type Group = ReturnType<typeof createGroup>;
 
 const NOWHERE: Cursor = Object.freeze({
-  token: -1,
-  round: null,
-  inner: null,
-  step: -1,
-  pinned: false,
-  hover: null,
-  lit: null,
-  shown: null,
-  playing: false,
-  speed: 4,
+  ...{ token: -1, round: null, inner: null, step: -1, pinned: false },
+  ...{ hover: null, lit: null, shown: null, playing: false, speed: 4 },
 });
 
 /** Milliseconds without a view after which a group forgets its run. */
@@ -96,11 +73,12 @@ export function createGroup() {
     const mark = at.pin || at.key;
     const shown = following && mark ? (store.index().events[mark.step]?.shown ?? null) : null;
     const before = group.cursor;
+    const { token, round, inner, step } = here;
     const next: Cursor = {
-      token: here.token,
-      round: here.round,
-      inner: here.inner,
-      step: here.step,
+      token,
+      round,
+      inner,
+      step,
       pinned: Boolean(at.pin),
       hover: at.hover,
       lit,

@@ -85,6 +85,7 @@ export interface Span {
 export interface Index {
   events: Event[];
   rounds: Span[];
+  /** The places of target rounds in `rounds`, and the event that emitted each token. */
   placeOf: Map<number, number>;
   stepOf: number[];
 }
@@ -118,18 +119,17 @@ const NO_META: Meta = { stack: "", sampling: {}, prefill_ns: null, wall_ns: null
 /**
  * A run so far. `adopt` takes a snapshot (the `data` of a view), `receive` the steps of a live run; listeners get ("reset", 0) for
  * a new run and ("append", index of the first new token) for new steps.
- *
- * tokens: [TOKEN…]; rounds: Map(id → ROUND), of all levels; order: Map(id of a target round → 1, 2, 3, …); children: Map(id → ids of
- * the rounds of the level below that served it); drafts: Map(round id → [DRAFT…]); calls: [CALL…]; levels: names, bottom first;
- * pieces: {token id: text}; prompt, promptIds; meta: {stack, sampling, prefill_ns, wall_ns} (times null during the run).
  */
 export function createStore(letter = "") {
   let index: Index | null = null;
   const empty = () => ({
     pieces: {} as Record<number, string>,
     tokens: [] as Token[],
+    /** Those of all levels. */
     rounds: new Map<number, Round>(),
+    /** The numbers of the target rounds, from 1. */
     order: new Map<number, number>(),
+    /** The rounds of the level below that served a round. */
     children: new Map<number, number[]>(),
     drafts: new Map<number, Draft[]>(),
     calls: [] as Call[],
@@ -196,15 +196,8 @@ export function createStore(letter = "") {
         }
         return;
       }
-      Object.assign(store, {
-        run: data.run,
-        seq: data.seq,
-        prompt: data.prompt,
-        promptIds: data.prompt_ids,
-        levels: data.levels,
-        meta: data.meta || NO_META,
-        ...empty(),
-      });
+      const { run, seq, prompt, prompt_ids: promptIds, levels, meta = NO_META } = data;
+      Object.assign(store, { run, seq, prompt, promptIds, levels, meta, ...empty() });
       store.extend(data);
       store.listeners.tell("reset", 0);
     },
@@ -246,11 +239,6 @@ export function createStore(letter = "") {
  * The events of a run. For each target round, in order: its draft is proposed (kind "draft", if any); each accepted or rejected
  * draft token gets its verdict (kind "verdict", by depth, rejected before accepted); the round's own token is drawn (kind "token":
  * correction, bonus or plain).
- *
- * event: {kind, round: target round id, token: index of the text's token at its position, shown: number of tokens emitted after it,
- * draft: the DRAFT row of a verdict, else null}.
- * rounds: [{id, begin, end: its events, first, count: its tokens}]; placeOf: Map(round id → index in rounds); stepOf[token]: the
- * event that emitted it.
  */
 export function indexOf(store: Pick<Store, "tokens" | "order" | "drafts" | "ownDraft">): Index {
   const { tokens } = store;

@@ -52,6 +52,7 @@ function draw({ model, el }: Drawing<Traits>) {
     const night = model.get("dark");
     const { data, layout } = structuredClone(dark && night.data ? (night as Figure) : figure());
     fitted(layout, shownAt);
+    frame.tabIndex = (layout.width ?? 0) > shownAt ? 0 : -1; // focusable, because it scrolls
     // A lower figure would be placed with the margins of the one before, which may leave it no height.
     if ((layout.height ?? 0) < drawnHeight) plotly.purge(plot);
     drawnHeight = layout.height ?? 0;
