@@ -8,7 +8,6 @@ import pytest
 
 from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled
 from hsd_viz.views.linked import RoundInspector, Timeline, TokenStream
-from tests.changes import replace_rows
 
 from .conftest import quiet
 from .round_page import STRANGE, nodes, selected, start, title, tree_trace
