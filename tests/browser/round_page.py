@@ -74,7 +74,7 @@ def tree_trace(nodes: int) -> Trace:
     ]
     pieces = {**{k: STRANGE[k % len(STRANGE)] for k in range(nodes)}, 99: STRANGE[3], 500: "p"}
     trace = Trace({"stack": "db > target", "prompt": "p", "prompt_ids": [500], "wall_ns": 12_000, "prefill_ns": 1_000})
-    trace.append(Step().add_rows(tokens, drafts, rounds, calls, pieces))
+    trace.append(Step().add_rows(pieces, tokens=tokens, drafts=drafts, rounds=rounds, calls=calls))
     return trace
 
 
