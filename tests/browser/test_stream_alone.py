@@ -128,27 +128,12 @@ def written(n: int, first: int = 0) -> list[Step]:
             TokenRow(i + d, d, texts[d], None, i, "accepted", source, (0, 1), d + 1, 0.5, 1.0, ((d, 0.5),))
             for d in range(2)
         ]
-<<<<<<< HEAD
         verified = RoundRow(i, None, 1, 3, 3, 2, "correction", None, 1000 * i, 900)
         plain = RoundRow(i + 1, None, 1, 0, 0, 0, "plain", "no match", 1000 * i + 900, 100)
-        steps.append(Step().add_rows([*tokens, own(i + 2, texts[2], i, "correction")], drafts, [verified], [], {}))
-        steps.append(Step().add_rows([own(i + 3, texts[3], i + 1, "plain")], [], [plain], [], {}))
-=======
-        tokens.append(TokenRow(i + 2, 9, texts[2], None, r, "correction", "target", (1,), 0, 0.5, 1.0, ((9, 0.5),)))
         steps.append(
-            Step().add_rows(
-                tokens=tokens,
-                drafts=drafts,
-                rounds=[RoundRow(r, None, 1, 3, 3, 2, "correction", None, 1000 * r, 900)],
-            )
+            Step().add_rows(tokens=[*tokens, own(i + 2, texts[2], i, "correction")], drafts=drafts, rounds=[verified])
         )
-        plain = TokenRow(i + 3, 9, texts[3], None, r + 1, "plain", "target", (1,), 0, 0.5, 1.0, ((9, 0.5),))
-        steps.append(
-            Step().add_rows(
-                tokens=[plain], rounds=[RoundRow(r + 1, None, 1, 0, 0, 0, "plain", "no match", 1000 * r + 900, 100)]
-            )
-        )
->>>>>>> b22a1362 (Fill rows of browser tests by the names of their tables)
+        steps.append(Step().add_rows(tokens=[own(i + 3, texts[3], i + 1, "plain")], rounds=[plain]))
     return steps
 
 
