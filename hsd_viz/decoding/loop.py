@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from time import perf_counter_ns
 from typing import Any
 
@@ -24,12 +25,17 @@ import numpy as np
 from hsd_viz.decoding.log import Log, Verification
 from hsd_viz.decoding.sampling import Draws, Sampling
 from hsd_viz.decoding.session import Session
+from hsd_viz.decoding.text import TokenText
 from hsd_viz.decoding.verify import Draft, Numbers, Record
 from hsd_viz.drafting.tree import MIN_TEMPERATURE, TOP, Drafter, DraftTree, LogitsObserver, Observer
+from hsd_viz.trace import Event, Finished, Stage, Started, Step, Trace
 from hsd_viz.trace.tables import Columns
 
 #: The most tokens of the prompt that are fed at a time: ``PREFILL_CHUNK`` of ``src/loop.hpp``.
 PREFILL_CHUNK = 512
+
+#: How many of the likeliest tokens are recorded for a row.
+LIKELIEST = 5
 
 #: The levels that draft for a round, bottom first, each with its lookahead (``None`` for a database's).
 Drafting = Sequence[tuple[int, int | None]]
@@ -76,7 +82,12 @@ class Loop:
         # With a drafter, level 0 is the drafter's and levels[i] stays the model of level i.
         self.levels: list[Level | None] = [*([None] if drafter else []), *levels]
         self.top = len(self.levels) - 1
-        self.log, self.draws = Log(self.now), Draws(sampling.seed)
+        self.draws = Draws(sampling.seed)
+
+    @cached_property
+    def log(self) -> Log:
+        """The rows of the rounds."""
+        return Log(self.now)
 
     def now(self) -> int:
         return perf_counter_ns() - self._zero
@@ -227,3 +238,59 @@ class Loop:
                 drafter.observe_probabilities(self.text, tree, tokens, probabilities)
         drafter.extend(verified.tokens)
         self.log.call(0, drafter.name, "update", start, len(verified.tokens))
+
+
+# --- a decode as events -----------------------------------------------------------------------------------------------
+
+
+def step_of(tables: Callable[[], dict[str, Columns]], text: TokenText) -> Step:
+    """Return the step of some rounds, made when it is first read: between two forward passes, which sweep the weights
+    through the processor's caches, Python takes several times as long as in a loop of its own.
+    """
+
+    def make() -> tuple[dict[str, Columns], dict[int, str]]:
+        columns = tables()
+        tokens, drafts = columns["tokens"], columns["drafts"]
+        pieces = [text.piece(token) for token in tokens["token_id"]]
+        tokens["text"], tokens["raw"] = [piece for piece, _ in pieces], [raw for _, raw in pieces]
+        drafts["text"] = [text.piece(token)[0] for token in drafts["token_id"]]
+        ids = {*tokens["token_id"], *drafts["token_id"]}
+        for name in ("top", "residual_top", "q_top"):
+            ids.update(token for top in tokens[name] if top for token, _ in top)
+        return columns, text.pieces(sorted(ids))
+
+    return Step(make)
+
+
+def decode(loop: Loop, text: TokenText, meta: dict[str, Any]) -> Iterator[Event]:
+    """Run ``loop`` and yield its events; closing the generator cancels the run.
+
+    ``meta`` is completed in place: ``prompt_ids``, ``prefill_ns``, ``wall_ns``, ``stop_reason`` and ``cancelled``; it
+    is a whole trace's meta even when the run is cut short. ``wall_ns`` is the time of the loop and of recording; rows
+    are made when they are read.
+    """
+    prompt = list(loop.text)
+    meta |= {"prompt_ids": prompt, "stop_reason": "cancelled", "cancelled": True}
+    meta |= {"prefill_ns": 0, "wall_ns": 0, "detailed": loop.details > 0}
+    pieces = text.pieces(prompt)
+    trace = Trace(meta, pieces)
+    try:
+        for name, done, total in loop.prefill():
+            yield Stage(f"prefill {name}", done, total)
+        meta["prefill_ns"] = meta["wall_ns"] = loop.now()
+        yield Started(meta, pieces)
+        # The time that a consumer spends on an event is not the decode's.
+        loop.resume_at(meta["prefill_ns"])
+        for _ in loop.rounds():
+            step = step_of(loop.take(), text)
+            trace.append(step)
+            meta["wall_ns"] = loop.now()
+            yield step
+            loop.resume_at(meta["wall_ns"])
+    finally:
+        emitted = len(loop.text) - len(prompt)
+        if emitted and loop.text[-1] in loop.eos:
+            meta |= {"stop_reason": "eos", "cancelled": False}
+        elif len(loop.text) >= loop.limit:
+            meta |= {"stop_reason": "length" if emitted >= meta["max_new_tokens"] else "context", "cancelled": False}
+    yield Finished(trace)

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from hsd_viz.calibration.forwards import SHIPPED, Costs
 from hsd_viz.decoding.engine import Engine, Options
-from hsd_viz.decoding.loop import Level, Loop
-from hsd_viz.decoding.record import TOP, decode
+from hsd_viz.decoding.loop import LIKELIEST, Level, Loop, decode
 from hsd_viz.decoding.session import Model
 from hsd_viz.decoding.text import Tokenizer
 from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
@@ -186,7 +185,7 @@ class LocalEngine(Engine):
             positions=positions,
             eos=models.eos(target),
             budget=options["budget"],
-            details=TOP if options["record"] else 0,
+            details=LIKELIEST if options["record"] else 0,
             threads=threads_now(),
         )
         meta = self._meta(asked, loaded, bridge) | {"costs": self._costs.source, "runtime_note": note}

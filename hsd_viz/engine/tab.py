@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from hsd_viz.calibration.forwards import Costs
-from hsd_viz.decoding.record import TOP
+from hsd_viz.decoding.loop import LIKELIEST
 from hsd_viz.drafting.db import MIN_SCORE, DatabaseDrafter
 from hsd_viz.drafting.estimates import DISCOUNTS, GREEDY, SAMPLED
 from hsd_viz.drafting.make import STORED
@@ -60,7 +60,7 @@ def manifest() -> dict[str, Any]:
         "structures": {kind.__name__: _fields(kind) for kind in _STRUCTURES},
         "slots": library.SLOTS,
         "tables": {name: [*map(column, table.columns.values())] for name, table in TABLES.items()},
-        "top": TOP,
+        "top": LIKELIEST,
         "rules": RULES,
         "stacks": {
             "sources": dict(draft_sources()),

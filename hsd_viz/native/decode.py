@@ -20,8 +20,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from hsd_viz.decoding.loop import PREFILL_CHUNK, Loop
-from hsd_viz.decoding.record import TOP
+from hsd_viz.decoding.loop import LIKELIEST, PREFILL_CHUNK, Loop
 from hsd_viz.drafting.context import ContextDatabase
 from hsd_viz.drafting.db import MAX_SHARE, DatabaseDrafter
 from hsd_viz.drafting.estimates import DISCOUNTS, LONGEST_BUCKET, MOST_RATE, PRIOR_WEIGHT, priors
@@ -45,10 +44,10 @@ from hsd_viz.words import MAX_BUDGET
 #: The time of a call, so that a decode can be followed and cancelled.
 CALL_NS = 40_000_000
 #: Of each table the columns with the places, before and after, of their numbers in the library's rows: a list of the
-#: likeliest tokens has room for :data:`TOP` pairs.
+#: likeliest tokens has room for :data:`LIKELIEST` pairs.
 _PLACES: dict[str, list[tuple[Column, int, int]]] = {}
 for _name, _table in TABLES.items():
-    _ends = [0, *accumulate(2 * TOP if c.kind == "top" else 1 for c in _table.columns.values())]
+    _ends = [0, *accumulate(2 * LIKELIEST if c.kind == "top" else 1 for c in _table.columns.values())]
     _PLACES[_name] = [*zip(_table.columns.values(), _ends, _ends[1:], strict=False)]
 _NUMBER, _WIDTHS = {name: n for n, name in enumerate(TABLES)}, {name: of[-1][2] for name, of in _PLACES.items()}
 _TOKEN_ID = [*TABLES["tokens"].columns].index("token_id")
@@ -186,7 +185,7 @@ class NativeDecode(Loop):
         drafter, sampling, levels = self.drafter, self.sampling, [level for level in self.levels if level is not None]
         sessions: list[NativeSession] = [level.session for level in levels]  # type: ignore[misc]
         target, library = sessions[-1].model, sessions[-1].model.library
-        assert self.details <= TOP and can_compile([session.model for session in sessions], drafter)
+        assert self.details <= LIKELIEST and can_compile([session.model for session in sessions], drafter)
         names = [*([drafter.name] if drafter else []), *(level.name for level in levels)]
         #: The values of columns that the library has as numbers; a source is a level or, after these, a database.
         self._names = {
@@ -232,7 +231,7 @@ def _columns(table: str, rows: bytes, names: dict[str, list]) -> Columns:
 def _values(column: Column, numbers: np.ndarray, names: Sequence) -> list:
     """Return the values of a column of numbers ``[n, width]``; numbers of texts and paths are places in ``names``."""
     if column.kind == "top":
-        pairs = numbers.reshape(-1, TOP, 2).tolist()
+        pairs = numbers.reshape(-1, LIKELIEST, 2).tolist()
         return [[[int(token), p] for token, p in row if p == p] or None for row in pairs]
     if column.kind == "int" and not column.null:
         return numbers[:, 0].astype(int).tolist()

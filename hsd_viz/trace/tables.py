@@ -133,8 +133,3 @@ TokenRow, DraftRow, RoundRow, CallRow = (table.row for table in TABLES.values())
 #: The rules that every runtime has, and with those of other packages.
 OWN_RULES = tuple(_DECLARED["rounds"]["columns"]["rule"]["names"])
 RULES = TABLES["rounds"].columns["rule"].names
-
-
-def empty_tables() -> dict[str, Columns]:
-    """Return all tables without rows."""
-    return {name: {column: [] for column in table.columns} for name, table in TABLES.items()}

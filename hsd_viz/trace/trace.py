@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from hsd_viz.disk import is_regular, most_unpacked, write_whole
 from hsd_viz.trace import metrics
-from hsd_viz.trace.tables import TABLES, Columns, empty_tables
+from hsd_viz.trace.tables import TABLES, Columns
 from hsd_viz.words import VIEWERS
 
 if TYPE_CHECKING:
@@ -57,7 +57,9 @@ class Record:
     round_rows, call_rows = property(lambda self: self.rows("rounds")), property(lambda self: self.rows("calls"))
 
     def __init__(self, *make: Callable[[], Tables]) -> None:
-        self._columns: dict[str, Columns] = empty_tables()
+        self._columns: dict[str, Columns] = {
+            name: {column: [] for column in table.columns} for name, table in TABLES.items()
+        }
         self._pieces: dict[int, str] = {}
         self._pending = [*make]
 
