@@ -7,7 +7,7 @@ acceptance is off by its uncertainty; step times of the same machine cancel in a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 from math import log2
@@ -33,6 +33,8 @@ ASSUMED_BAND, GIVEN_BAND, STEP_ERROR = 0.1, 0.03, 0.18
 #: Assumed database: the share of rounds with a draft, its length, the acceptance of each of its tokens, and the
 #: milliseconds of a look-up.
 HIT, LENGTH, DATABASE_ACCEPTANCE, LOOKUP_MS = 0.3, 4, 0.7, 0.02
+#: Batches and contexts among which a break-even is searched.
+BATCHES, CONTEXTS = tuple(2**k for k in range(11)), tuple(2**k for k in range(9, 18))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,9 @@ class Row:
 @dataclass(frozen=True, slots=True)
 class HardwarePlan:
     """The answer: rows, the fastest stack of each batch and context, what a second draft model gains there, the best
-    single draft there, and settings of serving engines.
+    single draft there, and settings of serving engines. By draft model, ``break_even_batch`` is the smallest batch (at
+    the first context) at which it alone no longer pays, ``break_even_context`` the smallest context (at the largest
+    batch) at which it does; ``None``: none of :data:`BATCHES`, :data:`CONTEXTS`.
     """
 
     gpu: str
@@ -70,14 +74,16 @@ class HardwarePlan:
     models: tuple[str, ...]
     rows: tuple[Row, ...]
     best: tuple[Row, ...]
+    break_even_batch: dict[str, int | None]
+    break_even_context: dict[str, int | None]
     second_draft_gain: tuple[dict[str, Any], ...]
     lookaheads: tuple[dict[str, Any], ...]
     settings: Mapping[str, str]
     assumptions: tuple[Assumption, ...]
 
     def answers(self) -> list[str]:
-        """Return where two draft models pay over one as lines."""
-        return lines("predict.jinja", plan=self)
+        """Return where draft models pay as lines: single ones, and two over one."""
+        return lines("predict.jinja", plan=self, most=max(row.batch for row in self.rows), largest=BATCHES[-1])
 
 
 def predict(
@@ -146,26 +152,32 @@ def predict(
         pick = min((choice.plain, choice.best_single_draft or choice.plain), key=lambda p: p.ms_per_token).stack
         tokens = next((draft.lookahead for draft in parse(pick).drafts), 0)
         lookaheads.append({"batch": b, "context": c, "stack": pick, "lookahead": tokens})
+    single = {name: _break_even(calibration, name, max(batch), context[0]) for name in order[:-1]}
     return HardwarePlan(
         gpu=machine.gpu.name,
         tp=tp,
         models=tuple(by_name),
         rows=tuple(rows),
         best=tuple(best),
+        break_even_batch={name: ends[0] for name, ends in single.items()},
+        break_even_context={name: ends[1] for name, ends in single.items()},
         second_draft_gain=tuple(gains),
         lookaheads=tuple(lookaheads),
-        settings=settings(next((str(c["stack"]) for c in lookaheads if c["lookahead"]), target)),
+        settings=settings(next((str(c["stack"]) for c in lookaheads if c["lookahead"]), target), lookaheads),
         assumptions=(*_assumptions(machine, databases, max(batch)), *pair_assumptions),
     )
 
 
-def settings(stack: str) -> dict[str, str]:
-    """Return the settings of serving engines for a stack with one draft model; without drafts, how to switch off."""
+def settings(stack: str, lookaheads: Sequence[Mapping[str, Any]] = ()) -> dict[str, str]:
+    """Return the settings of serving engines for a stack with one draft model; without drafts, how to switch off.
+    ``lookaheads`` are those of a plan: the ones at the first context give a schedule by batch size.
+    """
+    by_batch = [(c["batch"], c["lookahead"]) for c in lookaheads if c["context"] == lookaheads[0]["context"]]
     if not (drafts := parse(stack).drafts):
         return engine_settings("plain", 0)
     name, tokens = drafts[-1].name, drafts[-1].lookahead
     method, model = (name, "HEAD") if name in HEADS else ("draft", name)
-    return engine_settings(method, tokens if isinstance(tokens, int) else 1, model)
+    return engine_settings(method, tokens if isinstance(tokens, int) else 1, model, by_batch)
 
 
 def _shapes(models: Sequence[str]) -> tuple[Shape, ...]:
@@ -264,6 +276,19 @@ def _second_draft(choice: Choice) -> dict[str, Any] | None:
         return None
     best = min([choice.best_single_draft, choice.plain], key=lambda p: p.ms_per_token)
     return {"stack": two.stack, "over": best.stack, "gain": two.gain_over(best)}
+
+
+def _break_even(
+    calibration: Callable[[int, int], Calibration], name: str, batch: int, context: int
+) -> tuple[int | None, int | None]:
+    """Return the ends that :class:`HardwarePlan` has of a draft model."""
+
+    def pays(b: int, c: int) -> bool:
+        known = calibration(b, c).restricted([name], [])
+        return (name, known.target) in known.edges and select(known).picked.stack != known.target
+
+    stops = next((b for b in BATCHES if not pays(b, context)), None)
+    return stops, next((c for c in CONTEXTS if pays(batch, c)), None)
 
 
 def report_parts(plan: HardwarePlan, rows: int = 6) -> list[str | Table]:

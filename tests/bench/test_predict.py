@@ -68,3 +68,30 @@ def test_settings_read_as_the_engines_read_them():
     assert given == {"method": "draft_model", "model": "llama-1b", "num_speculative_tokens": 5}
     assert json.loads(settings("eagle3:3 > llama-8b")["vllm 0.32.0"].split("'")[1])["method"] == "eagle3"
     assert "leave out" in settings("llama-8b")["vllm 0.32.0"]
+
+
+def test_a_schedule_by_batch_is_what_the_engines_read():
+    cells = [{"batch": b, "context": 2048, "lookahead": k} for b, k in ((1, 5), (8, 3), (16, 3), (64, 0))]
+    said = settings("eagle3:5 > llama-8b", [*cells, {"batch": 1, "context": 8192, "lookahead": 9}])
+    given = json.loads(said["vllm 0.32.0"].split("'")[1])
+    assert given["num_speculative_tokens"] == 5
+    assert given["num_speculative_tokens_per_batch_size"] == [[1, 7, 5], [8, 63, 3], [64, 512, 0]]
+    adaptive = json.loads(said["sglang 0.5.9"].split("FILE: ")[1])
+    assert adaptive == {str(b): {"candidate_steps": [k]} for b, k in ((1, 5), (8, 3), (64, 0))}
+    assert "draft-eagle3" in said["llama.cpp 0c1e570"]
+
+
+def test_a_draft_breaks_even_at_a_batch_and_a_context():
+    """At the ends themselves, and one step before them, the rows of a plan say the same."""
+    models, options = ("llama-8b", "llama-1b"), {"databases": False}
+    first = lambda **at: hsd.predict("H100", models, **options, **at).rows[0].stack
+    found = hsd.predict("H100", models, acceptance=0.5, context=(512,), **options)
+    stops = found.break_even_batch["llama-1b"]
+    assert f"llama-1b alone pays below batch {stops} at the first context" in "\n".join(found.answers())
+    at = {"acceptance": 0.5, "context": (512,)}
+    assert first(batch=(stops,), **at) == "llama-8b" != first(batch=(stops // 2,), **at)
+    start = hsd.predict("H100", models, acceptance=0.37, **options).break_even_context["llama-1b"]
+    at = {"acceptance": 0.37}
+    assert first(context=(start,), **at) != "llama-8b" == first(context=(start // 2,), **at)
+    never = hsd.predict("H100", ("llama-8b", "llama-1b"), acceptance=0.01, databases=False)
+    assert never.break_even_batch == {"llama-1b": 1} and never.break_even_context == {"llama-1b": None}
