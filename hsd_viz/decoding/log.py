@@ -38,9 +38,10 @@ class Verification:
         return Draft(tree, paths, None if rows is None else rows[: len(self.tokens)])
 
 
-#: The columns of drafts that are fields of a tree, there in the plural, and those that are fields of a verdict.
-_OF_TREE = {c: f"{c}s" for c in TABLES["drafts"].columns if f"{c}s" in {field.name for field in fields(DraftTree)}}
-_OF_VERDICT = [c for c in TABLES["drafts"].columns if c in {field.name for field in fields(Verdict)}]
+_TREE, _VERDICT = ({field.name for field in fields(of)} for of in (DraftTree, Verdict))
+#: The columns of drafts that are fields of a tree, there in the plural, and those of a table that a verdict has.
+_OF_TREE = {c: f"{c}s" for c in TABLES["drafts"].columns if f"{c}s" in _TREE}
+_OF_VERDICT = {name: [c for c in TABLES[name].columns if c in _VERDICT] for name in ("drafts", "rounds")}
 
 
 class Log:
@@ -72,11 +73,13 @@ class Log:
         columns: dict[str, Any] = {"round": repeat(this), "level": repeat(level), "node": range(n), "verdict": fates}
         columns |= {"depth": depths, "token_id": tree.tokens}
         columns |= {column: getattr(tree, field) for column, field in _OF_TREE.items()}
-        columns |= {column: getattr(verdict, column) or repeat(None) for column in _OF_VERDICT}
+        columns |= {column: getattr(verdict, column) or repeat(None) for column in _OF_VERDICT["drafts"]}
         self._rows["drafts"] += zip(*(columns.get(c, repeat(None, n)) for c in TABLES["drafts"].columns), strict=False)
         examined = count if outcome == "stopped" else verdict.examined
-        counts = n, examined, count, outcome, None if n else tree.why_empty or "no match"
-        self._rows["rounds"].append(RoundRow(this, parent, level, *counts, start, spent, verdict.rule))
+        row: dict[str, Any] = {"id": this, "parent": parent, "level": level, "start_ns": start, "duration_ns": spent}
+        row |= {"drafted": n, "examined": examined, "accepted": count, "outcome": outcome}
+        row |= {"why_no_draft": None if n else tree.why_empty or "no match"}
+        self._rows["rounds"].append(RoundRow(**{c: getattr(verdict, c) for c in _OF_VERDICT["rounds"]} | row))
         if parent is None:
             self._emit(this, verified)
 
