@@ -46,7 +46,7 @@ ALLOWED = {
 #: May import anything.
 FREE = {"cli", "__init__", "__main__", "voila"}
 #: Import no torch.
-PURE = {"trace", "drafting", "latency"}
+PURE = {"trace", "drafting", "latency", "decoding"}
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 
