@@ -120,7 +120,7 @@ function sceneView({ root, group, store, palette, follow }: View<object>) {
       tops[floor] = y;
       y += SIZE.row * Math.max(it.rows[floor], floor === text || floor === 0 ? 1 : 2) + SIZE.line;
     }
-    box.style.height = `${30 + SIZE.row + (2 * SIZE.row + SIZE.line) * Math.max(1, text)}px`;
+    box.style.height = `${44 + SIZE.row + (2 * SIZE.row + SIZE.line) * Math.max(1, text)}px`;
     return { tops, height: y - SIZE.line + 26 };
   }
 
