@@ -210,6 +210,24 @@ def llama_cpp() -> str:
     return "\n\n".join([markdown([head, *body], "---:"), ours_with_databases, source("llama-cpp")])
 
 
+def former() -> str:
+    """Return tokens per second and speed-ups of release 0.1 beside those of now."""
+    then = read("former")["reports"]
+    now = {name: by_stack(read(name)) for name in then}
+    head = ["former → present"]
+    for title, _ in TEMPERATURES:
+        head += [f"{title}: tokens/s", "speed-up"]
+    body = []
+    for stack in next(iter(then.values())):
+        line = [f"`{stack}`"]
+        for _, part in TEMPERATURES:
+            name = f"heldout-{part}-cpu"
+            for key, form in (("tokens_per_second", "{:,.0f}"), ("speedup_over_plain", "{:.2f}")):
+                line.append(" → ".join(form.format(rows[stack][key]) for rows in (then[name], now[name])))
+        body.append(line)
+    return f"{markdown([head, *body], '---:')}\n\n{source('former')}"
+
+
 def gpu() -> str:
     """Return forward passes by the number of tokens, and the plan of the ladder, on a GPU."""
     data = read("gpu-h100")
@@ -271,5 +289,6 @@ RESULTS: dict[str, Callable[[], str]] = {
     "second-draft": second_draft,
     "int8": integers,
     "llama-cpp": llama_cpp,
+    "former": former,
     "gpu": gpu,
 }
