@@ -12,7 +12,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from hsd_viz.version import __version__
-from hsd_viz.words import VIEWERS, did_you_mean
+from hsd_viz.words import VIEWERS, guess
 
 # ruff: noqa: F401 (the names below are for type checkers; they load on first use)
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ VIEWERS |= {
 def __getattr__(name: str) -> Any:
     module = _SELF.get(name) or _HOMES.get(name)
     if module is None:
-        raise AttributeError(f"module 'hsd_viz' has no attribute {name!r}{did_you_mean(name, __all__)}")
+        raise AttributeError(f"module 'hsd_viz' has no attribute {name!r}{guess('hsd', name, __all__)}")
     found = importlib.import_module(f"hsd_viz.{module}")
     return found if name in _SELF else getattr(found, name)
 

@@ -1,9 +1,15 @@
 """Wording of numbers, plurals and suggestions, and range checks. Pure."""
 
 import html
+import json
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
-from typing import Any
+from functools import cache, wraps
+from inspect import signature
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+P, T = ParamSpec("P"), TypeVar("T")
 
 #: Most draft tokens a database or baseline may propose in one draft.
 MAX_BUDGET = 256
@@ -33,6 +39,36 @@ def did_you_mean(word: str, choices: Iterable[str]) -> str:
     """
     close = get_close_matches(word, list(choices), n=1)
     return f"; did you mean '{close[0]}'?" if close else ""
+
+
+@cache
+def guesses() -> dict[str, dict[str, str]]:
+    """Return natural guesses, by the object they are tried on, and what is meant."""
+    return json.loads(Path(__file__).with_name("guesses.json").read_text(encoding="utf-8"))
+
+
+def guess(owner: str, name: str, known: Iterable[str] = ()) -> str:
+    """Return what a wrong name probably means, to append to an error message; empty where nothing is close.
+
+    >>> guess("trace", "summary")
+    '; did you mean trace.metrics()?'
+    """
+    meant = guesses()[owner].get(name)
+    return f"; did you mean {meant}?" if meant else did_you_mean(name, known)
+
+
+def guided(function: Callable[P, T]) -> Callable[P, T]:
+    """Say what a wrong keyword argument of a function probably means."""
+    known = signature(function).parameters
+
+    @wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> T:
+        for name in kwargs.keys() - known.keys():
+            meant = guess(function.__name__, name, known)
+            raise TypeError(f"{function.__name__}() has no argument '{name}'{meant}")
+        return function(*args, **kwargs)
+
+    return checked
 
 
 def check_range(name: str, value: Any, low: float, high: float | None = None) -> None:

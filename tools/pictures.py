@@ -1,5 +1,5 @@
-"""Take the pictures of the docs: ``python -m tools.pictures [dashboard|round|race|live ...]``, after recording the
-traces.
+"""Take the pictures of the docs: ``python -m tools.pictures [staircase|dashboard|round|race|live ...]``, after
+recording the traces.
 
 All are screenshots of the page as ``hsd-viz dashboard`` serves it. ``live`` is a run on this machine: its frames are
 those that Chromium painted, played back :data:`SLOWER` times slower, then some steps of the player. It needs Pillow.
@@ -29,8 +29,8 @@ PATIENCE = 120_000
 SLOWER = 4
 #: The run that ``live`` shows: its stack, its temperature, its length in tokens.
 LIVE = ("db > nano:4 > small:7 > target", 0.8, 320)
-#: Pixels of ``live``: as the page is laid out, and as the picture is kept.
-LAID_OUT, KEPT = (1300, 1000), (1000, 769)
+#: Pixels of the page as it is laid out for ``live`` and ``staircase``, and the width of an animated picture.
+LAID_OUT, STAIRCASE, KEPT = (1300, 1000), (1100, 760), 1000
 
 
 def dashboard(browser: Browser, url: str) -> Path:
@@ -38,6 +38,26 @@ def dashboard(browser: Browser, url: str) -> Path:
     page = _opened(browser, url, 1400, 1440)
     page.get_by_role("button", name="Longest accepted draft").click()
     return _taken(page, "dashboard")
+
+
+def staircase(browser: Browser, url: str) -> Path:
+    """The recorded run of the first screen, round by round, as an animated picture for light and dark pages."""
+    for theme, name in (("dark", "staircase-dark"), ("light", "staircase")):
+        page = _opened(browser, f"{url}?theme={theme}", *STAIRCASE)
+        bar = page.get_by_role("slider", name="Events of the run")
+        bar.press("Home")
+        top = page.locator(".hsd-transport").bounding_box()["y"]
+        clip = {"x": 0, "y": top, "width": STAIRCASE[0], "height": STAIRCASE[1] - top}
+        frames, last = [], None
+        while (event := bar.get_attribute("aria-valuenow")) != last:
+            frames.append((_image(page.screenshot(clip=clip)), 0.12))
+            last = event
+            bar.press("Shift+ArrowRight")
+        bar.press("End")
+        frames.append((_image(page.screenshot(clip=clip)), 4.0))
+        path = _animated(frames, HERE / f"{name}.webp")
+        page.close()
+    return path
 
 
 def round_(browser: Browser, url: str) -> Path:
@@ -91,7 +111,7 @@ def _opened(browser: Browser, url: str, width: int, height: int) -> Page:
     page.set_default_timeout(PATIENCE)
     page.add_init_script("localStorage.setItem('hsd_viz.intro', 'yes')")
     page.goto(url, wait_until="domcontentloaded", timeout=PATIENCE)
-    page.wait_for_selector(".hsd-panel .hsd-linked")
+    page.wait_for_selector(".hsd-panel-body > *")
     page.wait_for_timeout(2000)
     return page
 
@@ -145,7 +165,8 @@ class _Film:
 def _image(data: bytes) -> Image:
     from PIL import Image
 
-    return Image.open(io.BytesIO(data)).convert("RGB").resize(KEPT, Image.Resampling.LANCZOS)
+    image = Image.open(io.BytesIO(data)).convert("RGB")
+    return image.resize((KEPT, image.height * KEPT // image.width), Image.Resampling.LANCZOS)
 
 
 def _animated(frames: list[tuple[Image, float]], path: Path) -> Path:
@@ -159,6 +180,7 @@ def _animated(frames: list[tuple[Image, float]], path: Path) -> Path:
 
 
 PICTURES: dict[str, Callable[[Browser, str], Path]] = {
+    "staircase": staircase,
     "dashboard": dashboard,
     "round": round_,
     "race": race,

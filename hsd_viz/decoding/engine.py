@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Protocol, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack
 
 from hsd_viz.decoding.sampling import DEFAULT_RULE
 from hsd_viz.decoding.session import Model
@@ -11,6 +11,7 @@ from hsd_viz.decoding.text import Tokenizer
 from hsd_viz.stack import Stack
 from hsd_viz.terminal import progress_bar
 from hsd_viz.trace import Event, Finished, Trace
+from hsd_viz.words import guess
 
 if TYPE_CHECKING:
     from hsd_viz.drafting import Memory
@@ -62,6 +63,11 @@ class Engine(Protocol):
     device: str = "cpu"
     dtype: str = "float32"
     databases: str | None = None
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            raise AttributeError(f"an engine has no attribute '{name}'{guess('engine', name, dir(type(self)))}")
 
     def decode(
         self, prompt: str | Sequence[int], stack: str | Stack = "target", **options: Unpack[Options]

@@ -29,12 +29,13 @@ from hsd_viz.stack import DraftSource, Stack, parse
 from hsd_viz.trace import Event, Stage
 from hsd_viz.trace.tables import OWN_RULES
 from hsd_viz.version import __version__
-from hsd_viz.words import check_range
+from hsd_viz.words import check_range, guided
 
 if TYPE_CHECKING:
     import torch
 
 
+@guided
 def load_engine(
     target: str = "target",
     *,

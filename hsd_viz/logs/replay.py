@@ -30,7 +30,7 @@ from hsd_viz.native.decode import native_drafter
 from hsd_viz.stack import DraftSource, parse
 from hsd_viz.tables import Table, lines
 from hsd_viz.terminal import plain
-from hsd_viz.words import MAX_BUDGET, check_budget, check_range, did_you_mean
+from hsd_viz.words import MAX_BUDGET, check_budget, check_range, did_you_mean, guided
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -176,6 +176,7 @@ def replayable(drafters: Sequence[str], databases: SharedDatabases) -> tuple[dic
     return sources, refused
 
 
+@guided
 def replay(
     log: str | Path,
     *,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 from hsd_viz.disk import is_regular, most_unpacked, write_whole
 from hsd_viz.trace import metrics
 from hsd_viz.trace.tables import TABLES, Columns
-from hsd_viz.words import VIEWERS
+from hsd_viz.words import VIEWERS, guess
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -134,6 +134,11 @@ class Trace(Record):
         super().__init__()
         self.meta = meta
         self._pieces.update(pieces or {})
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            raise AttributeError(f"a trace has no attribute '{name}'{guess('trace', name, dir(type(self)))}")
 
     def append(self, step: Step) -> None:
         """Add the rows of a step; they are made when one of them is first read."""
