@@ -16,6 +16,21 @@ MOST_BATCH, MOST_DRAFT, MOST_ROUNDS = 4096, 1024, 10**12
 
 
 @dataclass(frozen=True, slots=True)
+class Served:
+    """A request of a record: its rounds and accepted draft tokens, how many of its rounds accepted 0, 1, 2, ... tokens
+    (() if unknown), its context and the cached part of it in tokens, its category and temperature.
+    """
+
+    rounds: float
+    accepted: float
+    histogram: tuple[float, ...] = ()
+    context: float | None = None
+    cached: float | None = None
+    category: str = ""
+    temperature: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Observation:
     """What was observed of a drafter. Times in ms at the batch size of the run, ``None`` where they were not observed.
 
@@ -25,7 +40,8 @@ class Observation:
     the target; ``verify`` the forward pass of a round, ``draft`` its drafting, ``overhead`` the rest of it, ``round``
     all three. ``method`` is the drafter as a serving engine has it, ``stack`` the stack of a run of this project.
     ``speedups`` are repeated measurements; ``busy`` says how other work disturbed them ("": not noticed). ``curve`` has
-    the forward passes over 1, 2, ... tokens of a hardware model, whose form counts for other draft lengths.
+    the forward passes over 1, 2, ... tokens of a hardware model, whose form counts for other draft lengths;
+    ``requests`` are those of a record that has several.
     """
 
     source: str
@@ -45,6 +61,7 @@ class Observation:
     speedups: tuple[float, ...] = ()
     busy: str = ""
     curve: tuple[float, ...] = ()
+    requests: tuple[Served, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.rates and not any(depth for depth, _ in self.rounds):

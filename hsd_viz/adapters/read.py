@@ -19,6 +19,15 @@ from hsd_viz.words import counted, did_you_mean
 KNOWN = ("vllm", "aiperf", "sglang", "llama.cpp", "tensorrt-llm")
 #: Counts of several requests that add up.
 SUMMED = (*COUNTS, "histogram")
+#: Characters of a category, and the largest number that is taken of a request.
+MOST_NAME, MOST = 40, 1e12
+#: Fact of a request -> where records have it.
+REQUEST = {
+    "context": ("usage.prompt_tokens", "meta_info.prompt_tokens", "timings.prompt_n"),
+    "cached": ("usage.prompt_tokens_details.cached_tokens", "meta_info.cached_tokens", "timings.cache_n"),
+    "temperature": ("temperature", "metadata.temperature", "request.temperature"),
+    "category": ("category", "metadata.category"),
+}
 #: Characters of a text file that are searched for log lines and counters.
 _MOST_TEXT = 64 * 2**20
 
@@ -59,6 +68,7 @@ def _responses(path: Path) -> Iterator[Trace]:
             if "specDecodingStats" in response:
                 iterations.append(response)
             elif (trace := read_response(response)) is not None:
+                trace.meta["imported"]["request"] = _request({**entry, **response})
                 yield trace
     except (TypeError, KeyError, AttributeError, OSError, EOFError):
         return
@@ -66,6 +76,21 @@ def _responses(path: Path) -> Iterator[Trace]:
         reader.close()
     if iterations:
         yield tensorrt_llm.read_iterations(iterations)
+
+
+def _request(entry: Mapping) -> dict[str, Any]:
+    """Return what a record says of its request (:data:`REQUEST`); what is not a usable value is left out."""
+    found: dict[str, Any] = {}
+    for name, places in REQUEST.items():
+        for place in places:
+            value: Any = entry
+            for key in place.split("."):
+                value = value.get(key) if isinstance(value, Mapping) else None
+            if isinstance(value, str) if name == "category" else isinstance(value, int | float) and 0 <= value < MOST:
+                found.setdefault(name, value[:MOST_NAME] if isinstance(value, str) else value)
+    if "timings" in entry and "context" in found:  # llama.cpp counts what it computed
+        found["context"] += found.get("cached", 0)
+    return found
 
 
 def read_response(response: Mapping) -> Trace | None:

@@ -161,7 +161,10 @@ def _acceptance(models: list[str], given: tuple[str, ...], profile: Path | None,
         raise ValueError("--profile, --records and --acceptance exclude each other")
     if len(models) != 2:
         raise ValueError("a profile is of one draft model: name the target and that model in --models")
-    from hsd_viz.logs.observe import acceptance_of, edge_of, observe, read_profile
+    from hsd_viz.logs.observe import observe
+    from hsd_viz.logs.profile import acceptance_of, edge_of, read_profile
 
     with arguments.reading(str(records or profile)):
-        return edge_of(read_profile(profile) if profile is not None else acceptance_of(observe(records)))
+        if profile is not None:
+            return edge_of(read_profile(profile)["marginal_accept_rates"])
+        return edge_of(acceptance_of(observe(records)))

@@ -85,7 +85,7 @@ def doctor(
 ) -> None:
     """Explain why speculative decoding is not faster, and what to set."""
     from hsd_viz.logs.doctor import doctor as diagnose
-    from hsd_viz.logs.observe import profile_of
+    from hsd_viz.logs.profile import profile_of
     from hsd_viz.tables import Table
 
     if (record is None) == (acceptance is None):

@@ -30,6 +30,7 @@ from hsd_viz.adapters.signatures import signatures
 from hsd_viz.intervals import RESAMPLES, UNKNOWN, Estimate, estimate, ratio
 from hsd_viz.latency.law import MOST
 from hsd_viz.logs.observe import from_figures, from_trace, observe, with_hardware, with_times
+from hsd_viz.logs.profile import cells_of
 from hsd_viz.serialize import to_dict
 from hsd_viz.stack import parse
 from hsd_viz.tables import Table, lines, show
@@ -123,6 +124,18 @@ class Diagnosis:
         if rates := seen.rates_by_position()[:8]:
             rows = [["position", *map(str, range(1, len(rates) + 1))], ["accepted", *(f"{rate:.2f}" for rate in rates)]]
             tables.append(Table("Acceptance by position", rows, "of the rounds that drafted k, those that accepted k"))
+        if cells := cells_of(seen.requests):
+            rows = [["category", "context", "temperature", "rounds", "tokens per pass", "position 1", "2", "3", "4"]]
+            for cell in cells:
+                rates, most, heat = cell["marginal_accept_rates"], cell["context"], cell["temperature"]
+                shown = [f"{rate:.2f}" for rate in (1 + sum(rates), *rates[:4])]
+                about = [
+                    cell["category"] or "-",
+                    f"up to {most:,}" if most else "-",
+                    "-" if heat is None else f"{heat:g}",
+                ]
+                rows.append([*about, str(cell["rounds"]), *[*shown, *["-"] * 4][:5]])
+            tables.append(Table("Acceptance by category, context and temperature", rows))
         if self.options:
             ranked = sorted(self.options, key=lambda option: -option.speedup)
             best = [option for k, option in enumerate(ranked) if k < 6 or option in (self.observed, self.advised)]

@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import accumulate, pairwise
 from math import ceil
-from operator import mul
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
 from hsd_viz.adapters import METHODS, method_of
-from hsd_viz.adapters.observation import NGRAMS, PARALLEL, Observation, even_rates
+from hsd_viz.adapters.observation import NGRAMS, PARALLEL, Observation, Served, even_rates
 from hsd_viz.adapters.read import import_records, pooled
 from hsd_viz.bench.predict import check_setting
 from hsd_viz.calibration.estimate import verifications
-from hsd_viz.disk import MOST_JSON, read_text
 from hsd_viz.latency.hardware import Machine, gpu_of, shape_of
-from hsd_viz.latency.inputs import Edge
 from hsd_viz.latency.law import MOST
 from hsd_viz.stack import parse
 from hsd_viz.trace import Trace, TraceError
 from hsd_viz.words import check_range
-
-#: Allowed difference of a profile's mean acceptance length from the one that its rates imply.
-TOLERANCE = 0.02
 
 
 def observe(path: Path) -> Observation:
@@ -108,7 +100,13 @@ def from_records(traces: Sequence[Trace], source: str) -> Observation:
     timed = [row.duration_ns / 1e6 for row in rows if row.duration_ns is not None]
     decode, tokens = whole.meta.get("decode_ns"), known.get("tokens")
     spent = decode / 1e6 / tokens * seen.length if decode and tokens else None
-    return replace(seen, verify=mean(timed) if timed else None, round=spent)
+    requests = []
+    for trace in traces if len(traces) > 1 else ():
+        counts, about = trace.meta["counts"], trace.meta["imported"].get("request", {})
+        if verified := counts.get("verifications"):
+            histogram = tuple(counts.get("histogram") or ())
+            requests.append(Served(verified, counts.get("accepted") or 0, histogram, **about))
+    return replace(seen, verify=mean(timed) if timed else None, round=spent, requests=tuple(requests))
 
 
 def from_figures(acceptance: Sequence[float], lookahead: int | None = None) -> Observation:
@@ -197,72 +195,3 @@ def with_hardware(
         spent = sum(getattr(seen, name) or times[name] for name in ("verify", "draft"))
         times["overhead"] = max(0.0, seen.round - spent)
     return replace(seen, curve=curve, **{name: ms for name, ms in times.items() if getattr(seen, name) is None})
-
-
-# --- acceptance profiles ----------------------------------------------------------------------------------------------
-
-
-def acceptance_of(seen: Observation) -> tuple[float, ...]:
-    """Return P(the first k draft tokens are accepted), k = 1, 2, ... Raises: ValueError: if only the mean is known."""
-    if not (rates := seen.rates_by_position()):
-        raise ValueError(f"{seen.source} has no acceptance by position, only its mean")
-    # Of drafts of many lengths, a rate may rise.
-    return tuple(accumulate(rates, min))
-
-
-def edge_of(rates: Sequence[float]) -> Edge:
-    """Return the survival curve of acceptance by position; later positions continue with the last conditional rate."""
-    return Edge(tuple(rates), _conditional(rates)[-1])
-
-
-def profile_of(seen: Observation) -> dict[str, Any]:
-    """Return acceptance by position without text, as the data of ``speculation_profile.json`` (NVIDIA Model-Optimizer,
-    specdec_bench, schema 1.0). Raises: ValueError: as :func:`acceptance_of`.
-    """
-    marginal, histogram = acceptance_of(seen), Counter[int]()
-    for (_, accepted), n in seen.rounds.items():
-        histogram[accepted + 1] += n
-    return {
-        "schema_version": "1.0",
-        "measured": True,
-        "method": seen.method,
-        "num_speculative_tokens": len(marginal),
-        "verification_method": "longest_prefix",
-        "conditional_accept_rates": [round(rate, 6) for rate in _conditional(marginal)],
-        "marginal_accept_rates": [round(rate, 6) for rate in marginal],
-        "mean_accept_length": round(1 + sum(marginal), 6),
-        "acceptance_length_histogram": {str(k): n for k, n in sorted(histogram.items())} or None,
-        "measurement_conditions": {"source": seen.source} | ({"rounds": seen.total} if seen.rounds else {}),
-    }
-
-
-def _conditional(marginal: Sequence[float]) -> list[float]:
-    return [b / a if a else 0.0 for a, b in pairwise((1.0, *marginal))]
-
-
-def read_profile(path: Path) -> tuple[float, ...]:
-    """Return the acceptance by position of a ``speculation_profile.json``, as :func:`acceptance_of`. Raises:
-    ValueError: if it cannot be read, was not measured, describes block verification, or contradicts itself.
-    """
-    try:
-        data = json.loads(read_text(path, "profile", MOST_JSON))
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise ValueError(f"{path} is not a readable profile: {error}") from None
-    if not isinstance(data, dict) or not ("marginal_accept_rates" in data or "conditional_accept_rates" in data):
-        raise ValueError(f"{path} is not an acceptance profile: it has no acceptance rates")
-    if data.get("measured") is False:
-        raise ValueError(f"{path} is a placeholder: it says that nothing was measured")
-    if (rule := data.get("verification_method")) not in (None, "longest_prefix"):
-        raise ValueError(f"{path} is of {rule} verification, whose rates do not form a survival curve")
-    try:
-        rates = data.get("marginal_accept_rates") or accumulate(data["conditional_accept_rates"], mul)
-        marginal = [float(rate) for rate in rates]
-        if not marginal or any(not 0 <= b <= a + 1e-9 for a, b in pairwise((1.0, *marginal))):
-            raise ValueError("marginal acceptance rates must not rise and must stay from 1 to 0")
-    except (TypeError, KeyError, ValueError) as error:
-        raise ValueError(f"{path} is not a usable profile: {error}") from None
-    mean, implied = data.get("mean_accept_length"), 1 + sum(marginal)
-    if isinstance(mean, int | float) and abs(mean - implied) > TOLERANCE * implied:
-        raise ValueError(f"{path} contradicts itself: a mean length of {mean:.2f}, but its rates imply {implied:.2f}")
-    # Rounding in the file may let a rate rise in its last digit.
-    return tuple(accumulate(marginal, min))

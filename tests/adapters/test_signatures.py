@@ -6,11 +6,24 @@ from dataclasses import replace
 
 import pytest
 
-from hsd_viz.adapters.observation import Observation
+from hsd_viz.adapters.observation import Observation, Served
 from hsd_viz.adapters.signatures import TEXTS, signatures
 
 TIMES = {"step": 10.0, "verify": 11.0, "draft": 2.0, "overhead": 1.0}
 GOOD = Observation("case", rates=(0.8, 0.62, 0.45, 0.33), verifications=500, method="eagle3", **TIMES)
+
+
+def served(number, context, rate, cached=0, spread=0.2):
+    """Return requests of 50 rounds each, whose acceptance alternates around ``rate``."""
+    return [Served(50, 50 * (rate + spread * (-1) ** k), (), context, cached) for k in range(number)]
+
+
+def context(long=0.8, number=12, far=16_000):
+    return replace(GOOD, requests=[*served(number, 1000, 2.2), *served(number, 1500, 2.1), *served(number, far, long)])
+
+
+def cached(rate=0.7, number=12, part=900):
+    return replace(GOOD, requests=[*served(12, 1000, 2.2), *served(number, 1000, rate, part)])
 
 
 NONE = replace(GOOD, rates=(0.03, 0.0, 0.0, 0.0))
@@ -27,6 +40,8 @@ CASES = {
         (FIRST,),
         [(replace(FIRST, **change),) for change in ({"verifications": 40}, {"rates": (0.6, 0.12)}, {"rates": (0.6,)})],
     ),
+    "falls with context": ((context(),), [(context(1.9),), (context(number=5),), (context(far=1900),)]),
+    "falls with cached prefixes": ((cached(),), [(cached(2.0),), (cached(number=6),), (cached(part=100),)]),
     "host overhead": (
         (HOST, 0.4),
         [(HOST, 1.1), (replace(HOST, overhead=3.0), 0.4), (replace(HOST, rates=(0.6, 0.3, 0.1, 0)), 0.4)],

@@ -16,7 +16,8 @@ from hsd_viz.adapters.observation import Observation
 from hsd_viz.cli import main
 from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled
 from hsd_viz.logs.doctor import diagnose
-from hsd_viz.logs.observe import from_figures, from_trace, read_profile, with_hardware, with_times
+from hsd_viz.logs.observe import from_figures, from_trace, with_hardware, with_times
+from hsd_viz.logs.profile import read_profile
 from hsd_viz.trace import Trace
 
 RECORDS = Path(__file__).parents[1] / "adapters" / "records"
@@ -342,7 +343,7 @@ def test_flags_name_the_number_of_tokens_and_the_verified_token_of_sglang():
 def test_a_profile_is_written_and_predicts(tmp_path, capsys):
     record, out = str(RECORDS / "llama.cpp-f5e85d4.log"), tmp_path / "profile.json"
     assert main(["doctor", record, "--profile", str(out)]) == 0
-    assert read_profile(out) == pytest.approx((0.805, 0.632, 0.483), abs=0.01)
+    assert read_profile(out)["marginal_accept_rates"] == pytest.approx((0.805, 0.632, 0.483), abs=0.01)
     assert json.loads(out.read_text())["method"] == "eagle3"
     models = ["predict", "--gpu", "H100", "--models", "llama-8b,eagle3"]
     capsys.readouterr()
