@@ -64,9 +64,10 @@ class Row:
 @dataclass(frozen=True, slots=True)
 class HardwarePlan:
     """The answer: rows, the fastest stack of each batch and context, what a second draft model gains there, the best
-    single draft there, and settings of serving engines. By draft model, ``break_even_batch`` is the smallest batch (at
-    the first context) at which it alone no longer pays, ``break_even_context`` the smallest context (at the largest
-    batch) at which it does; ``None``: none of :data:`BATCHES`, :data:`CONTEXTS`.
+    single draft there (and what the ``present`` length of a profile ``loses``), and settings of serving engines. By
+    draft model, ``break_even_batch`` is the smallest batch (at the first context) at which it alone no longer pays,
+    ``break_even_context`` the smallest context (at the largest batch) at which it does; ``None``: none of
+    :data:`BATCHES`, :data:`CONTEXTS`.
     """
 
     gpu: str
@@ -149,9 +150,14 @@ def predict(
         best.append(next((row for row in here if row.fits), here[0]))
         gains += [{"batch": b, "context": c, **gain}] if (gain := _second_draft(choice)) else []
         # Serving engines run one draft model; lookahead 0: no draft.
-        pick = min((choice.plain, choice.best_single_draft or choice.plain), key=lambda p: p.ms_per_token).stack
-        tokens = next((draft.lookahead for draft in parse(pick).drafts), 0)
-        lookaheads.append({"batch": b, "context": c, "stack": pick, "lookahead": tokens})
+        pick = min((choice.plain, choice.best_single_draft or choice.plain), key=lambda p: p.ms_per_token)
+        tokens = next((draft.lookahead for draft in parse(pick.stack).drafts), 0)
+        cell = {"batch": b, "context": c, "stack": pick.stack, "lookahead": tokens}
+        # A profile has as many positions as the present setting has draft tokens.
+        if isinstance(acceptance, Edge) and len(order) == 2 and 0 < (present := len(acceptance.survival)) < 64:
+            now = Law(calibration(b, c)).predict(f"{order[0]}:{present} > {target}")
+            cell |= {"present": present, "loses": max(0.0, 1 - pick.ms_per_token / now.ms_per_token)}
+        lookaheads.append(cell)
     single = {name: _break_even(calibration, name, max(batch), context[0]) for name in order[:-1]}
     return HardwarePlan(
         gpu=machine.gpu.name,
@@ -310,7 +316,9 @@ def report_parts(plan: HardwarePlan, rows: int = 6) -> list[str | Table]:
     contexts = list(dict.fromkeys(cell["context"] for cell in plan.lookaheads))
     singles: dict[int, list[Any]] = {}
     for cell in plan.lookaheads:
-        singles.setdefault(cell["batch"], [cell["batch"]]).append(cell["stack"].rpartition(" > ")[0] or "off")
+        best_draft = cell["stack"].rpartition(" > ")[0] or "off"
+        lost = f" ({cell['present']} loses {cell['loses']:.0%})" if "present" in cell else ""
+        singles.setdefault(cell["batch"], [cell["batch"]]).append(best_draft + lost)
     drafts = Table("best single draft", [["batch", *(f"context {c:,}" for c in contexts)], *singles.values()])
     first = plan.lookaheads[0]
     title = f"settings of serving engines at batch {first['batch']}, context {first['context']:,}:"

@@ -63,7 +63,8 @@ def import_(
 def doctor(
     record: A[Path | None, "FILE", "a trace or a record of another engine"] = None,
     *,
-    acceptance: A[Numbers | None, "A", "instead of a file: accepted / drafted, a length, or rates: 0.8,0.6"] = None,
+    measure: A[str | None, "STACK", "instead of a file: measure a few short decodes on this machine"] = None,
+    acceptance: A[Numbers | None, "A", "instead of both: accepted / drafted, a length, or rates: 0.8,0.6"] = None,
     lookahead: A[int | None, (1, 64), "K", "draft tokens per round, with --acceptance"] = None,
     batch: A[int, (1, 4096), "N", "requests per batch of the run"] = 1,
     method: A[str | None, "M", "draft, eagle, eagle3, mtp, dflash, medusa, ngram or suffix"] = None,
@@ -88,15 +89,16 @@ def doctor(
     from hsd_viz.logs.profile import profile_of
     from hsd_viz.tables import Table
 
-    if (record is None) == (acceptance is None):
-        raise ValueError("give one of FILE and --acceptance A")
+    if sum(one is not None for one in (record, measure, acceptance)) != 1:
+        raise ValueError("give one of FILE, --measure STACK and --acceptance A")
     if (gpu is None) != (models is None):
         raise ValueError("--gpu and --models belong together: name the GPU and the models on it")
     check_range("--context", context[0] if len(context) == 1 else context, 1, 10_000_000)
     given = {"speed": speed, "plain_speed": plain_speed, "step": step_ms, "verify": verify_ms, "draft": draft_ms}
     given |= {"overhead": overhead_ms, "batch": batch, "method": method, "draft_model": draft_model}
     given |= {"gpu": gpu or "", "models": (models or "").split(","), "tp": tp, "context": context[0]}
-    with arguments.reading(record or "--acceptance"):
+    given |= {"measure": measure or ""}
+    with arguments.reading(record or ("--measure" if measure else "--acceptance")):
         diagnosis = diagnose(record, acceptance=acceptance or (), lookahead=lookahead, weights=weights, **given)
     run = diagnosis.observation
     arguments.write_json(profile, profile_of(run) if profile else None)

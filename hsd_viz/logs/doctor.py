@@ -29,7 +29,7 @@ from hsd_viz.adapters.observation import NGRAMS, PARALLEL, TIMES, Observation
 from hsd_viz.adapters.signatures import signatures
 from hsd_viz.intervals import RESAMPLES, UNKNOWN, Estimate, estimate, ratio
 from hsd_viz.latency.law import MOST
-from hsd_viz.logs.observe import from_figures, from_trace, observe, with_hardware, with_times
+from hsd_viz.logs.observe import from_figures, from_trace, measured, observe, with_hardware, with_times
 from hsd_viz.logs.profile import cells_of
 from hsd_viz.serialize import to_dict
 from hsd_viz.stack import parse
@@ -293,6 +293,7 @@ def _lengths(
 def doctor(
     record: str | Path | Trace | None = None,
     *,
+    measure: str = "",
     acceptance: Sequence[float] = (),
     lookahead: int | None = None,
     gpu: str = "",
@@ -306,7 +307,8 @@ def doctor(
 
     Args:
         record: a trace, or the path of a trace or a record of another engine.
-        acceptance: instead of a record: as an engine prints it, with ``lookahead`` draft tokens.
+        measure: instead of a record: a stack, of which a few short decodes are measured on this machine.
+        acceptance: instead of both: as an engine prints it, with ``lookahead`` draft tokens.
         gpu, models: the GPU, and the target and its draft model on it: a hardware model fills in what is not known.
         tp, context, weights: of the hardware model, as in :func:`hsd_viz.predict`.
         known: ``batch``, ``method``, ``draft_model``, ``speed`` and ``plain_speed`` (tokens per second), and
@@ -314,7 +316,9 @@ def doctor(
 
     Raises: ValueError: for bad input.
     """
-    if record is None:
+    if measure:
+        seen = measured(measure)
+    elif record is None:
         seen = from_figures(acceptance, lookahead)
     else:
         seen = from_trace(record, "this run") if isinstance(record, Trace) else observe(Path(record))

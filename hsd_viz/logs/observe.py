@@ -12,15 +12,18 @@ from statistics import mean, median
 from typing import Any
 
 from hsd_viz.adapters import METHODS, method_of
-from hsd_viz.adapters.observation import NGRAMS, PARALLEL, Observation, Served, even_rates
+from hsd_viz.adapters.observation import NGRAMS, PARALLEL, TIMES, Observation, Served, even_rates
 from hsd_viz.adapters.read import import_records, pooled
 from hsd_viz.bench.predict import check_setting
 from hsd_viz.calibration.estimate import verifications
 from hsd_viz.latency.hardware import Machine, gpu_of, shape_of
 from hsd_viz.latency.law import MOST
 from hsd_viz.stack import parse
-from hsd_viz.trace import Trace, TraceError
+from hsd_viz.trace import Finished, Trace, TraceError
 from hsd_viz.words import check_range
+
+#: Decodes of a quick measurement, and their tokens.
+PROMPTS, TOKENS = 6, 64
 
 
 def observe(path: Path) -> Observation:
@@ -72,6 +75,24 @@ def from_trace(trace: Trace, source: str) -> Observation:
     load, cores = note.get("load_average") or 0.0, note.get("cores") or 1
     busy = f"load average {load:.1f} on {cores} cores" if load > max(1.0, cores) else ""
     return replace(seen, **times, round=whole, speedups=speedups, busy=busy)
+
+
+def measured(stack: str) -> Observation:
+    """Return the observation of a few short decodes of the shipped models on this machine, in turns with plain ones."""
+    from hsd_viz.engine.live import decode_beside_plain
+    from hsd_viz.engine.local import load_engine
+    from hsd_viz.prompts.suites import load_suite
+
+    engine, runs = load_engine("target"), []
+    engine.wait_ready()
+    for prompt in load_suite("python").limited(PROMPTS + 1).prompts:
+        events = [*decode_beside_plain(engine, prompt.text, stack, pairs=2, max_new_tokens=TOKENS)]
+        runs += [from_trace(event.trace, stack) for event in events if isinstance(event, Finished)]
+    runs = runs[1:]  # the first one warms up
+    times = {name: mean(getattr(run, name) for run in runs) for name in TIMES}
+    rounds = sum((Counter(run.rounds) for run in runs), Counter())
+    speedups = tuple(ratio for run in runs for ratio in run.speedups)
+    return replace(runs[-1], rounds=rounds, speedups=speedups, **times)
 
 
 def from_records(traces: Sequence[Trace], source: str) -> Observation:

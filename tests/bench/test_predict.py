@@ -10,6 +10,7 @@ import hsd_viz as hsd
 from hsd_viz import cli
 from hsd_viz.bench.predict import report_parts, settings
 from hsd_viz.latency.hardware import GPUS, MODELS, Machine
+from hsd_viz.latency.inputs import Edge
 
 LLAMAS = ("llama-70b", "llama-8b", "llama-1b")
 
@@ -79,6 +80,15 @@ def test_a_schedule_by_batch_is_what_the_engines_read():
     adaptive = json.loads(said["sglang 0.5.9"].split("FILE: ")[1])
     assert adaptive == {str(b): {"candidate_steps": [k]} for b, k in ((1, 5), (8, 3), (64, 0))}
     assert "draft-eagle3" in said["llama.cpp 0c1e570"]
+
+
+def test_the_present_length_of_a_profile_is_compared_with_the_best():
+    profile = Edge((0.8, 0.2, 0.05, 0.01, 0.0))
+    found = hsd.predict("H100", ("llama-8b", "llama-1b"), acceptance=profile, databases=False)
+    (cell,) = found.lookaheads
+    assert cell["present"] == 5 > cell["lookahead"] and 0 < cell["loses"] < 1
+    again = hsd.predict("H100", ("llama-8b", "llama-1b"), acceptance=Edge((0.8,)), databases=False).lookaheads[0]
+    assert cell["lookahead"] == 1 == again["present"] and again["loses"] == 0
 
 
 def test_a_draft_breaks_even_at_a_batch_and_a_context():

@@ -241,6 +241,12 @@ def test_a_saved_decode_has_a_plain_step_and_is_explained(tmp_path, capsys):
     assert main(["doctor", str(saved)]) == 0 and capsys.readouterr().out == out
 
 
+def test_a_stack_is_measured_on_this_machine(capsys):
+    assert main(["doctor", "--measure", "nano:3 > target"]) == 0
+    out = capsys.readouterr().out
+    assert "Verdict" in out and '--stack "' in out and "not observed" not in out and "nano:3 > target (present)" in out
+
+
 @pytest.mark.parametrize("record", sorted(RECORDS.iterdir()), ids=lambda path: path.name)
 def test_what_import_reads_doctor_reads(record, capsys):
     assert main(["import", str(record)]) == 0
@@ -272,6 +278,8 @@ def test_a_record_of_another_engine_with_given_times(capsys, tmp_path):
         (["x.json", "--context", "long"], "--context: 'long' is not readable"),
         (["x.json", "--context", "0"], "--context"),
         (["x.json", "--context", "2k,8k"], "--context (2048, 8192) is out of range"),
+        (["--measure", "target"], "there is nothing to explain"),
+        (["--measure", "nano:3 > target", "--acceptance", "0.6"], "give one of FILE"),
         (["--acceptance", "0.6"], "--lookahead"),
         (["--acceptance", "high", "--lookahead", "3"], "not readable"),
         (["--acceptance", "0.6", "--lookahead", "3", "--method", "eagel"], "did you mean 'eagle'"),
