@@ -5,8 +5,8 @@
     python -m tools.load soak http://127.0.0.1:8800 --number 1000 --pid PID
 
 ``class``: visitors and one Chromium open a page at once; ``errors``, ``first_paint`` (seconds until something of the
-page is there), ``live`` (until it has its states) and ``memory_mb`` are printed, and runs of 64 tokens where the page
-has a Run button. Without URL it starts ``hsd-viz classroom`` and ends it.
+page is there: the recorded run or the live page), ``live`` (until the live page has its states) and ``memory_mb`` are
+printed, and runs of 64 tokens where the page has a Run button. Without URL it starts ``hsd-viz classroom`` and ends it.
 ``--pid``: the memory of that process and all below it is measured.
 """
 
@@ -39,8 +39,6 @@ from hsd_viz.trace import Finished, Stage, Step
 from hsd_viz.trace.events import ServerError
 
 TOKENS = 64
-#: The recorded run that a class sees first.
-RECORDED = "voila/files/recorded.html"
 CONTROL = "jupyter.widget.control"
 
 
@@ -77,6 +75,8 @@ class Visitor:
     def __init__(self, url: str) -> None:
         self.url, self.parts = url, urlsplit(url)
         self.states: dict[str, dict] = {}
+        #: Seconds to the recorded run that is shown before the live page; 0: there was none.
+        self.painted = 0.0
         #: Comm -> how often it became usable again. Both changes of a short run may arrive at once.
         self.enabled: Counter = Counter()
         self.changed = asyncio.Event()
@@ -89,25 +89,23 @@ class Visitor:
         begun, cookies = time.monotonic(), {}
         client = AsyncHTTPClient(force_instance=True)
 
-        parts: list[bytes] = []
-        painted = 0.0
+        async def get(path: str = "", query: str = ""):
+            headers = {"Cookie": "; ".join(f"{name}={value}" for name, value in cookies.items())}
+            url = f"http://{self.parts.netloc}/{path}{'?' if query else ''}{query}"
+            answer = await client.fetch(url, request_timeout=600, connect_timeout=600, headers=headers)
+            for value in answer.headers.get_list("Set-Cookie"):
+                name, _, content = value.partition(";")[0].partition("=")
+                cookies[name] = content
+            return answer.body
 
-        async def paint() -> None:
-            nonlocal painted
-            await client.fetch(f"http://{self.parts.netloc}/{RECORDED}", request_timeout=600)
-            painted = time.monotonic() - begun
-
-        def more(part: bytes) -> None:
-            parts.append(part)
-            if RECORDED.encode() in part:
-                shown.append(asyncio.ensure_future(paint()))
-
-        shown: list[asyncio.Future] = []
-        answer = await client.fetch(self.url, request_timeout=600, connect_timeout=600, streaming_callback=more)
-        for value in answer.headers.get_list("Set-Cookie"):
-            name, _, content = value.partition(";")[0].partition("=")
-            cookies[name] = content
-        body = b"".join(parts)
+        body = await get(query=self.parts.query)
+        while b'src="recorded"' in body:
+            if not self.painted:
+                await get("recorded")
+                self.painted = time.monotonic() - begun
+            while json.loads(await get("place"))["place"]:
+                await asyncio.sleep(1)
+            body = await get(query=self.parts.query)
         if b"widget-view+json" not in body:
             raise ValueError("the page has no content")
         kernel = re.search('"kernelId": "([^"]+)"', body.decode())[1]
@@ -121,7 +119,7 @@ class Visitor:
         self._send("comm_msg", {"comm_id": comm, "data": {"method": "request_states"}})
         await self._until(lambda: self.states)
         live = time.monotonic() - begun
-        return painted or live, live
+        return self.painted or live, live
 
     async def run(self) -> float:
         """Run 64 tokens; return the seconds until the page can run again."""
@@ -236,7 +234,7 @@ async def _browser(url: str, errors: list[str]) -> dict[str, float]:
             paint = "performance.getEntriesByName('first-contentful-paint').length"
             await page.wait_for_function(paint, timeout=300_000)
             painted = time.monotonic() - begun
-            live = "!document.querySelector('#loading iframe') && document.querySelector('.jp-OutputArea-output')"
+            live = "!document.querySelector('iframe[src=recorded]') && document.querySelector('.jp-OutputArea-output')"
             await page.wait_for_function(live, timeout=300_000)
             return {"first_paint": round(painted, 2), "live": round(time.monotonic() - begun, 2)}
         except Exception as error:
@@ -258,7 +256,7 @@ def _with_classroom(args: argparse.Namespace) -> dict:
         args.url, args.pid = f"http://127.0.0.1:{port}/", server.pid
         until = time.monotonic() + 120
         while time.monotonic() < until:
-            with suppress(OSError), urlopen(f"{args.url}{RECORDED}", timeout=60):
+            with suppress(OSError), urlopen(f"{args.url}place", timeout=60):
                 break
             time.sleep(0.2)
         time.sleep(args.settle)
@@ -275,7 +273,7 @@ def _decode(url: str, token: str | None, outcomes: list, number: int) -> None:
         parts = urlsplit(url)
         connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=600)
         body = {"prompt": f"# {number}\ndef main(", "stack": "db > target", "max_new_tokens": TOKENS}
-        headers = {"Content-Type": "application/json"}
+        headers = {"Content-Type": "application/json", "X-Visitor": str(number)}
         headers |= {"Authorization": f"Bearer {token}"} if token else {}
         connection.request("POST", "/decode", json.dumps(body), headers)
         answer, last = connection.getresponse(), {}

@@ -168,27 +168,6 @@ def test_a_kernel_ends_with_its_page_and_never_one_with_an_open_page(tmp_path, m
             process.wait(20)
 
 
-def test_a_class_sees_a_recorded_run_before_its_kernels_have_started(tmp_path):
-    port = free_port()
-    arguments, environment, folder = command("127.0.0.1", port, None, pages=1)
-    with folder, (tmp_path / "log").open("wb") as log:
-        process = subprocess.Popen(arguments, env=environment, stdout=log, stderr=log)
-        try:
-            assert waits_for(lambda: answers(port), 60), (tmp_path / "log").read_text()
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=60) as page:
-                head = b""
-                while b"kernelId" not in head and (part := page.read1()):
-                    head += part
-                    if b'"voila/files/recorded.html"' in head:
-                        break
-            assert b"kernelId" not in head
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/voila/files/recorded.html", timeout=60) as recorded:
-                assert b"hsd-viz" in recorded.read()
-        finally:
-            process.terminate()
-            process.wait(20)
-
-
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="signals of another system")
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGINT"])
 def test_the_server_and_its_kernels_end_with_the_command(name, tmp_path):

@@ -1,6 +1,9 @@
 """Voilà with what strangers could misuse closed; run as ``python -m hsd_viz.views.app.pages`` by
 :func:`hsd_viz.views.app.server.command`.
 
+A page needs a kernel, which takes seconds of a core to start: on the server of a class a visitor who comes while no
+warm kernel is ready gets a recorded run at once, with a place in the queue above it; the live page replaces it.
+
 Voilà itself answers any Host header, lets a visitor set a password for all, writes tokens to its log, passes them to
 kernels, sends a visitor's query to anyone who asks for it by kernel, and runs out of memory when a socket of the former
 protocol gets a message with buffers.
@@ -9,59 +12,34 @@ protocol gets a message with buffers.
 from __future__ import annotations
 
 import hmac
+import json
 import logging
 import os
-from contextlib import suppress
-from datetime import UTC, datetime
+import secrets
+import time
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import nbformat
-import traitlets
+import tornado.web
 from jupyter_server import DEFAULT_STATIC_FILES_PATH
 from jupyter_server.auth.identity import PasswordIdentityProvider
-from jupyter_server.services.kernels.kernelmanager import AsyncMappingKernelManager
+from jupyter_server.base.handlers import JupyterHandler
 from jupyter_server.services.kernels.websocket import KernelWebsocketHandler
-from tornado.web import HTTPError
+from jupyter_server.utils import url_path_join
+from traitlets import Unicode, default
 from voila.app import Voila
 from voila.request_info_handler import RequestInfoSocketHandler
+from voila.tornado.handler import TornadoVoilaHandler
 from voila.tornado.kernel_websocket_handler import VoilaKernelWebsocketHandler
 
 from hsd_viz.machine import is_loopback
 
-#: The niceness of kernels where many pages share the machine: they leave the processor to the server.
-NICE = 10
-
-
-class PageKernels(AsyncMappingKernelManager):
-    """Jupyter's kernel manager with a limit; its culler counts from the moment at which a page was closed."""
-
-    pages = traitlets.Int(0, help="the most kernels at a time, one more is refused with 503; 0: no limit").tag(
-        config=True
-    )
-
-    _starting = traitlets.Set()
-
-    async def start_kernel(self, **kwargs: Any) -> str:
-        """Start a kernel. Raises: HTTPError: 503 if all pages are in use."""
-        if self.pages and len({*self.list_kernel_ids(), *self._starting}) >= self.pages:
-            raise HTTPError(503, reason=f"all {self.pages} pages of this server are in use: try again in a minute")
-        kernel = self.new_kernel_id(**kwargs)
-        self._starting.add(kernel)
-        try:
-            await super().start_kernel(**kwargs, kernel_id=kernel)
-        finally:
-            self._starting.discard(kernel)
-        if self.pages:
-            with suppress(AttributeError, OSError):
-                os.setpriority(os.PRIO_PROCESS, self.get_kernel(kernel).provisioner.pid, NICE)
-        return kernel
-
-    def notify_disconnect(self, kernel_id: str) -> None:
-        """Note that a page was closed: that is the last activity of its kernel."""
-        super().notify_disconnect(kernel_id)
-        if kernel_id in self:
-            self.get_kernel(kernel_id).last_activity = datetime.now(UTC)
+COOKIE = "hsd-viz-turn"
+#: Seconds after which a visitor who no longer asks for the place has left.
+LOST = 15.0
+_WAITING = Path(__file__).with_name("waiting.html").read_text(encoding="utf-8")
 
 
 class Identity(PasswordIdentityProvider):
@@ -99,10 +77,73 @@ class Socket(VoilaKernelWebsocketHandler):
         return super().write_message(message, binary)
 
 
+class Turns:
+    """The visitors who wait, in the order in which they came."""
+
+    def __init__(self) -> None:
+        #: Ticket -> when its visitor last asked.
+        self._asked: dict[str, float] = {}
+
+    def place(self, ticket: str, ready: int, now: float | None = None) -> int:
+        """Return the place in the queue where ``ready`` kernels are warm; 0 means that it is this visitor's turn."""
+        now = time.monotonic() if now is None else now
+        self._asked[ticket] = now
+        self._asked = {one: asked for one, asked in self._asked.items() if now - asked < LOST}
+        return max(0, list(self._asked).index(ticket) + 1 - ready)
+
+    def leave(self, ticket: str) -> None:
+        """Take a visitor who was served out of the queue."""
+        self._asked.pop(ticket, None)
+
+
+class Page(TornadoVoilaHandler):
+    """The live page, or a recorded run until a kernel is ready."""
+
+    @tornado.web.authenticated
+    async def get(self, path: str | None = None) -> None:
+        turns: Turns = self.settings["turns"]
+        ticket = self.get_cookie(COOKIE) or secrets.token_urlsafe(12)
+        place = 0 if path else turns.place(ticket, self.kernel_manager.ready())
+        if place:
+            self.set_cookie(COOKIE, ticket, httponly=True, samesite="Strict")
+            self.set_header("Cache-Control", "no-store")
+            self.finish(_WAITING.replace("PLACE", str(place)))
+            return
+        if not path:
+            turns.leave(ticket)
+            self.clear_cookie(COOKIE)
+        await super().get(path)
+
+
+class Place(JupyterHandler):
+    """A visitor's place in the queue."""
+
+    @tornado.web.authenticated
+    def get(self) -> None:
+        ticket, manager = self.get_cookie(COOKIE), self.kernel_manager
+        self.set_header("Cache-Control", "no-store")
+        self.finish(json.dumps({"place": self.settings["turns"].place(ticket, manager.ready()) if ticket else 0}))
+
+
+class Recorded(JupyterHandler):
+    """The page of a recorded run, a gzipped file."""
+
+    def initialize(self, file: str) -> None:
+        self.file = Path(file)
+
+    @tornado.web.authenticated
+    def get(self) -> None:
+        self.set_header("Content-Encoding", "gzip")
+        self.set_header("Cache-Control", "private, max-age=3600")
+        self.finish(self.file.read_bytes())
+
+
 class Pages(Voila):
     """The server of the pages."""
 
-    @traitlets.default("identity_provider_class")
+    recorded = Unicode(help="a gzipped page that visitors see until a kernel is ready; '': they wait").tag(config=True)
+
+    @default("identity_provider_class")
     def _identity(self) -> type:
         return Identity
 
@@ -117,13 +158,19 @@ class Pages(Voila):
         settings["allow_remote_access"] = bool(token) or not is_loopback(self.ip)
         # Otherwise every page logs that the notebook is not trusted.
         self.contents_manager.notary.sign(nbformat.read(self.notebook_path, as_version=4))
+        settings["turns"] = Turns()
         settings["static_path"] = DEFAULT_STATIC_FILES_PATH  # pages of errors need it
         return settings
 
     def init_handlers(self) -> list:
         """Return the handlers, with our socket, without the one that would send a visitor's query to anyone."""
         handlers = [handler for handler in super().init_handlers() if handler[1] is not RequestInfoSocketHandler]
-        return [(h[0], Socket, *h[2:]) if h[1] is VoilaKernelWebsocketHandler else h for h in handlers]
+        handlers = [(h[0], Socket, *h[2:]) if h[1] is VoilaKernelWebsocketHandler else h for h in handlers]
+        if not self.recorded:
+            return handlers
+        handlers = [(h[0], Page, *h[2:]) if h[1] is TornadoVoilaHandler else h for h in handlers]
+        path = lambda name: url_path_join(self.server_url, f"/{name}")
+        return [(path("place"), Place), (path("recorded"), Recorded, {"file": self.recorded}), *handlers]
 
 
 def _hide(secret: str) -> None:

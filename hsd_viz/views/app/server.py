@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import signal
@@ -24,7 +25,6 @@ GONE, LOOK = 600, 30
 ENDING = 10
 #: A kernel's socket in the temporary folder, and the most bytes of a socket's path (macOS; Linux allows 107).
 KERNEL_SOCKET, LONGEST_SOCKET = "/voila_00000000/kernel-00000000-0000-0000-0000-000000000000-ipc-00000", 103
-RECORDED = "recorded.html"
 #: Extensions used by the page; others would only delay it.
 EXTENSIONS = ("@jupyter-widgets/jupyterlab-manager", "@voila-dashboards/widgets-manager8", "anywidget")
 
@@ -73,8 +73,8 @@ def command(
     dashboard).
 
     The template is in this package, which is added to Jupyter's search path. With ``preheat`` one kernel with a
-    rendered page is ready for the next visitor; not where ``pages`` limits how many may be open. ``engine`` is the
-    address and token of the server that decodes for all pages. Kernels end as :mod:`hsd_viz.views.app.pages` has it.
+    rendered page is ready for the next visitor; ``pages`` limits how many may be open. ``engine`` is the address and
+    token of the server that decodes for all pages. Kernels end as :mod:`hsd_viz.views.app.kernels` has it.
     """
     folder = tempfile.TemporaryDirectory(prefix="hsd-viz-")
     if notebook is None:
@@ -87,31 +87,33 @@ def command(
         f"--port={port}",
         "--template=hsd",
         "--Voila.log_level=WARN",
-        "--VoilaConfiguration.multi_kernel_manager_class=hsd_viz.views.app.pages.PageKernels",
+        "--VoilaConfiguration.multi_kernel_manager_class=hsd_viz.views.app.kernels.PageKernels",
         # When thirty pages start at once, the output of a page takes longer than the default of 4 s.
         "--VoilaExecutor.iopub_timeout=120",
         "--VoilaExecutor.startup_timeout=120",
         f"--PageKernels.cull_interval={LOOK}",
         f"--PageKernels.cull_idle_timeout={GONE}",
-        "--PageKernels.cull_busy=True",
         f"--NotebookNotary.data_dir={folder.name}",
         f"--Voila.root_dir={notebook.parent}",
         r"--VoilaConfiguration.file_allowlist=.*\.(png|svg)",
-        f"--VoilaConfiguration.file_allowlist={RECORDED}",
         "--VoilaConfiguration.allow_template_override=NO",
         "--VoilaConfiguration.allow_theme_override=NO",
         *(f"--VoilaConfiguration.extension_allowlist={name}" for name in EXTENSIONS),
     ]
     if pages is not None:
         arguments.append(f"--PageKernels.pages={pages}")
-    if pages is not None and notebook.parent == Path(folder.name):
-        # A page takes seconds of a core to start: until then a visitor of a class sees a recorded run.
+    if preheat:
+        # Voilà starts the next kernel one second after a visit; an earlier visitor waits for it. For a class as many
+        # start at a time as there are cores.
+        warm = 1 if pages is None else min(os.cpu_count() or 1, 4)
+        arguments += ["--VoilaConfiguration.preheat_kernel=True", f"--VoilaConfiguration.default_pool_size={warm}"]
+    if preheat and pages is not None:
+        # Visitors take turns, and see a recorded run until then (:mod:`hsd_viz.views.app.pages`).
         from hsd_viz.engine.replay import bundled, load_bundled
 
-        (notebook.parent / RECORDED).write_text(load_bundled(bundled()[0].name).to_html(), encoding="utf-8")
-        arguments.append(f"--VoilaConfiguration.resources=recorded=voila/files/{RECORDED}")
-    elif preheat:
-        arguments += ["--VoilaConfiguration.preheat_kernel=True", "--VoilaConfiguration.default_pool_size=1"]
+        recorded = Path(folder.name) / "recorded.html.gz"
+        recorded.write_bytes(gzip.compress(load_bundled(bundled()[0].name).to_html().encode()))
+        arguments += [f"--Pages.recorded={recorded}", "--VoilaKernelManager.fill_delay=0"]
     environment = dict(os.environ)
     if os.name == "posix" and len(tempfile.gettempdir()) + len(KERNEL_SOCKET) <= LONGEST_SOCKET:
         # Sockets in a folder of this user, not ports that other accounts of the machine can reach.
