@@ -253,9 +253,11 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
     const missing = asked.trace === HERE && !store.state.here;
     if (missing) ignored.push("the run is no longer stored in this browser: press Run to decode it again");
     const shown = (missing ? "" : asked.trace) || (back || !store.state.shown ? (recordings[0] ?? "") : "");
+    const { tab } = store.state;
     if (shown) await open(shown);
     if (Object.keys(asked.form).length) set({ form: { ...store.state.form, ...asked.form } });
-    set({ tab: Math.max(0, titles.map(slug).indexOf(asked.tab)) });
+    // A tab that the visitor has picked meanwhile stays.
+    if (store.state.tab === tab) set({ tab: Math.max(0, titles.map(slug).indexOf(asked.tab)) });
     if (asked.step) {
       const events = run.index().events.length;
       if (asked.step <= events) group.pin({ step: asked.step - 1 });
