@@ -51,7 +51,8 @@ def test_first_steps_shows_the_stream_and_its_charts(open_page, lab):
     stream = page.locator(".hsd-stream")
     stream.scroll_into_view_if_needed()
     page.locator(f'{TOKENS}[data-kind="accepted"]').first.hover()
-    expect(page.locator(".hsd-card .hsd-facts")).to_be_visible()
+    # JupyterLab has a style of its own for such lists, on served pages too.
+    expect(page.locator(".hsd-card .hsd-facts")).to_have_css("display", "grid")
     page.locator(".jp-RenderedPlotly").first.scroll_into_view_if_needed()
     expect(page.locator(".jp-RenderedPlotly .main-svg").first).to_be_visible()
     shown.check()

@@ -102,7 +102,9 @@ def random_draft(choose: random.Random, scores: np.ndarray, sampling: Sampling) 
             if token not in siblings:
                 tree.add(token, parent, "context")
         return Draft(tree, [[0]] * n)
-    q = distribution(rows(choose, n), Sampling(1.0)) if n else np.empty((0, VOCAB))
+    # Often the verifier's rows at another temperature, so that joint ratios rise above 1 and fall again.
+    near = scores[:n] if choose.random() < 0.5 or not n else rows(choose, n)
+    q = distribution(near, Sampling(2.0)) if n else np.empty((0, VOCAB))
     tokens = [int(choose.choices(range(VOCAB), row)[0]) for row in q]
     return Draft(DraftTree.chain(tokens, "m"), [[0]] * n, q)
 
