@@ -76,7 +76,7 @@ class StaticCache(Cache):
     """The cache of one sequence of up to ``places`` tokens, batch size 1."""
 
     def __init__(self, layers: int, places: int, device: torch.device) -> None:
-        self.places = places
+        self.places, self.warm = places, False
         self.start = torch.zeros((), dtype=torch.long, device=device)
         torch._dynamo.mark_static_address(self.start, guard=False)
         super().__init__(layers=[_StaticLayer(places, self.start) for _ in range(layers)])
@@ -133,7 +133,8 @@ class CompiledModel:
     def warm_up(self) -> None:
         """Compile every width for the caches that are free; a GPU records a width's graph when it is used again."""
         with self._lock:
-            for cache in (cache for free in self._free.values() for cache in free):
+            for cache in (cache for free in self._free.values() for cache in free if not cache.warm):
+                cache.warm = True
                 for width in self.widths:
                     for _ in range(2 if self.device.type == "cuda" else 1):
                         self.step(cache, [0] * width, range(width), 0, {})

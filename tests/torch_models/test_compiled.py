@@ -120,3 +120,18 @@ def test_what_cannot_be_compiled_is_refused():
     with pytest.raises(ValueError, match="odd") as error:
         CompiledModel(model, widths=(WIDTH,))
     assert "\n" not in str(error.value)
+
+
+def test_every_width_is_compiled_once_before_anything_is_timed():
+    model = CompiledModel(eager("llama", torch.float32), widths=(1, 4))
+    model.session()
+    torch._dynamo.utils.counters.clear()
+    compiled = lambda: torch._dynamo.utils.counters["stats"]["unique_graphs"]
+    model.warm_up()
+    first = compiled()
+    model.warm_up()
+    session = model.session()
+    for tokens in ([1], [1, 2, 3], [1]):
+        session.forward(tokens, len(tokens))
+    assert compiled() == first
+    assert all(cache.warm for free in model._free.values() for cache in free)
