@@ -1,3 +1,3 @@
 """The version of the package. The build reads it here; a checkout on the path needs no installation."""
 
-__version__ = "0.2.0"
+__version__ = "1.0.0"

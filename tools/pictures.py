@@ -1,21 +1,20 @@
-"""Take the pictures of the docs: ``python -m tools.pictures [staircase|dashboard|round|race|live ...]``, after
+"""Take the pictures of the docs: ``python -m tools.pictures [NAME ...]``, by default all of :data:`PICTURES`, after
 recording the traces.
 
-All are screenshots of the page as ``hsd-viz dashboard`` serves it. ``live`` is a run on this machine: its frames are
-those that Chromium painted, played back :data:`SLOWER` times slower, then some steps of the player. It needs Pillow.
+Screenshots are of the page as ``hsd-viz dashboard`` serves it. ``staircase`` needs Pillow, ``pays`` and ``prediction`` need kaleido.
 """
 
 from __future__ import annotations
 
-import base64
 import io
+import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hsd_viz.disk import write_whole
+from hsd_viz.figures import when_it_pays
 from tools.pages import chromium, served
 
 if TYPE_CHECKING:
@@ -25,12 +24,8 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parents[1] / "docs"
 #: The stops of the tour.
 PATIENCE = 120_000
-#: A short run takes about half a second, too fast to follow.
-SLOWER = 4
-#: The run that ``live`` shows: its stack, its temperature, its length in tokens.
-LIVE = ("db > nano:4 > small:7 > target", 0.8, 320)
-#: Pixels of the page as it is laid out for ``live`` and ``staircase``, and the width of an animated picture.
-LAID_OUT, STAIRCASE, KEPT = (1300, 1000), (1100, 760), 1000
+#: Pixels of the page as it is laid out for ``staircase``, and the width of an animated picture.
+STAIRCASE, KEPT = (1100, 760), 1000
 
 
 def dashboard(browser: Browser, url: str) -> Path:
@@ -78,32 +73,18 @@ def race(browser: Browser, url: str) -> Path:
     return _taken(page, "race", ".hsd-versus", height=1150)
 
 
-def live(browser: Browser, url: str) -> Path:
-    """A live run, as it was painted, and the player's first rounds after it, as an animated picture."""
-    page = _opened(browser, url, *LAID_OUT)
-    for label, value in zip(("Stack", "Temperature", "New tokens"), LIVE, strict=True):
-        page.get_by_label(label, exact=True).fill(str(value))
-    run = page.get_by_role("button", name="Run", exact=True)
-    finished = lambda: page.wait_for_function("b => !b.disabled", arg=run.element_handle())
-    # The first run loads the models; the second is the one to be seen.
-    run.click()
-    page.wait_for_timeout(500)
-    finished()
-    page.locator(".hsd-text-view").evaluate("e => e.scrollIntoView({ block: 'start' })")
-    page.wait_for_timeout(1500)
-    with _Film(page) as film:
-        run.click()
-        page.wait_for_timeout(200)
-        finished()
-        page.wait_for_timeout(300)
-    frames = [(image, seconds * SLOWER) for image, seconds in film.frames()]
-    frames[-1] = (frames[-1][0], 1.5)
-    step = page.get_by_role("button", name="Next event")
-    for _ in range(16):
-        step.click()
-        page.wait_for_timeout(250)
-        frames.append((_image(page.screenshot()), 0.5))
-    return _animated(frames, HERE / "live.webp")
+def pays(*_: object) -> Path:
+    """Where a second draft model pays."""
+    return when_it_pays().save(HERE / "pays.png", width=1000, scale=1)
+
+
+def prediction(*_: object) -> Path:
+    """Predicted and published figures of hardware that was not at hand."""
+    path = HERE / "prediction.png"
+    subprocess.run(
+        [sys.executable, "-m", "benchmarks.prediction", "--image", path], check=True, stdout=subprocess.DEVNULL
+    )
+    return path
 
 
 def _opened(browser: Browser, url: str, width: int, height: int) -> Page:
@@ -132,36 +113,6 @@ def _taken(page: Page, name: str, selector: str | None = None, height: float | N
     return path
 
 
-class _Film:
-    """What Chromium paints, with the times at which it did, while the block lasts."""
-
-    def __init__(self, page: Page) -> None:
-        self._session = page.context.new_cdp_session(page)
-        self._painted: list[tuple[float, bytes]] = []
-        self._session.on("Page.screencastFrame", self._on_frame)
-        self._page = page
-
-    def _on_frame(self, frame: dict) -> None:
-        self._painted.append((frame["metadata"]["timestamp"], base64.b64decode(frame["data"])))
-        self._session.send("Page.screencastFrameAck", {"sessionId": frame["sessionId"]})
-
-    def __enter__(self) -> _Film:
-        self._session.send("Page.startScreencast", {"format": "png", "everyNthFrame": 1})
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._end = time.time()
-        self._session.send("Page.stopScreencast")
-
-    def frames(self) -> list[tuple[Image, float]]:
-        """Return every frame with its duration in seconds."""
-        times = [at for at, _ in self._painted] + [max(self._end, self._painted[-1][0])]
-        return [
-            (_image(data), after - before)
-            for (_, data), before, after in zip(self._painted, times, times[1:], strict=False)
-        ]
-
-
 def _image(data: bytes) -> Image:
     from PIL import Image
 
@@ -184,7 +135,8 @@ PICTURES: dict[str, Callable[[Browser, str], Path]] = {
     "dashboard": dashboard,
     "round": round_,
     "race": race,
-    "live": live,
+    "pays": pays,
+    "prediction": prediction,
 }
 
 

@@ -70,7 +70,7 @@ def _command(parser: argparse.ArgumentParser, level: int, shared: dict[str, str]
         if first == parser.prog:
             yield "\n".join(rows)
         else:
-            yield f"{', '.join(_names(a) for a in actions)}: as for `{first}`."
+            yield f"{', '.join(f'`{a.option_strings[-1]}`' for a in actions)}: as for `{first}`."
     # Examples of commands are in their help and in the how-to guides.
     yield from _epilog(parser.epilog or "", examples=level == 2)
     for command in commands.values():

@@ -6,7 +6,7 @@ Each function returns one table with its source below it: the files, and the mac
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from training.evaluation import markdown
@@ -15,6 +15,14 @@ BENCH = Path(__file__).resolve().parents[1] / "docs" / "bench"
 #: Temperatures, the everyday one first: heading and part of the file names.
 TEMPERATURES = (("T = 0.7", "t07"), ("T = 1", "t1"), ("greedy", "greedy"))
 PLAIN = "target"
+#: The stacks that the report speaks of.
+IN_THE_REPORT = (
+    "db > target",
+    "small:4 > target",
+    "nano:4 > target",
+    "db > small:3 > target",
+    "nano:4 > small:8 > target",
+)
 
 
 def read(name: str) -> dict:
@@ -51,20 +59,22 @@ def by_stack(report: dict) -> dict[str, dict]:
     return {row["stack"]: row for row in report["stacks"]}
 
 
-def speed(suite: str) -> str:
-    """Return speed-ups over plain decoding and acceptance lengths of all stacks, by temperature."""
+def speed(suite: str, only: Sequence[str] = ()) -> str:
+    """Return speed-ups over plain decoding by temperature: with acceptance lengths, or of some stacks only."""
     found = reports(suite)
     rows = {title: by_stack(report) for title, (_, report) in found.items()}
-    stacks = sorted(
+    stacks = only or sorted(
         dict.fromkeys(s for row in rows.values() for s in row if s != PLAIN),
         key=lambda s: -max(row[s]["speedup_over_plain"] for row in rows.values() if s in row),
     )
-    head = ["stack", *(f"{title}: {what}" for title in found for what in ("speed-up", "acceptance length"))]
+    columns = ("speed-up",) if only else ("speed-up", "acceptance length")
+    head = ["stack", *(f"{title}: {column}" for title in found for column in columns)]
     body = []
     for s in stacks:
         pairs = [rows[title].get(s) or {} for title in found]
         length = lambda row: figure({"length": row.get("mean_acceptance_length")}, "length")
-        body.append([f"`{s}`", *(cell for row in pairs for cell in (figure(row, "speedup_over_plain"), length(row)))])
+        cells = [(figure(row, "speedup_over_plain"), length(row))[: len(columns)] for row in pairs]
+        body.append([f"`{s}`", *(cell for pair in cells for cell in pair)])
     if "greedy" in found:
         head.append("greedy, low repetition: speed-up")
         for line, s in zip(body, stacks, strict=True):
@@ -280,6 +290,7 @@ def page() -> str:
 #: Marked place of ``docs/results.md`` -> its table.
 RESULTS: dict[str, Callable[[], str]] = {
     "speed-heldout": lambda: speed("heldout"),
+    "pays": lambda: speed("heldout", IN_THE_REPORT),
     "speed-python": lambda: speed("python"),
     "pace": lambda: pace("heldout"),
     "page": page,

@@ -95,7 +95,7 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "quality": ("docs/how-to/ladder.md", quality),
     "reference": ("docs/reference/suites.md", reference),
     "copying": ("docs/reference/suites.md", copying),
-    **{name: ("docs/results.md", text) for name, text in RESULTS.items()},
+    **{name: (f"docs/{'report' if name == 'pays' else 'results'}.md", text) for name, text in RESULTS.items()},
 }
 
 
