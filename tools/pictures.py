@@ -1,7 +1,8 @@
 """Take the pictures of the docs: ``python -m tools.pictures [NAME ...]``, by default all of :data:`PICTURES`, after
 recording the traces.
 
-Screenshots are of the page as ``hsd-viz dashboard`` serves it. ``staircase`` needs Pillow, ``pays`` and ``prediction`` need kaleido.
+Screenshots are of the page as ``hsd-viz dashboard`` serves it. ``staircase`` needs Pillow, ``pays`` and ``prediction``
+need kaleido.
 """
 
 from __future__ import annotations

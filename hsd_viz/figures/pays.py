@@ -91,6 +91,20 @@ def predicted_point(gpu: str, tp: int, models: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame([row], columns=_POINT)
 
 
+def _label_places(points: pd.DataFrame) -> list[str]:
+    """Return the side of each point on which its label is farthest from other points and from earlier labels."""
+    places = np.column_stack([np.log10(points["cost"]) / 1.5, points["agreement"] * 1.3])  # about as they are drawn
+    above, beside = 0.03, 0.033
+    sides = {"top center": (0, above), "bottom center": (0, -above)}
+    sides |= {"middle right": (beside, 0), "middle left": (-beside, 0)}
+    taken, chosen = [tuple(p) for p in places], []
+    for place in places:
+        others = np.array([other for other in taken if other != tuple(place)])
+        chosen.append(max(sides, key=lambda side: np.hypot(*(others - place - sides[side]).T).min()))
+        taken.append(tuple(place + sides[chosen[-1]]))
+    return chosen
+
+
 def when_it_pays(grids: Sequence[Mapping[str, Any] | str | Path] | None = None, dark: bool = False) -> Figure:
     """Plot where a second draft model pays: the law's field and frontier, measured and predicted points. ``grids`` are
     reports of ``benchmarks.grid`` (default: the project's own).
@@ -102,12 +116,14 @@ def when_it_pays(grids: Sequence[Mapping[str, Any] | str | Path] | None = None, 
     here = [[point["verifying_over_one"][str(w)] for w in WIDTHS[1:]] for grid in data for point in grid["points"]]
     colours = {"surely above 1": INK.accent, "surely below 1": INK.loss, "not settled": INK.muted}
     sure = np.where(points["low"] > 1, "surely above 1", np.where(points["high"] < 1, "surely below 1", "not settled"))
+    labelled = points.assign(sure=sure, side=_label_places(points), text=points["gain"].map("{:.2f}".format))
     figure = px.scatter(
-        points.assign(sure=sure, text=points["gain"].map("{:.2f}".format)), x="cost", y="agreement", color="sure",
-        symbol="kind", text="text", custom_data=["said"], color_discrete_map=colours, log_x=True,
+        labelled, x="cost", y="agreement", color="sure", symbol="kind", text="text", custom_data=["said", "side"],
+        color_discrete_map=colours, log_x=True,
     )  # fmt: skip
     for trace in figure.data:
-        trace.update(customdata=[cell[0] for cell in trace.customdata], hovertemplate=HOVER, textposition="top center")
+        said, sides = zip(*trace.customdata, strict=True)
+        trace.update(customdata=said, hovertemplate=HOVER, textposition=sides)
         trace.marker.update(size=12, line={"color": INK.page, "width": 1.5})
     curves = {"GPU": GPU, "the measured points": (1.0, *np.median(here, axis=0))}
     for (name, curve), dash in zip(curves.items(), ("solid", "dot"), strict=True):
