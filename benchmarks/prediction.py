@@ -243,10 +243,12 @@ def figure(data: dict[str, Any]) -> Any:
     for model in dict.fromkeys(row["model"] for row in data["speed_ups_held_aside"]):
         rows = [row for row in data["speed_ups_held_aside"] if row["model"] == model]
         groups.append((2, f"{model}, H200", "speedup", rows))
-    for column, name, published, rows in groups:
+    # Three colours, and a shape for each round through them.
+    shapes = [shape for shape in ("circle", "diamond", "square", "cross") for _ in range(3)]
+    for (column, name, published, rows), shape in zip(groups, shapes, strict=False):
         text = [f"{row['model']}, batch {row['batch']}" for row in rows]
         x, y = [row[published] for row in rows], [row["predicted"] for row in rows]
-        drawn.add_scatter(x=x, y=y, mode="markers", text=text, name=name, row=1, col=column)
+        drawn.add_scatter(x=x, y=y, mode="markers", text=text, name=name, marker_symbol=shape, row=1, col=column)
     for column, published, rows in ((1, "ms", times), (2, "speedup", data["speed_ups_held_aside"])):
         ends = [min(row[published] for row in rows) * 0.8, max(row[published] for row in rows) * 1.2]
         for factor, dash in ((1.0, "solid"), (1.35, "dot"), (0.65, "dot")):
@@ -254,8 +256,9 @@ def figure(data: dict[str, Any]) -> Any:
             at = {"x": ends, "y": [factor * end for end in ends], "row": 1, "col": column}
             drawn.add_scatter(**at, mode="lines", line=line, showlegend=False)
         kind = "log" if column == 1 else "linear"
-        drawn.update_xaxes(title="published", type=kind, row=1, col=column)
-        drawn.update_yaxes(title="predicted", type=kind, row=1, col=column)
+        ticks = {"type": kind, "tickvals": (3, 10, 30, 100) if kind == "log" else None}
+        drawn.update_xaxes(title="published", **ticks, row=1, col=column)
+        drawn.update_yaxes(title="predicted", **ticks, row=1, col=column)
     title = {"text": "Predicted and published figures, held aside (dotted: ±35 %)"}
     return drawn.update_layout(template=template(False), title=title, margin={"t": 90})
 
