@@ -22,7 +22,7 @@ from hsd_viz.engine.resolve import MAX_NEW_TOKENS
 from hsd_viz.ladder.load import model_path, names, weights_dir, weights_hash
 from hsd_viz.native import model as library
 from hsd_viz.native.decode import drafting_of
-from hsd_viz.native.weights import load
+from hsd_viz.native.weights import SLOTS, load, turn
 from hsd_viz.stack import DATABASES, DEFAULT_LOOKAHEAD, MAX_LOOKAHEAD, draft_sources
 from hsd_viz.trace.tables import DEFAULT_RULE, RULES, TABLES
 from hsd_viz.version import __version__
@@ -58,7 +58,7 @@ def manifest() -> dict[str, Any]:
         "models": {name: _model(name) for name in names()},
         "databases": {name: f"{name}.hsdb" for name in STORED},
         "structures": {kind.__name__: _fields(kind) for kind in _STRUCTURES},
-        "slots": library.SLOTS,
+        "slots": SLOTS,
         "tables": {name: [*map(column, table.columns.values())] for name, table in TABLES.items()},
         "top": LIKELIEST,
         "rules": RULES,
@@ -86,7 +86,7 @@ def _model(name: str) -> dict[str, Any]:
     weights = load(model_path(name), "int8", size, name)
     curve = Costs().of(weights)
     at, slopes = curve.tables(DatabaseDrafter.nodes)
-    cos, sin = weights.angles.turn
+    cos, sin = turn(*weights.rotary)
     return {
         "file": f"{name}.safetensors",
         "hash": weights_hash(model_path(name)),

@@ -16,6 +16,7 @@ import functools
 import hashlib
 import os
 import platform
+import re
 import shlex
 import shutil
 import subprocess
@@ -50,54 +51,24 @@ KERNELS: dict[str, tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]] = {
 _SECONDS = 300
 
 
-#: Letters of C types: p is any pointer.
-_TYPES: dict[str, Any] = {
-    "p": ctypes.c_void_p,
-    "i": ctypes.c_int,
-    "q": ctypes.c_int64,
-    "d": ctypes.c_double,
-    "s": ctypes.c_char_p,
-    "-": None,
-}
-#: Of each function the letters of its result and of its arguments.
-_FUNCTIONS = {
-    "hsd_error": "s",
-    "hsd_vector_bytes": "i",
-    "hsd_model_new": "pp",
-    "hsd_model_set": "ipiipp",
-    "hsd_model_bytes": "qp",
-    "hsd_model_cache_bytes": "qp",
-    "hsd_model_free": "-p",
-    "hsd_session_new": "pp",
-    "hsd_session_forward": "ippipipppii",
-    "hsd_session_free": "-p",
-    "hsd_decode_new": "ppipippipi",
-    "hsd_decode_run": "ipqq",
-    "hsd_decode_free": "-p",
-}
-#: Functions of some microseconds. Python's lock is kept: another thread that took it meanwhile would hold it for
+_C_TYPES: dict[str, Any] = {"int": ctypes.c_int, "int64_t": ctypes.c_int64, "double": ctypes.c_double, "void": None}
+#: Functions of some microseconds keep Python's lock: another thread that took it meanwhile would hold it for
 #: milliseconds.
-_QUICK = {
-    "hsd_session_keep": "-pipi",
-    "hsd_drafter_new": "pp",
-    "hsd_drafter_add": "ipppd",
-    "hsd_drafter_costs": "ipppidd",
-    "hsd_drafter_ends": "ippi",
-    "hsd_drafter_extend": "ippi",
-    "hsd_drafter_draft": "ippiqip",
-    "hsd_drafter_free": "-p",
-    "hsd_decode_rows": "ipip",
-    "hsd_decode_inside": "qp",
-}
+_QUICK = re.compile("hsd_(session_keep|drafter_|decode_rows|decode_inside)")
 
 
 def declare(library: ctypes.CDLL) -> ctypes.CDLL:
-    """Give the functions their types. Raises ``AttributeError`` when one is missing."""
+    """Give the functions the types of ``runtime.cpp``. Raises ``AttributeError`` when one is missing."""
+
+    def kind(text: str) -> Any:
+        return ctypes.c_void_p if "*" in text else _C_TYPES[text.split()[0]]
+
     library.quick = ctypes.PyDLL(library._name, handle=library._handle)
-    for holder, functions in ((library, _FUNCTIONS), (library.quick, _QUICK)):
-        for name, letters in functions.items():
-            function = getattr(holder, name)
-            function.restype, *function.argtypes = map(_TYPES.__getitem__, letters)
+    declared = re.findall(r"^API (.+?) (\w+)\((.*?)\) {", (SOURCES / "runtime.cpp").read_text(), re.M | re.S)
+    for result, name, arguments in declared:
+        function = getattr(library.quick if _QUICK.match(name) else library, name)
+        function.restype = ctypes.c_char_p if result == "const char*" else kind(result)
+        function.argtypes = [kind(argument) for argument in arguments.split(",") if argument]
     return library
 
 
@@ -119,8 +90,8 @@ class Build:
         """Look for a library and start to compile where there is none. Returns at once."""
         with self._lock:
             # After a fork the thread that compiled is gone.
-            lost = self._thread is None or not self._thread.is_alive()
-            if lost and self._library is None and self.reason is None:
+            running = self._thread is not None and self._thread.is_alive()
+            if not running and self._library is None and self.reason is None:
                 try:
                     self._find()
                 except (ValueError, OSError) as error:
@@ -141,9 +112,8 @@ class Build:
     @property
     def library(self) -> ctypes.CDLL:
         """The loaded library. Raises: ValueError: if there is none; the message has the reason."""
-        if not self.wait():
+        if not self.wait() or self._library is None:
             raise ValueError(f"there is no native runtime: {self.reason}")
-        assert self._library is not None
         return self._library
 
     def _find(self) -> None:
@@ -157,25 +127,24 @@ class Build:
         for kernel in choices:
             command = [*compiler, *FLAGS, *able[kernel], *more]
             facts = "\0".join([platform.system(), platform.machine(), *command, sources_hash()])
-            commands[kernel] = command, folder / hashlib.sha256(facts.encode()).hexdigest()[:24]
+            commands[kernel] = command, folder / _digest(facts.encode(), 24)
         if not self._use(choices[0], cached(commands[choices[0]][1])):
             self._thread = threading.Thread(target=self._compile, args=(commands,), daemon=True)
             self._thread.start()
 
     def _compile(self, commands: dict[str, tuple[list[str], Path]]) -> None:
         """Have the library of the first kernel that this compiler can compile."""
-        reason = None
+        reasons = []
         for kernel, (command, name) in commands.items():
             try:
                 if self._use(kernel, into_cache(command, name)):
                     return
-                why = f"{command[0]} failed: the compiled library cannot be loaded"
+                reasons.append(f"{command[0]} failed: the compiled library cannot be loaded")
             except ValueError as error:
-                why = f"{command[0]} failed: {error}"
+                reasons.append(f"{command[0]} failed: {error}")
             except OSError as error:
-                why = f"{name.parent} cannot be written: {error.strerror}"
-            reason = reason or why
-        self.reason = reason
+                reasons.append(f"{name.parent} cannot be written: {error.strerror}")
+        self.reason = reasons[0]
 
     def _use(self, kernel: str, path: Path | None) -> bool:
         """Load a library; whether it is one (a full disk truncates: it is then compiled again)."""
@@ -225,16 +194,10 @@ def processor_features() -> set[str]:
     if platform.system() == "Darwin" and platform.machine() == "arm64":
         return {"asimddp"}  # all of Apple's have it
     try:
-        lines = Path("/proc/cpuinfo").read_text(errors="replace").splitlines()
+        facts = Path("/proc/cpuinfo").read_text(errors="replace")
     except OSError:
         return set()
-    return {word for line in lines if line.startswith(("flags", "Features")) for word in line.split(":", 1)[-1].split()}
-
-
-def sources_hash() -> str:
-    """Return 16 hexadecimal digits of the names and contents of the sources."""
-    content = b"".join(source.name.encode() + b"\0" + source.read_bytes() for source in sorted(SOURCES.iterdir()))
-    return hashlib.sha256(content).hexdigest()[:16]
+    return set(" ".join(re.findall(r"^(?:flags|Features)[^:]*:(.*)", facts, re.M)).split())
 
 
 def library_name(kernel: str) -> str:
@@ -242,9 +205,13 @@ def library_name(kernel: str) -> str:
     return f"{kernel}-{sources_hash()}.so"
 
 
-def digest(path: Path) -> str:
-    """Return 16 hexadecimal digits of a file's content."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+def sources_hash() -> str:
+    """Return 16 hexadecimal digits of the names and contents of the sources."""
+    return _digest(b"".join(path.name.encode() + b"\0" + path.read_bytes() for path in sorted(SOURCES.iterdir())))
+
+
+def _digest(content: bytes, digits: int = 16) -> str:
+    return hashlib.sha256(content).hexdigest()[:digits]
 
 
 def trusted(path: Path) -> bool:
@@ -255,7 +222,7 @@ def trusted(path: Path) -> bool:
         for found in (path.stat(), path.parent.stat()):
             if hasattr(os, "getuid") and (found.st_uid not in (os.getuid(), 0) or found.st_mode & 0o002):
                 return False
-        return path.stem.rpartition("-")[2] == digest(path)
+        return path.stem.rpartition("-")[2] == _digest(path.read_bytes())
     except OSError:
         return False
 
@@ -283,7 +250,7 @@ def into_cache(command: Sequence[str], name: Path) -> Path:
             if (path := cached(name)) is None:
                 made = Path(room) / "library.so"
                 compile_library(command, SOURCES, made)
-                path = name.with_name(f"{name.name}-{digest(made)}.so")
+                path = name.with_name(f"{name.name}-{_digest(made.read_bytes())}.so")
                 disk.write_whole(path, made.read_bytes(), mode=0o755)
             return path
         finally:

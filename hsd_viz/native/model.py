@@ -13,18 +13,12 @@ import numpy as np
 from hsd_viz import machine
 from hsd_viz.decoding.session import Session
 from hsd_viz.native.build import Build, default_build
-from hsd_viz.native.weights import Bytes, Weights
+from hsd_viz.native.weights import SLOTS, Bytes, Weights, angles
 
 #: Bytes of weights that a thread must read in a forward pass to be worth waking (about 0.1 ms; one read serves a few
 #: tokens).
 BYTES_A_THREAD = 6_000_000
 _TOKENS_A_READ = 4
-#: What a matrix or vector of a model is; the order is that of ``Slot`` in ``src/model.hpp``.
-SLOTS = (
-    *("q", "k", "v", "o", "gate", "up", "down", "input_norm", "post_norm", "q_norm", "k_norm"),
-    *("embedding", "final_norm", "head"),
-)
-
 
 # --- the structures of src/, and values for its functions -------------------------------------------------------------
 
@@ -118,8 +112,7 @@ class NativeModel:
         library = self.library = (build or default_build()).library
         self.name, self.vocab_size, self.positions = weights.name, weights.vocab_size, weights.positions
         self.layers, self.parameters, self.dtype = weights.layers, weights.parameters, weights.dtype
-        #: The type of logits, and cosines and sines of at least so many places.
-        self.compute, self.angles = weights.compute, weights.angles
+        self.compute, self.rotary = weights.compute, weights.rotary
         self.handle = checked(library, library.hsd_model_new(byref(Shape(**weights.shape))))
         weakref.finalize(self, library.hsd_model_free, self.handle).atexit = False
         self._embedding = weights.embedding  # the library reads it where it is
@@ -186,6 +179,6 @@ class NativeSession(Session):
 
     def _make_room(self, places: int) -> None:
         """Make the angles of so many places."""
-        self._angles = self.model.angles(places)
+        self._angles = angles(*self.model.rotary, places, self.model.compute)
         self._places = len(self._angles[0])
         self._cos, self._sin = (part.ctypes.data for part in self._angles)

@@ -14,7 +14,7 @@ import numpy as np
 
 from hsd_viz.decoding.sampling import exponential, lane_sums
 from hsd_viz.decoding.session import Session
-from hsd_viz.native.weights import Bytes, Weights
+from hsd_viz.native.weights import Bytes, Weights, angles
 
 ONE = np.float32(1)
 #: A row without a number of at least this size is all zeros in 8 bits.
@@ -103,7 +103,7 @@ class ReferenceSession(Session):
         seen: list[list[int]] = []  # of each token the places of the cache that it sees, in the order of the text
         for i, parent in enumerate(range(-1, n - 1) if parents is None else parents):
             seen.append([*(range(cached) if parent < 0 else seen[parent]), cached + i])
-        cos, sin = (part[[len(s) - 1 for s in seen], None] for part in w.angles(cached + n))
+        cos, sin = (part[[len(s) - 1 for s in seen], None] for part in angles(*w.rotary, cached + n, w.compute))
         self._reserve(cached + n)
         embedding = model.rest["embedding"]
         x = embedding.numbers.T[list(tokens)].astype(np.float32) * embedding.scales[list(tokens), None]

@@ -9,10 +9,8 @@ from another's in the last bit.
 from __future__ import annotations
 
 import json
-import mmap
-import threading
 from collections.abc import Iterator, Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from math import factorial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,16 +33,22 @@ _SIZES = (
     *("num_attention_heads", "num_key_value_heads", "head_dim"),
 )
 _FILE_TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I8": "<i1"}
-_LINEAR = {
-    **{slot: f"self_attn.{slot}_proj" for slot in "qkvo"},
-    **{slot: f"mlp.{slot}_proj" for slot in ("gate", "up", "down")},
+#: Of a layer's slots in the library the tensor and its shape, see :meth:`Weights.items`.
+_LAYER = {
+    "q": ("self_attn.q_proj", "queries", "width"),
+    "k": ("self_attn.k_proj", "keys", "width"),
+    "v": ("self_attn.v_proj", "keys", "width"),
+    "o": ("self_attn.o_proj", "width", "queries"),
+    "gate": ("mlp.gate_proj", "inner", "width"),
+    "up": ("mlp.up_proj", "inner", "width"),
+    "down": ("mlp.down_proj", "width", "inner"),
+    "input_norm": ("input_layernorm", "width"),
+    "post_norm": ("post_attention_layernorm", "width"),
+    "q_norm": ("self_attn.q_norm", "head_dim"),
+    "k_norm": ("self_attn.k_norm", "head_dim"),
 }
-_NORMS = {
-    "input_norm": "input_layernorm",
-    "post_norm": "post_attention_layernorm",
-    "q_norm": "self_attn.q_norm",
-    "k_norm": "self_attn.k_norm",
-}
+#: What a matrix or vector of a model is; the order is that of ``Slot`` in ``src/model.hpp``.
+SLOTS = (*_LAYER, "embedding", "final_norm", "head")
 
 
 class Bytes(NamedTuple):
@@ -95,22 +99,19 @@ def read_tensors(folder: str | Path) -> dict[str, np.ndarray]:
     tensors: dict[str, np.ndarray] = {}
     for path in sorted(Path(folder).glob("*.safetensors")):
         try:
-            with path.open("rb") as file:
-                mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-            length = int.from_bytes(mapped[:8], "little")
-            header = json.loads(mapped[8 : 8 + length])
+            mapped = np.asarray(np.memmap(path, np.uint8, "r"))
+            begin = 8 + int.from_bytes(mapped[:8].tobytes(), "little")
+            header = json.loads(mapped[8:begin].tobytes())
+            header.pop("__metadata__", None)
             for name, entry in header.items():
-                if name == "__metadata__":
-                    continue
-                start, end = entry["data_offsets"]
-                kind = np.dtype(_FILE_TYPES[entry["dtype"]])
-                flat = np.frombuffer(mapped, kind, (end - start) // kind.itemsize, 8 + length + start)
+                first, end = entry["data_offsets"]
+                tensor = mapped[begin + first : begin + end].view(_FILE_TYPES[entry["dtype"]])
                 if entry["dtype"] == "BF16":
-                    flat = (flat.astype(np.uint32) << 16).view(np.float32)
-                tensors[name] = flat.reshape(entry["shape"])
+                    tensor = (tensor.astype(np.uint32) << 16).view(np.float32)
+                tensors[name] = tensor.reshape(entry["shape"])
         except KeyError as error:
             raise ValueError(f"{path} holds a type of numbers that cannot be read: {error}") from None
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
             raise ValueError(f"{path} is not a valid safetensors file: {error}") from None
     if not tensors:
         raise ValueError(f"{folder} contains no safetensors file")
@@ -145,7 +146,7 @@ class Weights:
 
     ``config`` is its ``config.json``, ``tensors`` are numpy arrays, matrices of floats or of 8-bit numbers with their
     scales. In ``int8`` every matrix is int8 and the rest float32; in the others int8 matrices are widened: the same
-    weights.
+    weights. ``compute`` is the type of logits and of the cache, ``rotary`` are the arguments of :func:`turn`.
     """
 
     def __init__(
@@ -156,17 +157,15 @@ class Weights:
         dtype: str = "int8",
         vocab_size: int | None = None,
     ) -> None:
-        self.name, self.config, self.dtype = name, config, dtype
-        self._tensors = tensors
+        self.name, self.dtype, self._tensors = name, dtype, tensors
         self.width, self.inner = config["hidden_size"], config["intermediate_size"]
         self.layers, self.heads = config["num_hidden_layers"], config["num_attention_heads"]
         self.kv_heads, self.head_dim = config["num_key_value_heads"], config["head_dim"]
         self.epsilon, self.scale = config["rms_norm_eps"], self.head_dim**-0.5
-        self.vocab_size = min(config["vocab_size"], vocab_size or config["vocab_size"])
-        self.positions = config["max_position_embeddings"]
-        #: The type of logits and of the cache.
+        self.rows, self.positions = config["vocab_size"], config["max_position_embeddings"]
+        self.vocab_size = min(self.rows, vocab_size or self.rows)
         self.compute = np.dtype(np.float64 if dtype == "float64" else np.float32)
-        self.angles = Angles(frequencies(config, self.head_dim), self.compute)
+        self.rotary = float(config["rope_parameters"]["rope_theta"]), self.head_dim
 
     @property
     def shape(self) -> dict[str, Any]:
@@ -180,90 +179,68 @@ class Weights:
         others = ("scale", "lm_head.weight")
         return sum(tensor.size for name, tensor in self._tensors.items() if not name.endswith(others))
 
-    def matrix(self, name: str, rows: int, columns: int) -> np.ndarray | Bytes:
-        """Return the matrix ``NAME.weight`` ``[rows, columns]`` in the type of these weights."""
-        found = self._get(f"{name}.weight", rows, columns)
-        stored = Bytes(found, self._get(f"{name}.scale", rows)) if found.dtype == np.int8 else found
-        if self.dtype == "int8":
-            return stored if isinstance(stored, Bytes) else rounded(stored)
-        return self._float(stored.widened() if isinstance(stored, Bytes) else stored)
-
     def items(self) -> Iterator[tuple[int, str, np.ndarray | Bytes]]:
         """Iterate over (layer, slot of the library, tensor); the layer is -1 for what belongs to none. Vectors are
         float32 in int8.
         """
-        width, q, kv = self.width, self.heads * self.head_dim, self.kv_heads * self.head_dim
-        sizes = {"q": (q, width), "k": (kv, width), "v": (kv, width), "o": (width, q)}
-        sizes |= {"gate": (self.inner, width), "up": (self.inner, width), "down": (width, self.inner)}
+        sizes = {"width": self.width, "inner": self.inner, "head_dim": self.head_dim}
+        sizes |= {"queries": self.heads * self.head_dim, "keys": self.kv_heads * self.head_dim}
         for i in range(self.layers):
-            for slot, part in _LINEAR.items():
-                yield i, slot, self.matrix(f"model.layers.{i}.{part}", *sizes[slot])
-            for slot, part in _NORMS.items():
-                size = self.head_dim if slot in ("q_norm", "k_norm") else width
-                yield i, slot, self._float(self._get(f"model.layers.{i}.{part}.weight", size))
+            for slot, (part, *axes) in _LAYER.items():
+                yield i, slot, self._tensor(f"model.layers.{i}.{part}", *map(sizes.__getitem__, axes))
         yield -1, "embedding", self.embedding
-        yield -1, "final_norm", self._float(self._get("model.norm.weight", width))
+        yield -1, "final_norm", self._tensor("model.norm", self.width)
         yield -1, "head", self.embedding
 
     @cached_property
     def embedding(self) -> np.ndarray | Bytes:
         """The embedding ``[vocabulary, width]``: the library reads it where it is."""
-        return self.matrix("model.embed_tokens", self.config["vocab_size"], self.width)
+        return self._tensor("model.embed_tokens", self.rows, self.width)
 
-    def _get(self, name: str, *shape: int) -> np.ndarray:
-        if name not in self._tensors or self._tensors[name].shape != shape:
-            raise ValueError(f"{self.name}: its files have no tensor {name} of the shape {list(shape)}")
-        return self._tensors[name]
-
-    def _float(self, tensor: np.ndarray) -> np.ndarray:
-        wide = np.ascontiguousarray(tensor, np.float64 if self.dtype == "float64" else np.float32)
+    def _tensor(self, name: str, *shape: int) -> np.ndarray | Bytes:
+        """Return a vector or matrix in the type of these weights."""
+        found = self._get(f"{name}.weight", *shape)
+        stored = Bytes(found, self._get(f"{name}.scale", shape[0])) if found.dtype == np.int8 else found
+        if self.dtype == "int8" and len(shape) == 2:
+            return stored if isinstance(stored, Bytes) else rounded(stored)
+        values = stored.widened() if isinstance(stored, Bytes) else stored
+        wide = np.ascontiguousarray(values, np.float64 if self.dtype == "float64" else np.float32)
         if self.dtype != "bfloat16":
             return wide
         # Round to nearest, ties to even.
         bits = wide.view(np.uint32)
         return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
 
+    def _get(self, name: str, *shape: int) -> np.ndarray:
+        if name not in self._tensors or self._tensors[name].shape != shape:
+            raise ValueError(f"{self.name}: its files have no tensor {name} of the shape {list(shape)}")
+        return self._tensors[name]
 
-def frequencies(config: Mapping[str, Any], head_dim: int) -> np.ndarray:
-    """Return the frequencies of rotary angles ``[head_dim / 2]``, float64 with the values of float32."""
-    theta = float(config["rope_parameters"]["rope_theta"])
+
+def turn(theta: float, head_dim: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the cosines and sines of rotary angles ``[head_dim / 2]`` from one place to the next, by Taylor's series
+    to the power of 23.
+    """
     # Rounding to float32 leaves no trace of how a C library rounds powers.
-    return np.array([theta ** (-2 * i / head_dim) for i in range(head_dim // 2)], np.float32).astype(np.float64)
+    turns = np.array([theta ** (-2 * i / head_dim) for i in range(head_dim // 2)], np.float32).astype(np.float64)
+    square, cos, sin = turns * turns, np.zeros_like(turns), np.zeros_like(turns)
+    for k in range(11, -1, -1):
+        cos = (-1) ** k / factorial(2 * k) + cos * square
+        sin = (-1) ** k / factorial(2 * k + 1) + sin * square
+    return cos, sin * turns
 
 
-class Angles:
-    """Tables of cosines and sines ``[places, n]`` of ``turns`` ``[n]`` (at most 1 each), as ``dtype``."""
+def angles(theta: float, head_dim: int, places: int, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+    """Return the cosines and sines of rotary angles ``[n, head_dim / 2]`` of at least so many places."""
+    return _doubled(theta, head_dim, max(8, (places - 1).bit_length()), dtype)
 
-    def __init__(self, turns: np.ndarray, dtype: np.dtype) -> None:
-        self._dtype = dtype
-        square = turns * turns
-        #: The turn from one place to the next, by Taylor's series to the power of 23.
-        self._cos, self._sin = np.zeros_like(turns), np.zeros_like(turns)
-        for k in range(11, -1, -1):
-            self._cos = (-1) ** k / factorial(2 * k) + self._cos * square
-            self._sin = (-1) ** k / factorial(2 * k + 1) + self._sin * square
-        self._sin = self._sin * turns
-        #: The cosines and sines of one place.
-        self.turn = self._cos, self._sin
-        self._lock = threading.Lock()
-        self._wide = np.ones((1, len(turns))), np.zeros((1, len(turns)))
-        self._table = self._rounded()
 
-    def __call__(self, places: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the tables of at least so many places."""
-        if len(self._table[0]) < places:
-            with self._lock:
-                while len(self._wide[0]) < max(places, 256):
-                    self._double()
-                self._table = self._rounded()
-        return self._table
-
-    def _double(self) -> None:
-        """Turn all places by as many places as there are; then square the turn."""
-        (cos, sin), c, s = self._wide, self._cos, self._sin
-        self._wide = np.concatenate([cos, cos * c - sin * s]), np.concatenate([sin, sin * c + cos * s])
-        self._cos, self._sin = c * c - s * s, 2.0 * (s * c)
-
-    def _rounded(self) -> tuple[np.ndarray, np.ndarray]:
-        cos, sin = (part.astype(self._dtype) for part in self._wide)
-        return cos, sin
+@cache
+def _doubled(theta: float, head_dim: int, times: int, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+    """Return those of ``2 ** times`` places: all are turned by as many places as there are, and the turn is doubled."""
+    c, s = turn(theta, head_dim)
+    cos, sin = np.ones((1, len(c))), np.zeros((1, len(c)))
+    for _ in range(times):
+        cos, sin = np.concatenate([cos, cos * c - sin * s]), np.concatenate([sin, sin * c + cos * s])
+        c, s = c * c - s * s, 2.0 * (s * c)
+    return cos.astype(dtype), sin.astype(dtype)
