@@ -37,6 +37,7 @@ from hsd_viz.native.model import (
     checked,
     doubles,
     integers,
+    owned,
 )
 from hsd_viz.trace.tables import RULES, TABLES, Column, Columns
 from hsd_viz.words import MAX_BUDGET
@@ -99,8 +100,7 @@ class NativeDatabaseDrafter:
         native, reference = self._native, self._reference
         #: The drafter in the library; it lives as long as this object, or until the next start.
         self.handle = self._checked(native.hsd_drafter_new(byref(drafting_of(reference.longest))))
-        self._free = weakref.finalize(self, native.hsd_drafter_free, self.handle)
-        self._free.atexit = False
+        self._free = owned(self, native.hsd_drafter_free, self.handle)
         for source in self.sources:
             file = None if source == "context" else byref(_file(reference.databases[source]))
             rates = doubles(priors(source, reference.temperature))
@@ -205,8 +205,7 @@ class NativeDecode(Loop):
         below = drafter.handle if drafter else None
         given = target.compute.itemsize == 8, specs, len(specs), below, tokens, len(tokens), ends, len(ends)
         self._library, self._handle = library, checked(library, library.hsd_decode_new(byref(settings), *given))
-        # The finalizer keeps sessions and drafter alive. Nothing is freed at exit: a call may still be running.
-        weakref.finalize(self, _free, library, self._handle, sessions, drafter).atexit = False
+        owned(self, library.hsd_decode_free, self._handle, sessions, drafter)
 
     def _call(self, ns: int, *tables: str) -> bool:
         """Decode for about ``ns``, and copy the rows of these tables; return whether there is more to do."""
@@ -245,7 +244,3 @@ def can_compile(models: Sequence[object], drafter: object) -> bool:
         return False
     same = len({(model.compute, model.vocab_size) for model in models}) == 1
     return same and (drafter is None or isinstance(drafter, NativeDatabaseDrafter))
-
-
-def _free(library: ctypes.CDLL, handle: int, *used: object) -> None:
-    library.hsd_decode_free(handle)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from ctypes import Structure, byref, c_double, c_int32, c_int64, c_uint64, c_void_p
 from typing import Any
 
@@ -90,6 +90,15 @@ def checked(library: ctypes.CDLL, result: Any) -> Any:
     raise MemoryError("there is too little memory for the native runtime") if what == "memory" else ValueError(what)
 
 
+def owned(owner: object, free: Callable[[int], None], handle: int, *used: object) -> weakref.finalize:
+    """Call ``free(handle)`` once the owner is gone, and keep what it uses alive until then. Nothing is freed at exit: a
+    thread may still be in the middle of a call.
+    """
+    finalizer = weakref.finalize(owner, lambda *_: free(handle), *used)
+    finalizer.atexit = False
+    return finalizer
+
+
 # --- models and sequences ---------------------------------------------------------------------------------------------
 
 
@@ -114,7 +123,7 @@ class NativeModel:
         self.layers, self.parameters, self.dtype = weights.layers, weights.parameters, weights.dtype
         self.compute, self.rotary = weights.compute, weights.rotary
         self.handle = checked(library, library.hsd_model_new(byref(Shape(**weights.shape))))
-        weakref.finalize(self, library.hsd_model_free, self.handle).atexit = False
+        owned(self, library.hsd_model_free, self.handle)
         self._embedding = weights.embedding  # the library reads it where it is
         for layer, slot, tensor in weights.items():
             numbers, scales = tensor if isinstance(tensor, Bytes) else (tensor, None)
@@ -140,11 +149,7 @@ class NativeSession(Session):
     def __init__(self, model: NativeModel) -> None:
         self.model, self._library, self.length = model, model.library, 0
         self._handle = checked(self._library, self._library.hsd_session_new(model.handle))
-        # The finalizer keeps the weights alive as long as the session.
-        # Nothing is freed at exit: a thread may still be in the middle of a forward pass.
-        weakref.finalize(
-            self, lambda model, handle: model.library.hsd_session_free(handle), model, self._handle
-        ).atexit = False
+        owned(self, self._library.hsd_session_free, self._handle, model)
         self._make_room(1)
 
     def forward(self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None) -> np.ndarray:
