@@ -1,4 +1,4 @@
-"""A key-value cache that rolls back by lowering one integer, and the masks over it.
+"""A key-value cache that rolls back, and the masks over it.
 
 Every layer keeps all of the text, so that it can roll back; a window or a chunk is a mask.
 """
@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 from transformers import PreTrainedConfig
-from transformers.cache_utils import Cache, CacheLayerMixin
+from transformers.cache_utils import Cache, CacheLayerMixin, DynamicLayer
 
 FULL, SLIDING, CHUNKED = "full_attention", "sliding_attention", "chunked_attention"
 FIRST_CAPACITY = 512
@@ -23,96 +23,37 @@ def capacity(length: int, places: int = FIRST_CAPACITY) -> int:
     return places
 
 
-class _Extent:
-    """How many places are filled. Layers refer to this and not to the cache: a cycle would keep memory alive."""
-
-    __slots__ = ("length",)
-
-    def __init__(self) -> None:
-        self.length = 0
-
-
-class _RollingLayer(CacheLayerMixin):
-    """Keys and values of one layer ``[1, heads, capacity, head_dim]``, ``extent.length`` places filled."""
-
-    is_compileable = False
-    is_croppable = True
-    is_sliding = False
-
-    def __init__(self, extent: _Extent) -> None:
-        super().__init__()
-        self._extent = extent
-
-    def lazy_initialization(self, key_states: Tensor, value_states: Tensor) -> None:
-        self.keys = key_states.new_empty((*key_states.shape[:2], 0, key_states.shape[3]))
-        self.values = value_states.new_empty((*value_states.shape[:2], 0, value_states.shape[3]))
-        self.is_initialized = True
+class _RollingLayer(DynamicLayer):
+    """transformers' growing layer in buffers with room for more: a forward pass copies only what it adds."""
 
     def update(self, key_states: Tensor, value_states: Tensor, *args, **kwargs) -> tuple[Tensor, Tensor]:
-        if not self.is_initialized:
-            self.lazy_initialization(key_states, value_states)
-        start = self._extent.length
+        start, given = self.get_seq_length(), (key_states, value_states)
         end = start + key_states.shape[2]
-        if end > self.keys.shape[2]:
-            self._grow(end)
-        self.keys[:, :, start:end] = key_states
-        self.values[:, :, start:end] = value_states
-        return self.keys[:, :, :end], self.values[:, :, :end]
-
-    def _grow(self, need: int) -> None:
-        for name in ("keys", "values"):
-            old = getattr(self, name)
-            new = old.new_empty((*old.shape[:2], capacity(need), old.shape[3]))
-            new[:, :, : old.shape[2]] = old
-            setattr(self, name, new)
-
-    def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
-        return self._extent.length + query_length, 0
-
-    def get_seq_length(self) -> int:
-        return self._extent.length
-
-    def get_max_length(self) -> int:
-        return -1
+        if not start or end > self._buffers[0].shape[2]:
+            grown = [states.new_empty((*states.shape[:2], capacity(end), states.shape[3])) for states in given]
+            for buffer, old in zip(grown, [self.keys, self.values] if start else [], strict=False):
+                buffer[:, :, :start] = old
+            self._buffers, self.is_initialized = grown, True
+        for buffer, states in zip(self._buffers, given, strict=True):
+            buffer[:, :, start:end] = states
+        self.keys, self.values = (buffer[:, :, :end] for buffer in self._buffers)
+        return self.keys, self.values
 
 
-class RollingCache(Cache):
-    """A cache for batch size 1: ``length`` places are valid; a forward pass writes after them and the caller then sets
-    ``length``.
-
-    Rolling back is lowering ``length``; stale places are overwritten by the next forward pass and never attended to.
-    """
-
-    def __init__(self, layers: int) -> None:
-        self._extent = _Extent()
-        super().__init__(layers=[_RollingLayer(self._extent) for _ in range(layers)])
-
-    @property
-    def length(self) -> int:
-        return self._extent.length
-
-    @length.setter
-    def length(self, length: int) -> None:
-        self._extent.length = length
-
-    def gather(self, base: int, places: list[int]) -> None:
-        """Move the entries at ``places`` as :func:`move` does."""
-        move(self.layers, base, places)
+def rolling_cache() -> Cache:
+    """Return an empty cache for batch size 1; ``crop(-n)`` removes the last ``n`` tokens."""
+    return Cache(layer_class_to_replicate=_RollingLayer)
 
 
 def move(layers: Sequence[CacheLayerMixin], base: int, places: list[int]) -> None:
     """Move the entries at ``places`` (ascending) to ``base``, ``base + 1``, ...: the accepted path of a tree."""
     if all(place == base + k for k, place in enumerate(places)):
         return
-    indices: dict[torch.device, Tensor] = {}
+    index = torch.tensor(places, device=layers[0].keys.device)
     for layer in layers:
-        if not layer.is_initialized:  # it uses another layer's keys
-            continue
-        device = layer.keys.device
-        if device not in indices:
-            indices[device] = torch.tensor(places, device=device)
-        for buffer in (layer.keys, layer.values):
-            buffer[:, :, base : base + len(places)] = buffer[:, :, indices[device]]
+        if layer.is_initialized:  # else it uses another layer's keys
+            for buffer in (layer.keys, layer.values):
+                buffer[:, :, base : base + len(places)] = buffer[:, :, index]
 
 
 def positions_of(n: int, cached: int, parents: Sequence[int] | None) -> list[int]:
@@ -138,18 +79,6 @@ def layer_kinds(config: PreTrainedConfig) -> frozenset[str]:
     return frozenset({FULL if getattr(config, "attention_chunk_size", None) is None else CHUNKED})
 
 
-def layer_limits(config: PreTrainedConfig) -> dict[str, tuple[int, Callable[[Tensor, Tensor], Tensor]]]:
-    """Return by kind of layer how far it reaches and which positions (query, key) it may attend to, where not all."""
-    found: dict[str, tuple[int, Callable[[Tensor, Tensor], Tensor]]] = {}
-    kinds = layer_kinds(config)
-    window, chunk = getattr(config, "sliding_window", None), getattr(config, "attention_chunk_size", None)
-    if SLIDING in kinds and window is not None:
-        found[SLIDING] = window, lambda query, key: query - key < window
-    if CHUNKED in kinds and chunk is not None:
-        found[CHUNKED] = chunk, lambda query, key: query // chunk == key // chunk
-    return found
-
-
 class Masks:
     """The attention masks of one model.
 
@@ -163,7 +92,13 @@ class Masks:
         self.kinds = layer_kinds(config)
         self._device = device
         self._additive = dtype if getattr(config, "_attn_implementation", None) == "eager" else None
-        self._limits = layer_limits(config)
+        window, chunk = getattr(config, "sliding_window", None), getattr(config, "attention_chunk_size", None)
+        reaches: dict[str, tuple[int | None, Callable[[Tensor, Tensor], Tensor]]] = {
+            SLIDING: (window, lambda query, key: query - key < window),
+            CHUNKED: (chunk, lambda query, key: query // chunk == key // chunk),
+        }
+        #: By kind of layer how far it reaches and which positions (query, key) it may attend to, where not all.
+        self._limits = {kind: limit for kind, limit in reaches.items() if kind in self.kinds and limit[0] is not None}
 
     def make(self, cached: int, parents: Sequence[int] | None, n: int) -> Tensor | dict[str, Tensor] | None:
         """Return what each of ``n`` fed tokens may attend to: ``[1, 1, n, cached + n]``, or one such mask per kind of

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from transformers.cache_utils import Cache, CacheLayerMixin
+from transformers.cache_utils import Cache, StaticLayer
 
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.decoding.session import Session
@@ -33,21 +33,18 @@ FIRST_CAPACITY = 1024
 _MOST_COMPILED = 256
 
 
-class _StaticLayer(CacheLayerMixin):
-    """Keys and values of one layer ``[1, heads, places, head_dim]`` in memory that never moves; a forward pass writes
-    from place ``start`` on, a number that the device reads.
+class _StaticLayer(StaticLayer):
+    """transformers' static layer in memory that any graph may use; a forward pass writes from place ``start`` on, a
+    number that the device reads.
     """
 
-    is_compileable = True
-    is_sliding = False
-
     def __init__(self, places: int, start: Tensor) -> None:
-        super().__init__()
-        self._places, self._start = places, start
+        super().__init__(places)
+        self._start = start
 
     def lazy_initialization(self, key_states: Tensor, value_states: Tensor) -> None:
         self.keys, self.values = (
-            states.new_zeros((*states.shape[:2], self._places, states.shape[3]))
+            states.new_zeros((*states.shape[:2], self.max_cache_len, states.shape[3]))
             for states in (key_states, value_states)
         )
         for buffer in (self.keys, self.values):
@@ -62,14 +59,8 @@ class _StaticLayer(CacheLayerMixin):
         self.values.index_copy_(2, places, value_states)
         return self.keys, self.values
 
-    def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
-        return self._places, 0
-
     def get_seq_length(self) -> int:
         return 0
-
-    def get_max_length(self) -> int:
-        return self._places
 
 
 class StaticCache(Cache):
@@ -104,9 +95,7 @@ class CompiledModel:
         self._lock = threading.Lock()
         try:
             check_forward(model, self.session())
-        except torch.OutOfMemoryError:
-            raise
-        except ValueError:
+        except (torch.OutOfMemoryError, ValueError):
             raise
         except Exception as error:
             raise ValueError(f"{model.name} has no compiled forward pass: {first_line(error)}") from None
@@ -191,9 +180,8 @@ class CompiledSession(Session):
     """One sequence in a :class:`CompiledModel`."""
 
     def __init__(self, model: CompiledModel, cache: StaticCache) -> None:
-        self._model, self.cache, self.length = model, cache, 0
-        self._return = weakref.finalize(self, model.give_back, cache)
-        self._return.atexit = False
+        self._model, self.length = model, 0
+        self._use(cache)
 
     def forward(self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None) -> np.ndarray:
         n, cached, widest = len(tokens), self.length, self._model.widths[-1]
@@ -247,18 +235,20 @@ class CompiledSession(Session):
         move(self.cache.layers, base, [base + node for node in nodes])
         self.length = base + len(nodes)
 
+    def _use(self, cache: StaticCache) -> None:
+        self.cache, self._return = cache, weakref.finalize(self, self._model.give_back, cache)
+        self._return.atexit = False
+
     @torch.no_grad()
     def _make_room(self, length: int) -> None:
         """Move to a larger cache where the text no longer fits."""
-        needed = length + self._model.widths[-1]
-        if needed <= self.cache.places:
+        needed, old = length + self._model.widths[-1], self.cache
+        if needed <= old.places:
             return
-        old, self.cache = self.cache, self._model.take(needed)
-        self._return.detach()
+        give_back = self._return
+        self._use(self._model.take(needed))
         for small, large in zip(old.layers, self.cache.layers, strict=True):
             if small.is_initialized:  # else it uses another layer's keys
                 large.keys[:, :, : old.places] = small.keys
                 large.values[:, :, : old.places] = small.values
-        self._model.give_back(old)
-        self._return = weakref.finalize(self, self._model.give_back, self.cache)
-        self._return.atexit = False
+        give_back()

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from hsd_viz.decoding.session import Session
-from hsd_viz.torch_models.cache import Masks, RollingCache, positions_of
+from hsd_viz.torch_models.cache import Masks, move, positions_of, rolling_cache
 from hsd_viz.torch_models.suitable import context
 
 
@@ -79,19 +79,14 @@ def to_numpy(values: torch.Tensor) -> np.ndarray:
 
 
 class HFSession(Session):
-    """One sequence in an :class:`HFModel`: its cache and how much of it is valid."""
+    """One sequence in an :class:`HFModel`."""
 
     def __init__(self, model: HFModel) -> None:
-        self._model = model
-        self._cache = RollingCache(model.layers)
-
-    @property
-    def length(self) -> int:
-        return self._cache.length
+        self._model, self._cache, self.length = model, rolling_cache(), 0
 
     @torch.inference_mode()
     def forward(self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None) -> np.ndarray:
-        model, cached, n = self._model, self._cache.length, len(tokens)
+        model, cached, n = self._model, self.length, len(tokens)
         logits = model.logits(
             tokens,
             positions_of(n, cached, parents),
@@ -100,13 +95,15 @@ class HFSession(Session):
             past_key_values=self._cache,
             use_cache=True,
         )
-        self._cache.length = cached + n
+        self.length = cached + n
         return to_numpy(logits)
 
     def truncate(self, length: int) -> None:
-        self._cache.length = min(self._cache.length, length)
+        if length < self.length:
+            self._cache.crop(length - self.length)
+            self.length = length
 
     @torch.inference_mode()
     def keep(self, base: int, nodes: Sequence[int]) -> None:
-        self._cache.gather(base, [base + node for node in nodes])
-        self._cache.length = base + len(nodes)
+        move(self._cache.layers, base, [base + node for node in nodes])
+        self.truncate(base + len(nodes))
