@@ -6,10 +6,11 @@ transformers, which are imported when the first is asked for.
 
 from __future__ import annotations
 
-import importlib
+import functools
 import importlib.util
 import json
 import os
+import re
 import threading
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
@@ -26,15 +27,30 @@ from hsd_viz.trace import Stage
 from hsd_viz.words import did_you_mean
 
 if TYPE_CHECKING:
+    from hsd_viz.decoding.bridge import Bridge
     from hsd_viz.torch_models.compiled import CompiledModel
     from hsd_viz.torch_models.eager import HFModel
-    from hsd_viz.torch_models.load import Checkpoints
+    from hsd_viz.torch_models.load import Checkpoint
 
 #: The types of weights, and of the module that has them: int8 is the native runtime's and numpy's, see
 #: ``docs/reference/arithmetic.md``; the module has the same weights widened.
 DTYPES = {"int8": "float32"} | {name: name for name in ("float32", "bfloat16", "float16", "float64")}
 RUNTIMES = ("auto", "eager", "compiled", "strict")
 T = TypeVar("T")
+
+
+def once(make: Callable[..., T]) -> Callable[..., T]:
+    """Have what a method makes of models made once for their checkpoints."""
+
+    @functools.wraps(make)
+    def made(self: Models, *names: str) -> T:
+        key = (make.__name__, *map(self.where, names))
+        with self._lock:
+            if key not in self._made:
+                self._made[key] = make(self, *names)
+            return self._made[key]
+
+    return made
 
 
 class Models:
@@ -101,30 +117,29 @@ class Models:
             raise ValueError(f"{name} is not a model: a model is a folder with a config.json and weights")
         return str(path.absolute())
 
+    @once
     def text(self, name: str) -> TokenText:
         """Return the tokenizer of a model."""
+        return TokenText(LadderTokenizer(self.where(name)) if name in names() else self._checkpoint(name).tokenizer())
 
-        def make(where: str) -> TokenText:
-            return TokenText(LadderTokenizer(where) if name in names() else self._files(name).tokenizer(name, where))
-
-        return self._once("text", make, name)
-
-    def loaded(self, name: str, kind: str = "model") -> bool:
-        """Return whether the model of that name is loaded; the ``kind`` ``module`` is that of transformers."""
-        return (kind, self.where(name)) in self._made
-
+    @once
     def module(self, name: str) -> HFModel:
         """Return the model of that name as a module of transformers."""
-        return self._once("module", lambda where: self._files(name).model(name, where, self.text(name).size), name)
+        return self._checkpoint(name).model(self.text(name).size)
+
+    @once
+    def hash(self, name: str) -> str | None:
+        """Return a short hash of the weights, ``None`` if they are not local safetensors."""
+        where = self.where(name)
+        return weights_hash(where) if any(Path(where).glob("*.safetensors")) else None
 
     def fast(self, name: str) -> Model:
         """Return the model of that name in the fastest runtime."""
-        return self._pick(name)[0]
+        return self.pick(name)[0]
 
-    def hash(self, name: str) -> str | None:
-        """Return a short hash of the weights, ``None`` if they are not local safetensors."""
-        here = lambda where: any(Path(where).glob("*.safetensors"))
-        return self._once("hash", lambda where: weights_hash(where) if here(where) else None, name)
+    def loaded(self, name: str, kind: str = "pick") -> bool:
+        """Return whether the model of that name is loaded; the ``kind`` ``module`` is that of transformers."""
+        return (kind, self.where(name)) in self._made
 
     def load(
         self, chain: Sequence[str], ids: Sequence[int], sampling: Sampling, alone: bool
@@ -145,8 +160,8 @@ class Models:
                 self.build.wait(1.0)
             for name in chain:
                 yield Stage(f"loading {name}")
-                self._pick(name)
-        models, reasons = map(list, zip(*map(self._pick, chain), strict=True))
+                self.pick(name)
+        models, reasons = map(list, zip(*map(self.pick, chain), strict=True))
         by_name = dict(zip(chain, models, strict=True))
         # A model with another tokenizer reads the end of a text that is too long for it.
         same = [name for name in chain if self._difference(target, name) is None]
@@ -168,10 +183,9 @@ class Models:
             yield Stage(f"{note}: decoding {slow}")
         if chain[0] in same:
             return models, note, None
-        from hsd_viz.decoding.bridge import Bridge, BridgedModel, Lexicon
+        from hsd_viz.decoding.bridge import BridgedModel
 
-        side = lambda name: Lexicon(self.text(name), by_name[name].vocab_size)
-        bridge = self._once("bridge", lambda *_: Bridge(side(chain[0]), side(target)), target, chain[0])
+        bridge = self._bridge_of(chain[0], target)
         kind = self._bridge or bridge.choose(sampling)
         yield Stage(f"{chain[0]} has another tokenizer: it drafts by {kind.upper()}")
         bridged = BridgedModel(models[0], bridge, kind, size)
@@ -200,42 +214,33 @@ class Models:
 
     # --- inside ----------------------------------------------------------------------------------------------------
 
-    def _once(self, what: str, make: Callable[..., T], *of: str) -> T:
-        """Return what ``make`` makes of the checkpoints of these models, made once."""
-        where = tuple(map(self.where, of))
-        with self._lock:
-            if (what, *where) not in self._made:
-                self._made[what, *where] = make(*where)
-            return self._made[what, *where]
-
+    @once
     def _difference(self, target: str, draft: str) -> str | None:
         """Return how two models' tokenizers differ; ``None`` if their token ids mean the same."""
         one, other = self.text(target).tokenizer, self.text(draft).tokenizer
-        compare = lambda *_: None if one is other else differing_tokens(one, other)
-        return self._once("difference", compare, target, draft)
+        return None if one is other else differing_tokens(one, other)
 
-    def _files(self, name: str) -> Checkpoints:
-        """Return the checkpoints of transformers. Raises: ValueError: if torch or transformers is missing."""
+    @once
+    def _bridge_of(self, draft: str, target: str) -> Bridge:
+        from hsd_viz.decoding.bridge import Bridge, Lexicon
 
-        def make() -> Checkpoints:
-            try:
-                for package in ("torch", "transformers"):
-                    importlib.import_module(package)
-            except ModuleNotFoundError as error:
-                needs = f"{name} needs {error.name} here: install it with `pip install 'hsd-viz[models]'`"
-                raise ValueError(needs) from None
-            from hsd_viz.torch_models.load import Checkpoints
+        return Bridge(*(Lexicon(self.text(name), self.fast(name).vocab_size) for name in (draft, target)))
 
-            return Checkpoints(self.device, DTYPES[self.dtype])
+    @once
+    def _checkpoint(self, name: str) -> Checkpoint:
+        """Return the checkpoint of transformers. Raises: ValueError: if torch or transformers is missing."""
+        try:
+            from hsd_viz.torch_models.load import Checkpoint
+        except ModuleNotFoundError as error:
+            needs = f"{name} needs {error.name} here: install it with `pip install 'hsd-viz[models]'`"
+            raise ValueError(needs) from None
+        return Checkpoint(name, self.where(name), self.device, DTYPES[self.dtype])
 
-        return self._once("files", make)
-
-    def _pick(self, name: str) -> tuple[Model, str | None]:
+    @once
+    def pick(self, name: str) -> tuple[Model, str | None]:
         """Return a model in the fastest runtime, and why that is a slow one, if so."""
-        return self._once("model", lambda where: self._choose(name, where), name)
-
-    def _choose(self, name: str, where: str) -> tuple[Model, str | None]:
-        why, fits = None, self.dtype in STORAGE and read_config(where) is not None
+        where, why = self.where(name), None
+        fits = self.dtype in STORAGE and read_config(where) is not None
         if self.dtype == "int8" and not fits and name == self.target:
             raise ValueError(f"int8 is for the models of the ladder: use float32 for {name}")
         if fits and self.device == "cpu" and self.build is not None and self._runtime in ("auto", "strict"):
@@ -270,8 +275,13 @@ def _device(device: str | None) -> str:
     driver = any(Path(f"/dev/{name}").exists() for name in ("nvidiactl", "kfd", "dxg")) or os.name == "nt"
     if device == "cpu" or (device is None and not (has_torch and driver)):
         return "cpu"
+    if device is not None and not re.fullmatch(r"cuda(:\d+)?", device):
+        raise ValueError(f"unknown device {device!r}: it is cpu or cuda")
     if not has_torch:
         raise ValueError(f"the device {device} needs torch: install it with `pip install 'hsd-viz[models]'`")
-    from hsd_viz.torch_models.load import pick_device
+    import torch
 
-    return pick_device(device)
+    available = torch.cuda.is_available()
+    if device is not None and not available:
+        raise ValueError("there is no CUDA device here: use the device cpu")
+    return "cpu" if not available else device or "cuda"
