@@ -25,7 +25,7 @@ from hsd_viz.ladder.load import weights_dir
 from hsd_viz.machine import MAX_THREADS, cpu_model, set_threads
 from hsd_viz.machine import threads as threads_now
 from hsd_viz.native.decode import NativeDecode, can_compile, native_drafter
-from hsd_viz.stack import DraftSource, Stack, parse
+from hsd_viz.stack import Stack, parse
 from hsd_viz.trace import Event, Stage
 from hsd_viz.trace.tables import OWN_RULES
 from hsd_viz.version import __version__
@@ -126,19 +126,35 @@ class LocalEngine(Engine):
         return self._events(prompt, resolve(stack, self.target, self.models.where, options))
 
     def drafter(
-        self, stack: str | Stack, *, memory: Memory | None = None, temperature: float = 0.0
+        self,
+        stack: str | Stack,
+        *,
+        memory: Memory | None = None,
+        temperature: float = 0.0,
+        costs: CostCurve | None = None,
     ) -> tuple[Drafter, frozenset[int]]:
-        """Return the drafter at the bottom of ``stack`` as a decode with a ``budget`` has it, and the tokens that end a
-        text.
+        """Return the drafter at the bottom of ``stack``, the native one where there is one, and the tokens that end a
+        text. Its databases are those of the configured folder, else the shipped ones, where they are of this tokenizer;
+        without ``costs`` only a budget ends its drafts.
 
         Raises:
             ValueError: if the stack has no database or baseline.
         """
-        parsed = parse(stack)
+        parsed, models = parse(stack), self.models
         if parsed.bottom is None or parsed.automatic:
             raise ValueError(f"'{stack}' has no drafter at its bottom")
         target = self._own(parsed.target.name)
-        return self._drafter(parsed.bottom, target, memory, None, temperature), self.models.eos(target)
+        if target not in self._opened:
+            vocabulary, folder = (
+                models.text(target).tokenizer.get_vocab(),
+                self.databases or weights_dir() / "databases",
+            )
+            size, named = models.fast(target).vocab_size, self.databases is not None
+            self._opened[target] = SharedDatabases.open(folder, vocabulary, size, strict=named)
+        shared, eos = self._opened[target], models.eos(target)
+        given = {"databases": shared, "memory": memory, "eos": eos, "costs": costs, "temperature": temperature}
+        made = make_drafter(parsed.bottom, **given)
+        return native_drafter(made, models.build.library) if models.build and models.build.wait() else made, eos
 
     # --- inside ----------------------------------------------------------------------------------------------------
 
@@ -164,11 +180,12 @@ class LocalEngine(Engine):
                 self._decided[key] = decide(asked.stack, asked.choosing, meta)
             asked = asked.with_stack(self._decided[key])
             loaded = [by_name[name] for name in asked.names]
-        source, drafter = asked.stack.bottom, None
-        if source is not None:
+        drafter, eos = None, models.eos(target)
+        if (source := asked.stack.bottom) is not None:
             sized = source.name == "db" and options["budget"] is None
             costs = self._costs.of(loaded[0], self.device.partition(":")[0]) if sized else None
-            drafter = self._drafter(source, target, options["memory"], costs, asked.sampling.temperature)
+            given = {"memory": options["memory"], "costs": costs, "temperature": asked.sampling.temperature}
+            drafter, _ = self.drafter(asked.stack, **given)
         positions = min((m.positions for m in loaded if m.positions is not None), default=None)
         room = min(filter(None, (len(ids) + options["max_new_tokens"], positions)))
         levels = [
@@ -184,7 +201,7 @@ class LocalEngine(Engine):
             ids,
             max_new_tokens=options["max_new_tokens"],
             positions=positions,
-            eos=models.eos(target),
+            eos=eos,
             budget=options["budget"],
             details=LIKELIEST if options["record"] else 0,
             threads=threads_now(),
@@ -198,22 +215,6 @@ class LocalEngine(Engine):
                 raise
             less = "use smaller models, a shorter prompt or fewer tokens"
             raise ValueError(f"{self.device} ran out of memory: {less}") from None
-
-    def _drafter(
-        self, source: DraftSource, target: str, memory: Memory | None, costs: CostCurve | None, temperature: float
-    ) -> Drafter:
-        """Return a drafter over the databases of the configured folder, else over the shipped ones, where they are of
-        this tokenizer; the native one where there is one.
-        """
-        models = self.models
-        if target not in self._opened:
-            vocabulary = models.text(target).tokenizer.get_vocab()
-            folder, named = self.databases or weights_dir() / "databases", self.databases is not None
-            opened = SharedDatabases.open(folder, vocabulary, models.fast(target).vocab_size, strict=named)
-            self._opened[target] = opened
-        shared, eos = self._opened[target], models.eos(target)
-        found = make_drafter(source, databases=shared, memory=memory, eos=eos, costs=costs, temperature=temperature)
-        return native_drafter(found, models.build.library) if models.build and models.build.wait() else found
 
     def _meta(self, asked: Resolved, loaded: Sequence[Model], bridge: dict | None) -> dict[str, Any]:
         """Return the facts about a decode that its trace keeps; ``bridge`` are those of the lowest model's."""
@@ -240,7 +241,7 @@ class LocalEngine(Engine):
             "bottom": str(stack.bottom) if stack.bottom else None,
             "models": models,
             "device": self.device,
-            "device_name": device_name(self.device),
+            "device_name": cpu_model() if self.device == "cpu" else imported["torch"].cuda.get_device_name(self.device),
             "dtype": self.dtype,
             "threads": threads_now(),
             "runtime": " + ".join(dict.fromkeys(model.runtime for model in reversed(loaded))),
@@ -250,12 +251,3 @@ class LocalEngine(Engine):
             "versions": {"hsd_viz": __version__, **packages, "python": platform.python_version()},
             **({} if self.databases is None else {"databases": self.databases}),
         }
-
-
-def device_name(device: str) -> str:
-    """Return the name of a device's processor."""
-    if not device.startswith("cuda"):
-        return cpu_model()
-    import torch
-
-    return torch.cuda.get_device_name(device)
