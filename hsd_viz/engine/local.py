@@ -133,7 +133,7 @@ class LocalEngine(Engine):
         temperature: float = 0.0,
         costs: CostCurve | None = None,
     ) -> tuple[Drafter, frozenset[int]]:
-        """Return the drafter at the bottom of ``stack``, the native one where there is one, and the tokens that end a
+        """Return the drafter at the bottom of ``stack``, native where there is one, and the tokens that end a
         text. Its databases are those of the configured folder, else the shipped ones, where they are of this tokenizer;
         without ``costs`` only a budget ends its drafts.
 
