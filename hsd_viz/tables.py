@@ -16,7 +16,7 @@ from hsd_viz.intervals import Estimate
 from hsd_viz.words import counted
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
+    from jinja2 import Template
 
 TEMPLATES = Path(__file__).with_name("templates")
 #: A cell: text, a number or an estimate; ``None``: not measured.
@@ -92,17 +92,18 @@ def page(title: str, lines: Iterable[str], parts: Iterable[Table], **more: Any) 
     empty: dict[str, Any] = {name: {} for name in ("headline", "warnings", "facts", "kinds", "command", "definitions")}
     css = TEMPLATES.joinpath("page.css").read_text(encoding="utf-8")
     shown = [part for part in parts if part.rows or part.note]
-    return _environment().get_template("page.html").render(empty | more, title=title, css=css, lines=lines, parts=shown)
+    return template("page.html").render(empty | more, title=title, css=css, lines=lines, parts=shown)
 
 
-def lines(template: str, /, **values: Any) -> list[str]:
+def lines(name: str, /, **values: Any) -> list[str]:
     """Return the lines of a text template; a backslash joins two lines, empty ones are left out."""
-    text = _environment().get_template(template).render(values).replace("\\\n", "")
+    text = template(name).render(values).replace("\\\n", "")
     return [line for line in text.splitlines() if line.strip()]
 
 
 @cache
-def _environment() -> Environment:
+def template(name: str) -> Template:
+    """Return a template of the package; the values of a page are escaped."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
     options: dict[str, Any] = {"autoescape": select_autoescape(["html"]), "undefined": StrictUndefined}
@@ -110,5 +111,6 @@ def _environment() -> Environment:
     # A column with a word is left-aligned, and wraps.
     left: Any = lambda cells, k: k and any(row[k][:1].isalpha() for row in cells[1:])
     made.globals |= {"left": left}
+    made.policies["json.dumps_kwargs"] = {}  # keeps the order of keys
     made.filters |= {"sentence": sentence, "counted": counted, "json": partial(json.dumps, default=str)}
-    return made
+    return made.get_template(name)

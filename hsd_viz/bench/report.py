@@ -177,10 +177,10 @@ class Report(Record):
         return pd.DataFrame(rows, columns=names).astype({"value": float, "low": float, "high": float})
 
 
-def read_report(text: str, name: str) -> Report:
-    """Read a report from JSON text. Raises: ValueError: if the file ``name`` does not hold a report."""
+def read_report(content: str | bytes, name: str) -> Report:
+    """Read a report from JSON. Raises: ValueError: if the file ``name`` does not hold a report."""
     try:
-        return Report.from_dict(json.loads(text))
+        return Report.from_dict(json.loads(content if isinstance(content, str) else content.decode()))
     except (ValueError, RecursionError):
         raise ValueError(f"{name} is not a report of hsd-viz bench --json") from None
 

@@ -34,11 +34,11 @@ def export(
     tables: list[Path] = []
     with arguments.reading(traces[0]):
         if html:
-            from hsd_viz.views.export import MOST_RUNS, runs_page
+            from hsd_viz.views.export import MOST_RUNS, run_page
 
             if len({run.prompt for run in runs}) > 1 and len(runs) <= MOST_RUNS:
                 raise ValueError("these runs have different prompts: compare runs of the same prompt")
-            arguments.write_text(html, runs_page(runs))
+            arguments.write_text(html, run_page(*runs))
         if perfetto:
             arguments.write_text(perfetto, json.dumps(chrome_trace(runs[0]), separators=(",", ":")) + "\n")
         if csv:

@@ -18,9 +18,9 @@ import ipywidgets as widgets
 
 from hsd_viz.figures.pictures import CARTESIAN, WHOLE, script
 from hsd_viz.figures.theme import Given, trace_of
-from hsd_viz.trace import Trace
+from hsd_viz.tables import template
 from hsd_viz.views import run_data
-from hsd_viz.views.page_data import BUNDLE, STATIC, about, template
+from hsd_viz.views.page_data import BUNDLE, STATIC, about
 
 #: Most runs of a comparison; the page shows as many.
 MOST_RUNS = 3
@@ -28,34 +28,23 @@ MOST_RUNS = 3
 _SKIPPED = frozenset(widgets.DOMWidget.class_trait_names())
 
 
-def run_page(trace: Given) -> str:
-    """Return a self-contained page of a run, as ``hsd-viz export`` writes it; ``trace`` can be the path of a file."""
-    return runs_page([trace_of(trace)])
-
-
-def runs_page(traces: Sequence[Trace]) -> str:
-    """Return the page of a run, or of two or three runs, which opens on their comparison.
-
-    Raises:
-        ValueError: if there are more than three runs.
+def run_page(*given: Given) -> str:
+    """Return a self-contained page of a run, or of two or three runs, which opens on their comparison, as ``hsd-viz
+    export`` writes it. Each is a trace or the path of its file. Raises: ValueError: if there are more than three.
     """
-    if len(traces) > MOST_RUNS:
-        raise ValueError(f"{len(traces)} runs are too many to compare: give at most {MOST_RUNS}")
-    names = [f"runs/{k}" for k in range(len(traces))]
-    shown = [
-        {"name": name, "title": trace.stack or "a recorded run", "blurb": _blurb(trace), "stack": trace.stack}
-        for name, trace in zip(names, traces, strict=True)
-    ]
-    race = {"group": "runs", "title": "as exported", "prompt": traces[0].prompt, "runs": shown}
+    if len(given) > MOST_RUNS:
+        raise ValueError(f"{len(given)} runs are too many to compare: give at most {MOST_RUNS}")
+    traces = {f"runs/{k}": trace_of(one) for k, one in enumerate(given)}
+    shown = []
+    for name, trace in traces.items():
+        day = f" on {str(trace.meta['created'])[:10]}" if trace.meta.get("created") else ""
+        blurb = f"A run of speculative decoding, recorded{day}. All values were measured in it."
+        shown.append({"name": name, "title": trace.stack or "a recorded run", "blurb": blurb, "stack": trace.stack})
+    race = {"group": "runs", "title": "as exported", "prompt": traces["runs/0"].prompt, "runs": shown}
     page = about(recordings=shown, races=[race] if len(traces) > 1 else [])
-    runs = {name: run_data.snapshot(trace, name) for name, trace in zip(names, traces, strict=True)}
+    runs = {name: run_data.snapshot(trace, name) for name, trace in traces.items()}
     title = " · ".join(run["title"] for run in shown)
     return document({"about": page, "runs": runs}, '<main class="hsd-page"></main>', title)
-
-
-def _blurb(trace: Trace) -> str:
-    day = f" on {str(trace.meta['created'])[:10]}" if trace.meta.get("created") else ""
-    return f"A run of speculative decoding, recorded{day}. All values were measured in it."
 
 
 def view_page(view: Any, *, dark: bool | None = None, then: str = "") -> str:
@@ -97,7 +86,7 @@ def document(content: dict[str, Any], body: str, title: str, *, style: str = "",
         text = json.dumps(content, ensure_ascii=True, separators=(",", ":"))
         packed = base64.b64encode(gzip.compress(text.encode("ascii"), mtime=0)).decode("ascii")
     given = {"body": body, "title": title, "dark": dark, "content": packed, "bundle": BUNDLE}
-    return template("page.html").render(styles="\n".join(styles).replace("</", "<\\/"), **given)
+    return template("document.html").render(styles="\n".join(styles).replace("</", "<\\/"), **given)
 
 
 def parts_of(view: Any) -> list[Any]:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hsd_viz.calibration.basis import temperature_words
 from hsd_viz.disk import data_folder
@@ -18,9 +18,6 @@ from hsd_viz.figures.palette import DATABASES, HUES
 from hsd_viz.stack import draft_sources
 from hsd_viz.trace import Trace
 from hsd_viz.trace.tables import DEFAULT_RULE, RULES
-
-if TYPE_CHECKING:
-    from hsd_viz.bench.report import Report
 
 STATIC = Path(__file__).parent / "static"
 #: All views in one module.
@@ -35,16 +32,6 @@ FAMILIES: dict[str, str] = _DATA["families"]
 MAX_PROMPT, MAX_NEW_TOKENS = 20_000, 2_000
 LADDER = ["nano", "small", "target"]
 _PURPOSE = re.compile(r"^- `([^`]+\.json)`: (.+)$", re.M)
-
-
-@cache
-def template(name: str) -> Any:
-    """Return an HTML template of this folder; what it is given is escaped."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    loader = FileSystemLoader(Path(__file__).parent)
-    own = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    return own.get_template(name)
 
 
 def page_palette() -> dict[str, Any]:
@@ -77,23 +64,15 @@ def recorded_runs() -> dict[str, partial[Trace]]:
 
 def saved_reports() -> dict[str, Path]:
     """Return the project's bench reports by their titles in the folder's ``README.md``, in its order."""
-    found, place = {}, data_folder("bench/measured", "docs/bench")
-    for name, title in _PURPOSE.findall((place / "README.md").read_text(encoding="utf-8")):
-        with suppress(OSError, ValueError):  # not a bench report
-            report_of((place / name).read_bytes(), name)
-            found[f"{title[:1].upper()}{title[1:]}"] = place / name
-    return found
-
-
-def report_of(content: bytes, name: str) -> Report:
-    """Read a bench report from the bytes of a file. Raises: ValueError: if it holds none."""
     # Imported late: the page opens without it.
     from hsd_viz.bench.report import read_report
 
-    try:
-        return read_report(content.decode("utf-8"), name)
-    except UnicodeDecodeError:
-        raise ValueError(f"{name} is not a report of hsd-viz bench --json") from None
+    found, place = {}, data_folder("bench/measured", "docs/bench")
+    for name, title in _PURPOSE.findall((place / "README.md").read_text(encoding="utf-8")):
+        with suppress(OSError, ValueError):  # not a bench report
+            read_report((place / name).read_bytes(), name)
+            found[f"{title[:1].upper()}{title[1:]}"] = place / name
+    return found
 
 
 def about(**own: Any) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from typing import Any
 from hsd_viz.stack import StackError, parse
 from hsd_viz.trace import Step, Trace
 from hsd_viz.trace.metrics import check
-from hsd_viz.trace.tables import TABLES, Column
 from hsd_viz.trace.trace import Record, TraceError
 
 #: Maximum unpacked size in bytes of an opened trace: twenty times the page's longest run.
@@ -20,49 +19,22 @@ MOST_TOKENS = 10_000
 MOST_IDS = 0x110000
 #: Maximum characters of a file name in a message.
 MOST_NAME = 60
-#: Parts of the meta that have a place of their own, or that the browser does not read.
-_ELSEWHERE = ("prompt", "prompt_ids", "stack", "stack_resolved", "versions", "imported", "counts")
-
-
-def number(value: float | None) -> float | None:
-    """Round to six significant digits, which keeps messages short."""
-    return None if value is None else float(f"{value:.6g}")
-
-
-def _short(column: Column, values: list) -> list:
-    if column.kind == "float":
-        return [number(value) for value in values]
-    if column.kind == "top":
-        return [top and [[token, number(p)] for token, p in top] for top in values]
-    return values
 
 
 def tables(record: Record) -> dict[str, Any]:
     """Return the tables of a step or a trace, and ``pieces``: token texts by id."""
-    columns = {
-        name: {column.name: _short(column, record.columns[name][column.name]) for column in table.columns.values()}
-        for name, table in TABLES.items()
-    }
-    return {**columns, "pieces": {str(token): text for token, text in record.pieces.items()}}
+    return {**record.columns, "pieces": {str(token): text for token, text in record.pieces.items()}}
 
 
 def head(meta: dict[str, Any]) -> dict[str, Any]:
     """Return prompt, its token ids if known, level names, and the meta: ``stack`` as decoded, ``asked`` as written."""
-    sampling = meta.get("sampling") or {}
-    own = {name: value for name, value in meta.items() if name not in _ELSEWHERE}
+    asked, sampling = str(meta.get("stack") or ""), meta.get("sampling") or {}
+    own = {"stack": str(meta.get("stack_resolved") or asked), "asked": asked, "sampling": sampling}
     return {
         "prompt": str(meta.get("prompt", "")),
         "prompt_ids": list(meta.get("prompt_ids") or []),
         "levels": level_names(meta),
-        "meta": {
-            **own,
-            "stack": str(meta.get("stack_resolved") or meta.get("stack") or ""),
-            "asked": str(meta.get("stack") or ""),
-            "sampling": {name: value for name, value in sampling.items() if name != "rule"},
-            "rule": sampling.get("rule", "token"),
-            "prefill_ns": meta.get("prefill_ns"),
-            "wall_ns": meta.get("wall_ns"),
-        },
+        "meta": {"prefill_ns": None, "wall_ns": None} | meta | own,
     }
 
 
@@ -89,12 +61,8 @@ def append(run: str, first: int, steps: list[Step]) -> dict[str, Any]:
 
 def trace_from(run: dict[str, Any]) -> Trace:
     """Return the trace of a snapshot that a browser kept. Raises: ValueError: if it is not one."""
-    meta = dict(run["meta"])
-    meta |= {"stack": meta.pop("asked", "") or meta["stack"], "stack_resolved": meta["stack"]}
-    meta |= {"prompt": run["prompt"], "prompt_ids": run["prompt_ids"]}
-    meta["sampling"] = {**(meta.get("sampling") or {}), "rule": meta.pop("rule", "token")}
-    data = {"format": "hsd_viz trace", "schema": 2, "meta": meta, **{name: run[name] for name in (*TABLES, "pieces")}}
-    return checked(Trace.from_dict(data), "the run")
+    meta = run["meta"] | {"stack": run["meta"]["asked"], "stack_resolved": run["meta"]["stack"]}
+    return checked(Trace.from_dict(Trace({}).to_dict() | run | {"meta": meta}), "the run")
 
 
 def read_trace(content: bytes, name: str) -> Trace:

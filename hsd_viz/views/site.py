@@ -18,9 +18,10 @@ from hsd_viz.engine import tab
 from hsd_viz.engine.replay import bundled
 from hsd_viz.exercises.data import measured
 from hsd_viz.latency.hardware import Machine, gpu_of, shape_of
+from hsd_viz.tables import template
 from hsd_viz.views import run_data
 from hsd_viz.views.export import document
-from hsd_viz.views.page_data import STATIC, about, recorded_runs, report_of, saved_reports, template
+from hsd_viz.views.page_data import STATIC, about, recorded_runs, saved_reports
 
 #: A file in each site, so that only a site is ever replaced.
 MARK = ".hsd-viz-site"
@@ -43,8 +44,10 @@ class Page(NamedTuple):
 
 def sections() -> list[tuple[str, str, list[Page]]]:
     """Return title, description and pages of each section: the recordings, the lessons and the project's reports."""
+    runs = [Page(f"{RECORDINGS}?trace={recording.name}", recording.label, recording.blurb) for recording in bundled()]
+    races = Page(f"{RECORDINGS}?tab=compare", "Runs of one prompt", "Several stacks, side by side and on one clock.")
     return [
-        ("Runs", "Recorded: text, rounds, draft trees and timeline.", list(_runs())),
+        ("Runs", "Recorded: text, rounds, draft trees and timeline.", [*runs, races]),
         ("Lessons", "The course, with its figures and recorded runs.", list(_lessons())),
         ("Measurements", "Benchmarks with intervals, machine and settings.", list(_reports())),
     ]
@@ -69,7 +72,11 @@ def build(out: Path, say: Callable[[str], None] = lambda text: None) -> int:
                     say(f"{title}: {page.title}")
                     write_whole(draft / page.file, page.content())
         say("Runtime: models, databases")
-        _copy_runtime(draft)
+        (draft / "runtime").mkdir()
+        files = {name: STATIC / name for name in _SCRIPTS}
+        for name, path in (files | {f"runtime/{name}": path for name, path in tab.files().items()}).items():
+            shutil.copyfile(path, draft / name)
+        write_whole(draft / "runtime" / "manifest.json", json.dumps(tab.manifest()))
         say("Explorer: recordings")
         runs = {name: run_data.snapshot(load(), f"recordings/{name}") for name, load in recorded_runs().items()}
         for name, run in runs.items():
@@ -77,8 +84,8 @@ def build(out: Path, say: Callable[[str], None] = lambda text: None) -> int:
         # The same page with all of them, which opens as a file, too.
         page_of_all = document({"about": about(), "runs": runs}, '<main class="hsd-page"></main>', "Recorded runs")
         write_whole(draft / RECORDINGS, page_of_all)
-        write_whole(draft / "explore.html", _template("explore.html", about()))
-        write_whole(draft / "index.html", _template("site.html", _data(), sections=found))
+        write_whole(draft / "explore.html", template("explore.html").render(data=about()))
+        write_whole(draft / "index.html", template("site.html").render(data=_data(), sections=found))
         write_whole(draft / MARK, "")
         if out.exists():
             out.rename(Path(folder) / "old")
@@ -86,44 +93,16 @@ def build(out: Path, say: Callable[[str], None] = lambda text: None) -> int:
     return sum(file.stat().st_size for file in out.rglob("*") if file.is_file())
 
 
-def _template(name: str, data: dict[str, Any], **given: Any) -> str:
-    from markupsafe import Markup
-
-    # No text can close the element that holds the data.
-    return template(name).render(data=Markup(json.dumps(data).replace("<", "\\u003c")), **given)
-
-
-def _copy_runtime(out: Path) -> None:
-    """Copy the page's scripts, and what its worker reads, with a manifest of it."""
-    for name in _SCRIPTS:
-        shutil.copyfile(STATIC / name, out / name)
-    (out / "runtime").mkdir()
-    for name, path in tab.files().items():
-        shutil.copyfile(path, out / "runtime" / name)
-    write_whole(out / "runtime" / "manifest.json", json.dumps(tab.manifest()))
-
-
 def _data() -> dict[str, Any]:
     """Return what the article's scenes need besides the runtime and the page's data: costs, predicted for a GPU."""
     machine = Machine(gpu_of(_GPU))
-    costs = {
-        name: [
-            machine.step_ms(shape_of(model), tokens=m, context=_CONTEXT, weights=_WEIGHTS)
-            for m in range(1, _WIDEST + 1)
-        ]
-        for name, model in _MODELS.items()
-    }
+    step = lambda name, m: machine.step_ms(shape_of(name), tokens=m, context=_CONTEXT, weights=_WEIGHTS)
+    costs = {name: [step(model, m) for m in range(1, _WIDEST + 1)] for name, model in _MODELS.items()}
     return {
         **about(),
         "gpu": {"words": f"one {_GPU} with {_WEIGHTS} weights", "models": _MODELS, "milliseconds": costs},
         "native": {name: measured(f"curves-{name}-cpu")["milliseconds"]["native"] for name in _MODELS},
     }
-
-
-def _runs() -> Iterator[Page]:
-    for recording in bundled():
-        yield Page(f"{RECORDINGS}?trace={recording.name}", recording.label, recording.blurb)
-    yield Page(f"{RECORDINGS}?tab=compare", "Runs of one prompt", "Several stacks, side by side and on one clock.")
 
 
 def _lessons() -> Iterator[Page]:
@@ -140,7 +119,8 @@ def _lessons() -> Iterator[Page]:
 
 def _reports() -> Iterator[Page]:
     from hsd_viz.bench.page import page
+    from hsd_viz.bench.report import read_report
 
     for title, path in saved_reports().items():
-        report = report_of(path.read_bytes(), path.name)
+        report = read_report(path.read_bytes(), path.name)
         yield Page(f"reports/{path.stem}.html", title, "", lambda r=report: page(r))

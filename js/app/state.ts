@@ -89,7 +89,7 @@ export function fieldsOf(run: Snapshot, most: number): Partial<Form> {
   return {
     prompt: run.prompt,
     stack: meta.asked || meta.stack,
-    rule: meta.rule || "token",
+    rule: meta.sampling?.rule || "token",
     chat: Boolean(meta.chat),
     temperature: written(temperature ?? 0),
     top_k: written(top_k ?? 0),

@@ -1,4 +1,5 @@
 // One position as a dart board: the area under p, split into what the drafter's darts win (accepted) and what is left (residual). Pure.
+import type { Sampling } from "../lib/run";
 import type { Draft, Token } from "../lib/tables";
 import { workedBack } from "./residual";
 
@@ -43,12 +44,7 @@ export function boardOfDraft(d: Draft): Board | null {
 }
 
 /** The board of a correction: the drafted tokens, the recorded top rows, and the rest as one column. Null without recorded sums. */
-export function boardOfCorrection(
-  t: Token,
-  refused: Draft[],
-  sampling: Record<string, number | null>,
-  block: boolean,
-): Board | null {
+export function boardOfCorrection(t: Token, refused: Draft[], sampling: Sampling, block: boolean): Board | null {
   // The residual of a block is of w·p: p and q cannot be worked back from it.
   const found = block || !refused.length ? null : workedBack(t, refused, sampling);
   if (!found) return null;

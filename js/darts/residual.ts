@@ -1,4 +1,5 @@
 // The distribution of a correction (p and q as sampled), worked back from what the trace has of it. Pure.
+import type { Sampling } from "../lib/run";
 import type { Draft, Token } from "../lib/tables";
 
 type Correction = Pick<Token, "token_id" | "p" | "top" | "residual_top" | "q_top" | "residual_sum">;
@@ -17,7 +18,7 @@ export interface Rest {
  *
  * `refused`: the rows of draft tokens at its position, at least one
  */
-export function workedBack(t: Correction, refused: Draft[], sampling: Record<string, number | null>) {
+export function workedBack(t: Correction, refused: Draft[], sampling: Sampling) {
   // A token drafted by two databases at one position counts once.
   const drafted = refused.filter((d, k) => refused.findIndex((o) => o.token_id === d.token_id) === k);
   const walk = refused[0].u === null;
@@ -42,7 +43,7 @@ export function workedBack(t: Correction, refused: Draft[], sampling: Record<str
  * p as sampled, for tokens whose p at temperature 1 is recorded. Temperature T raises each p to 1 / T and rescales; the scale follows
  * from the draft token, whose p is recorded both ways.
  */
-function sampledFrom(t: Correction, drafted: Draft[], { temperature, top_k, top_p }: Record<string, number | null>) {
+function sampledFrom(t: Correction, drafted: Draft[], { temperature, top_k, top_p }: Sampling) {
   const T = temperature ?? 1;
   const warm = new Map<number, number>([...(t.top ?? []), ...(t.p === null ? [] : [[t.token_id, t.p] as const])]);
   const hot = (id: number) => (warm.get(id) ?? NaN) ** (1 / T);

@@ -9,14 +9,20 @@ export interface ModelMeta {
   model?: string;
   weights?: string | null;
 }
+export interface Sampling {
+  temperature?: number | null;
+  top_k?: number | null;
+  top_p?: number | null;
+  seed?: number | null;
+  rule?: string;
+}
 /** The meta of a trace that views read; the times (ns) of prefill and of the decode are null during the run. */
 export interface Meta {
   /** The stack as decoded. */
   stack: string;
   /** The stack as written. */
   asked?: string;
-  sampling: Record<string, number | null>;
-  rule?: string;
+  sampling: Sampling;
   prefill_ns: number | null;
   wall_ns: number | null;
   /** Plain decoding measured beside the run: its speed, and the speed-ups of repeated pairs. */

@@ -1,6 +1,6 @@
 // Words for tokens, events and figures. Pure.
 import type { Palette } from "./palette";
-import type { Store } from "./run";
+import type { Sampling, Store } from "./run";
 
 export const KIND_WORDS: Record<string, string> = {
   accepted: "accepted draft token",
@@ -59,7 +59,7 @@ export const digitsFor = (a: number, b: number) => [3, 4, 5].find((n) => precise
 /** Capitalize "the"; names keep their case. */
 export const capital = (words: string) => words.replace(/^the /, "The ");
 /** How the two p of one token differ, above temperature 0; "" where they are equal. */
-export function temperatureWords(sampling: Record<string, number | null> = {}) {
+export function temperatureWords(sampling: Sampling = {}) {
   const { temperature = 0, top_k: k = 0, top_p: p = 1 } = sampling;
   if (!temperature || (temperature === 1 && !k && (p ?? 1) >= 1)) return "";
   const cuts = [k ? `top-k ${k}` : "", (p ?? 1) < 1 ? `top-p ${p}` : ""].filter(Boolean);

@@ -23,7 +23,7 @@ export function tabHost(client: Client, about: About): Host {
       if (!result.token_ids.length) throw new DOMException("The decode was cancelled.", "AbortError");
       const { run: name, seq, prompt, prompt_ids, levels, meta } = run;
       const { stop_reason } = result;
-      const ended = { rule: request.rule, stop_reason, cancelled: stop_reason === "cancelled" };
+      const ended = { stop_reason, cancelled: stop_reason === "cancelled" };
       const head = { run: name, seq, prompt, prompt_ids, levels, meta: { ...meta, ...ended } };
       if (!request.beside_plain || levels.length < 2 || signal.aborted) return head;
       const plain = { ...asked(request), stack: levels[levels.length - 1], max_new_tokens: PLAIN_TOKENS };

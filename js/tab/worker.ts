@@ -172,7 +172,6 @@ async function decode(id: number, request: Request) {
     }
     const prefilled = run.ended;
     const levels = [...(stack.databases ? ["db"] : []), ...stack.models.map(({ name }) => name)];
-    const { rule: _, seed, ...rest } = sampling;
     const machine = {
       device: "cpu",
       device_name: "this browser tab",
@@ -180,7 +179,7 @@ async function decode(id: number, request: Request) {
       threads: 1,
       runtime: "WebAssembly",
     };
-    const meta = { ...machine, stack: stack.resolved, sampling: { ...rest, seed: Number(seed) } };
+    const meta = { ...machine, stack: stack.resolved, sampling: { ...sampling, seed: Number(sampling.seed) } };
     const head = (wall: number | null): Omit<Snapshot, keyof Tables | "pieces"> => ({
       ...{ run: `tab-${id}`, seq: steps.length, prompt: request.prompt, prompt_ids: prompt, levels },
       meta: { ...meta, prefill_ns: prefilled, wall_ns: wall },

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled
-from hsd_viz.views.export import runs_page
+from hsd_viz.views.export import run_page
 
 from .conftest import quiet
 
@@ -91,7 +91,7 @@ def exported(tmp_path_factory) -> str:
     """The page over three runs of one prompt, the last one with two draft models above the databases."""
     runs = [load_bundled(name, SIDE_BY_SIDE / "sampled") for name in ("both", "plain", "databases")]
     path = tmp_path_factory.mktemp("pages") / "runs.html"
-    path.write_text(runs_page(runs), encoding="utf-8")
+    path.write_text(run_page(*runs), encoding="utf-8")
     return path.as_uri()
 
 

@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 
 import hsd_viz as hsd
 from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled
-from hsd_viz.views.export import run_page, runs_page
+from hsd_viz.views.export import run_page
 
 from .conftest import PATIENCE, Page, quiet
 
@@ -253,7 +253,7 @@ def test_the_tour_goes_through_its_stops_and_gives_the_run_back(open_page, voila
 def test_exported_pages_work_without_python_in_every_medium(chromium, tmp_path, media):
     (tmp_path / "run.html").write_text(run_page(load_bundled("both")), encoding="utf-8")
     race = [load_bundled(name, SIDE_BY_SIDE / "greedy") for name in ("plain", "databases")]
-    (tmp_path / "race.html").write_text(runs_page(race), encoding="utf-8")
+    (tmp_path / "race.html").write_text(run_page(*race), encoding="utf-8")
     page = chromium.new_page(viewport={"width": 1440, "height": 900})
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))

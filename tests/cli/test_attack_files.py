@@ -15,12 +15,13 @@ from pathlib import Path
 import pytest
 
 from hsd_viz import bundled, load_bundled
+from hsd_viz.bench.report import read_report
 from hsd_viz.cli import main
 from hsd_viz.trace import Trace
 from hsd_viz.trace.trace import TraceError
 from hsd_viz.views.app.dashboard import App
-from hsd_viz.views.export import run_page, runs_page
-from hsd_viz.views.page_data import report_of, saved_reports
+from hsd_viz.views.export import run_page
+from hsd_viz.views.page_data import saved_reports
 from hsd_viz.views.run_data import read_trace
 
 SCRIPT = "</script><img src=x onerror=alert(1)><script>alert(2)</script>"
@@ -93,7 +94,7 @@ def test_changed_reports_are_shown_or_refused(one_line, tmp_path):
         codes.append(one_line("bench", "--from", path, "--html", tmp_path / "page.html"))
         codes.append(one_line("doctor", path))
         try:
-            report_of(content, "report.json")
+            read_report(content, "report.json")
         except ValueError as refused:
             assert "\n" not in str(refused)
     assert {0, 2} == set(codes)
@@ -256,7 +257,7 @@ def with_script_everywhere(trace: Trace) -> Trace:
 
 def test_script_in_every_text_is_text_in_every_export(trace, tmp_path):
     hostile = with_script_everywhere(trace)
-    pages = [run_page(hostile), runs_page([hostile, hostile])]
+    pages = [run_page(hostile), run_page(hostile, hostile)]
     data = json.loads(next(path for path in saved_reports().values() if path.stem.startswith("heldout")).read_bytes())
     data["suite"]["name"] = data["machine"]["cpu"] = SCRIPT
     for stack in data["stacks"]:

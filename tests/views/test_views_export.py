@@ -14,7 +14,7 @@ from make_trace import make_trace
 from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled
 from hsd_viz.trace import Trace
 from hsd_viz.views import run_data
-from hsd_viz.views.export import run_page, runs_page
+from hsd_viz.views.export import run_page
 from tests.changes import change_row
 
 STRANGE = (
@@ -85,14 +85,14 @@ def test_the_whole_trace_is_inside_and_no_text_of_it_is_an_element(trace):
 
 def test_runs_side_by_side_are_one_page():
     traces = side_by_side()
-    text = runs_page(traces)
+    text = run_page(*traces)
     content = packed(text)
     assert [r["stack"] for r in content["about"]["races"][0]["runs"]] == [t.stack for t in traces]
     assert len(content["runs"]) == 3 and len(text.encode()) < 750_000
 
 
 @pytest.mark.parametrize(
-    "write", [lambda: run_page(make_trace()), lambda: runs_page(side_by_side())], ids=["run", "runs"]
+    "write", [lambda: run_page(make_trace()), lambda: run_page(*side_by_side())], ids=["run", "runs"]
 )
 def test_nothing_in_it_has_an_address_or_a_connection(write):
     # The namespace of SVG, and the lessons' address of a dashboard on this machine, which the tour replaces.

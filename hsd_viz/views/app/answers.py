@@ -19,7 +19,7 @@ from hsd_viz.tables import Table, page
 from hsd_viz.trace import Trace
 from hsd_viz.views import run_data
 from hsd_viz.views.linked import LinkedView
-from hsd_viz.views.page_data import FAMILIES, report_of, saved_reports
+from hsd_viz.views.page_data import FAMILIES, saved_reports
 from hsd_viz.views.view import as_widget, figure_part, registered
 
 Part = dict[str, Any]
@@ -149,6 +149,7 @@ def prediction(options: dict[str, Any], _job: Job) -> Answer:
 def report(options: dict[str, Any], job: Job) -> Answer:
     """Return a saved report, or the opened one."""
     from hsd_viz.bench.page import page as page_of
+    from hsd_viz.bench.report import read_report
 
     paths = saved_reports()
     menu = [(title, path.name) for title, path in paths.items()]
@@ -161,7 +162,7 @@ def report(options: dict[str, Any], job: Job) -> Answer:
         if name not in by_name:
             raise ValueError("no saved report has this name: open a file of hsd-viz bench --json")
         content = by_name[name].read_bytes()
-    found = report_of(content, name)
+    found = read_report(content, name)
     return shown("report", found, page_of(found)) | {"choices": [choice("name", "Report", menu, chosen)]}
 
 
@@ -234,14 +235,14 @@ def tab(name: str, run: Trace | None) -> tuple[Part, Any]:
 
 def file(about: str, run: Trace | None, options: dict[str, Any]) -> tuple[str, str, bytes]:
     """Return name, media type and content of a file. Raises: ValueError: if there is nothing to save."""
-    from hsd_viz.views.export import runs_page
+    from hsd_viz.views.export import run_page
 
     if about == "comparison":
         runs = options.get("runs") or []
         if len(runs) < 2:
             raise ValueError("no runs to save: select two or three")
         stacks = "_".join(_dashed(run["meta"]["stack"], 24) for run in runs)
-        page = runs_page(list(map(run_data.trace_from, runs)))
+        page = run_page(*map(run_data.trace_from, runs))
         return f"hsd_viz_compare_{stacks}.html", "text/html", page.encode()
     trace = _needed(run)
     at = re.sub(r"\D", "", str(trace.meta.get("created") or "")[:19])
@@ -249,7 +250,7 @@ def file(about: str, run: Trace | None, options: dict[str, Any]) -> tuple[str, s
     if about == "trace":
         return f"{stem}.json.gz", "application/gzip", trace.to_bytes()
     if about == "page":
-        return f"{stem}.html", "text/html", runs_page([trace]).encode()
+        return f"{stem}.html", "text/html", run_page(trace).encode()
     raise ValueError(f"there is no file '{about}'")
 
 
