@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from typing import Any
 
 from hsd_viz.stack import StackError, parse
@@ -108,7 +107,7 @@ def _check_meta(trace: Trace) -> None:
     texts = [meta["prompt"], meta["stack"], *(meta.get(key) or "" for key in optional)]
     models = meta.get("models") or []
     valid = (
-        all(type(n) in (int, float) and math.isfinite(n) for n in numbers)
+        all(type(n) in (int, float) for n in numbers)
         and all(type(i) is int and 0 <= i < MOST_IDS for i in ids)
         and all(isinstance(text, str) for text in texts)
         and isinstance(models, list)

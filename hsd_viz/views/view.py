@@ -13,18 +13,18 @@ import ipywidgets as widgets
 import traitlets
 
 from hsd_viz.disk import write_whole
-from hsd_viz.figures.pictures import library_of, packed, photograph
+from hsd_viz.figures.pictures import CARTESIAN, library_of, packed, photograph
 from hsd_viz.figures.theme import CONFIG, checked_ending, chromium, dark_of, data_of, template
 from hsd_viz.figures.theme import save as save_figure
 from hsd_viz.views.page_data import BUNDLE, STATIC
-from hsd_viz.words import did_you_mean
+from hsd_viz.words import check_range, did_you_mean
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 _PACKED = gzip.compress(BUNDLE.encode("utf-8"), mtime=0)
 #: Traits that are not options.
-_INTERNAL = {"bundle", "data", "palette", "view", "runs", "titles", "sources"}
+_INTERNAL = {"data", "palette", "runs", "titles", "sources"}
 #: Width of a picture in CSS pixels.
 WIDTH = 960
 
@@ -35,13 +35,8 @@ class _Bundle(widgets.Widget):
     code = traitlets.Bytes(_PACKED).tag(sync=True)
 
 
+#: The one of this process, made again if it was closed.
 _bundles: list[_Bundle] = []
-
-
-def _bundle() -> _Bundle:
-    if not _bundles or _bundles[0].comm is None:
-        _bundles[:] = [_Bundle()]
-    return _bundles[0]
 
 
 class Part(anywidget.AnyWidget):
@@ -56,13 +51,15 @@ class Part(anywidget.AnyWidget):
     bundle = traitlets.Instance(widgets.Widget).tag(sync=True, **widgets.widget_serialization)
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(bundle=_bundle(), **options)
-        self.on_msg(self._send_bundle)
+        if not _bundles or _bundles[0].comm is None:
+            _bundles[:] = [_Bundle()]
+        super().__init__(bundle=_bundles[0], **options)
+        self.on_msg(self._on_message)
 
-    def _send_bundle(self, _widget: Any, content: Any, _buffers: Any) -> None:
-        """Send the module to a page that does not have the model of the bundle."""
-        if isinstance(content, dict) and content.get("kind") == "bundle":
-            self.send({"kind": "bundle"}, [_PACKED])
+    def _on_message(self, _widget: Any, content: Any, _buffers: Any) -> None:
+        """Send a module: plotly, or the one of all views to a page that does not have the model of the bundle."""
+        if isinstance(content, dict) and (kind := content.get("kind")) in ("bundle", "library"):
+            self.send({"kind": kind}, [_PACKED if kind == "bundle" else packed(getattr(self, "library", CARTESIAN))])
 
 
 class Exported:
@@ -107,28 +104,23 @@ class View(Exported, Part):
 
     def __init__(self, **options: Any) -> None:
         known = {name for name in self.trait_names() if not name.startswith("_")}
-        for name in options:
-            if name not in known:
-                own = {n for base in type(self).__mro__ if issubclass(base, View) for n in base.class_own_traits()}
-                allowed = ", ".join(sorted(own & known - _INTERNAL)) or "none"
-                close = did_you_mean(name, known)
-                raise TypeError(f"{type(self).__name__} has no option '{name}': its options are {allowed}{close}")
+        for name in options.keys() - known:
+            allowed = ", ".join(sorted(known - {*Part.class_trait_names()} - _INTERNAL)) or "none"
+            close = did_you_mean(name, known)
+            raise TypeError(f"{type(self).__name__} has no option '{name}': its options are {allowed}{close}")
         super().__init__(**options)
 
 
 # --- figures ----------------------------------------------------------------------------------------------------------
 
 
-def themes(figure: go.Figure) -> dict[str, Any]:
-    """Return a figure as data for a light page, and for a dark one (empty: the same)."""
+def figure_part(figure: go.Figure) -> dict[str, Any]:
+    """Return a figure as a part of an answer (``js/host.ts``): data for a light page, and for a dark one (empty: the
+    same).
+    """
     plain = data_of(figure)
     own = "head" in (plain["layout"].get("meta") or {})
-    return {"drawn": plain, "dark": data_of(dark_of(figure)) if own else {}}
-
-
-def figure_part(figure: go.Figure) -> dict[str, Any]:
-    """Return a figure as a part of an answer (``js/host.ts``)."""
-    return {"kind": "figure", "figure": themes(figure)}
+    return {"kind": "figure", "figure": {"drawn": plain, "dark": data_of(dark_of(figure)) if own else {}}}
 
 
 COLOURS = ("#2f81f7", "#db6d28", "#2da44e", "#a371f7", "#8b949e")
@@ -150,13 +142,8 @@ class Chart(View):
     library = traitlets.Unicode().tag(sync=True)
 
     def __init__(self, figure: go.Figure) -> None:
-        super().__init__(library=library_of(figure), **themes(figure))
+        super().__init__(library=library_of(figure), **figure_part(figure)["figure"])
         self.figure = figure
-        self.on_msg(self._on_message)
-
-    def _on_message(self, _widget: Any, content: Any, _buffers: Any) -> None:
-        if isinstance(content, dict) and content.get("kind") == "library":
-            self.send({"kind": "library"}, [packed(self.library)])
 
 
 def show(figure: go.Figure) -> None:
@@ -170,9 +157,8 @@ def show(figure: go.Figure) -> None:
 
     if figure.layout.template == pio.templates[pio.templates.default]:
         figure = go.Figure(figure).update_layout(template=template(), colorway=COLOURS)
-    content = data_of(figure)
-    data = {PLOTLY_MIME: {**content, "config": CONFIG}, "text/plain": str(content["layout"]["title"]["text"])}
-    display(data, raw=True)
+    content = data_of(figure) | {"config": CONFIG}
+    display({PLOTLY_MIME: content, "text/plain": str(content["layout"]["title"]["text"])}, raw=True)
 
 
 # --- several views, and tabs of other packages ------------------------------------------------------------------------
@@ -194,8 +180,7 @@ def compose(parts: Iterable[Any], cols: int = 2) -> Composition:
 
     Linked views keep their groups: pass them to :func:`link` to share one cursor. Raises: TypeError: for other parts.
     """
-    if isinstance(cols, bool) or not isinstance(cols, int) or cols < 1:
-        raise ValueError(f"cols={cols!r} is out of range: use a whole number from 1")
+    check_range("the number of columns", cols, 1)
     if not (found := [as_widget(part) for part in parts]):
         raise ValueError("compose() needs at least one view")
     layout = widgets.Layout(grid_template_columns=f"repeat({cols}, minmax(0, 1fr))", grid_gap="24px")

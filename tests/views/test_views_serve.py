@@ -71,7 +71,7 @@ def test_the_template_and_the_notebook_are_found():
         arguments, _, folder = command("127.0.0.1", 1234, None, allow_models=allow)
         with folder:
             notebook = json.loads(Path(arguments[3]).read_text())
-            assert f"allow_models={allow}" in notebook["cells"][0]["source"]
+            assert f"allow_models={allow}" in "".join(notebook["cells"][0]["source"])
         assert not Path(arguments[3]).exists()
 
 

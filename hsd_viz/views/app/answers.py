@@ -8,6 +8,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,31 +27,31 @@ Part = dict[str, Any]
 Answer = dict[str, Any]
 
 
-class Job:
-    """A request of the page: its files (name, content), and where its progress is reported."""
+@dataclass
+class Request:
+    """A request of the page: its message, its files (name, content), where progress is reported, and its run."""
 
-    def __init__(self, files: list[tuple[str, bytes]], tell: Callable[..., None]) -> None:
-        self.files, self.tell = files, tell
-        self.cancelled = threading.Event()
+    message: dict[str, Any]
+    about: str
+    options: dict[str, Any]
+    files: list[tuple[str, bytes]]
+    tell: Callable[..., None]
+    run: Trace | None
+    cancelled: threading.Event = field(default_factory=threading.Event)
 
-    def stage(self, text: str, done: float | None = None, total: float | None = None) -> None:
-        """Report a stage."""
-        self.tell("stage", text=text, done=done, total=total)
+    @property
+    def trace(self) -> Trace:
+        """The run. Raises: ValueError: without one."""
+        if self.run is None or not len(self.run):
+            raise ValueError("there is no run to ask about")
+        return self.run
 
 
-def answer(about: str, run: Trace | None, options: dict[str, Any], job: Job) -> Answer:
+def answer(asked: Request) -> Answer:
     """Return the answer to a question. Raises: ValueError: if it has none."""
-    if about in OF_RUN:
-        return OF_RUN[about](_needed(run))
-    if about not in OTHERS:
-        raise ValueError(f"this page has no view '{about}'")
-    return OTHERS[about](options, job)
-
-
-def _needed(run: Trace | None) -> Trace:
-    if run is None or not len(run):
-        raise ValueError("there is no run to ask about")
-    return run
+    if asked.about not in TOPICS:
+        raise ValueError(f"this page has no view '{asked.about}'")
+    return TOPICS[asked.about](asked)
 
 
 def choice(name: str, label: str, options: Iterable[Any], value: Any) -> dict[str, Any]:
@@ -62,11 +63,12 @@ def choice(name: str, label: str, options: Iterable[Any], value: Any) -> dict[st
 # --- a run ------------------------------------------------------------------------------------------------------------
 
 
-def doctor(trace: Trace) -> Answer:
+def doctor(asked: Request) -> Answer:
     """Return the share of each cause in what is lost of the speed-up; no part where there is nothing to explain."""
     from hsd_viz.logs.doctor import diagnose
     from hsd_viz.logs.observe import from_trace
 
+    trace = asked.trace
     try:
         found = diagnose(from_trace(trace, "this run"))
     except (ValueError, KeyError):  # no drafts, as in plain decoding; a trace that does not name its levels
@@ -86,22 +88,23 @@ def doctor(trace: Trace) -> Answer:
     return {"parts": [{"kind": "view", "view": "doctor", "state": {"spec": spec}}]}
 
 
-def law(trace: Trace) -> Answer:
+def law(asked: Request) -> Answer:
     """Return the stack selected by the latency law, its ranking, the levels of the run, and what-if sliders: by the
     calibration that ``hsd-viz plan`` stored here, or the project's own.
     """
     from hsd_viz.views.single import hierarchy_state, one_draft_state
 
+    trace = asked.trace
     own = float((trace.meta.get("sampling") or {}).get("temperature") or 0.0)
     basis = calibrated(trace, own) or recorded(own)
-    parts: list[Part] = [{"kind": "view", "view": "hierarchy", "state": hierarchy_state(basis)}]
-    parts.append(figure_part(figures.ranking(basis)))
+    graph: Part = {"kind": "view", "view": "hierarchy", "state": hierarchy_state(basis)}
+    parts = [graph, figure_part(figures.ranking(basis))]
     try:
         parts.append(figure_part(figures.levels(trace, basis)))
     except ValueError as error:  # a level that this calibration does not have
         parts.append({"kind": "text", "text": f"Levels of the run: {error}."})
-    parts.append({"kind": "heading", "text": "What if: one draft model"})
     sliders = {"acceptance": 0.7, "cost": 0.15, "lookahead": 4, "slope": 0.02} | one_draft_state(basis)
+    parts.append({"kind": "heading", "text": "What if: one draft model"})
     parts.append({"kind": "view", "view": "one_draft", "state": sliders})
     if basis.temperature not in (None, own):
         words = f"run {temperature_words(own)}, calibration {temperature_words(basis.temperature)}"
@@ -115,24 +118,24 @@ def calibrated(trace: Trace, temperature: float) -> Basis | None:
     with suppress(KeyError, IndexError, TypeError):  # an imported trace does not name its weights
         who = store.identity(trace.meta)
         stored = store.newest({name: who[name] for name in ("target", "models", "device", "dtype")})
-        basis = None if stored is None else basis_of(to_dict(stored))
-        return basis if basis and basis.temperature == temperature else None
+        if stored and (basis := basis_of(to_dict(stored))).temperature == temperature:
+            return basis
     return None
 
 
 # --- files and hardware -----------------------------------------------------------------------------------------------
 
 
-def prediction(options: dict[str, Any], _job: Job) -> Answer:
+def prediction(asked: Request) -> Answer:
     """Return a prediction for hardware that is not at hand."""
     from hsd_viz.bench.predict import predict, report_parts
     from hsd_viz.latency.hardware import GPUS, WEIGHTS
 
-    gpu, models = str(options.get("gpu") or "H100"), str(options.get("models") or next(iter(FAMILIES.values())))
-    weights, tp = str(options.get("weights") or "bf16"), int(options.get("tp") or 4)
+    usual = {"gpu": "H100", "models": next(iter(FAMILIES.values())), "weights": "bf16", "tp": 4}
+    gpu, models, weights, tp = (str(asked.options.get(name) or value) for name, value in usual.items())
     if models not in FAMILIES.values():
         raise ValueError(f"unknown models {models!r}")
-    plan = predict(gpu, models.split(","), tp=tp, weights=weights, batch=(1, 4, 16, 64), context=(2048, 32768))
+    plan = predict(gpu, models.split(","), tp=int(tp), weights=weights, batch=(1, 4, 16, 64), context=(2048, 32768))
     parts = report_parts(plan)
     lines = [part.strip() for part in parts if isinstance(part, str) and part.strip()]
     html = page(f"Prediction for {plan.gpu}", lines, [part for part in parts if isinstance(part, Table)])
@@ -146,19 +149,19 @@ def prediction(options: dict[str, Any], _job: Job) -> Answer:
     return {"choices": menus, "parts": [figure_part(figures.prediction(plan)), shown]}
 
 
-def report(options: dict[str, Any], job: Job) -> Answer:
+def report(asked: Request) -> Answer:
     """Return a saved report, or the opened one."""
     from hsd_viz.bench.page import page as page_of
     from hsd_viz.bench.report import read_report
 
     paths = saved_reports()
     menu = [(title, path.name) for title, path in paths.items()]
-    if job.files:
-        (name, content), *_ = job.files
+    if asked.files:
+        (name, content), *_ = asked.files
         chosen, menu = "", [*menu, ("opened file", "")]
     else:
         by_name = {path.name: path for path in paths.values()}
-        name = chosen = str(options.get("name") or next(iter(by_name), ""))
+        name = chosen = str(asked.options.get("name") or next(iter(by_name), ""))
         if name not in by_name:
             raise ValueError("no saved report has this name: open a file of hsd-viz bench --json")
         content = by_name[name].read_bytes()
@@ -166,11 +169,12 @@ def report(options: dict[str, Any], job: Job) -> Answer:
     return shown("report", found, page_of(found)) | {"choices": [choice("name", "Report", menu, chosen)]}
 
 
-def replay(options: dict[str, Any], job: Job) -> Answer:
+def replay(asked: Request) -> Answer:
     """Return what drafters would have brought on an opened log."""
     from hsd_viz.logs.replay import replay
 
-    if not job.files:
+    options, files = asked.options, asked.files
+    if not files:
         raise ValueError("no log: drop a file on the field above, or open one")
     names = [line.strip() for line in str(options.get("drafters", "")).splitlines() if line.strip()]
     if not names:
@@ -178,14 +182,14 @@ def replay(options: dict[str, Any], job: Job) -> Answer:
     tokenizer = options.get("tokenizer") or None
 
     def progress(done: int, size: int, words: str) -> None:
-        job.stage(words, done, size)
-        if job.cancelled.is_set():
+        asked.tell("stage", text=words, done=done, total=size)
+        if asked.cancelled.is_set():
             raise KeyboardInterrupt
 
     with tempfile.TemporaryDirectory(prefix="hsd-viz-log-") as place:
         # The visitor's name says how the file is packed; only its ending is used.
-        paths = [Path(place) / f"{k}{''.join(Path(name).suffixes[-2:])}" for k, (name, _) in enumerate(job.files)]
-        for path, (_, content) in zip(paths, job.files, strict=True):
+        paths = [Path(place) / f"{k}{''.join(Path(name).suffixes[-2:])}" for k, (name, _) in enumerate(files)]
+        for path, (_, content) in zip(paths, files, strict=True):
             path.write_bytes(content)
         found = replay(
             paths[0],
@@ -196,7 +200,7 @@ def replay(options: dict[str, Any], job: Job) -> Answer:
         )
     if not found.drafters:
         raise ValueError("cancelled before a request was replayed; no results")
-    found.log["name"] = job.files[0][0]
+    found.log["name"] = files[0][0]
     html = page(f"Replay of {found.log['name']}", found.introduction(), found.tables())
     return shown("replay", found, html)
 
@@ -208,18 +212,18 @@ def shown(kind: str, found: Any, html: str) -> Answer:
     return {"parts": [{"kind": "page", "title": f"The {kind}", "html": html}], "files": files}
 
 
-OF_RUN: dict[str, Callable[[Trace], Answer]] = {"doctor": doctor, "law": law}
-OTHERS: dict[str, Callable[[dict[str, Any], Job], Answer]] = {
+TOPICS: dict[str, Callable[[Request], Answer]] = {
+    "doctor": doctor,
+    "law": law,
     "report": report,
     "replay": replay,
     "predict": prediction,
 }
-TOPICS = (*OF_RUN, *OTHERS)
 
 
-def tab(name: str, run: Trace | None) -> tuple[Part, Any]:
+def tab(asked: Request) -> tuple[Part, Any]:
     """Return the view of another package as a part, and its widget, if it is one."""
-    trace = _needed(run)
+    name, trace = asked.about, asked.trace
     try:
         maker = registered()[name]()
         # A linked view takes the page's run in the browser, where it joins the page's group.
@@ -233,25 +237,25 @@ def tab(name: str, run: Trace | None) -> tuple[Part, Any]:
     return {"kind": "widget", "model": widget.model_id}, widget
 
 
-def file(about: str, run: Trace | None, options: dict[str, Any]) -> tuple[str, str, bytes]:
+def file(asked: Request) -> tuple[str, str, bytes]:
     """Return name, media type and content of a file. Raises: ValueError: if there is nothing to save."""
     from hsd_viz.views.export import run_page
 
-    if about == "comparison":
-        runs = options.get("runs") or []
+    if asked.about == "comparison":
+        runs = asked.options.get("runs") or []
         if len(runs) < 2:
             raise ValueError("no runs to save: select two or three")
         stacks = "_".join(_dashed(run["meta"]["stack"], 24) for run in runs)
         page = run_page(*map(run_data.trace_from, runs))
         return f"hsd_viz_compare_{stacks}.html", "text/html", page.encode()
-    trace = _needed(run)
+    trace = asked.trace
     at = re.sub(r"\D", "", str(trace.meta.get("created") or "")[:19])
     stem = "_".join(filter(None, ("hsd_viz", _dashed(trace.stack or "run", 48), at)))
-    if about == "trace":
+    if asked.about == "trace":
         return f"{stem}.json.gz", "application/gzip", trace.to_bytes()
-    if about == "page":
+    if asked.about == "page":
         return f"{stem}.html", "text/html", run_page(trace).encode()
-    raise ValueError(f"there is no file '{about}'")
+    raise ValueError(f"there is no file '{asked.about}'")
 
 
 def _dashed(words: str, most: int) -> str:

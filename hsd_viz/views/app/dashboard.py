@@ -6,12 +6,10 @@ of ``js/host/kernel.ts``; what takes time runs in a thread of its own and report
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import threading
 import traceback
 import uuid
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -27,7 +25,7 @@ from hsd_viz.figures.theme import Given, trace_of
 from hsd_viz.trace import Event, Finished, Stage, Started, Step, Trace
 from hsd_viz.views import run_data
 from hsd_viz.views.app import answers
-from hsd_viz.views.app.answers import Job
+from hsd_viz.views.app.answers import Request
 from hsd_viz.views.app.server import ENGINE_TOKEN, ENGINE_URL
 from hsd_viz.views.page_data import LADDER, MAX_NEW_TOKENS, MAX_PROMPT, about, recorded_runs
 from hsd_viz.views.view import Part, registered
@@ -56,20 +54,20 @@ class App(Part):
         self._machine: dict[str, Any] = {}
         self._loading = threading.Lock()
         self._cancels: dict[str, threading.Event] = {}
-        self._runs: OrderedDict[str, Trace] = OrderedDict()
+        self._runs: dict[str, Trace] = {}
+        self._recordings: dict[str, Callable[[], Trace]] = {**recorded_runs()}
         #: The widget of another package that was shown last.
         self._widget: Any = None
-        live = engine is not None or importlib.util.find_spec("tokenizers") is not None
         page = about(models=None if allow_models else LADDER, tabs=list(registered()))
-        if self._own and live:
+        if self._own:
             prepare()
             page |= {"devices": ["cpu", "cuda"], "dtypes": DTYPES}
         if shown is not None:
             trace = trace_of(shown)
-            self._runs[GIVEN] = trace
+            self._recordings[GIVEN] = lambda: trace
+            self._keep(trace, GIVEN)
             page["recordings"].insert(0, {"name": GIVEN, "title": trace.stack or "trace", "blurb": "As given."})
-        super().__init__(about=page, can=[*(["decode"] if live else []), *answers.TOPICS, *registered()])
-        self.on_msg(self._on_message)
+        super().__init__(about=page, can=["decode", *answers.TOPICS, *registered()])
 
     @property
     def trace(self) -> Trace | None:
@@ -78,15 +76,11 @@ class App(Part):
 
     # --- messages -----------------------------------------------------------------------------------------------------
 
-    def _on_message(self, _widget: Any, content: Any, buffers: Any) -> None:
+    def _on_message(self, widget: Any, content: Any, buffers: Any) -> None:
         if not isinstance(content, dict) or not isinstance(content.get("id"), str):
-            return
+            return super()._on_message(widget, content, buffers)
         key, kind = content["id"], content.get("kind")
-        if kind == "cancel":
-            if key in self._cancels:
-                self._cancels[key].set()
-            return
-        handlers: dict[Any, Callable[[dict[str, Any], Job], Any]] = {
+        handlers: dict[Any, Callable[[Request], Any]] = {
             "recording": self._recording,
             "open": self._open,
             "knows": self._knows,
@@ -94,23 +88,27 @@ class App(Part):
             "decode": self._decode,
             "ask": self._ask,
             "file": self._file,
-            "plotly": lambda *_: ({}, [packed(CARTESIAN)]),
+            "plotly": lambda _: ({}, [packed(CARTESIAN)]),
         }
+        if kind == "cancel" and key in self._cancels:
+            self._cancels[key].set()
         if kind not in handlers:
             return
         names = content.get("names") or []
         files = [(str(name), bytes(buffer)) for name, buffer in zip(names, buffers, strict=False)]
-        job = Job(files, lambda kind, **content: self.send({"id": key, "kind": kind, **content}))
-        self._cancels[key] = job.cancelled
-        work = partial(self._work, key, job, handlers[kind], content)
+        tell = lambda kind, **content: self.send({"id": key, "kind": kind, **content})
+        about, options, run = str(content.get("about")), content.get("options") or {}, str(content.get("run"))
+        asked = Request(content, about, options, files, tell, self._runs.get(run))
+        self._cancels[key] = asked.cancelled
+        work = partial(self._work, key, handlers[kind], asked)
         if kind in ("decode", "ask", "file"):
             threading.Thread(target=work, name=f"hsd-viz {kind}", daemon=True).start()
         else:
             work()
 
-    def _work(self, key: str, job: Job, handler: Callable[..., Any], content: dict[str, Any]) -> None:
+    def _work(self, key: str, handler: Callable[[Request], Any], asked: Request) -> None:
         try:
-            found = handler(content, job)
+            found = handler(asked)
             answer, buffers = found if isinstance(found, tuple) else (found, None)
             self.send({"id": key, "kind": "done", **answer}, buffers)
         except Exception as error:
@@ -118,69 +116,63 @@ class App(Part):
             expected = isinstance(error, ValueError | ImportError) and not isinstance(error, UnicodeError)
             said = str(error).strip() or type(error).__name__
             details = "" if expected else "".join(traceback.format_exception(error))
-            job.tell("failed", message=said[:2000], details=details[-8000:])
+            asked.tell("failed", message=said[:2000], details=details[-8000:])
         finally:
             self._cancels.pop(key, None)
 
     def _keep(self, trace: Trace, run: str | None = None) -> str:
         run = run or uuid.uuid4().hex
+        self._runs.pop(run, None)
         self._runs[run] = trace
-        self._runs.move_to_end(run)
-        while len(self._runs) > MOST_RUNS:
-            self._runs.pop(next(name for name in self._runs if name != GIVEN))
+        for old in [*self._runs][:-MOST_RUNS]:
+            del self._runs[old]
         return run
 
-    def _recording(self, message: dict[str, Any], _job: Job) -> dict[str, Any]:
+    def _recording(self, asked: Request) -> dict[str, Any]:
         # Names from the browser are looked up and never become paths.
-        name = str(message.get("name"))
-        load = recorded_runs().get(name, partial(load_bundled, name))
-        known = self._runs.get(name) or load()
+        name = str(asked.message.get("name"))
+        known = self._runs.get(name) or self._recordings.get(name, partial(load_bundled, name))()
         return {"run": run_data.snapshot(known, self._keep(known, name))}
 
-    def _knows(self, message: dict[str, Any], _job: Job) -> dict[str, Any]:
-        run = str(message.get("run"))
-        if run in self._runs:
-            self._runs.move_to_end(run)
-        return {"known": run in self._runs}
+    def _knows(self, asked: Request) -> dict[str, Any]:
+        if asked.run is not None:
+            self._keep(asked.run, str(asked.message["run"]))
+        return {"known": asked.run is not None}
 
-    def _take(self, message: dict[str, Any], _job: Job) -> dict[str, Any]:
-        kept = message["snapshot"]
+    def _take(self, asked: Request) -> dict[str, Any]:
+        kept = asked.message["snapshot"]
         self._keep(run_data.trace_from(kept), str(kept["run"]))
         return {}
 
-    def _open(self, _message: dict[str, Any], job: Job) -> dict[str, Any]:
-        if not job.files:
+    def _open(self, asked: Request) -> dict[str, Any]:
+        if not asked.files:
             raise ValueError("no file was sent")
-        name, content = job.files[0]
+        name, content = asked.files[0]
         trace = run_data.read_trace(content, name)
         return {"run": run_data.snapshot(trace, self._keep(trace))}
 
-    def _question(self, message: dict[str, Any]) -> tuple[str, Trace | None, dict[str, Any]]:
-        return str(message.get("about")), self._runs.get(str(message.get("run"))), message.get("options") or {}
-
-    def _ask(self, message: dict[str, Any], job: Job) -> dict[str, Any]:
-        name, run, options = self._question(message)
-        if name not in registered():
-            return {"answer": answers.answer(name, run, options, job)}
+    def _ask(self, asked: Request) -> dict[str, Any]:
+        if asked.about not in registered():
+            return {"answer": answers.answer(asked)}
         if self._widget is not None:
             self._widget.close()
-        part, self._widget = answers.tab(name, run)
+        part, self._widget = answers.tab(asked)
         return {"answer": {"parts": [part]}}
 
-    def _file(self, message: dict[str, Any], _job: Job) -> tuple[dict[str, Any], list[bytes]]:
-        name, kind, content = answers.file(*self._question(message))
+    def _file(self, asked: Request) -> tuple[dict[str, Any], list[bytes]]:
+        name, kind, content = answers.file(asked)
         return {"name": name, "type": kind}, [content]
 
     # --- decoding -----------------------------------------------------------------------------------------------------
 
-    def _decode(self, message: dict[str, Any], job: Job) -> dict[str, Any]:
-        request = message["request"]
+    def _decode(self, asked: Request) -> dict[str, Any]:
+        request = asked.message["request"]
         if len(str(request["prompt"])) > MAX_PROMPT or not 1 <= request["max_new_tokens"] <= MAX_NEW_TOKENS:
             raise ValueError(
                 f"a page decodes up to {MAX_NEW_TOKENS} tokens of a prompt of up to {MAX_PROMPT} characters"
             )
         run, seq, trace = uuid.uuid4().hex, 0, Trace({})
-        for batch in batches(lambda: self._events(request), job.cancelled, FLUSH):
+        for batch in batches(lambda: self._events(request), asked.cancelled, FLUSH):
             steps = []
             for event in batch:
                 match event:
@@ -188,7 +180,7 @@ class App(Part):
                         trace.append(event)
                         steps.append(event)
                     case Stage():
-                        job.stage(event.text, event.done, event.total)
+                        asked.tell("stage", text=event.text, done=event.done, total=event.total)
                     case Started():
                         trace = Trace(event.meta)
                         trace.pieces.update(event.pieces)
@@ -196,11 +188,11 @@ class App(Part):
                         # The meta of an unfinished run says "cancelled", in case no more steps come.
                         begun["meta"] |= {"cancelled": False, "wall_ns": None}
                         begun["meta"]["prefill_ns"] = begun["meta"]["prefill_ns"] or None
-                        job.tell("begin", run=begun)
+                        asked.tell("begin", run=begun)
                     case Finished():
                         trace = event.trace
             if steps:
-                job.tell("append", steps=run_data.append(run, seq + 1, steps))
+                asked.tell("append", steps=run_data.append(run, seq + 1, steps))
                 seq += len(steps)
         self._keep(trace, run)
         return {"head": {"run": run, "seq": seq, **run_data.head(trace.meta)}}

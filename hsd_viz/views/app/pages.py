@@ -12,7 +12,6 @@ protocol gets a message with buffers.
 from __future__ import annotations
 
 import hmac
-import json
 import logging
 import os
 import secrets
@@ -101,10 +100,8 @@ class Page(TornadoVoilaHandler):
 
     @tornado.web.authenticated
     async def get(self, path: str | None = None) -> None:
-        turns: Turns = self.settings["turns"]
-        ticket = self.get_cookie(COOKIE) or secrets.token_urlsafe(12)
-        place = 0 if path else turns.place(ticket, self.kernel_manager.ready())
-        if place:
+        turns, ticket = self.settings["turns"], self.get_cookie(COOKIE) or secrets.token_urlsafe(12)
+        if not path and (place := turns.place(ticket, self.kernel_manager.ready())):
             self.set_cookie(COOKIE, ticket, httponly=True, samesite="Strict")
             self.set_header("Cache-Control", "no-store")
             self.finish(_WAITING.replace("PLACE", str(place)))
@@ -120,22 +117,19 @@ class Place(JupyterHandler):
 
     @tornado.web.authenticated
     def get(self) -> None:
-        ticket, manager = self.get_cookie(COOKIE), self.kernel_manager
+        turns, ticket = self.settings["turns"], self.get_cookie(COOKIE)
         self.set_header("Cache-Control", "no-store")
-        self.finish(json.dumps({"place": self.settings["turns"].place(ticket, manager.ready()) if ticket else 0}))
+        self.finish({"place": turns.place(ticket, self.kernel_manager.ready()) if ticket else 0})
 
 
 class Recorded(JupyterHandler):
     """The page of a recorded run, a gzipped file."""
 
-    def initialize(self, file: str) -> None:
-        self.file = Path(file)
-
     @tornado.web.authenticated
     def get(self) -> None:
         self.set_header("Content-Encoding", "gzip")
         self.set_header("Cache-Control", "private, max-age=3600")
-        self.finish(self.file.read_bytes())
+        self.finish(Path(self.settings["recorded"]).read_bytes())
 
 
 class Pages(Voila):
@@ -158,19 +152,16 @@ class Pages(Voila):
         settings["allow_remote_access"] = bool(token) or not is_loopback(self.ip)
         # Otherwise every page logs that the notebook is not trusted.
         self.contents_manager.notary.sign(nbformat.read(self.notebook_path, as_version=4))
-        settings["turns"] = Turns()
-        settings["static_path"] = DEFAULT_STATIC_FILES_PATH  # pages of errors need it
-        return settings
+        # Pages of errors need the path.
+        return settings | {"turns": Turns(), "recorded": self.recorded, "static_path": DEFAULT_STATIC_FILES_PATH}
 
     def init_handlers(self) -> list:
         """Return the handlers, with our socket, without the one that would send a visitor's query to anyone."""
+        own = {VoilaKernelWebsocketHandler: Socket} | ({TornadoVoilaHandler: Page} if self.recorded else {})
         handlers = [handler for handler in super().init_handlers() if handler[1] is not RequestInfoSocketHandler]
-        handlers = [(h[0], Socket, *h[2:]) if h[1] is VoilaKernelWebsocketHandler else h for h in handlers]
-        if not self.recorded:
-            return handlers
-        handlers = [(h[0], Page, *h[2:]) if h[1] is TornadoVoilaHandler else h for h in handlers]
-        path = lambda name: url_path_join(self.server_url, f"/{name}")
-        return [(path("place"), Place), (path("recorded"), Recorded, {"file": self.recorded}), *handlers]
+        handlers = [(path, own.get(handler, handler), *more) for path, handler, *more in handlers]
+        waiting = {"place": Place, "recorded": Recorded} if self.recorded else {}
+        return [*((url_path_join(self.server_url, f"/{name}"), of) for name, of in waiting.items()), *handlers]
 
 
 def _hide(secret: str) -> None:
@@ -179,9 +170,7 @@ def _hide(secret: str) -> None:
 
     def record(*args: Any, **kwargs: Any) -> logging.LogRecord:
         made = make(*args, **kwargs)
-        text = made.getMessage()
-        for form in (secret, quote(secret, safe="")):
-            text = text.replace(form, "[token]")
+        text = made.getMessage().replace(secret, "[token]").replace(quote(secret, safe=""), "[token]")
         made.msg, made.args = text, ()
         return made
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import os
 import signal
 import subprocess
@@ -78,8 +77,12 @@ def command(
     """
     folder = tempfile.TemporaryDirectory(prefix="hsd-viz-")
     if notebook is None:
+        from nbformat import v4, write
+
+        cell = v4.new_code_cell(f"import hsd_viz as hsd\n\nhsd.dashboard(allow_models={allow_models})", id="dashboard")
+        kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
         notebook = Path(folder.name) / "dashboard.ipynb"
-        notebook.write_text(_notebook(allow_models), encoding="utf-8")
+        write(v4.new_notebook(cells=[cell], metadata={"kernelspec": kernel}), notebook)
     arguments = [
         *(sys.executable, "-m", "hsd_viz.views.app.pages", str(notebook)),
         f"--Voila.open_browser={open_browser}",
@@ -127,11 +130,3 @@ def command(
         environment["JUPYTER_TOKEN"] = token
         arguments.append("--Voila.auto_token=True")
     return arguments, environment, folder
-
-
-def _notebook(allow_models: bool) -> str:
-    """Return a notebook that shows the dashboard, as JSON."""
-    cell = {"cell_type": "code", "id": "dashboard", "metadata": {}, "execution_count": None, "outputs": []}
-    cell["source"] = f"import hsd_viz as hsd\n\nhsd.dashboard(allow_models={allow_models})"
-    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    return json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": [cell]})
