@@ -2,9 +2,11 @@
 
 import html
 import json
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from functools import cache, wraps
+from importlib import import_module
 from inspect import signature
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -15,6 +17,20 @@ P, T = ParamSpec("P"), TypeVar("T")
 MAX_BUDGET = 256
 #: What shows a trace as a view (``show``) and as a page (``to_html``), registered by the top package.
 VIEWERS: dict[str, Callable[[Any], Any]] = {}
+
+
+def lazily(
+    package: str, modules: Mapping[str, Iterable[str]]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package whose names load on first use, by module."""
+    homes = {name: module for module, names in modules.items() for name in names}
+
+    def load(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(import_module(homes[name], package), name)
+
+    return load, lambda: sorted({*vars(sys.modules[package]), *homes}), sorted(homes)
 
 
 def counted(n: int, noun: str) -> str:

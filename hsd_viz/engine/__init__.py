@@ -1,12 +1,9 @@
 """Engines: :func:`load_engine` decodes in this process, :class:`RemoteEngine` on a server. No torch."""
 
-from importlib import import_module
-from typing import Any
-
 from hsd_viz.decoding.engine import DEFAULTS, Engine, Options
+from hsd_viz.words import lazily
 
-_LAZY = {"load_engine": "local", "LocalEngine": "local", "RemoteEngine": "remote"}
-
+__getattr__, _, _LAZY = lazily(__name__, {".local": ("load_engine", "LocalEngine"), ".remote": ("RemoteEngine",)})
 __all__ = ["DEFAULTS", "Engine", "Options", "prepare", *_LAZY]
 
 
@@ -15,9 +12,3 @@ def prepare() -> None:
     from hsd_viz.native.build import default_build
 
     default_build().start()
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)

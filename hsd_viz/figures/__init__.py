@@ -10,25 +10,13 @@ The latency law: :func:`ranking`, :func:`levels`, :func:`prediction`, :func:`whe
 Measurements: :func:`speedup`, :func:`by_category`, :func:`database_ablation`, :func:`temperature_curves`.
 """
 
-from importlib import import_module
-from typing import Any
+from hsd_viz.words import lazily
 
 _NAMES = {
-    "law": ("levels", "prediction", "ranking"),
-    "pays": ("when_it_pays",),
-    "reports": ("by_category", "database_ablation", "speedup", "temperature_curves"),
-    "run": ("acceptance", "by_source"),
-    "theme": ("dark_of", "save", "template"),
+    ".law": ("levels", "prediction", "ranking"),
+    ".pays": ("when_it_pays",),
+    ".reports": ("by_category", "database_ablation", "speedup", "temperature_curves"),
+    ".run": ("acceptance", "by_source"),
+    ".theme": ("dark_of", "save", "template"),
 }
-_MODULES = {name: module for module, names in _NAMES.items() for name in names}
-__all__ = sorted(_MODULES)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module 'hsd_viz.figures' has no attribute {name!r}")
-    return getattr(import_module(f"hsd_viz.figures.{_MODULES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__, __all__ = lazily(__name__, _NAMES)

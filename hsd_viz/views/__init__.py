@@ -14,29 +14,16 @@ or the path of its file, and rejects unknown options. :func:`compose` arranges v
 Names load when they are first used, so that the Voilà server can import :mod:`hsd_viz.views.app` without the widgets.
 """
 
-from importlib import import_module
-from typing import Any
+from hsd_viz.words import lazily
 
 _NAMES = {
-    "export": ("run_page",),
+    ".export": ("run_page",),
     "hsd_viz.calibration.basis": ("Basis", "Measured", "basis_of", "recorded"),
-    "linked": (
+    ".linked": (
         *("Drafter", "LinkedView", "LocalityMap", "Panels", "RoundInspector", "Staircase"),
         *("Timeline", "TokenStream", "link", "overview"),
     ),
-    "single": ("HierarchyGraph", "OneDraftWhatIf", "RuleLab", "Versus"),
-    "view": ("Chart", "compose", "register", "show", "unregister"),
+    ".single": ("HierarchyGraph", "OneDraftWhatIf", "RuleLab", "Versus"),
+    ".view": ("Chart", "compose", "register", "show", "unregister"),
 }
-_MODULES = {name: module for module, names in _NAMES.items() for name in names}
-__all__ = sorted(_MODULES)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module 'hsd_viz.views' has no attribute {name!r}")
-    module = _MODULES[name]
-    return getattr(import_module(module if "." in module else f"hsd_viz.views.{module}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__, __all__ = lazily(__name__, _NAMES)
