@@ -22,7 +22,7 @@ from hsd_viz.figures import save
 from hsd_viz.tables import template
 from hsd_viz.views.export import content_of, document, parts_of
 from hsd_viz.views.page_data import STATIC
-from hsd_viz.views.view import Chart, Exported
+from hsd_viz.views.view import Exported, as_widget
 from hsd_viz.words import escape
 
 _STYLE = (STATIC / "page_lessons.css").read_text(encoding="utf-8")
@@ -48,19 +48,18 @@ class Writer:
         """Return the value of a cell; "" for one that has nothing to show on a page."""
         if isinstance(value, Result):
             return tries(value.exercise)
-        if value is None:
-            return ""
-        if isinstance(value, Exported):
-            return "".join(map(self._part, parts_of(value)))
-        if hasattr(value, "to_plotly_json"):
-            return f"<figure>{self._part(Chart(value))}</figure>"
+        if isinstance(value, Exported) or _is_figure(value):
+            before = len(self.parts)
+            self.parts += parts_of(as_widget(value))
+            places = "".join(f'<div class="view" id="view-{k}"></div>' for k in range(before, len(self.parts)))
+            return f"<figure>{places}</figure>" if _is_figure(value) else places
         if hasattr(value, "_repr_html_"):
             return f'<div class="table">{value._repr_html_()}</div>'
-        return f"<pre>{escape(value)}</pre>"
+        return "" if value is None else f"<pre>{escape(value)}</pre>"
 
-    def _part(self, part: Any) -> str:
-        self.parts.append(part)
-        return f'<div class="view" id="view-{len(self.parts) - 1}"></div>'
+
+def _is_figure(value: Any) -> bool:
+    return hasattr(value, "to_plotly_json")
 
 
 def _html(macro: str, *given: Any) -> str:
@@ -104,7 +103,7 @@ def add_figures(notebook: Path, master: Path) -> None:
     """
     content = json.loads(notebook.read_text(encoding="utf-8"))
     for cell, step in zip(content["cells"], run(master), strict=True):
-        if hasattr(step.value, "to_plotly_json"):
+        if _is_figure(step.value):
             with TemporaryDirectory() as folder:
                 picture = save(step.value, Path(folder) / "figure.svg").read_text(encoding="utf-8")
             data = {"image/svg+xml": [picture], "text/plain": [str(step.value.layout.title.text)]}
@@ -121,7 +120,7 @@ def page(path: Path, others: Sequence[Path] = (), slides: str = "") -> str:
     file of the deck; with them, links to a dashboard on the reader's own machine are left out.
     """
     writer = Writer()
-    body = "\n".join(part for step in run(path) for part in _cells(writer, step, tour=not others))
+    body = "\n".join(_cell(writer, step, tour=not others) for step in run(path) if step.text != editions.COLAB)
     linked = [(f"{p.stem}.html", title_of(p)) for p in others]
     at = list(others).index(path) if path in others else -1
     near = [linked[k] if 0 <= k < len(linked) and at >= 0 else None for k in (at - 1, at + 1)]
@@ -129,14 +128,10 @@ def page(path: Path, others: Sequence[Path] = (), slides: str = "") -> str:
     return document(content_of(writer.parts), body, title_of(path), style=_STYLE)
 
 
-def _cells(writer: Writer, step: Step, *, tour: bool) -> Iterator[str]:
+def _cell(writer: Writer, step: Step, *, tour: bool) -> str:
     if step.kind == "markdown":
-        yield writer.markdown(step.text if tour else _TOUR.sub("", step.text))
-        return
-    if step.text == editions.COLAB:
-        return
-    yield f'<pre class="code"><code>{escape(step.text)}</code></pre>'
-    yield writer.shown(step)
+        return writer.markdown(step.text if tour else _TOUR.sub("", step.text))
+    return f'<pre class="code"><code>{escape(step.text)}</code></pre>\n{writer.shown(step)}'
 
 
 def deck(paths: Sequence[Path] | None = None) -> str:
@@ -144,8 +139,7 @@ def deck(paths: Sequence[Path] | None = None) -> str:
 
     A slide is a section of a lesson, or its summary; exercises are left out.
     """
-    paths = editions.masters() if paths is None else list(paths)
-    writer = Writer()
+    paths, writer = paths or editions.masters(), Writer()
     slides = [(path.stem[0], slide) for path in paths for slide in _slides(writer, path)]
     body = _html("deck", [(path.stem[0], title_of(path)) for path in paths], slides)
     return document(content_of(writer.parts), body, "Speculative decoding, hands on", style=_STYLE)
@@ -163,11 +157,7 @@ def _slides(writer: Writer, path: Path) -> Iterator[str]:
                     slides.append(html)
                 else:
                     slides[-1] += html
-        elif (
-            isinstance(step.value, Quiz | Exported)
-            or hasattr(step.value, "to_plotly_json")
-            or editions.GUESS in step.text
-        ):
+        elif isinstance(step.value, Quiz | Exported) or _is_figure(step.value) or editions.GUESS in step.text:
             slides[-1] += f"<pre>{escape(printed.rstrip())}</pre>" if printed else ""
             slides[-1] += writer.shown(step)
             printed = ""
