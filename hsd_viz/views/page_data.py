@@ -13,7 +13,7 @@ from typing import Any
 from hsd_viz.calibration.basis import temperature_words
 from hsd_viz.disk import data_folder
 from hsd_viz.drafting import drafters
-from hsd_viz.engine.replay import SIDE_BY_SIDE, TEMPERATURE, bundled, load_bundled, side_by_side
+from hsd_viz.engine.replay import SIDE_BY_SIDE, TEMPERATURE, TRACES, bundled, load_bundled, side_by_side
 from hsd_viz.figures.palette import DATABASES, HUES
 from hsd_viz.stack import draft_sources
 from hsd_viz.trace import Trace
@@ -48,18 +48,17 @@ def races() -> list[dict[str, Any]]:
     """Return the recordings of one prompt with several stacks, a group for each prompt and sampling."""
     found = []
     for group, recordings in side_by_side().items():
-        meta = load_bundled(recordings[0].name, SIDE_BY_SIDE / group).meta
         runs = [{"name": f"{group}/{r.name}", "title": r.title, "blurb": r.blurb, "stack": r.stack} for r in recordings]
+        meta = recorded_runs()[runs[0]["name"]]().meta
         title = temperature_words(meta["sampling"]["temperature"])
-        found.append({"group": group, "title": title, "prompt": str(meta.get("prompt", "")), "runs": runs})
+        found.append({"group": group, "title": title, "prompt": meta["prompt"], "runs": runs})
     return found
 
 
 def recorded_runs() -> dict[str, partial[Trace]]:
     """Return what loads each recording, by the name that the page has for it."""
-    single = {r.name: partial(load_bundled, r.name) for r in bundled()}
-    grouped = side_by_side().items()
-    return single | {f"{g}/{r.name}": partial(load_bundled, r.name, SIDE_BY_SIDE / g) for g, rs in grouped for r in rs}
+    folders = {"": TRACES} | {f"{group}/": SIDE_BY_SIDE / group for group in side_by_side()}
+    return {f"{at}{r.name}": partial(load_bundled, r.name, of) for at, of in folders.items() for r in bundled(of)}
 
 
 def saved_reports() -> dict[str, Path]:

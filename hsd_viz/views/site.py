@@ -9,17 +9,21 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from hsd_viz.bench.page import page as report_page
+from hsd_viz.bench.report import read_report
 from hsd_viz.disk import write_whole
 from hsd_viz.engine import tab
 from hsd_viz.engine.replay import bundled
+from hsd_viz.exercises import editions
 from hsd_viz.exercises.data import measured
 from hsd_viz.latency.hardware import Machine, gpu_of, shape_of
 from hsd_viz.tables import template
-from hsd_viz.views import run_data
+from hsd_viz.views import lessons, run_data
 from hsd_viz.views.export import document
 from hsd_viz.views.page_data import STATIC, about, recorded_runs, saved_reports
 
@@ -44,20 +48,31 @@ class Page(NamedTuple):
 
 def sections() -> list[tuple[str, str, list[Page]]]:
     """Return title, description and pages of each section: the recordings, the lessons and the project's reports."""
-    runs = [Page(f"{RECORDINGS}?trace={recording.name}", recording.label, recording.blurb) for recording in bundled()]
-    races = Page(f"{RECORDINGS}?tab=compare", "Runs of one prompt", "Several stacks, side by side and on one clock.")
+    masters, runs, taught, measurements = editions.masters(), [], [], []
+    for recording in bundled():
+        runs.append(Page(f"{RECORDINGS}?trace={recording.name}", recording.label, recording.blurb))
+    for path in editions.notebooks():
+        goal = path.read_text(encoding="utf-8").partition("**Goal.**")[2].partition("\n")[0].strip()
+        content = partial(lessons.page, path, masters, "slides.html")
+        taught.append(Page(f"lessons/{path.stem}.html", lessons.title_of(path), goal, content))
+    for title, path in saved_reports().items():
+        content = partial(report_page, read_report(path.read_bytes(), path.name))
+        measurements.append(Page(f"reports/{path.stem}.html", title, "", content))
+    runs.append(
+        Page(f"{RECORDINGS}?tab=compare", "Runs of one prompt", "Several stacks, side by side and on one clock.")
+    )
+    about_slides = "All lessons, to project: figures, recorded runs, questions."
+    taught.append(Page("lessons/slides.html", "Slides", about_slides, lessons.deck))
     return [
-        ("Runs", "Recorded: text, rounds, draft trees and timeline.", [*runs, races]),
-        ("Lessons", "The course, with its figures and recorded runs.", list(_lessons())),
-        ("Measurements", "Benchmarks with intervals, machine and settings.", list(_reports())),
+        ("Runs", "Recorded: text, rounds, draft trees and timeline.", runs),
+        ("Lessons", "The course, with its figures and recorded runs.", taught),
+        ("Measurements", "Benchmarks with intervals, machine and settings.", measurements),
     ]
 
 
 def build(out: Path, say: Callable[[str], None] = lambda text: None) -> int:
-    """Write the site to a folder, which is created or replaced, and return its size in bytes.
-
-    Raises:
-        ValueError: if the folder exists and is not a site of this command.
+    """Write the site to a folder, which is created or replaced, and return its size in bytes. Raises: ValueError: if
+    the folder exists and is not a site of this command.
     """
     if out.exists() and not (out.is_dir() and (not any(out.iterdir()) or (out / MARK).is_file())):
         raise ValueError(f"{out} exists and is not a site made by this command: give a new or empty folder")
@@ -82,8 +97,8 @@ def build(out: Path, say: Callable[[str], None] = lambda text: None) -> int:
         for name, run in runs.items():
             write_whole(draft / "recordings" / f"{name}.json", json.dumps(run))
         # The same page with all of them, which opens as a file, too.
-        page_of_all = document({"about": about(), "runs": runs}, '<main class="hsd-page"></main>', "Recorded runs")
-        write_whole(draft / RECORDINGS, page_of_all)
+        all_runs = document({"about": about(), "runs": runs}, '<main class="hsd-page"></main>', "Recorded runs")
+        write_whole(draft / RECORDINGS, all_runs)
         write_whole(draft / "explore.html", template("explore.html").render(data=about()))
         write_whole(draft / "index.html", template("site.html").render(data=_data(), sections=found))
         write_whole(draft / MARK, "")
@@ -103,24 +118,3 @@ def _data() -> dict[str, Any]:
         "gpu": {"words": f"one {_GPU} with {_WEIGHTS} weights", "models": _MODELS, "milliseconds": costs},
         "native": {name: measured(f"curves-{name}-cpu")["milliseconds"]["native"] for name in _MODELS},
     }
-
-
-def _lessons() -> Iterator[Page]:
-    from hsd_viz.exercises import editions
-    from hsd_viz.views.lessons import deck, page, title_of
-
-    masters = editions.masters()
-    for path in editions.notebooks():
-        text = path.read_text(encoding="utf-8").partition("**Goal.**")[2].partition("\n")[0].strip()
-        yield Page(f"lessons/{path.stem}.html", title_of(path), text, lambda p=path: page(p, masters, "slides.html"))
-
-    yield Page("lessons/slides.html", "Slides", "All lessons, to project: figures, recorded runs, questions.", deck)
-
-
-def _reports() -> Iterator[Page]:
-    from hsd_viz.bench.page import page
-    from hsd_viz.bench.report import read_report
-
-    for title, path in saved_reports().items():
-        report = read_report(path.read_bytes(), path.name)
-        yield Page(f"reports/{path.stem}.html", title, "", lambda r=report: page(r))
