@@ -86,8 +86,7 @@ def summary(runs: Sequence[dict]) -> list[dict]:
 
 def _figure(name: str, samples: np.ndarray, n: int) -> dict[str, Any]:
     """Return a figure over ``n`` prompts and its bootstrap interval, ``None`` for a single prompt."""
-    found = estimate(samples, n)
-    return {name: found.value, f"{name}_ci": None if found.ends is None else list(found.ends)}
+    return estimate(samples, n).named(name)
 
 
 def _times(timed: Sequence[dict]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -29,6 +30,10 @@ class Estimate:
     def ends(self) -> tuple[float, float] | None:
         """The quantiles, of any number of units."""
         return None if self.low is None or self.high is None else (self.low, self.high)
+
+    def named(self, name: str) -> dict[str, Any]:
+        """Return the value and the quantiles as the JSON fields ``name`` and ``name_ci``."""
+        return {name: self.value, f"{name}_ci": self.ends and list(self.ends)}
 
     @property
     def interval(self) -> tuple[float, float] | None:

@@ -10,11 +10,10 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "hsd_viz"
 #: Pure helpers that every other package may import.
-BASE = {"intervals", "serialize", "tables", "version", "words"}
+BASE = {"intervals", "tables", "version", "words"}
 ALLOWED = {
     part: set(names.split())
     for part, names in {
-        "serialize": "intervals",
         "tables": "intervals words",
         "trace": "disk",
         "stack": "",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
@@ -13,7 +14,6 @@ from hsd_viz import tables as shared
 from hsd_viz.bench.report import KINDS, Block, Report, figure, kind, possible, speedup
 from hsd_viz.bench.runner import DRAFTING, FORWARD, REST
 from hsd_viz.prompts.templates import TEMPLATES
-from hsd_viz.serialize import to_dict
 from hsd_viz.tables import Table, Value, lines
 from hsd_viz.words import counted
 
@@ -144,7 +144,7 @@ def _profile(stack: Block) -> list[Value]:
 
 def page(report: Report) -> str:
     """Return the page of a report."""
-    facts = {"Settings": to_dict(report.settings), "Machine": to_dict(report.machine)}
+    facts = {"Settings": asdict(report.settings), "Machine": asdict(report.machine)}
     shown = lambda value: f"{value:.4g}" if isinstance(value, float) else str(value)
     first_line, *more = introduction(report)
     used = {kind(s["stack"]) for s in report.stacks}

@@ -15,12 +15,12 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
 from hsd_viz.bench.runner import FORWARD, PLAIN, Measurement, Output
 from hsd_viz.intervals import RESAMPLES, UNKNOWN, Estimate, estimate, ratio, resample
 from hsd_viz.machine import Machine
-from hsd_viz.serialize import Record, from_dict
 from hsd_viz.stack import HFStack, parse_bench
 from hsd_viz.trace.metrics import repetition_share
 
@@ -124,7 +124,7 @@ class ReportSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report(Record):
+class Report:
     """A bench: ``command`` is its command line, ``complete`` is False if it was interrupted. A stack has, beside its
     blocks, ``token_identical_to_plain`` ([equal outputs, outputs], null above temperature 0), ``state`` (``cold`` or
     ``warm`` for drafters that learn), ``runtime`` (what ran the models) and ``profile`` (the parts of its rounds).
@@ -154,6 +154,10 @@ class Report(Record):
                         about = (looping, block["outputs"], possible(block), metric)
                         yield name, kind(name), category, *about, figure(block, metric)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as JSON data."""
+        return asdict(self)
+
     @property
     def ranked(self) -> list[dict[str, Any]]:
         """The stacks by speed-up, the largest first; those without one last."""
@@ -180,7 +184,7 @@ class Report(Record):
 def read_report(content: str | bytes, name: str) -> Report:
     """Read a report from JSON. Raises: ValueError: if the file ``name`` does not hold a report."""
     try:
-        return Report.from_dict(json.loads(content if isinstance(content, str) else content.decode()))
+        return msgspec.convert(json.loads(content if isinstance(content, str) else content.decode()), Report)
     except (ValueError, RecursionError):
         raise ValueError(f"{name} is not a report of hsd-viz bench --json") from None
 
@@ -218,7 +222,7 @@ def build_report(
         }
 
     return Report(
-        machine=from_dict(Machine, machine),
+        machine=Machine(**machine),
         suite=SuiteInfo(name=suite.name, prompts=len(used), categories={c: suite.categories[c] for c in groups}),
         settings=ReportSettings(**shared, **asdict(settings.sampling), **engine, bootstrap_resamples=RESAMPLES),
         command=command,
@@ -270,8 +274,7 @@ def figures(outputs: Sequence[Output], plain: Sequence[Output], seed: int = 0) -
             samples[name] = _percentile(pace, weights, share)
     block: dict[str, Any] = {"outputs": n}
     for name in FIGURES:
-        found = estimate(samples[name], n) if name in samples else UNKNOWN
-        block |= {name: found.value, f"{name}_ci": found.ends and list(found.ends)}
+        block |= (estimate(samples[name], n) if name in samples else UNKNOWN).named(name)
     return block
 
 

@@ -10,11 +10,12 @@ import json
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from hsd_viz import serialize
+import msgspec
+
 from hsd_viz.disk import cache_folder, write_whole
 from hsd_viz.latency.inputs import Calibration
 
@@ -40,6 +41,10 @@ class StoredCalibration:
     seconds: float
     calibration: Calibration
     rounds: Mapping[str, int]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON data."""
+        return asdict(self) | {"calibration": self.calibration.to_dict()}
 
 
 def identity(meta: Mapping[str, Any]) -> dict[str, Any]:
@@ -67,7 +72,7 @@ def folder() -> Path:
 def save(stored: StoredCalibration) -> None:
     """Write a calibration. Raises: OSError: if its file cannot be written."""
     named = json.dumps([stored.identity, stored.texts], sort_keys=True)
-    data = {"format": FORMAT, "schema": SCHEMA, **serialize.to_dict(stored)}
+    data = {"format": FORMAT, "schema": SCHEMA, **stored.to_dict()}
     write_whole(folder() / f"{hashlib.sha256(named.encode()).hexdigest()[:24]}.json", json.dumps(data) + "\n")
 
 
@@ -76,7 +81,9 @@ def load(path: Path) -> StoredCalibration | None:
     with suppress(OSError, ValueError, KeyError, TypeError, AttributeError, IndexError):
         data = json.loads(path.read_text(encoding="utf-8"))
         if data["format"] == FORMAT and data["schema"] == SCHEMA:
-            return serialize.from_dict(StoredCalibration, data)
+            return msgspec.convert(
+                data | {"calibration": Calibration.from_dict(data["calibration"])}, StoredCalibration
+            )
     return None
 
 

@@ -6,7 +6,6 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from hsd_viz.serialize import from_dict
 from hsd_viz.trace import Trace, TraceError
 from hsd_viz.words import did_you_mean
 
@@ -46,7 +45,7 @@ def bundled(folder: Path = TRACES) -> list[Recording]:
     if not index.is_file():
         return []
     try:
-        return [from_dict(Recording, row) for row in json.loads(index.read_text(encoding="utf-8"))]
+        return [Recording(**row) for row in json.loads(index.read_text(encoding="utf-8"))]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise TraceError(f"the list of recorded traces {index} is invalid: {type(error).__name__} at {error}") from None
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
 from math import inf
 from typing import Any
 
-from hsd_viz.serialize import Record
+import msgspec
+
+#: The fields of a calibration by pairs.
+_BY_PAIRS = ("edges", "tiers", "over", "after")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +102,7 @@ class Tier:
     (draft tokens, accepted tokens, probability); a miss is (0, 0, probability). The probabilities sum to 1.
     """
 
-    outcomes: tuple[tuple[int, int, float], ...] = field(metadata={"bare": True})
+    outcomes: tuple[tuple[int, int, float], ...]
 
     def __post_init__(self) -> None:
         total = sum(chance for _, _, chance in self.outcomes)
@@ -141,7 +144,7 @@ class OverDatabase:
 
 
 @dataclass(frozen=True, slots=True)
-class Calibration(Record):
+class Calibration:
     """Measured figures by name. ``models`` are names as in stacks, smallest first, the target last.
 
     ``costs`` has every model; ``edges`` the pairs (draft model, verifier) whose acceptance is known, ``tiers`` the
@@ -164,6 +167,23 @@ class Calibration(Record):
         missing = [m for m in self.models if m not in self.costs]
         if not self.models or missing:
             raise ValueError(f"the cost of {', '.join(missing) or 'every model'} is unknown: calibrate it first")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON data, in which values by pairs are lists of [lower, upper, value]."""
+        data = asdict(self)
+        for name in _BY_PAIRS:
+            data[name] = [[*pair, value] for pair, value in data[name].items()]
+        return data | {"tiers": [[*pair, tier["outcomes"]] for *pair, tier in data["tiers"]]}
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Calibration:
+        """Return the calibration of :meth:`to_dict`. Raises: ValueError: if the data have another form."""
+        try:
+            tables = {name: {(d, v): value for d, v, value in data[name]} for name in _BY_PAIRS if name in data}
+            tables["tiers"] = {pair: {"outcomes": value} for pair, value in tables.get("tiers", {}).items()}
+            return msgspec.convert({**data, **tables}, cls)
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"not a calibration: {error}") from None
 
     @property
     def target(self) -> str:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from math import ceil, exp, hypot, log, sqrt
 from pathlib import Path
 from statistics import stdev
@@ -31,7 +31,6 @@ from hsd_viz.intervals import RESAMPLES, UNKNOWN, Estimate, estimate, ratio
 from hsd_viz.latency.law import MOST
 from hsd_viz.logs.observe import from_figures, from_trace, measured, observe, with_hardware, with_times
 from hsd_viz.logs.profile import cells_of
-from hsd_viz.serialize import to_dict
 from hsd_viz.stack import parse
 from hsd_viz.tables import Table, lines, show
 from hsd_viz.trace import Trace
@@ -85,16 +84,21 @@ class Diagnosis:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the diagnosis as JSON data."""
-        seen, data = self.observation, to_dict(self)
+        seen, data = self.observation, asdict(self)
         del data["observation"]
-        return data | {
-            "source": seen.source,
-            "ms": {name: getattr(seen, name) for name in TIMES},
-            "batch": seen.batch,
-            "busy": seen.busy,
-            "by_position": seen.by_position() if seen.rounds else None,
-            "not_observed": self.unknown(),
-        }
+        estimates = self.length.named("length") | self.speedup.named("speedup")
+        return (
+            data
+            | estimates
+            | {
+                "source": seen.source,
+                "ms": {name: getattr(seen, name) for name in TIMES},
+                "batch": seen.batch,
+                "busy": seen.busy,
+                "by_position": seen.by_position() if seen.rounds else None,
+                "not_observed": self.unknown(),
+            }
+        )
 
     @property
     def decided(self) -> bool:

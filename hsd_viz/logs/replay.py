@@ -265,7 +265,7 @@ def _row(name: str, groups: np.ndarray, shapes: Counter) -> dict[str, Any]:
     row: dict[str, Any] = {"name": name, **dict(zip(FIELDS[:-1], map(int, sums[0, :-1]), strict=True))}
     figures = {field: estimate(ratio(sums[:, a], sums[:, b]), len(groups)) for field, (a, b) in RATIOS.items()}
     for field, figure in figures.items():
-        row |= {field: figure.value, f"{field}_ci": figure.ends}
+        row |= figure.named(field)
     low, high = figures["speedup"].interval or (row["speedup"],) * 2
     row["pays"] = "yes" if low > 1 else "no" if high <= 1 else "unclear"
     for place, field in ((1, "drafted_by_position"), (2, "accepted_by_position")):

@@ -4,6 +4,7 @@ import gzip
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from hsd_viz.bench.page import COLUMNS, ONCE, answer, page, tables, text_parts, warnings
@@ -47,7 +48,7 @@ def test_a_busy_machine_and_impossible_speed_ups_are_warned_of_everywhere(report
     data["machine"]["load_average"] = data["machine"]["cores"] + 1.5
     slow = next(s for s in data["stacks"] if s["stack"] == "lookup > target")
     slow["speedup_over_plain"] = slow["mean_acceptance_length"] * 1.2
-    report = Report.from_dict(data)
+    report = msgspec.convert(data, Report)
     busy, wrong = warnings(report)
     rows = {row[0]: row[1] for row in next(iter(tables(report))).cells()}
     assert rows["lookup > target"] == "-" != rows["db > target"]
@@ -85,20 +86,20 @@ def test_an_impossible_speed_up_is_neither_the_answer_nor_a_bar(report):
     data = report.to_dict()
     best = max(data["stacks"], key=lambda s: s["speedup_over_plain"] or 0)
     best["speedup_over_plain"] = best["mean_acceptance_length"] * 2
-    disturbed = Report.from_dict(data)
+    disturbed = msgspec.convert(data, Report)
     assert best["stack"] in words(report) and best["stack"] not in words(disturbed)
     first = next(tables(disturbed))
     bars = {row[0]: widths[1] for row, widths in zip(first.rows[1:], first.widths(), strict=True)}
     assert bars.pop(best["stack"]) == 0 and max(bars.values()) <= 1 and min(bars.values()) > 0
     for stack in data["stacks"]:
         stack["speedup_over_plain"] = stack["mean_acceptance_length"] * 2
-    assert "every one measured is impossible" in words(Report.from_dict(data))
+    assert "every one measured is impossible" in words(msgspec.convert(data, Report))
 
 
 def test_no_interval_is_shown_for_few_prompts(report):
     data = report.to_dict()
     for stack in data["stacks"]:
         stack["outputs"] = 4
-    few = Report.from_dict(data)
+    few = msgspec.convert(data, Report)
     assert "[" in words(report) and "[" not in words(few) and "cannot show how far" in words(few)
     assert few.to_dict() == data, "the file keeps what was measured"

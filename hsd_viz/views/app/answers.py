@@ -15,7 +15,6 @@ from typing import Any
 from hsd_viz import figures
 from hsd_viz.calibration import store
 from hsd_viz.calibration.basis import Basis, basis_of, recorded, temperature_words
-from hsd_viz.serialize import to_dict
 from hsd_viz.tables import Table, page
 from hsd_viz.trace import Trace
 from hsd_viz.views import run_data
@@ -118,7 +117,7 @@ def calibrated(trace: Trace, temperature: float) -> Basis | None:
     with suppress(KeyError, IndexError, TypeError):  # an imported trace does not name its weights
         who = store.identity(trace.meta)
         stored = store.newest({name: who[name] for name in ("target", "models", "device", "dtype")})
-        if stored and (basis := basis_of(to_dict(stored))).temperature == temperature:
+        if stored and (basis := basis_of(stored.to_dict())).temperature == temperature:
             return basis
     return None
 
