@@ -2,8 +2,7 @@
 
 Source: Cho et al., "Lossless Acceleration of Large Language Models with Hierarchical Drafting based on Temporal
 Locality in Speculative Decoding", Findings of NAACL 2025, arXiv 2502.05609 (repository zomss/Hierarchy_Drafting),
-re-implemented from its description. :meth:`HierarchyDrafting.add_in_access_order` accesses ``sources`` in
-their order. The method, with the paper's settings:
+re-implemented from its description. The method, with the paper's settings:
 
 * A draft is 4 tokens, at most 7 drafts per step, at most 5 tokens emitted. The databases are accessed in order
   (context, model, statistics); once 7 drafts are found, the less local ones are skipped. There are no scores and no
@@ -71,14 +70,12 @@ class StoredDrafts:
             spelled.append((spelled[parent] if parent >= 0 else "") + chr(token))
         inner = {parent for _, parent, _ in nodes}
         leaves = [node for node in range(len(nodes)) if node not in inner]
-        rows: dict[str, Row] = {}
+        rows: list[Row] = []
         for node in sorted(leaves, key=lambda node: -len(spelled[node])):
             row = spelled[node][:LENGTH]
-            if not any(other.startswith(row) for other in rows):
-                rows[row] = (len(key), round(nodes[node][2]), row, None)
-            if len(rows) == DRAFTS:
-                break
-        return list(rows.values())
+            if not any(other.startswith(row) for _, _, other, _ in rows):
+                rows.append((len(key), round(nodes[node][2]), row, None))
+        return rows[:DRAFTS]
 
 
 @drafter("hd", items=DATABASES)
@@ -97,7 +94,7 @@ class HierarchyDrafting(Baseline):
     def start(self, prompt: Sequence[int]) -> None:
         """Begin a run with this prompt: its 5-grams fill the context database, from left to right."""
         self._text = ""
-        self._buckets: dict[str, dict[str, int | None]] = {}
+        self._buckets: dict[str, dict[str, int]] = {}
         self.extend(prompt)
 
     def extend(self, tokens: Sequence[int]) -> None:
@@ -105,19 +102,13 @@ class HierarchyDrafting(Baseline):
         first = max(0, len(self._text) - LENGTH)
         self._text += spell(tokens)
         for place in range(first, len(self._text) - LENGTH):
-            self._insert(self._text[place], self._text[place + 1 : place + 1 + LENGTH], place + 1)
-
-    def _insert(self, key: str, gram: str, position: int | None) -> None:
-        """Insert ``gram`` as the newest of the bucket of ``key``; a full bucket drops its oldest."""
-        bucket = self._buckets.setdefault(key, {})
-        if gram in bucket:
-            del bucket[gram]
-        elif len(bucket) == BUCKET:
-            del bucket[next(iter(bucket))]
-        bucket[gram] = position
+            gram, bucket = self._text[place + 1 : place + 1 + LENGTH], self._buckets.setdefault(self._text[place], {})
+            # The newest comes last; a full bucket drops its oldest.
+            if bucket.pop(gram, None) is None and len(bucket) == BUCKET:
+                del bucket[next(iter(bucket))]
+            bucket[gram] = place + 1
 
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
-        """Return up to seven drafts after ``text`` as one tree of at most ``budget`` nodes."""
         tree = DraftTree()
         if len(text) and budget > 0:
             self.add_in_access_order(tree, spell(text[-max(STATISTICS_KEYS) :]), budget)

@@ -68,29 +68,19 @@ class DraftTree:
         self.positions.append(position)
         return len(self.tokens) - 1
 
-    def _take(self, nodes: Sequence[int] | slice, parents: list[int]) -> DraftTree:
+    def _take(self, nodes: Sequence[int], parents: list[int]) -> DraftTree:
         """Return a tree of these nodes, with other parents."""
-        tree = DraftTree(parents=parents)
-        for name in _COLUMNS:
-            column = getattr(self, name)
-            setattr(tree, name, column[nodes] if isinstance(nodes, slice) else [column[k] for k in nodes])
-        return tree
+        return DraftTree(parents=parents, **{name: [getattr(self, name)[k] for k in nodes] for name in _COLUMNS})
 
     def path(self, nodes: Sequence[int]) -> DraftTree:
         """Return the nodes of one path, in its order, as a chain."""
-        n = len(nodes)
-        is_prefix = not n or nodes[-1] == n - 1
-        return self._take(slice(n) if is_prefix else nodes, list(range(-1, n - 1)))
-
-    def first(self, n: int) -> DraftTree:
-        """Return the tree of the first ``n`` nodes, itself if it has no more."""
-        return self if n >= len(self.tokens) else self._take(slice(n), self.parents[:n])
+        return self._take(nodes, list(range(-1, len(nodes) - 1)))
 
     def within(self, depth: int) -> DraftTree:
         """Return the tree without the nodes deeper than ``depth``, itself if there are none."""
-        if max(self.depths(), default=0) <= depth:
-            return self
         nodes = [node for node, d in enumerate(self.depths()) if d <= depth]
+        if len(nodes) == len(self):
+            return self
         number = {-1: -1, **{node: k for k, node in enumerate(nodes)}}
         return self._take(nodes, [number[self.parents[node]] for node in nodes])
 
@@ -135,9 +125,8 @@ class Drafter(Protocol):
         return None
 
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
-        """Return a tree of at most ``budget`` nodes that may follow ``text``. ``text`` is prompt + emitted tokens +
-        tokens that a middle level of the stack has accepted and the target has not verified yet; only the latter were
-        not passed to :meth:`start` or :meth:`extend`.
+        """Return a tree of at most ``budget`` nodes that may follow ``text``: what :meth:`start` and :meth:`extend`
+        received, and the tokens that a middle level of the stack accepted and the target has not verified yet.
         """
 
     def extend(self, tokens: Sequence[int]) -> None:
@@ -150,11 +139,9 @@ class Observer(Drafter, Protocol):
     """A drafter that learns from the target's most probable tokens: Token Recycling, HD's window."""
 
     def observe(self, text: Sequence[int], tree: DraftTree, top: Sequence[Sequence[int]]) -> None:
-        """Process a verification of ``tree`` after ``text`` by the target; called before :meth:`extend`.
-
-        ``top`` has ``1 + len(tree)`` rows of up to :data:`TOP` token ids, most probable first: row 0 after the last
-        token of ``text``, row 1 + i after node i. ``tree`` is the verified one, which may differ from the draft:
-        truncated for lack of room, or proposed by a middle level of the stack.
+        """Process a verification by the target, before :meth:`extend`. ``top`` has ``1 + len(tree)`` rows of up to
+        :data:`TOP` token ids, most probable first: row 0 after ``text``, row 1 + i after node i. ``tree`` is the
+        verified one: it may be a truncated draft, or proposed by a middle level of the stack.
         """
 
 
@@ -169,6 +156,6 @@ class LogitsObserver(Drafter, Protocol):
         top: Sequence[Sequence[int]],
         probabilities: Sequence[Sequence[float]],
     ) -> None:
-        """Process a verification like :meth:`Observer.observe`; ``probabilities`` are those of the tokens in ``top``.
-        They are before top-k and top-p, at the temperature of the sampling but at least :data:`MIN_TEMPERATURE`.
+        """Process a verification like :meth:`Observer.observe`; ``probabilities`` of the tokens in ``top`` are before
+        top-k and top-p, at the temperature of the sampling but at least :data:`MIN_TEMPERATURE`.
         """

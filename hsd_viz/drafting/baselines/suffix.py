@@ -98,6 +98,15 @@ class SuffixTree:
             node = node.children.get(token)
         return node
 
+    def matched(self, key: Sequence[int]) -> int:
+        """Return the length of the longest suffix of ``key`` that has followers; then so has every shorter one."""
+
+        def is_new(length: int) -> bool:
+            node = self.locate(key[len(key) - length :])
+            return node is None or not self.children(node, length)
+
+        return bisect_left(range(1, len(key) + 1), True, key=is_new)
+
     def children(self, node: Node, depth: int) -> Collection[tuple[int, Node]]:
         """Return what followed the first ``depth`` tokens of a node, the first seen first; a leaf follows itself."""
         if node.children is not None:
@@ -147,40 +156,26 @@ class SuffixDecoding(Baseline):
             self.outputs.append(token)
 
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
-        if budget < 1:
-            return DraftTree(why_empty="no room")
         # A key is shorter than the text, and leaves the tree one token of depth.
-        size = min(self.depth, len(text)) - 1
-        key = list(text[-size:]) if size > 0 else []
-        tree, score, matched = self._best(self._text, key, budget, 0.0)
-        other, better, matched_outputs = self._best(self.outputs, key, budget, score)
-        if better > score:
-            tree = other
-        return tree.or_reason(budget, "not worth it" if matched or matched_outputs else "no match")
-
-    def _best(self, trie: SuffixTree, key: list[int], budget: int, floor: float) -> tuple[DraftTree, float, bool]:
-        """Return the tree with the highest score above ``floor``, its score, and whether anything matched."""
-
-        def is_new(matched: int) -> bool:
-            node = trie.locate(key[len(key) - matched :])
-            return node is None or not trie.children(node, matched)
-
-        # If a sequence has followers, so has every suffix of it: the longest match is found by bisection.
-        longest = bisect_left(range(1, len(key) + 1), True, key=is_new)
-        # The probabilities of a level sum to at most 1, so a score is at most the number of levels that are left in the
-        # trie, and at most the tree's size. The most promising matches come first; the rest often cannot win.
-        bound = lambda matched: min(budget, matched, trie.depth - matched)
-        best, score, first = DraftTree(), floor, len(key) + 1
-        for matched in sorted(range(longest, 0, -1), key=bound, reverse=True):
-            if bound(matched) * _ROUNDING < score:
-                break
-            if matched < first and min(budget, matched) <= score:
-                continue
-            tree = self._speculate(trie, key[len(key) - matched :], min(budget, matched))
-            total = sum(score for score in tree.scores if score is not None)
-            if (total, matched) > (score, first):
-                best, score, first = tree, total, matched
-        return best, score, longest > 0
+        key = list(text[max(1, len(text) - self.depth + 1) :])
+        best, score, reason = DraftTree(), 0.0, "no match"
+        for trie in (self._text, self.outputs):
+            longest, first = trie.matched(key), len(key) + 1
+            # The probabilities of a level sum to at most 1, so a score is at most the number of levels that are left in
+            # the trie, and at most the tree's size. The most promising matches come first; the rest often cannot win.
+            bound = lambda matched, trie=trie: min(budget, matched, trie.depth - matched)
+            for matched in sorted(range(longest, 0, -1), key=bound, reverse=True):
+                if bound(matched) * _ROUNDING < score:
+                    break
+                if matched < first and min(budget, matched) <= score:
+                    continue
+                tree = self._speculate(trie, key[len(key) - matched :], min(budget, matched))
+                total = sum(score for score in tree.scores if score is not None)
+                if (total, matched) > (score, first):
+                    best, score, first = tree, total, matched
+            if longest:
+                reason = "not worth it"
+        return best.or_reason(budget, reason)
 
     def _speculate(self, trie: SuffixTree, key: list[int], most: int) -> DraftTree:
         """Return the up to ``most`` most probable tokens after ``key`` as a tree."""
