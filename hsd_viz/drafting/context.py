@@ -19,25 +19,22 @@ def spell(tokens: Iterable[int]) -> str:
     return "".join(map(chr, tokens))
 
 
+#: The name of the logits database in a stack.
+LOGITS = "logits"
+
+
 class Database(Protocol):
-    """A database: returns what may follow the end of a text."""
+    """A database: what may follow the end of a text."""
 
     def lookup(self, tail: str) -> Match | None:
         """Return what followed the longest known suffix of ``tail``, or ``None``."""
 
 
-_count = itemgetter(1)
-
-#: The name of the logits database in a stack.
-LOGITS = "logits"
-
-
 class ContextDatabase:
-    """The text of the current run: every token by the up to ``longest`` tokens before it.
+    """The text of the current run, one string: every token by the up to ``longest`` tokens before it.
 
-    The text is one string, searched backwards. If a suffix occurs, so does every shorter one, so the longest is found
-    by bisection. Only the ``recent`` latest occurrences of a key are counted: 4 predict as well as 32. At most ``most``
-    candidates are returned.
+    If a suffix occurs, so does every shorter one, so the longest is found by bisection. Only the ``recent`` latest
+    occurrences of a key are counted: 4 predict as well as 32. At most ``most`` candidates are returned.
     """
 
     __slots__ = ("longest", "text")
@@ -56,11 +53,8 @@ class ContextDatabase:
         :func:`spell`) may end in tokens that the text does not contain yet. ``longest`` limits the key, for back-off:
         ``lookup(tail, key_length - 1)`` returns the next match. Candidates: most frequent first, then latest.
         """
-        size = len(tail)
-        most = self.longest if longest is None or longest > self.longest else longest
-        if most > size:
-            most = size
-        text = self.text
+        size, text = len(tail), self.text
+        most = min(size, self.longest if longest is None else min(longest, self.longest))
         # A match at the end of the text has nothing after it.
         end = len(text) - 1
         find = text.rfind
@@ -83,14 +77,10 @@ class ContextDatabase:
                 break
             total += 1
             follower = text[place + length]
-            if follower in counts:
-                counts[follower][0] += 1
-            else:
-                counts[follower] = [1, place + length]
+            counts.setdefault(follower, [0, place + length])[0] += 1
         # The dictionary runs from the latest occurrence to the earliest, and sorting is stable.
         candidates = [(ord(follower), count, at) for follower, (count, at) in counts.items()]
-        if len(candidates) > 1:
-            candidates.sort(key=_count, reverse=True)
+        candidates.sort(key=itemgetter(1), reverse=True)
         return length, total, candidates[: self.most]
 
 
@@ -99,8 +89,7 @@ class LogitsDatabase:
 
     Token Recycling (Luo et al., ACL 2025, arXiv 2408.08696) stores the most probable successors of each token, also at
     rejected nodes, and LogitSpec (arXiv 2507.01449) looks up what may follow them. Here they form a database, with the
-    target's own probabilities as shares. Passed from run to run: warm; a new one: cold. At most ``most`` keys are
-    stored, the oldest are dropped first.
+    target's own probabilities as shares. Of more than ``most`` keys the oldest are dropped.
     """
 
     __slots__ = ("_rows",)
@@ -141,9 +130,7 @@ def continuation_trie(lookup: Lookup, key: str, *, nodes: int, depth: int) -> li
     the most frequent followers of short keys. A count is exact while key and path together are a key of the index;
     beyond, the path's count is divided as the longest known suffix suggests. Estimates below 1 are omitted.
     """
-    out: list[tuple[int, int, float]] = []
-    queue: list[tuple] = []
-    match = lookup(key)
+    out, queue, match = list[tuple[int, int, float]](), list[tuple](), lookup(key)
     if match is None or match[0] != len(key):
         return out
     # The serial number ends the comparison of equals.

@@ -6,6 +6,7 @@ answers are mixed with probabilities, and the tree grows best-first until anothe
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import cache
 from heapq import heappop, heappush
 from typing import Any
 
@@ -60,11 +61,10 @@ class DatabaseDrafter(Drafter):
         self.min_score = MIN_SCORE_FREE if costs is None else MIN_SCORE
         self.temperature = temperature
         self.longest = longest
-        self._cost_tables: dict[int, tuple[list[float], list[float]]] = {}
+        self._tables = cache(self.costs.tables)
         self.start(())
 
     def start(self, prompt: Sequence[int]) -> None:
-        """Begin a run with this prompt: reset the context database and the estimates."""
         self._context = ContextDatabase(self.longest)
         self._trust = Trust(self.sources, self.temperature)
         lookups: dict[str, Any] = {**self.databases, "context": self._context}
@@ -78,7 +78,6 @@ class DatabaseDrafter(Drafter):
         self._context.extend(prompt)
 
     def extend(self, tokens: Sequence[int]) -> None:
-        """Append these emitted tokens: update the estimates from the drafts, then the context database."""
         self._learn(tokens)
         self._context.extend(tokens)
 
@@ -98,42 +97,32 @@ class DatabaseDrafter(Drafter):
             if left <= least:
                 break
             match = lookup(tail, bound) if is_context else lookup(tail)
+            if is_context:
+                found = match[0] if match else 0
             if match is None:
-                if is_context:
-                    found = 0
                 continue
             length, total, continuations = match
-            if is_context:
-                found = length
-            bucket = length if length < LONGEST_BUCKET else LONGEST_BUCKET
-            rate = rates[bucket]
-            seen = 0.0
+            bucket, seen = min(length, LONGEST_BUCKET), 0.0
             for _, count, _ in continuations:
                 seen += count - discount
+            rate = rates[bucket]
             # An answer takes at most the probability that is left, and never all of it.
             scale = left * rate / total if rate * seen < MAX_SHARE * total else left * MAX_SHARE / seen
             for token, count, position in continuations:
-                before = candidates.get(token)
-                if before is None:
-                    candidates[token] = (scale * (count - discount), which, length, count, position)
-                else:
-                    candidates[token] = (before[0] + scale * (count - discount), *before[1:])
+                score, *about = candidates.get(token, (0.0, which, length, count, position))
+                candidates[token] = (score + scale * (count - discount), *about)
             answers.append((which, bucket, seen / total, continuations))
             left -= scale * seen
         return candidates, answers, found
 
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
-        """Return the tree of at most ``budget`` nodes after ``text`` with the most expected tokens for its cost. Nodes
-        are added best first, so scores never increase from one to the next. Returned is the prefix with the best ratio
-        of expected tokens (1 + Σ scores) to cost.
+        """Return the tree of at most ``budget`` nodes with the most expected tokens (1 + Σ scores) for its cost: nodes
+        are added best first, so scores never increase, and the prefix with the best ratio is drafted.
         """
         if budget < 1:
             return DraftTree(why_empty="no room")
-        eos, longest, ask = self.eos, self.longest, self._ask
-        if budget not in self._cost_tables:
-            self._cost_tables[budget] = self.costs.tables(budget)
-        at, slopes = self._cost_tables[budget]
-        least_slope, floor = self.costs.least_slope, self.min_score
+        eos, longest = self.eos, self.longest
+        at, slopes = self._tables(budget)
         answers: dict[int, list[tuple]] = {}
         queue: list[tuple] = []
         picked: list[tuple] = []
@@ -142,14 +131,11 @@ class DatabaseDrafter(Drafter):
         matched = False
         while True:
             # No node at or below this score can pay: the ratio to beat only grows.
-            least = best_ratio * least_slope
-            if least < floor:
-                least = floor
+            least = max(best_ratio * self.costs.least_slope, self.min_score)
             # No look-up after an end of text, or where no token could score enough.
             if reach > least and (node < 0 or picked[node][0] not in eos):
-                candidates, answers[node], found = ask(tail, reach, least, bound)
-                if candidates:
-                    matched = True
+                candidates, answers[node], found = self._ask(tail, reach, least, bound)
+                matched = matched or bool(candidates)
                 # A key one token longer matches at most one token more.
                 found += 1
                 for token, entry in candidates.items():
@@ -159,12 +145,10 @@ class DatabaseDrafter(Drafter):
             if not queue or len(picked) >= budget or -queue[0][0] <= best_ratio * slopes[len(picked)]:
                 break
             negative, token, parent, tail, bound, entry = heappop(queue)
-            reach = -negative
-            node = len(picked)
+            reach, node = -negative, len(picked)
             picked.append((token, parent, entry))
             expected += reach
-            ratio = expected / at[node + 1]
-            if ratio > best_ratio:
+            if (ratio := expected / at[node + 1]) > best_ratio:
                 best_ratio, best = ratio, node
             tail = (tail + chr(token))[-longest:]
         self._drafts.append((len(text), tuple(text[len(self._context.text) :]), picked, answers))
@@ -172,9 +156,8 @@ class DatabaseDrafter(Drafter):
             return DraftTree(why_empty="not worth it" if matched else "no match")
         tokens, parents, entries = zip(*picked[: best + 1], strict=True)
         scores, numbers, lengths, counts, positions = map(list, zip(*entries, strict=True))
-        return DraftTree(
-            list(tokens), list(parents), [self.sources[k] for k in numbers], lengths, counts, scores, positions
-        )
+        sources = [self.sources[k] for k in numbers]
+        return DraftTree(list(tokens), list(parents), sources, lengths, counts, scores, positions)
 
     def _learn(self, tokens: Sequence[int]) -> None:
         """Count hits and misses of the answers along the emitted tokens in the trees drafted since the last call."""
@@ -193,13 +176,10 @@ class DatabaseDrafter(Drafter):
                     observe(which, bucket, expected, hit)
                     if hit:
                         break
-                for child in range(node + 1, len(picked)):
-                    if picked[child][1] == node and picked[child][0] == token:
-                        node = child
-                        break
-                else:
+                child = next((k for k in range(node + 1, len(picked)) if picked[k][:2] == (token, node)), None)
+                if child is None:
                     break
-                place += 1
+                node, place = child, place + 1
         self._drafts.clear()
 
 
@@ -215,9 +195,7 @@ class LogitsDatabaseDrafter(DatabaseDrafter, LogitsObserver):
         top: Sequence[Sequence[int]],
         probabilities: Sequence[Sequence[float]],
     ) -> None:
-        """Store the target's probabilities: see :class:`~hsd_viz.drafting.tree.LogitsObserver`."""
-        logits = self.databases[LOGITS]
-        assert isinstance(logits, LogitsDatabase)
+        logits: Any = self.databases[LOGITS]
         longest = logits.longest
         tails = [spell(text[-longest:])]
         for token, parent in zip(tree.tokens, tree.parents, strict=True):

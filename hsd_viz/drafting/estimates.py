@@ -55,10 +55,8 @@ class CostCurve:
             raise ValueError("a cost curve needs at least two entries, the first above 0, none below the one before it")
         scaled = tuple(c / curve[0] for c in curve)
         last = scaled[-1] - scaled[-2]
-        slopes = tuple(
-            min(last, *((scaled[k] - scaled[m]) / (k - m) for k in range(m + 1, len(scaled))))
-            for m in range(len(scaled) - 1)
-        )
+        slope = lambda m: min(last, *((scaled[k] - scaled[m]) / (k - m) for k in range(m + 1, len(scaled))))
+        slopes = tuple(map(slope, range(len(scaled) - 1)))
         object.__setattr__(self, "relative", scaled)
         object.__setattr__(self, "slopes", (*slopes, last))
         object.__setattr__(self, "least_slope", min(self.slopes))
@@ -86,10 +84,8 @@ def priors(source: str, temperature: float) -> list[float]:
     """Return the prior hits per expected hit of ``source`` by key length. Between greedy decoding and temperature 1
     they are interpolated by the square of the temperature, which at 0.7 was within 0.1 of the measurement.
     """
-    heat = min(1.0, temperature) ** 2
-    return [
-        (1 - heat) * greedy + heat * sampled for greedy, sampled in zip(GREEDY[source], SAMPLED[source], strict=True)
-    ]
+    heat, pairs = min(1.0, temperature) ** 2, zip(GREEDY[source], SAMPLED[source], strict=True)
+    return [(1 - heat) * greedy + heat * sampled for greedy, sampled in pairs]
 
 
 class Trust:
@@ -108,9 +104,9 @@ class Trust:
 
     def observe(self, database: int, key_length: int, expected: float, hit: bool) -> None:
         """Record the total discounted share ``expected`` of a look-up, and whether it had the next token (``hit``)."""
-        n = key_length if key_length < LONGEST_BUCKET else LONGEST_BUCKET
+        n = min(key_length, LONGEST_BUCKET)
         hits, totals = self._hits[database], self._expected[database]
         hits[n] = seen = hits[n] + hit
         totals[n] = total = totals[n] + expected
         rate = (PRIOR_WEIGHT * self._priors[database][n] + seen) / (PRIOR_WEIGHT + total)
-        self.rates[database][n] = rate if rate < MOST_RATE else MOST_RATE
+        self.rates[database][n] = min(rate, MOST_RATE)

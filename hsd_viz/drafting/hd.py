@@ -87,7 +87,7 @@ class HierarchyDrafting(Baseline):
     nodes = DRAFTS * LENGTH
 
     def __init__(self, run: Run) -> None:
-        self.sources = run.sources({"model": FIVEGRAMS})
+        self.sources = run.sources(model=FIVEGRAMS)
         self.stored = run.databases.derived.setdefault("hd", StoredDrafts(run.databases.found))
         super().__init__(run)
 

@@ -29,7 +29,7 @@ def vocabulary_hash(vocabulary: Mapping[str, int]) -> str:
 
 
 def check_folder(folder: str | Path) -> None:
-    """Raise :class:`~hsd_viz.drafting.index.format.DatabaseError` unless ``folder`` contains a database file."""
+    """Check that ``folder`` contains a database file. Raises: DatabaseError: if it does not."""
     files = [f"{source}{SUFFIX}" for source in (*STORED, FIVEGRAMS)]
     if not any((Path(folder) / file).exists() for file in files):
         raise DatabaseError(f"there are no databases in '{folder}': expected one of {', '.join(files)}")
@@ -37,8 +37,8 @@ def check_folder(folder: str | Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SharedDatabases:
-    """The open databases by name (``model``, ``statistics``, ``fivegrams``); ``absent`` has one-line reasons for the
-    rest, and ``derived`` what drafters compute from them once, by drafter.
+    """The open databases by name (``model``, ``statistics``, ``fivegrams``), one-line reasons why others are absent,
+    and what drafters derive from them once, by drafter.
     """
 
     found: dict[str, Database] = field(default_factory=dict)
@@ -58,24 +58,24 @@ class SharedDatabases:
         ours, shared = vocabulary_hash(vocabulary), cls()
         for source in (*STORED, FIVEGRAMS):
             path = Path(folder) / f"{source}{SUFFIX}"
+            if not path.exists():
+                shared.absent[source] = f"no {source} database for these models: '{path}' does not exist"
+                continue
             try:
                 index = Index(path, ours, vocabulary_size=size)
                 if (kind := index.header["kind"]) != source:
                     raise DatabaseError(f"'{path.name}' contains a {kind} database, not a {source} database")
                 shared.found[source] = index
             except DatabaseError as error:
-                if strict and path.exists():
+                if strict:
                     raise
-                missing = f"no {source} database for these models: '{path}' does not exist"
-                shared.absent[source] = str(error) if path.exists() else missing
+                shared.absent[source] = str(error)
         return shared
 
 
-class Memory(dict[str, Any]):
-    """The state that outlives a run, by name of a drafter: created on first use by the registered ``remembers``. Passed
-    from run to run, drafters start warm; with a new one, cold. A memory belongs to one target model, and serves one run
-    at a time.
-    """
+#: The state that outlives a run, by drafter: created on first use by the registered ``remembers``. Passed from run to
+#: run, drafters start warm; with a new one, cold. It belongs to one target model, and serves one run at a time.
+Memory = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,16 +89,16 @@ class Run:
     costs: CostCurve | Sequence[float] | float | None
     temperature: float
 
-    def sources(self, stored_as: Mapping[str, str] | None = None) -> tuple[str, ...]:
-        """Return the named databases, without names all that exist. ``stored_as`` maps a database to the name of its
-        file. Raises: ValueError: if a named one is missing.
+    def sources(self, **files: str) -> tuple[str, ...]:
+        """Return the named databases, without names all that exist; ``files`` are the names of their files where they
+        differ. Raises: ValueError: if a named one is missing.
         """
-        files = {name: (stored_as or {}).get(name, name) for name in DATABASES}
         named = tuple(item for item in self.source.items if item in DATABASES)
         for name in named:
             if name != "context":
-                self.database(files[name])
-        return named or tuple(n for n, file in files.items() if n == "context" or file in self.databases.found)
+                self.database(files.get(name, name))
+        found = self.databases.found
+        return named or tuple(name for name in DATABASES if name == "context" or files.get(name, name) in found)
 
     def database(self, name: str) -> Database:
         """Return the shared database of that name. Raises: ValueError: if it is missing."""
@@ -131,9 +131,7 @@ def drafter(
 
     ``items`` are what it takes in brackets, ``colour`` its ink on a light and a dark page (``#rrggbb``),
     ``remembers()`` creates the state that outlives a run, and ``make(run)`` the drafter for a :class:`Run` (default:
-    the class is called with it). A package registers drafters by an entry point of the group ``hsd_viz.drafters`` that
-    names the module or class.
-
+    the class is called with it). Other packages register drafters by entry points of the group ``hsd_viz.drafters``.
     Raises: ValueError: if the name is not a plain word, or is already registered.
     """
 
@@ -149,9 +147,7 @@ def drafter(
 
 
 def drafters() -> dict[str, Any]:
-    """Return the class of every registered draft source by name, those of other packages last; its ``colour``,
-    ``remembers`` and ``make`` are those of :func:`drafter`.
-    """
+    """Return the class of every registered draft source by name; its attributes are those of :func:`drafter`."""
     return {name: _REGISTERED[name] for name in draft_sources() if name in _REGISTERED}
 
 
@@ -175,15 +171,15 @@ def make_drafter(
 
     ``databases`` are those of the models' tokenizer. Without brackets, ``db`` and ``hd`` use all that exist; if ``db``
     finds neither a model nor a statistics database, it adds ``logits`` to the context. ``memory`` is shared by runs of
-    the same target (default: a new one). ``costs`` are the costs of verification (relative cost of one more draft
-    token, or costs by number of draft tokens); ``None`` drafts up to the budget. Only ``db`` uses ``costs`` and the
-    ``temperature`` of the sampling. Raises: ValueError: if a database is missing, or the name is unknown.
+    the same target (default: a new one). Only ``db`` uses the ``temperature`` of the sampling and the ``costs`` of
+    verification (:func:`~hsd_viz.drafting.estimates.cost_curve`). Raises: ValueError: if a database is missing, or the
+    name is unknown.
     """
     name, known = source.name, drafters().get(source.name)
     if known is None:
         raise ValueError(f"unknown drafter '{name}': expected {', '.join(drafters())}")
-    memory = memory if memory is not None else Memory()
+    memory = {} if memory is None else memory
     if known.remembers and name not in memory:
         memory[name] = known.remembers()
-    shared = databases if databases is not None else SharedDatabases()
+    shared = databases or SharedDatabases()
     return known.make(Run(source, shared, memory.get(name), as_eos_set(eos), costs, temperature))

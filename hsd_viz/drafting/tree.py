@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 #: Number of most probable tokens that an observer receives for each verified row.
 TOP = 8
@@ -70,7 +70,8 @@ class DraftTree:
 
     def _take(self, nodes: Sequence[int], parents: list[int]) -> DraftTree:
         """Return a tree of these nodes, with other parents."""
-        return DraftTree(parents=parents, **{name: [getattr(self, name)[k] for k in nodes] for name in _COLUMNS})
+        columns: dict[str, Any] = {name: [getattr(self, name)[k] for k in nodes] for name in _COLUMNS}
+        return DraftTree(parents=parents, **columns)
 
     def path(self, nodes: Sequence[int]) -> DraftTree:
         """Return the nodes of one path, in its order, as a chain."""
