@@ -26,21 +26,19 @@ class Retrieval(Baseline):
         self.corpus = run.database("statistics")
 
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
-        tree = DraftTree()
-        match = self.corpus.lookup(spell(text[-self.longest :])) if budget > 0 and len(text) else None
+        tree, tail = DraftTree(), spell(text[-self.longest :])
+        match = self.corpus.lookup(tail) if budget > 0 and tail else None
         if match is None or match[0] < self.shortest:
             return tree.or_reason(budget)
         length, total, _ = match
-        key, nodes = spell(text[-length:]), min(self.nodes, budget)
+        trie = continuation_trie(self.corpus.lookup, tail[-length:], nodes=min(self.nodes, budget), depth=self.depth)
         #: The number in the tree of each node of the trie, ``None`` after an end of text.
-        place: dict[int, int | None] = {-1: -1}
-        for node, (token, parent, count) in enumerate(
-            continuation_trie(self.corpus.lookup, key, nodes=nodes, depth=self.depth)
-        ):
-            above = place[parent]
+        place: list[int | None] = []
+        for token, parent, count in trie:
+            above = place[parent] if parent >= 0 else -1
             ended = above is None or (above >= 0 and tree.tokens[above] in self.eos)
             score = min(1.0, count / total)
-            place[node] = None if ended else tree.add(token, above, self.name, length, round(count), score)
+            place.append(None if ended else tree.add(token, above, self.name, length, round(count), score))
         return tree.or_reason(budget)
 
 
@@ -84,18 +82,15 @@ class NgramCache(Baseline):
     drafted, as a chain, until none passes.
 
     The static cache is the statistics database, which contains only the most frequent followers of a pair, or empty.
-    Among equals the token seen first is taken (llama.cpp: hash
-    order).
+    Among equals the token seen first is taken (llama.cpp: hash order).
     """
 
     def start(self, prompt: Sequence[int]) -> None:
-        """Begin a run with this prompt; earlier runs become part of the dynamic cache."""
         self.dynamic, self.static = self.run.state, self.run.databases.found.get("statistics")
         self._text, self._context = "", self.dynamic.begin()
         self.extend(prompt)
 
     def extend(self, tokens: Sequence[int]) -> None:
-        """Count each of these emitted tokens after the 1 to 4 tokens before it."""
         for token in tokens:
             for n in range(1, min(LONGEST, len(self._text)) + 1):
                 self._context[self._text[-n:]][token] += 1
@@ -104,9 +99,11 @@ class NgramCache(Baseline):
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
         tree, tail, seen = DraftTree(), spell(text[-LONGEST:]), False
         # As in llama.cpp, there is no draft for a text shorter than a static n-gram.
+        caches = (self._context, self.dynamic.counts)
         while len(tail) >= STATIC and len(tree) < min(self.nodes, budget):
-            static, total = self._followers(tail[-STATIC:])
-            caches = (self._context, self.dynamic.counts)
+            match = self.static.lookup(tail[-STATIC:]) if self.static is not None else None
+            total, followers = match[1:] if match is not None and match[0] == STATIC else (0, ())
+            static = {token: count for token, count, _ in followers}
             best = _pick(caches[0], tail, static, LAX) or _pick(caches[1], tail, static, STRICT)
             if best is None and static:
                 token = max(static, key=static.__getitem__)
@@ -120,13 +117,6 @@ class NgramCache(Baseline):
                 break
             tail = (tail + chr(token))[-LONGEST:]
         return tree.or_reason(budget, "not worth it" if seen else "no match")
-
-    def _followers(self, pair: str) -> tuple[dict[int, int], int]:
-        """Return the static counts of what follows two tokens, most frequent first, and the total."""
-        match = self.static.lookup(pair) if self.static is not None else None
-        if match is None or match[0] != STATIC:
-            return {}, 0
-        return {token: count for token, count, _ in match[2]}, match[1]
 
 
 def _pick(

@@ -40,13 +40,12 @@ class TokenRecycling(Baseline, Observer):
     Source: Luo et al., "Turning Trash into Treasure: Accelerating Inference of Large Language Models with Token
     Recycling", ACL 2025, arXiv 2408.08696 (tree 2.2.2 of Spec-Bench, hemingkx/Spec-Bench, Apache-2.0), re-implemented
     from its description. After each verification by the target, the row of every verified token, including rejected
-    ones, is replaced by its 8 most probable successors (:meth:`observe`; of several occurrences the deepest counts). A
-    draft is a fixed tree of 80 nodes, breadth first, where the child of rank k is the k-th successor of its parent. The
-    prompt is not used.
+    ones, is replaced by its 8 most probable successors (of several occurrences the deepest counts). A draft is a fixed
+    tree of 80 nodes, breadth first, where the child of rank k is the k-th successor of its parent. The prompt is not
+    used.
 
-    ``successors`` is the state that outlives a run: passed from run to run it is warm (the paper never resets it), a
-    new one cold. A token without an observation has no children (the published matrix begins as zeros, so token 0 is
-    drafted).
+    The paper never resets ``successors``. A token without an observation has no children (the published matrix begins
+    as zeros, so token 0 is drafted).
     """
 
     nodes = sum(map(sum, TEMPLATE))
@@ -57,14 +56,11 @@ class TokenRecycling(Baseline, Observer):
         self._template = list(unfold(TEMPLATE))
 
     def observe(self, text: Sequence[int], tree: DraftTree, top: Sequence[Sequence[int]]) -> None:
-        """Replace the successors of each verified token: see :class:`~hsd_viz.drafting.tree.Observer`."""
         for token, row in zip((text[-1], *tree.tokens), top, strict=True):
             self.successors[token] = tuple(row)
 
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
-        """Return the first ``budget`` nodes of the template after the last token of ``text``, breadth first."""
-        tree = DraftTree()
-        place: list[int | None] = []
+        tree, place = DraftTree(), list[int | None]()
         for parent, rank in self._template:
             if len(tree) >= budget or not len(text):
                 break

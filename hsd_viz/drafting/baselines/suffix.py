@@ -43,7 +43,7 @@ class SuffixTree:
         self._active: list[tuple[int, Node]] = []
 
     def begin(self) -> int:
-        """Begin a new text and return its number, which is ``current`` until the next one begins."""
+        """Begin a new text, and return its number."""
         self.current += 1
         self._active, self.texts[self.current] = [], []
         while self.most is not None and len(self.texts) > self.most:
@@ -122,16 +122,13 @@ class SuffixDecoding(Baseline):
     Source: Oliaro et al., "SuffixDecoding: Extreme Speculative Decoding for Emerging AI Applications", NeurIPS 2025,
     arXiv 2411.04975 (repository snowflakedb/ArcticInference, Apache-2.0), re-implemented from its description.
 
-    There are two suffix trees of sequences up to 64 tokens (the depth of ``outputs``): one of this run's prompt and
-    output, and ``outputs``, of the outputs of earlier runs and this one. For **every** length p of a matching suffix of
-    the text, a speculation tree is grown best-first: a path's probability is the product of count(child) / count(node),
-    at least ``least`` (0.1), and the tree has at most MAX_SPEC = alpha · p tokens, with alpha 1. The tree with the
-    highest score (the sum of its probabilities: the expected number of accepted tokens) is drafted; among equals that
-    of the longer match, and that of the run's own tree. As published, a count includes the end of the text itself,
-    after which nothing was seen yet.
-
-    ``outputs`` is the state that outlives a run: passed from run to run it is warm, a new one cold; it holds the latest
-    10 000 outputs. Unlike the published code, among equally probable tokens the first candidate comes first.
+    There are two suffix trees of sequences up to 64 tokens: one of this run's prompt and output, and ``outputs``, of
+    this run's output and those before it, the latest 10 000. For **every** length p of a matching suffix of the text, a
+    speculation tree is grown best-first: a path's probability is the product of count(child) / count(node), at least
+    ``least`` (0.1), and the tree has at most MAX_SPEC = alpha · p tokens, with alpha 1. The tree with the highest score
+    (the sum of its probabilities: the expected number of accepted tokens) is drafted; among equals that of the longer
+    match, and that of the run's own tree. As published, a count includes the end of the text itself, after which
+    nothing was seen yet. Unlike the published code, among equally probable tokens the first candidate comes first.
     """
 
     least = 0.1
@@ -144,9 +141,9 @@ class SuffixDecoding(Baseline):
     def start(self, prompt: Sequence[int]) -> None:
         self._text = SuffixTree(self.depth)
         self._text.begin()
+        self._output: int | None = None
         for token in prompt:
             self._text.append(token)
-        self._output: int | None = None
 
     def extend(self, tokens: Sequence[int]) -> None:
         if self.outputs.current != self._output:
