@@ -41,20 +41,17 @@ def build_database(
 ) -> None:
     """Count documents of any number and length into a database file at ``path``.
 
-    ``kind`` is ``statistics`` (a corpus; at most 6 MB unless ``pruning`` specifies it) or ``model`` (a model's own
-    outputs, where a continuation counts once per output; at most 2 MB). Memory and disk space: see
-    :mod:`hsd_viz.drafting.index.count`; temporary files are next to ``path`` and are always removed.
-
-    Raises: ValueError: if there are no tokens, or ``longest`` is out of range.
+    ``kind`` is ``statistics`` (a corpus) or ``model`` (a model's own outputs, where a continuation counts once per
+    output). Memory and disk space: see :mod:`hsd_viz.drafting.index.count`; temporary files are next to ``path`` and
+    are always removed. Raises: ValueError: if there are no tokens, or ``longest`` is out of range.
     """
     check_range("the longest key", longest, 1, MOST_LONGEST)
     pruning, path, per_document = pruning or PRUNING[kind], Path(path), kind == "model"
     path.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as folder:
-        corpus = write_corpus(documents, Path(folder) / "tokens", vocabulary_size)
+        tokens, ends = corpus = write_corpus(documents, Path(folder) / "tokens", vocabulary_size)
         table = count_keys(corpus, vocabulary_size, longest, pruning, per_document, part_tokens, progress)
-        unit = "outputs" if per_document else "documents"
-        facts = {unit: len(corpus.ends), "tokens": len(corpus.tokens), **(meta or {})}
+        facts = {"outputs" if per_document else "documents": len(ends), "tokens": len(tokens), **(meta or {})}
         write_index(path, table, kind, vocabulary_size, vocabulary_hash, facts)
 
 
@@ -67,11 +64,10 @@ def build_fivegrams(
     most: int = FIVEGRAMS,
     meta: Mapping | None = None,
 ) -> None:
-    """Write the most frequent 5-grams of a model's own outputs, for Hierarchy Drafting.
+    """Write the ``most`` frequent 5-grams of a model's own outputs, at most seven per first token.
 
-    There are ``most`` in all, seven per first token. A 5-gram counts once per output; among equals the lower
-    tokens come first. In the file the key is (first token, rank from 0) and its continuations are the other four tokens
-    in order, each with the count of the 5-gram.
+    A 5-gram counts once per output; among equals the lower tokens come first. In the file the key is (first token, rank
+    from 0) and its continuations are the other four tokens in order, each with the count of the 5-gram.
     """
     counted: Counter[tuple[int, ...]] = Counter()
     for sequence in sequences:
@@ -91,12 +87,11 @@ def build_fivegrams(
 
 
 def describe(path: str | Path, most: int = 10) -> dict:
-    """Return a report on the database file at ``path``, all of which is checked, ready for JSON.
+    """Return a report on the database file at ``path``, all of which is checked, as JSON data.
 
-    ``meta`` is its origin. ``most_used`` are the ``most`` entries with the highest counts, {"key", "tokens", "count",
-    "total"}: ``tokens`` followed the token ids ``key``. The file contains the marks of keys, not the keys, so they are
-    found by look-up: every token alone, then the most frequent of those with their followers, and so on. Raises:
-    DatabaseError: if the file cannot be used.
+    ``meta`` is its origin, ``most_used`` the ``most`` entries with the highest counts: ``tokens`` followed the token
+    ids ``key``. The file contains the marks of keys, not the keys, so they are found by look-up: every token alone,
+    then the most frequent of those with their followers, and so on. Raises: DatabaseError: if it cannot be used.
     """
     index = Index(path, verify=True)
     lengths = {int(n): keys for n, keys in index.header["keys_by_length"].items()}
@@ -107,12 +102,10 @@ def describe(path: str | Path, most: int = 10) -> dict:
         matches = [(match, key) for key in keys if (match := index.lookup(spell(key))) and match[0] == len(key)]
         matches.sort(key=lambda pair: (-pair[0][1], pair[1]))
         del matches[_FOLLOWED * most :]
-        for (_, total, continuations), key in matches:
-            if is_fivegrams:
-                tokens = [token for token, _, _ in continuations]
-                entries.append((-continuations[0][1], -1, [key[0]], tokens, total))
-            else:
-                entries += [(-count, -len(key), list(key), [token], total) for token, count, _ in continuations]
+        for (length, total, continuations), key in matches:
+            followed = list(key[:1] if is_fivegrams else key)
+            for group in [continuations] if is_fivegrams else [[one] for one in continuations]:
+                entries.append((-group[0][1], -length, followed, [token for token, _, _ in group], total))
         is_last = is_fivegrams or len(keys[0]) == index.longest
         keys = [] if is_last else [(*key, token) for match, key in matches for token, _, _ in match[2]]
     names = ("kind", "continuations", "vocabulary_size", "vocabulary_hash", "meta")

@@ -2,9 +2,9 @@
 
 Text files of any size become the tokens of a memory-mapped file. Keys that end with the same token are counted
 together, in numpy: as their suffixes are among them, the best keys of a few tokens at a time are all that is kept.
-Limits: about 80 bytes of memory for each of :data:`PART_TOKENS` places, or of those of the most frequent token if it
-has more, and for each key of the file; 4 bytes of temporary disk space per token (2 for vocabularies up to 65 536), of
-which one part at a time is read; and 2^63 for the keys of one length times the square of the vocabulary size.
+Limits: about 80 bytes of memory for each of :data:`PART_TOKENS` places (or those of the most frequent token, if more)
+and each key of the file; 4 bytes of disk space per token (2 for vocabularies up to 65 536); and 2^63 for the keys of
+one length times the square of the vocabulary size.
 """
 
 import os
@@ -24,6 +24,8 @@ PIECE = 2**20
 CHUNK, PART_TOKENS = 2**20, 2**22
 #: A document in pieces of any length: what is read of a long file.
 Document = Iterable[Sequence[int] | np.ndarray]
+#: Tokens, uint16 or uint32 [tokens], memory-mapped, and where each document ends, int64 [documents].
+Corpus = tuple[np.ndarray, np.ndarray]
 #: Maps a text to its token ids, without special tokens.
 Encode = Callable[[str], Sequence[int]]
 #: Called with the current activity and its completed share.
@@ -37,18 +39,19 @@ def find_texts(paths: Sequence[str | Path]) -> tuple[list[Path], int]:
     Raises: ValueError: if a path does not exist, a named file is not text, or there are no files.
     """
     texts: dict[Path, bool] = {}
+    is_text = lambda file: all(True for _ in read_pieces(file))
     for path in map(Path, paths):
         if path.is_file():
-            texts[path] = all(True for _ in read_pieces(path))
+            texts[path] = is_text(path)
         elif not path.is_dir():
             raise ValueError(f"there is no file or folder '{path}'")
         for folder, below, names in os.walk(path):
             below[:] = sorted(name for name in below if not name.startswith("."))
             for file in (Path(folder, name) for name in sorted(names) if not name.startswith(".")):
                 if file.is_file() and not file.is_symlink():
+                    texts[file] = False
                     with suppress(ValueError):
-                        texts[file] = False
-                        texts[file] = all(True for _ in read_pieces(file))
+                        texts[file] = is_text(file)
     if not texts:
         raise ValueError(f"there is no file to read in {', '.join(map(str, paths))}")
     return [file for file, is_text in texts.items() if is_text], list(texts.values()).count(False)
@@ -89,14 +92,6 @@ def read_documents(
     return map(pieces, files)
 
 
-@dataclass(frozen=True, slots=True)
-class Corpus:
-    """``tokens``: uint16 or uint32 [tokens], memory-mapped; ``ends``: int64 [documents], where each document ends."""
-
-    tokens: np.ndarray
-    ends: np.ndarray
-
-
 def write_corpus(documents: Iterable[Document], path: Path, vocabulary_size: int) -> Corpus:
     """Write documents to the file ``path``. Memory: 8 bytes per document. Raises: ValueError: if a token is outside the
     vocabulary, or there are none.
@@ -108,25 +103,23 @@ def write_corpus(documents: Iterable[Document], path: Path, vocabulary_size: int
             for tokens in map(np.asarray, document):
                 if not len(tokens):
                     continue
-                if (low := int(tokens.min())) < 0 or (high := int(tokens.max())) >= vocabulary_size:
-                    wrong = low if low < 0 else high
-                    raise ValueError(f"token {wrong} is outside a vocabulary of {vocabulary_size}")
+                for token in map(int, (tokens.min(), tokens.max())):
+                    if not 0 <= token < vocabulary_size:
+                        raise ValueError(f"token {token} is outside a vocabulary of {vocabulary_size}")
                 file.write(tokens.astype(dtype).tobytes())
                 size += len(tokens)
             if size > begin:
                 ends.append(size)
     if not size:
         raise ValueError("the corpus is empty: there are no tokens to count")
-    return Corpus(np.memmap(path, dtype=dtype, mode="r"), np.array(ends, dtype=np.int64))
+    return np.memmap(path, dtype=dtype, mode="r"), np.array(ends, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class Pruning:
-    """Which keys and continuations to store.
-
-    ``least``: minimum count of a key (its suffixes have at least the same count). ``least_continuation`` and
-    ``least_share``: minimum count and share of a continuation, except the most frequent one. ``most``: continuations
-    per key. ``max_bytes``: size of the file; the keys with the highest gains are stored.
+    """Which keys and continuations to store: the minimum count of a key, the minimum count and share of a continuation
+    that is not the most frequent one, the most continuations per key, and the size of the file, which takes the keys
+    with the highest gains.
     """
 
     least: int = 2
@@ -148,15 +141,15 @@ def count_keys(
     """Count what follows each key of up to ``longest`` tokens, and return the keys that ``pruning`` keeps; with
     ``per_document`` a continuation counts once per document.
     """
-    chunks = range(0, len(corpus.tokens), CHUNK)
-    counts = sum(np.bincount(corpus.tokens[k : k + CHUNK], minlength=vocabulary_size) for k in chunks)
+    tokens, chunks = corpus[0], range(0, len(corpus[0]), CHUNK)
+    counts = sum(np.bincount(tokens[k : k + CHUNK], minlength=vocabulary_size) for k in chunks)
     until = np.cumsum(counts)
     kept: list[Table] = []
     low = done = 0
     while low < vocabulary_size:
         high = max(low + 1, int(np.searchsorted(until, done + part_tokens, side="right")))
         if until[high - 1] > done:
-            pieces = ((k, corpus.tokens[k : k + CHUNK]) for k in chunks)
+            pieces = ((k, tokens[k : k + CHUNK]) for k in chunks)
             places = [k + np.flatnonzero((piece >= low) & (piece < high)) for k, piece in pieces]
             kept += _levels(corpus, np.concatenate(places), vocabulary_size, longest, pruning, per_document)
             # Fewer than these may fit into the file: the others are dropped from time to time.
@@ -164,7 +157,7 @@ def count_keys(
                 kept = [select_keys(kept, pruning.max_bytes, vocabulary_size)]
         low, done = high, int(until[high - 1])
         if progress:
-            progress("counting", done / len(corpus.tokens))
+            progress("counting", done / len(tokens))
     return select_keys(kept, pruning.max_bytes, vocabulary_size)
 
 
@@ -175,7 +168,7 @@ def _levels(
 
     A key is represented by the number of its suffix without the first token, and that token, without hashes.
     """
-    tokens, ends, wide = corpus.tokens, corpus.ends, np.int64(vocabulary_size)
+    (tokens, ends), wide = corpus, np.int64(vocabulary_size)
     document = np.searchsorted(ends, places, side="right")
     before = np.minimum(places - np.append(0, ends)[document], longest).astype(np.int8)
     alive = places + 1 < ends[document]

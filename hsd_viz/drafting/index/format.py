@@ -7,11 +7,8 @@ marks are compared. A collision (one unknown key in 14 000 with 300 000 keys) co
 A file is a safetensors file of four tensors: ``starts`` (u32 per bucket, one more at the end), ``marks`` (u32 per key),
 ``places`` (u32 per key: first value * 8 + number of continuations) and ``values`` (u16, or u32 for large vocabularies;
 per key its total, then token, count, ...). Its metadata contains the version, ``facts`` as JSON, and the CRC-32 of the
-header (counted with zeros in place of the checksum) and of the tensors.
-
-The header is always checked, the tensors when a file of up to :data:`READ_WHOLE` bytes is opened, or on request
-(``hsd-viz databases inspect``). With any damage, a look-up ends after a bounded number of steps, and returns
-no token outside the vocabulary.
+header (counted with zeros in place of the checksum), always checked, and of the tensors. With any damage, a look-up
+ends after a bounded number of steps, and returns no token outside the vocabulary.
 """
 
 import json
@@ -19,6 +16,7 @@ import mmap
 import zlib
 from codecs import utf_32_le_encode
 from collections.abc import Iterable, Mapping
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -119,17 +117,17 @@ def write_index(
         "continuations": len(table.tokens),
     }
     tensors = (starts.astype("<u4"), ranked.astype("<u4"), (offsets * 8 + numbers).astype("<u4"), values)
-    crc, at, entries = 0, 0, {}
-    for name, tensor in zip(_TENSORS, tensors, strict=True):
-        crc, end = zlib.crc32(tensor.tobytes(), crc), at + tensor.nbytes
-        entries[name] = {"dtype": f"U{8 * tensor.itemsize}", "shape": [len(tensor)], "data_offsets": [at, end]}
-        at = end
-    metadata = {"hsd_viz": VERSION, "checksum": _NO_CHECKSUM, "tensors": f"{crc:08x}", "facts": json.dumps(facts)}
+    body, ends = b"".join(tensor.tobytes() for tensor in tensors), accumulate(tensor.nbytes for tensor in tensors)
+    entries = {
+        name: {"dtype": f"U{8 * t.itemsize}", "shape": [len(t)], "data_offsets": [end - t.nbytes, end]}
+        for name, t, end in zip(_TENSORS, tensors, ends, strict=True)
+    }
+    checksums = {"checksum": _NO_CHECKSUM, "tensors": f"{zlib.crc32(body):08x}"}
+    metadata = {"hsd_viz": VERSION, **checksums, "facts": json.dumps(facts)}
     head = json.dumps({"__metadata__": metadata, **entries}).encode()
     head += b" " * (-len(head) % 8)
     head = head.replace(_NO_CHECKSUM.encode(), f"{zlib.crc32(head):08x}".encode(), 1)
-    parts = (len(head).to_bytes(8, "little"), head, *(tensor.tobytes() for tensor in tensors))
-    write_whole(Path(path), b"".join(parts))
+    write_whole(Path(path), len(head).to_bytes(8, "little") + head + body)
 
 
 class Index:
