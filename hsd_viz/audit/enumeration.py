@@ -21,9 +21,8 @@ class TooManyOutcomes(ValueError):
 
 
 class Choices:
-    """The random decisions of one run, and a source of random numbers for the program. It has the methods of
-    ``numpy.random.Generator`` and ``random.Random`` that decoders need. ``weight`` is the probability of the decisions
-    so far.
+    """The random decisions of one run, with the methods of ``numpy.random.Generator`` and ``random.Random`` that
+    decoders need. ``weight`` is the probability of the decisions so far.
     """
 
     def __init__(self, path: list[tuple[int, list[Any]]]) -> None:
@@ -31,9 +30,7 @@ class Choices:
         self.weight: Any = 1
 
     def branch(self, weights: Sequence[Any]) -> int:
-        """Decide for an index with probability proportional to ``weights``: exactly, if they are whole numbers or
-        fractions.
-        """
+        """Decide for an index with probability proportional to ``weights``, exactly for whole numbers and fractions."""
         if self._next == len(self._path):
             found = [Fraction(w) if isinstance(w, (int, Fraction)) else float(w) for w in weights]
             total = sum(found)
@@ -48,7 +45,7 @@ class Choices:
 
     def random(self, size: int | None = None) -> Any:
         """Return a number that is uniform in [0, 1), or a list of ``size`` independent ones."""
-        return Chance(self) if size is None else [Chance(self) for _ in range(size)]
+        return Chance(self, [0.0, 1.0]) if size is None else [self.random() for _ in range(size)]
 
     uniform = random
 
@@ -73,11 +70,10 @@ def outcomes(program: Callable[[Choices], T], max_runs: int = MAX_RUNS) -> Itera
         yield result, choices.weight
         while path:
             place, shares = path.pop()
-            following = next((k for k in range(place + 1, len(shares)) if shares[k] > 0), None)
-            if following is not None:
-                path.append((following, shares))
+            if following := [k for k in range(place + 1, len(shares)) if shares[k] > 0]:
+                path.append((following[0], shares))
                 break
-        if not path:
+        else:
             return
     raise TooManyOutcomes(f"the program has more than {max_runs} outcomes: use fewer tokens, models or draft tokens")
 
@@ -91,30 +87,26 @@ def law(program: Callable[[Choices], T], max_runs: int = MAX_RUNS) -> dict[T, An
 
 
 class Chance:
-    """A random number that is known only as far as it was compared: ``scale`` * u + ``shift``, with u uniform in the
+    """A random number, known only as far as it was compared: ``scale`` * u + ``shift``, with u uniform in the
     ``interval`` [low, high), which all numbers made of u share.
     """
 
     __slots__ = ("_choices", "_interval", "_scale", "_shift")
 
-    def __init__(
-        self, choices: Choices, interval: list[float] | None = None, scale: float = 1.0, shift: float = 0.0
-    ) -> None:
-        self._choices, self._scale, self._shift = choices, scale, shift
-        self._interval = [0.0, 1.0] if interval is None else interval
+    def __init__(self, choices: Choices, interval: list[float], scale: float = 1.0, shift: float = 0.0) -> None:
+        self._choices, self._interval, self._scale, self._shift = choices, interval, scale, shift
 
     def __lt__(self, value: Any) -> bool:
-        scale, border = self._scale, -self._shift
         if isinstance(value, Chance) and value._interval is self._interval:  # as numpy's searches do
-            scale, border = scale - value._scale, border + value._shift
+            scale, border = self._scale - value._scale, value._shift - self._shift
         else:
-            border += float(value)
+            scale, border = self._scale, float(value) - self._shift
         if scale == 0:
             return border > 0
-        found = self._decide(border / scale)
+        found = self._is_below(border / scale)
         return found if scale > 0 else not found
 
-    def _decide(self, border: float) -> bool:
+    def _is_below(self, border: float) -> bool:
         """Decide whether u is below ``border``."""
         low, high = self._interval
         if border <= low or border >= high:
@@ -146,6 +138,5 @@ class Chance:
         return self * -1.0 + value
 
     def __float__(self) -> float:
-        raise TypeError(
-            "a random number of an exact audit has no single value: compare it, scale it, or draw with rng.choice"
-        )
+        instead = "compare it, scale it, or draw with rng.choice"
+        raise TypeError(f"a random number of an exact audit has no single value: {instead}")

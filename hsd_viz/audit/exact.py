@@ -9,6 +9,7 @@
 True
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -38,11 +39,10 @@ Row = NDArray[np.float64]
 @dataclass(frozen=True, slots=True)
 class Task:
     """What a decoder is given: toy models over a small vocabulary, smallest first, and ``random``, the only source of
-    random numbers it may use.
+    random numbers it may use (``random()``, ``choice(n, p)``, ``choices(values, weights)``).
 
     It returns at most ``new_tokens`` tokens that follow ``prompt``; a token of ``eos`` ends the text. ``logits[k]`` is
-    the table ``[V, V, V]`` of model k (next to last token, last token, next token), ``rows[k]`` its probabilities at
-    the audit's temperature. ``random`` has ``random()``, ``choice(n, p)`` and ``choices(values, weights)``.
+    the table ``[V, V, V]`` of model k (next to last token, last token, next token), ``rows[k]`` its probabilities.
     """
 
     logits: tuple[np.ndarray, ...]
@@ -58,12 +58,9 @@ class Task:
         return self.logits[0].shape[-1]
 
     def row(self, model: int, text: Sequence[int], temperature: float | None = None) -> Row:
-        """Return the probabilities ``[V]`` after ``text`` by ``model`` (-1: the target) at the audit's temperature, or
-        at another.
-        """
-        if temperature is None:
-            return self.rows[model][text[-2], text[-1]]
-        return softmax(self.logits[model][text[-2], text[-1]] / temperature)
+        """Return the probabilities ``[V]`` after ``text`` by ``model`` (-1: the target)."""
+        place = text[-2], text[-1]
+        return self.rows[model][place] if temperature is None else softmax(self.logits[model][place] / temperature)
 
     def ended(self, text: Sequence[int]) -> bool:
         """Return whether ``text`` (prompt included) is complete: an end token, or the limit of new tokens."""
@@ -73,13 +70,13 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class WrongConditional:
-    """A conditional that differs: ``found`` is the law of the decoder's next token after ``prefix`` (new tokens).
-    ``sampled`` are the models' rows there as they are sampled, ``raw`` those before temperature.
+    """A conditional that differs: ``found`` is the law of the decoder's next token after ``prefix`` (new tokens),
+    ``sampled`` the models' rows there, ``raw`` that of the first model before temperature.
     """
 
     prefix: tuple[int, ...]
     sampled: tuple[Row, ...]
-    raw: tuple[Row, ...]
+    raw: Row
     found: Row
 
     @property
@@ -94,11 +91,9 @@ class WrongConditional:
 
 @dataclass(frozen=True, slots=True)
 class ExactAudit:
-    """The result of :func:`exact`.
-
-    ``error`` is the largest difference between the probability of an output and the target's, over ``outputs`` outputs
-    of ``instances`` toy instances. ``wrong`` is the first wrong conditional, ``faults`` the numbers of the faults in
-    :data:`FAULTS` that explain it, ``malformed`` an output that is not a text for the task.
+    """The result of :func:`exact`. ``error`` is the largest difference between the probability of an output and the
+    target's, over ``outputs`` outputs of ``instances`` toy instances. ``wrong`` is the first wrong conditional,
+    ``faults`` those of :data:`FAULTS` that explain it, ``malformed`` an output that is not a text for the task.
     """
 
     lossless: bool
@@ -139,9 +134,8 @@ def exact(
     """Enumerate the output law of ``decode`` over toy models and compare it with the target's.
 
     ``decode`` gets a :class:`Task` and returns the new tokens; it is called once for each outcome of its random
-    decisions, so it must be a function of the task alone. ``models`` counts the models, target included. Every second
-    instance has an end token. Probabilities that differ by less than ``tolerance`` are equal; a decoder that calculates
-    in float32 needs 1e-5.
+    decisions, so it must be a function of the task alone. ``models`` counts the target, too. Every second instance has
+    an end token. Probabilities that differ by less than ``tolerance`` are equal; float32 needs 1e-5.
 
     Raises: ValueError: if a number is out of range, or if there are more than ``max_runs`` outcomes.
     """
@@ -194,18 +188,17 @@ def _true_law(toy: Task, text: tuple[int, ...], weight: float = 1.0) -> Iterator
 
 def _first_wrong(toy: Task, found: dict[tuple[int, ...], float], tolerance: float) -> list[WrongConditional]:
     """Return the wrong conditionals after the shortest prefixes that have one."""
-    for length in range(toy.new_tokens):
-        counts: dict[tuple[int, ...], np.ndarray] = {}
-        for text, weight in found.items():
-            if len(text) > length:
-                counts.setdefault(text[:length], np.zeros(toy.vocabulary))[text[length]] += weight
-        wrong = []
-        for prefix, seen in sorted(counts.items()):
-            rows = [tuple(toy.row(m, (*toy.prompt, *prefix), t) for m in range(len(toy.logits))) for t in (None, 1.0)]
-            wrong.append(WrongConditional(prefix, rows[0], rows[1], seen / seen.sum()))
-        if wrong := [one for one in wrong if one.error >= tolerance]:
-            return wrong
-    return []
+    counts: defaultdict[tuple[int, ...], Row] = defaultdict(lambda: np.zeros(toy.vocabulary))
+    for text, weight in found.items():
+        for length, token in enumerate(text):
+            counts[text[:length]][token] += weight
+    wrong = []
+    for prefix, seen in sorted(counts.items()):
+        text = (*toy.prompt, *prefix)
+        sampled = tuple(toy.row(model, text) for model in range(len(toy.rows)))
+        wrong.append(WrongConditional(prefix, sampled, toy.row(0, text, 1.0), seen / seen.sum()))
+    wrong = [one for one in wrong if one.error >= tolerance]
+    return [one for one in wrong if len(one.prefix) == min(len(other.prefix) for other in wrong)]
 
 
 # --- faults -----------------------------------------------------------------------------------------------------------
@@ -215,32 +208,24 @@ def recognise(places: list[WrongConditional]) -> tuple[int, ...]:
     """Return the faults that explain the deviations at all ``places``, made at one level or at all of them. In a middle
     level, faults 1 and 2 give the same law: either way a corrected token ends as the target's own.
 
-    Each fault gives a law of the token from the rows of the models. A wrong decoder emits the true row in part of its
-    runs (where the place was not drafted, for example) and the faulty law in the rest: so it deviates from the true row
-    in the *direction* of the fault, which is compared.
+    A wrong decoder emits the true row in part of its runs (where the place was not drafted, for example) and the law of
+    its fault in the rest: so it deviates from the true row in the *direction* of the fault, which is compared.
     """
-    top = len(places[0].sampled) - 1
-    levels = [{level} for level in range(1, top + 1)] + [set(range(1, top + 1))]
-    return tuple(
-        fault
-        for fault in FAULTS
-        # Faults 5 and 6 are of the draft model.
-        if any(all(_explains(place, fault, at) for place in places) for at in (levels if fault < 5 else [{1}]))
-    )
+    every = range(1, len(places[0].sampled))
+    # Faults 5 and 6 are of the draft model.
+    levels = {fault: [*({level} for level in every), {*every}] if fault < 5 else [{1}] for fault in FAULTS}
+    explained = lambda fault: any(all(_explains(place, fault, at) for place in places) for at in levels[fault])
+    return tuple(filter(explained, FAULTS))
 
 
 def _explains(place: WrongConditional, fault: int, levels: set[int]) -> bool:
-    """Return whether the place deviates in the direction of a law that ``fault`` can give at these levels, and at most
-    as far.
-    """
-    vocabulary, seen = len(place.found), place.found - place.expected
-    subsets = product((0.0, 1.0), repeat=vocabulary) if fault == 4 else [(1.0,) * vocabulary]
-    for kept in subsets:
+    """Return whether the place deviates in the direction of a law that ``fault`` can give here, and at most as far."""
+    seen = place.found - place.expected
+    for kept in product((0.0, 1.0) if fault == 4 else (1.0,), repeat=len(seen)):
         expected = _law(place, fault, levels, np.array(kept)) - place.expected
-        size = float(np.linalg.norm(seen) * np.linalg.norm(expected))
-        along = float(seen @ expected) / size if size >= 1e-18 else 0.0
-        whole = np.linalg.norm(seen) <= np.linalg.norm(expected) * (1 + _SAME_DIRECTION)
-        if along > 0 and 1 - along**2 < _SAME_DIRECTION**2 and whole:
+        found, most = float(np.linalg.norm(seen)), float(np.linalg.norm(expected))
+        along = float(seen @ expected) / (found * most) if found * most >= 1e-18 else 0.0
+        if along > 0 and 1 - along**2 < _SAME_DIRECTION**2 and found <= most * (1 + _SAME_DIRECTION):
             return True
     return False
 
@@ -252,7 +237,7 @@ def _law(place: WrongConditional, fault: int, levels: set[int], kept: Row) -> Ro
     rows = place.sampled
     drafted = np.eye(len(kept))[rows[0].argmax()] if fault == 6 else rows[0]
     # Parts of the proposal: (probability by token, the row q it is proposed with).
-    parts = [(drafted, place.raw[0] if fault == 5 else rows[0])]
+    parts = [(drafted, place.raw if fault == 5 else rows[0])]
     for level, p in enumerate(rows[1:], 1):
         wrong = fault if level in levels else 0
         climbed: list[tuple[Row, Row]] = []

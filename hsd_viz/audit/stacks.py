@@ -26,15 +26,10 @@ class ToySession(Session):
 
     def forward(self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None) -> np.ndarray:
         """Return the logits after each of the last ``rows`` tokens; ``parents`` places the tokens in a tree."""
-        base = len(self._cached)
+        base, first = len(self._cached), len(tokens) - rows
         self._cached += tokens
-        befores = []
-        for k in range(len(tokens)):
-            before = k - 1 if parents is None else parents[k]
-            place = base + before if before >= 0 else base - 1
-            befores.append(self._cached[place] if place >= 0 else tokens[k])
-        last = range(len(tokens) - rows, len(tokens))
-        return self._logits[[befores[k] for k in last], [tokens[k] for k in last]]
+        before = range(-1, len(tokens) - 1) if parents is None else parents
+        return self._logits[[self._cached[max(0, base + k)] for k in before[first:]], list(tokens[first:])]
 
     def truncate(self, length: int) -> None:
         del self._cached[length:]
@@ -58,10 +53,7 @@ class EnumeratedDraws:
 
 
 def loop_decoder(
-    stack: Stack | str,
-    rule: str = DEFAULT_RULE,
-    cls: type[Loop] = Loop,
-    lowest: Callable[[], Session] | None = None,
+    stack: Stack | str, rule: str = DEFAULT_RULE, cls: type[Loop] = Loop, lowest: Callable[[], Session] | None = None
 ) -> Decoder:
     """Return the loop of ``stack`` over a task's toy models, which replace the stack's models in order; ``lowest``
     makes another model in place of the first. Databases and baselines are the real ones; they begin with an empty
@@ -76,14 +68,8 @@ def loop_decoder(
             sessions[0] = lowest()
         levels = [Level(n, s, m.lookahead) for n, s, m in zip(names, sessions, parsed.models, strict=True)]
         drafter = None if parsed.bottom is None else make_drafter(parsed.bottom, eos=task.eos, costs=None)
-        loop = cls(
-            levels,
-            drafter,
-            Sampling(task.temperature, rule=rule),
-            task.prompt,
-            max_new_tokens=task.new_tokens,
-            eos=task.eos,
-        )
+        sampling = Sampling(task.temperature, rule=rule)
+        loop = cls(levels, drafter, sampling, task.prompt, max_new_tokens=task.new_tokens, eos=task.eos)
         loop.draws = EnumeratedDraws(task.random)
         for _ in loop.prefill():
             pass

@@ -4,16 +4,17 @@ Greedy decoding: the first divergence of each prompt, which is a near-tie of two
 round differently) or a bug. Sampling: a sequential test, which can stop at any time.
 
 Texts come in pairs, one of each decoder for the same prompt. If both have one distribution, it is a fair coin which of
-two texts came from which decoder, regardless of what is known of earlier pairs. The test bets on that coin with what
-earlier pairs suggest: which tokens one decoder prefers, and whether it prefers likely texts. Its mean wealth (an
-e-value) exceeds 1 / alpha with a probability of at most alpha, over all times at once (Ville 1939; Shafer 2021). Tokens
-are compared given the tokens before them; the evidence of a token is shrunk until it was seen often.
+two texts came from which decoder, regardless of earlier pairs. The test bets on that coin with what earlier pairs
+suggest: which tokens one decoder prefers given those before them, and whether it prefers likely texts. Its mean wealth
+(an e-value) exceeds 1 / alpha with a probability of at most alpha, over all times at once (Ville 1939; Shafer 2021).
 """
 
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from statistics import fmean
 from typing import NamedTuple
 
@@ -69,8 +70,8 @@ class Endpoint:
 
 @dataclass(slots=True)
 class StatisticalAudit:
-    """The result of :func:`statistical`, as far as it got. ``greedy`` counts prompts by kind (:func:`compare`), ``bug``
-    describes the first bug. ``evidence`` is the test's wealth: at 1 / ``alpha`` the distributions differ.
+    """The result of :func:`statistical`. ``greedy`` counts prompts by kind (:func:`compare`), ``bug`` describes the
+    first bug, ``evidence`` is the test's wealth: at 1 / ``alpha`` the distributions differ.
     """
 
     alpha: float
@@ -88,10 +89,8 @@ class StatisticalAudit:
 
     @property
     def verdict(self) -> str:
-        """``not lossless``, ``no difference found`` or ``unfinished``."""
-        if self.differs or self.bug:
-            return "not lossless"
-        return "no difference found" if self.complete else "unfinished"
+        found = "no difference found" if self.complete else "unfinished"
+        return "not lossless" if self.differs or self.bug else found
 
     def __str__(self) -> str:
         """Return the result in one line."""
@@ -123,7 +122,7 @@ def statistical(
     if not prompts:
         raise ValueError("an audit needs at least one prompt")
     found, test = StatisticalAudit(alpha, len(prompts)), PairTest()
-    try:
+    with suppress(KeyboardInterrupt):
         for k, prompt in enumerate(prompts):
             progress(f"greedy {k}/{len(prompts)}")
             ours, theirs = (end.complete(prompt, greedy_tokens, 0.0) for end in (speculative, plain))
@@ -141,22 +140,17 @@ def statistical(
             if found.differs:
                 break
         found.complete = True
-    except KeyboardInterrupt:
-        pass
     return found
 
 
 def compare(speculative: Completion, plain: Completion, near_tie: float = 0.05) -> tuple[str, int]:
     """Return how two greedy texts differ, and the first place where they do: ``equal``, a ``near-tie`` (the plain
-    endpoint's log probabilities of the two tokens differ by at most ``near_tie`` nats), a ``bug``, or ``unknown`` (it
-    reports none).
+    endpoint's log probabilities of the two tokens differ by at most ``near_tie`` nats), a ``bug``, or ``unknown``.
     """
-    ours, theirs = speculative.tokens, plain.tokens
-    shared = min(len(ours), len(theirs))
-    place = next((k for k in range(shared) if ours[k] != theirs[k]), shared)
-    if place == len(ours) == len(theirs):
-        return "equal", place
-    mine, other = (text[place] if place < len(text) else "" for text in (theirs, ours))
+    pairs = [*zip_longest(plain.tokens, speculative.tokens, fillvalue=None)]
+    if (place := next((k for k, (mine, other) in enumerate(pairs) if mine != other), None)) is None:
+        return "equal", len(pairs)
+    mine, other = pairs[place]
     likely = plain.likely[place] if place < len(plain.likely) else {}
     known = likely and mine and other  # a text that ended earlier has no token here
     tie = mine in likely and other in likely and likely[mine] - likely[other] <= near_tie
