@@ -7,7 +7,7 @@ acceptance is off by its uncertainty; step times of the same machine cancel in a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 from math import log2
@@ -33,6 +33,8 @@ ASSUMED_BAND, GIVEN_BAND, STEP_ERROR = 0.1, 0.03, 0.18
 #: Assumed database: the share of rounds with a draft, its length, the acceptance of each of its tokens, and the
 #: milliseconds of a look-up.
 HIT, LENGTH, DATABASE_ACCEPTANCE, LOOKUP_MS = 0.3, 4, 0.7, 0.02
+#: Stacks of a batch and context in a table.
+SHOWN = 6
 #: Batches and contexts among which a break-even is searched.
 BATCHES, CONTEXTS = tuple(2**k for k in range(11)), tuple(2**k for k in range(9, 18))
 
@@ -63,11 +65,10 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class HardwarePlan:
-    """The answer: rows, the fastest stack of each batch and context, what a second draft model gains there, the best
-    single draft there (and what the ``present`` length of a profile ``loses``), and settings of serving engines. By
-    draft model, ``break_even_batch`` is the smallest batch (at the first context) at which it alone no longer pays,
-    ``break_even_context`` the smallest context (at the largest batch) at which it does; ``None``: none of
-    :data:`BATCHES`, :data:`CONTEXTS`.
+    """The answer: rows, and by batch and context the fastest stack, what a second draft model gains, and the best
+    single draft (and what the ``present`` length of a profile ``loses``). By draft model, ``break_even_batch`` is the
+    smallest batch (at the first context) at which it alone no longer pays, ``break_even_context`` the smallest context
+    (at the largest batch) at which it does; ``None``: none of :data:`BATCHES`, :data:`CONTEXTS`.
     """
 
     gpu: str
@@ -111,10 +112,8 @@ def predict(
         models: target first, then draft models: names, paths of a ``config.json``, or ``eagle3`` for a draft head.
         tp: cards that share each model. weights, cache: formats of all weights and of the KV caches.
         batch, context: sequences decoded together, and tokens cached for each.
-        acceptance: conditional acceptance of draft tokens, or a survival curve (an ``Edge``, as a profile has it), for
-            all pairs or by "draft > verifier"; assumed otherwise.
-        calibrate: measured milliseconds of a step of the target with 1 and with 8 tokens, for the first batch and
-            context.
+        acceptance: conditional, or a survival curve (an ``Edge``), for all pairs or by "draft > verifier".
+        calibrate: measured ms of a step of the target with 1 and with 8 tokens, for the first batch and context.
 
     Raises: ValueError: for an unknown GPU or model, or an impossible combination.
     """
@@ -134,9 +133,12 @@ def predict(
     def calibration(b: int, c: int, shift: float = 0.0) -> Calibration:
         costs = {name: machine.cost(shape, batch=b, context=c, **formats) for name, shape in by_name.items()}
         moved = {pair: edge.shifted(shift * band) for pair, (edge, band) in edges.items()}
-        tier = _tier(DATABASE_ACCEPTANCE + shift * ASSUMED_BAND)
-        tiers = {(DATABASE, name): tier for name in order} if databases else {}
-        return Calibration(order, costs, moved, tiers, {DATABASE: LookupCost(LOOKUP_MS * b)} if databases else {})
+        if not databases:
+            return Calibration(order, costs, moved)
+        stops = Edge(tail=DATABASE_ACCEPTANCE + shift * ASSUMED_BAND).stops(LENGTH)
+        tier = Tier(((0, 0, 1 - HIT), *((LENGTH, k, HIT * p) for k, p in enumerate(stops))))
+        tiers, lookups = {(DATABASE, name): tier for name in order}, {DATABASE: LookupCost(LOOKUP_MS * b)}
+        return Calibration(order, costs, moved, tiers, lookups)
 
     def fits(names: Sequence[str], b: int, c: int) -> bool:
         held = tuple(by_name[name] for name in names if name in by_name)
@@ -158,15 +160,20 @@ def predict(
             now = Law(calibration(b, c)).predict(f"{order[0]}:{present} > {target}")
             cell |= {"present": present, "loses": max(0.0, 1 - pick.ms_per_token / now.ms_per_token)}
         lookaheads.append(cell)
-    single = {name: _break_even(calibration, name, max(batch), context[0]) for name in order[:-1]}
+
+    def pays(name: str, b: int, c: int) -> bool:
+        known = calibration(b, c).restricted([name], [])
+        return (name, target) in edges and select(known).picked.stack != target
+
+    first = lambda tried: next((k for k, pays in tried if pays), None)
     return HardwarePlan(
         gpu=machine.gpu.name,
         tp=tp,
         models=tuple(by_name),
         rows=tuple(rows),
         best=tuple(best),
-        break_even_batch={name: ends[0] for name, ends in single.items()},
-        break_even_context={name: ends[1] for name, ends in single.items()},
+        break_even_batch={m: first((b, not pays(m, b, context[0])) for b in BATCHES) for m in order[:-1]},
+        break_even_context={m: first((c, pays(m, max(batch), c)) for c in CONTEXTS) for m in order[:-1]},
         second_draft_gain=tuple(gains),
         lookaheads=tuple(lookaheads),
         settings=settings(next((str(c["stack"]) for c in lookaheads if c["lookahead"]), target), lookaheads),
@@ -261,11 +268,6 @@ def _assumptions(machine: Machine, databases: bool, batch: int) -> list[Assumpti
     ]
 
 
-def _tier(acceptance: float) -> Tier:
-    stops = Edge(tail=acceptance).stops(LENGTH)
-    return Tier(((0, 0, 1 - HIT), *((LENGTH, k, HIT * p) for k, p in enumerate(stops))))
-
-
 def _row(here: Prediction, plain: Prediction, laws: Sequence[Law], batch: int, context: int, fits: bool) -> Row:
     ratio = plain.ms_per_token / here.ms_per_token
     low, high = sorted(law.predict(plain.stack).ms_per_token / law.predict(here.stack).ms_per_token for law in laws)
@@ -276,29 +278,16 @@ def _row(here: Prediction, plain: Prediction, laws: Sequence[Law], batch: int, c
 
 def _second_draft(choice: Choice) -> dict[str, Any] | None:
     """Return the gain of the best hierarchy of two draft models over the best single draft; ``None`` without one."""
-    stacks = [(p, parse(p.stack)) for p in choice.ranked]
-    two = next((p for p, stack in stacks if len(stack.drafts) > 1 and stack.bottom is None), None)
-    if two is None or choice.best_single_draft is None:
-        return None
-    best = min([choice.best_single_draft, choice.plain], key=lambda p: p.ms_per_token)
-    return {"stack": two.stack, "over": best.stack, "gain": two.gain_over(best)}
+    for two in choice.ranked:
+        stack, single = parse(two.stack), choice.best_single_draft
+        if single and stack.bottom is None and len(stack.drafts) > 1:
+            best = min([single, choice.plain], key=lambda p: p.ms_per_token)
+            return {"stack": two.stack, "over": best.stack, "gain": two.gain_over(best)}
+    return None
 
 
-def _break_even(
-    calibration: Callable[[int, int], Calibration], name: str, batch: int, context: int
-) -> tuple[int | None, int | None]:
-    """Return the ends that :class:`HardwarePlan` has of a draft model."""
-
-    def pays(b: int, c: int) -> bool:
-        known = calibration(b, c).restricted([name], [])
-        return (name, known.target) in known.edges and select(known).picked.stack != known.target
-
-    stops = next((b for b in BATCHES if not pays(b, context)), None)
-    return stops, next((c for c in CONTEXTS if pays(batch, c)), None)
-
-
-def report_parts(plan: HardwarePlan, rows: int = 6) -> list[str | Table]:
-    """Return the plan as lines and tables for a terminal; ``rows`` stacks of each batch and context."""
+def report_parts(plan: HardwarePlan) -> list[str | Table]:
+    """Return the plan as lines and tables for a terminal; :data:`SHOWN` stacks of each batch and context."""
     cards = f"{plan.tp} × {plan.gpu}" if plan.tp > 1 else plan.gpu
     parts: list[str | Table] = [f"{plan.models[0]} on {cards}, drafts: {', '.join(plan.models[1:]) or 'none'}"]
     if not any(row.fits for row in plan.rows):
@@ -308,7 +297,7 @@ def report_parts(plan: HardwarePlan, rows: int = 6) -> list[str | Table]:
     for best in plan.best:
         here = [r for r in plan.rows if (r.batch, r.context) == (best.batch, best.context)]
         table = [["stack", *forms, "memory"]]
-        for r in [*here[:rows], *(r for r in here[rows:] if r.stack == plan.models[0])]:
+        for r in [*here[:SHOWN], *(r for r in here[SHOWN:] if r.stack == plan.models[0])]:
             speeds = (r.tokens_per_second, *r.tokens_per_second_ci), (r.speedup_over_plain, *r.speedup_over_plain_ci)
             fits = "fits" if r.fits else "does not fit"
             table.append([r.stack, *(Estimate(*one) for one in speeds), r.acceptance_length, r.ms_per_step, fits])
@@ -322,13 +311,7 @@ def report_parts(plan: HardwarePlan, rows: int = 6) -> list[str | Table]:
     drafts = Table("best single draft", [["batch", *(f"context {c:,}" for c in contexts)], *singles.values()])
     first = plan.lookaheads[0]
     title = f"settings of serving engines at batch {first['batch']}, context {first['context']:,}:"
-    parts += [
-        "",
-        *plan.answers(),
-        drafts,
-        "",
-        title,
-        *(f"  {engine}: {text}" for engine, text in plan.settings.items()),
-    ]
+    flags = [f"  {engine}: {text}" for engine, text in plan.settings.items()]
+    parts += ["", *plan.answers(), drafts, "", title, *flags]
     assumed = [[a.name, a.value, a.kind, a.source] for a in plan.assumptions]
     return [*parts, Table("", [["assumption", "value", "kind", "source"], *assumed])]
