@@ -69,7 +69,7 @@ def run(
     done: Sequence[dict[str, Any]] = (),
     *,
     save: Callable[[dict[str, Any]], None] = lambda report: None,
-    progress: Callable[[str, Progress], None] = lambda point, p: None,
+    progress: Callable[[str, int, int], None] = lambda point, done, total: None,
     ray: str | None = None,
 ) -> dict[str, Any]:
     """Return the report for ``settings`` (:func:`settings_of`). Points in ``done`` are reused; ``save`` gets each
@@ -100,18 +100,18 @@ def run(
     return state()
 
 
-def _one_by_one(missing: Sequence[tuple], progress: Callable[[str, Progress], None]) -> Iterator[Part]:
+def _one_by_one(missing: Sequence[tuple], progress: Callable[[str, int, int], None]) -> Iterator[Part]:
     """Yield the points measured here; ends at the first that is interrupted."""
     for number, work in enumerate(missing):
         label = f"point {number + 1} of {len(missing)}, {work[1][0]} layers, noise {work[1][1]}"
         try:
-            point = _point(work, lambda p, label=label: progress(label, p))
+            point = _point(work, lambda done, total, _, label=label: progress(label, done, total))
         except KeyboardInterrupt:
             return
         yield Part(number, point, "", None)
 
 
-def _point(work: tuple, progress: Callable[[Progress], None] = lambda p: None) -> dict[str, Any]:
+def _point(work: tuple, progress: Progress = lambda *_: None) -> dict[str, Any]:
     """Measure one point of the grid."""
     settings, (layers, noise), texts, others = work
     sampling = Sampling(settings["temperature"], seed=settings["seed"])
@@ -235,10 +235,10 @@ def _renamed(value: Any) -> Any:
     return value.replace(f'"{path}"', BASE).replace(path, BASE) if isinstance(value, str) else value
 
 
-def _show(label: str, p: Progress) -> None:
+def _show(label: str, done: int, total: int) -> None:
     """Print one line per point."""
-    if p.done == 0 and p.prompt and p.stack == TARGET:
-        say(f"{label}: {p.total} decodes")
+    if done == 1:
+        say(f"{label}: {total} decodes")
 
 
 if __name__ == "__main__":

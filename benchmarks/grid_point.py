@@ -8,7 +8,7 @@ fastest *measured* single draft; selection in hindsight can only favour the sing
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -114,7 +114,7 @@ def measure_point(
     tokens: int,
     calibration_tokens: int,
     repeats: int,
-    progress: Callable[[Progress], None] = lambda _: None,
+    progress: Progress = lambda *_: None,
 ) -> dict[str, Any]:
     """Calibrate on ``texts``, select, measure on ``others``; return the point as JSON data."""
     begun = time.time()
@@ -157,16 +157,16 @@ def measured(
     *,
     tokens: int,
     repeats: int,
-    progress: Callable[[Progress], None] = lambda _: None,
+    progress: Progress = lambda *_: None,
 ) -> dict[str, list[Output]]:
     """Decode every prompt with every stack, interleaved; return outputs by stack, medians of ``repeats``."""
     runs: dict[tuple[str, int], list[Output]] = {}
     total = repeats * len(suite.prompts) * len(stacks)
     for stack in stacks:
-        progress(Progress(0, total, stack, ""))
+        progress(0, total, f"{stack}  warming up")
         decode(engine, suite.prompts[0], stack, WARM_UP_TOKENS, sampling)
     for done, ((k, prompt), stack) in enumerate(interleave(enumerate(suite.prompts), stacks, repeats)):
-        progress(Progress(done, total, stack, prompt.id))
+        progress(done, total, f"{stack}  {prompt.id}")
         trace = decode(engine, prompt, stack, tokens, at(sampling, k))
         runs.setdefault((stack, k), []).append(from_trace(trace))
     return {stack: [median_of(runs[stack, k]) for k in range(len(suite.prompts))] for stack in stacks}

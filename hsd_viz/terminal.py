@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -12,6 +11,8 @@ if TYPE_CHECKING:
 
 #: Cells, the head first.
 Rows = Sequence[Sequence[str]]
+#: What reports progress: called with the number of units done, that of all (0: unknown), and a text.
+Progress = Callable[[int, int, str], None]
 
 
 def plain(parts: Iterable[str | Table | Rows]) -> str:
@@ -38,30 +39,17 @@ def show(parts: Iterable[str | Table | Rows]) -> None:
     print(plain(parts))
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """``done`` of ``total`` decodes are finished; the next one is ``stack`` on ``prompt`` (empty during warm-up).
-    ``note`` names the work before the first measured decode: compiling, trying settings.
-    """
-
-    done: int
-    total: int
-    stack: str
-    prompt: str
-    note: str = ""
-
-
 @contextmanager
-def progress_bar() -> Iterator[Callable[[int, int, str], None]]:
+def progress_bar() -> Iterator[Progress]:
     """Yield ``update(done, total, text)``, which draws a progress bar in a notebook or a terminal (stderr)."""
+    from rich import progress
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
-    text = TextColumn("{task.description}", markup=False)
-    columns = (BarColumn(24), MofNCompleteColumn(), TimeRemainingColumn(), text)
+    text = progress.TextColumn("{task.description}", markup=False)
+    columns = (progress.BarColumn(24), progress.MofNCompleteColumn(), progress.TimeRemainingColumn(), text)
     hidden = not (console.is_terminal or console.is_jupyter)
     # No refresh thread: it would disturb what is being measured.
-    with Progress(*columns, console=console, transient=True, auto_refresh=False, disable=hidden) as bar:
+    with progress.Progress(*columns, console=console, transient=True, auto_refresh=False, disable=hidden) as bar:
         task = bar.add_task("", total=None)
         yield lambda done, total, text: bar.update(task, completed=done, total=total, description=text, refresh=True)

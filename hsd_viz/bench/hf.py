@@ -16,6 +16,7 @@ from transformers import GenerationConfig
 from transformers.generation.streamers import BaseStreamer
 from transformers.utils import logging
 
+from hsd_viz.bench.runner import Output, arrival_times
 from hsd_viz.decoding.sampling import PromptTooLong, Sampling
 from hsd_viz.stack import HFStack
 
@@ -27,9 +28,8 @@ LOOKUP_TOKENS = 10
 
 
 class HFDecoder:
-    """Decode with ``hf-generate``, ``hf-lookup`` or ``hf-assistant[MODEL]``: a call returns the fields of an
-    :class:`~hsd_viz.bench.runner.Output`, and the times at which tokens appeared with their numbers. Raises:
-    ValueError: if the model cannot assist.
+    """Decode with ``hf-generate``, ``hf-lookup`` or ``hf-assistant[MODEL]``. Raises: ValueError: if the model cannot
+    assist.
     """
 
     def __init__(self, engine: LocalEngine, stack: HFStack) -> None:
@@ -41,9 +41,7 @@ class HFDecoder:
             engine.models.check_tokenizer(engine.target, stack.assistant)
             self._assistant = engine.module(stack.assistant)
 
-    def __call__(
-        self, prompt: str | Sequence[int], new_tokens: int, sampling: Sampling
-    ) -> tuple[dict[str, Any], list[tuple[float, int]]]:
+    def __call__(self, prompt: str | Sequence[int], new_tokens: int, sampling: Sampling) -> Output:
         target, assistant = self._target, self._assistant
         encoded = self._tokenizer.encode(prompt, verbose=False) if isinstance(prompt, str) else list(prompt)
         ids = torch.tensor([encoded], device=target.device)
@@ -51,10 +49,8 @@ class HFDecoder:
         positions = min((p for m in models if (p := getattr(m.config, "max_position_embeddings", None))), default=None)
         if positions is not None and ids.shape[1] >= positions:
             raise PromptTooLong(ids.shape[1], positions)
-        options: dict[str, Any] = {
-            "generation_config": self._config(new_tokens, sampling),
-            "streamer": (seen := _Times()),
-        }
+        seen, config = _Times(), self._config(new_tokens, sampling)
+        options: dict[str, Any] = {"generation_config": config, "streamer": seen}
         own = None if assistant is None else assistant.generation_config
         if assistant is not None:
             # transformers changes some of the assistant's settings.
@@ -79,18 +75,20 @@ class HFDecoder:
             hook.remove()
         tokens = made[0, ids.shape[1] :].tolist()
         arrivals = [(at - started, count) for at, count in seen[1:]]
-        prefill = arrivals[0][0]
-        fields = {
-            "token_ids": tuple(tokens),
-            "seconds": ended - started - prefill,
-            "timed_tokens": len(tokens) - arrivals[0][1],
-            "prefill_seconds": prefill,
-            "target_forwards": len(widths),
+        prefill, first = arrivals[0]
+        return Output(
+            token_ids=tuple(tokens),
+            seconds=ended - started - prefill,
+            timed_tokens=len(tokens) - first,
+            prefill_seconds=prefill,
+            target_forwards=len(widths),
             # The first pass feeds the whole prompt, each later one the last token, then the draft.
-            "drafted": sum(widths) - ids.shape[1] - (len(widths) - 1),
-            "accepted": len(tokens) - len(widths),
-        }
-        return fields, arrivals
+            drafted=sum(widths) - ids.shape[1] - (len(widths) - 1),
+            accepted=len(tokens) - len(widths),
+            draft_seconds=None,
+            runtime="transformers",
+            **arrival_times(arrivals),
+        )
 
     def _config(self, max_new_tokens: int, sampling: Sampling) -> GenerationConfig:
         eos, options = self._target.generation_config.eos_token_id, {}

@@ -5,7 +5,7 @@ Calibration and measurement use different prompts of a suite: every second one o
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
 
@@ -53,7 +53,7 @@ def plan(
     measured: int = 0,
     fresh: bool = False,
     limit: int = PROMPTS,
-    progress: Callable[[Progress], None] = lambda _: None,
+    progress: Progress = lambda *_: None,
 ) -> Data:
     """Calibrate, rank and measure; return the plan as JSON data. Ctrl-C during the measurement ends it with a partial
     result.

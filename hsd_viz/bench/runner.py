@@ -1,13 +1,11 @@
 """Run stacks over a suite, interleaved, in one process, and what each decode measured.
 
-Timings drift with the state of the machine (other work, heat, caches). Stacks therefore alternate, A B C A B C ...,
-prompt by prompt and repeat by repeat: background load affects all stacks equally, and ratios between them hold where
-absolute times do not.
+Timings drift with the state of the machine (other work, heat, caches). Stacks therefore alternate, A B C A B C ...:
+background load affects all of them equally, and ratios between them hold where absolute times do not.
 
-Some drafters learn from run to run: ``suffix`` keeps earlier outputs, ``recycling`` its adjacency matrix,
-``ngram-cache`` the counts of earlier texts. A **cold** row has a fresh memory for each decode. A **warm** row has one
-memory for the whole suite, so that the order of the prompts is part of what is measured. Every repeat of the suite
-starts with an empty memory, which has then seen each earlier prompt once and never the prompt's own output.
+Some drafters learn from run to run (``suffix``, ``recycling``, ``ngram-cache``). A **cold** row has a fresh memory for
+each decode. A **warm** row has one memory for the whole suite, so that the order of the prompts is part of what is
+measured; it is empty at the start of each repeat, so that it never has the prompt's own output.
 """
 
 from __future__ import annotations
@@ -17,6 +15,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from itertools import chain, pairwise, product
 from statistics import mean, median
 from typing import Any
@@ -46,12 +45,11 @@ class Output:
     """One decode, or all turns of a question. Times in seconds.
 
     ``seconds`` start at the end of prefill and yielded ``timed_tokens`` of the ``token_ids``: all of them in our loop,
-    whose prefill emits nothing; in transformers' loops all but those of the first forward pass, which is prefill and
-    step in one. ``drafted`` and ``accepted`` count draft tokens at the target. ``draft_seconds``: per target round,
-    spent finding drafts and updating databases; ``None`` where a loop does not report it. ``runtime`` is what ran the
-    models. ``first_token_seconds`` includes prefill; ``waits`` has, for each later forward pass of the target, the
-    seconds since the tokens before and the number of its tokens. ``parts``: :func:`round_parts`. ``calls``: forward
-    passes (steps of a launch count each) or look-ups by level, as far as a loop reports them.
+    in transformers' loops all but those of the first forward pass, which is prefill and step in one. ``drafted`` and
+    ``accepted`` are those of the target. ``draft_seconds``: per target round, spent on look-ups and updates; ``None``
+    where a loop does not report it. ``first_token_seconds`` includes prefill; ``waits`` has, for each later forward
+    pass of the target, the seconds since the tokens before and the number of its tokens. ``parts``:
+    :func:`round_parts`. ``calls``: forward passes (steps of a launch count each) or look-ups by level.
     """
 
     token_ids: tuple[int, ...]
@@ -78,7 +76,12 @@ def ask(decode: Callable[[str | list[int]], Output], prompt: Prompt, template: T
     for k in range(len(prompt.turns)):
         outputs.append(decode(template.write(prompt.turns[: k + 1], answers)))
         answers.append(template.read(outputs[-1].token_ids))
-    return joined(outputs)
+    # Sums, and the mean time to a first token.
+    counts = ("timed_tokens", "target_forwards", "drafted", "accepted")
+    sums: dict[str, Any] = {name: sum(getattr(o, name) for o in outputs) for name in counts}
+    calls = sum((Counter(o.calls) for o in outputs), Counter())
+    tokens = tuple(chain.from_iterable(o.token_ids for o in outputs))
+    return replace(outputs[0], token_ids=tokens, calls=dict(calls), **sums, **_pooled(outputs, sum, mean))
 
 
 def from_trace(trace: Trace) -> Output:
@@ -109,8 +112,8 @@ def arrival_times(arrivals: Sequence[tuple[float, int]]) -> dict[str, Any]:
 
 
 def round_parts(trace: Trace) -> tuple[dict[str, int], ...]:
-    """Return the nanoseconds of each target round by part: ``forward NAME`` by model, ``drafting`` (look-ups and
-    updates) and ``rest``, those of nested rounds included. The parts sum to the time from one round's end to the next.
+    """Return the nanoseconds of each target round by part, nested rounds included: ``forward NAME`` by model,
+    ``drafting`` (look-ups and updates) and ``rest``. They sum to the time from one round's end to the next.
     """
     owner = target_round_of(trace.round_rows)
     rounds = [r for r in trace.round_rows if r.parent is None]
@@ -122,15 +125,6 @@ def round_parts(trace: Trace) -> tuple[dict[str, int], ...]:
     for r in rounds:
         parts[r.id][REST] = max(0, r.duration_ns - parts[r.id].total())
     return tuple(map(dict, parts.values()))
-
-
-def joined(outputs: Sequence[Output]) -> Output:
-    """Return the turns of a question as one output: sums, and the mean time to a first token."""
-    counts = ("timed_tokens", "target_forwards", "drafted", "accepted")
-    sums: dict[str, Any] = {name: sum(getattr(o, name) for o in outputs) for name in counts}
-    calls = sum((Counter(o.calls) for o in outputs), Counter())
-    tokens = tuple(chain.from_iterable(o.token_ids for o in outputs))
-    return replace(outputs[0], token_ids=tokens, calls=dict(calls), **sums, **_pooled(outputs, sum, mean))
 
 
 def median_of(outputs: Sequence[Output]) -> Output:
@@ -148,11 +142,9 @@ def _pooled(outputs: Sequence[Output], times: Callable, first: Callable) -> dict
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The settings that all runs share. Times are medians over ``repeats`` runs of each prompt and stack.
-
-    ``profile``: report where the time of a round goes. ``state``: ``cold``, ``warm`` or ``both``, for drafters that
-    learn. ``budget``: the most draft tokens that a database or baseline proposes at a time, without cost stopping;
-    ``None``: its own.
+    """The settings that all runs share. Times are medians over ``repeats`` runs of each prompt and stack. ``profile``:
+    report where the time of a round goes. ``state``: ``cold``, ``warm`` or ``both``, for drafters that learn.
+    ``budget``: the most draft tokens that a database or baseline proposes at a time, without cost stopping.
     """
 
     max_new_tokens: int = 128
@@ -173,9 +165,8 @@ class Settings:
 @dataclass(frozen=True, slots=True)
 class Measurement:
     """All outputs of one bench: ``outputs[row]`` follows ``prompts``; ``complete`` is False when it was interrupted.
-
-    ``template`` is the one that questions were written with, ``left_out`` has the questions, by id, of which a turn did
-    not fit the context, and why. ``states`` has the state of each row.
+    Questions were written with ``template``; those of ``left_out`` (id: why) did not fit the context. ``states`` has
+    the state of each row.
     """
 
     suite: Suite
@@ -224,14 +215,12 @@ def run_bench(
     settings: Settings | None = None,
     *,
     template: str = "auto",
-    progress: Callable[[Progress], None] = lambda _: None,
+    progress: Progress = lambda *_: None,
 ) -> Measurement:
-    """Measure every stack on every prompt of ``suite``.
-
-    Measuring starts when the engine has finished compiling. Each stack first decodes a few tokens that do not count:
-    models load and caches warm up. ``template``: how turns and answers become prompts
-    (:func:`~hsd_viz.prompts.templates.choose_template`). An interrupted bench returns what all stacks have finished,
-    with ``complete`` False. Raises: ValueError: if a stack, a prompt or a setting is not valid.
+    """Measure every stack on every prompt of ``suite``, once the engine has finished compiling and each stack has
+    decoded a few tokens that do not count. ``template``: how turns and answers become prompts
+    (:func:`~hsd_viz.prompts.templates.choose_template`). An interrupted bench returns what all stacks have finished.
+    Raises: ValueError: if a stack, a prompt or a setting is not valid.
     """
     settings = settings or Settings()
     rows, complete = rows_of(read_stacks(stacks), settings.state), False
@@ -246,7 +235,7 @@ def run_bench(
     def decode(name: str, prompt: Prompt, tokens: int, memory: Memory | None = None) -> Output | None:
         """Decode a prompt; ``None`` if it is a question that does not fit the context, which is then left out."""
         try:
-            return ask(lambda text: decoders[name](text, tokens, settings.sampling, memory), prompt, writer)
+            return ask(lambda text: decoders[name](text, tokens, memory), prompt, writer)
         except ValueError as error:
             if prompt.turns and isinstance(error, PromptTooLong):
                 left_out[prompt.id] = str(error)
@@ -254,14 +243,12 @@ def run_bench(
             # Models load in the first decode: errors about them do not concern the prompt.
             raise ValueError(f"prompt {prompt.id}: {error}") if "prompt" in str(error) else error from None
 
-    def wait() -> None:
-        engine.wait_ready(lambda text: progress(Progress(0, total, "", "", text)))
-
+    wait = partial(engine.wait_ready, lambda text: progress(0, total, text))
     try:
         with suppress(KeyboardInterrupt):
             wait()
             for name in rows:
-                progress(Progress(0, total, name, ""))
+                progress(0, total, f"{name}  warming up")
                 any(decode(name, prompt, min(WARM_UP_TOKENS, settings.max_new_tokens)) for prompt in suite.prompts)
             # The warm-up may have started a compilation, and has loaded models whose widths are compiled now.
             wait()
@@ -271,7 +258,7 @@ def run_bench(
             steps = product(range(settings.repeats), suite.prompts, rows)
             for done, (repeat, prompt, name) in enumerate(steps):
                 if prompt.id not in left_out:
-                    progress(Progress(done, total, name, prompt.id))
+                    progress(done, total, f"{name}  {prompt.id}")
                     memory = memories[name, repeat] if rows[name][1] == "warm" else None
                     if output := decode(name, prompt, settings.max_new_tokens, memory):
                         runs[name, prompt.id].append(output)
@@ -285,17 +272,16 @@ def run_bench(
 
 
 def _decoder(engine: Any, stack: Stack | HFStack, settings: Settings) -> Callable[..., Output]:
+    """Return what decodes a prompt to a number of tokens, with a memory or ``None``."""
     if isinstance(stack, HFStack):
         from hsd_viz.bench.hf import HFDecoder
 
         generate = HFDecoder(engine, stack)
+        return lambda prompt, tokens, memory: generate(prompt, tokens, settings.sampling)
+    options = asdict(settings.sampling) | ({} if settings.budget is None else {"budget": settings.budget})
 
-    def decode(prompt: str | list[int], tokens: int, sampling: Sampling, memory: Memory | None) -> Output:
-        if isinstance(stack, HFStack):
-            fields, arrivals = generate(prompt, tokens, sampling)
-            return Output(**fields, draft_seconds=None, runtime="transformers", **arrival_times(arrivals))
-        given = {"budget": settings.budget, "memory": memory}
-        options = asdict(sampling) | {name: value for name, value in given.items() if value is not None}
-        return from_trace(engine.run(prompt, str(stack), max_new_tokens=tokens, record=False, **options))
+    def decode(prompt: str | list[int], tokens: int, memory: Memory | None) -> Output:
+        given = options if memory is None else options | {"memory": memory}
+        return from_trace(engine.run(prompt, str(stack), max_new_tokens=tokens, record=False, **given))
 
     return decode

@@ -16,7 +16,7 @@ Decodes are not recorded, so that the cost of recording is not included.
 import hashlib
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
 from typing import Any
@@ -77,9 +77,7 @@ class Workload:
         return identity(decode(engine, self.suite.prompts[0], stack, 1, self.sampling).meta)
 
 
-def calibrate(
-    engine: Engine, work: Workload, progress: Callable[[Progress], None] = lambda _: None
-) -> StoredCalibration:
+def calibrate(engine: Engine, work: Workload, progress: Progress = lambda *_: None) -> StoredCalibration:
     """Return a calibration; ``progress`` is called before each decode.
 
     Raises:
@@ -88,9 +86,9 @@ def calibrate(
     prompts, stacks, sampling = work.suite.prompts, work.stacks(), work.sampling
     total, created = len(stacks) * len(prompts), time.time()
     for stack in stacks:
-        progress(Progress(0, total, stack, ""))
+        progress(0, total, f"{stack}  warming up")
         decode(engine, prompts[0], stack, min(WARM_UP_TOKENS, work.max_new_tokens), sampling)
-    progress(Progress(0, total, "", "", "timing forward passes"))
+    progress(0, total, "timing forward passes")
     engine.wait_ready()
     who = work.probe(engine)
     models = {name: model for name in (*work.drafts, TARGET) if (model := engine.model(name)) is not None}
@@ -98,7 +96,7 @@ def calibrate(
     traces: list[Trace] = []
     for k, prompt in enumerate(prompts):
         for stack in stacks:
-            progress(Progress(len(traces), total, stack, prompt.id))
+            progress(len(traces), total, f"{stack}  {prompt.id}")
             traces.append(decode(engine, prompt, stack, work.max_new_tokens, at(sampling, k)))
     if not any(map(len, traces)):
         raise ValueError("no token was decoded on the calibration prompts: every text ended at once")
@@ -119,12 +117,12 @@ def calibrate(
 
 
 def calibrated(
-    engine: Engine, work: Workload, progress: Callable[[Progress], None] = lambda _: None, *, fresh: bool = False
+    engine: Engine, work: Workload, progress: Progress = lambda *_: None, *, fresh: bool = False
 ) -> tuple[StoredCalibration, bool]:
     """Return (calibration, whether it was stored): a recent stored one if there is one, else a new one, which is saved.
     ``fresh`` measures again in any case.
     """
-    progress(Progress(0, 0, "", "", "loading the models"))
+    progress(0, 0, "loading the models")
     engine.wait_ready()
     if not fresh and (stored := newest(work.probe(engine), work.texts())) is not None:
         return stored, True

@@ -13,7 +13,6 @@ from hsd_viz.cli.arguments import CommandLine, Html, Json, MachineOptions, Numbe
 
 if TYPE_CHECKING:
     from hsd_viz.bench import Report
-    from hsd_viz.terminal import Progress
 
 
 def bench(
@@ -49,8 +48,7 @@ def bench(
     prompts = load_suite(suite).limited(limit)
     engine = machine.engine(threads=1)
     with terminal.progress_bar() as bar:
-        show = lambda p: bar(p.done, p.total, _doing(p))
-        measurement = run_bench(engine, stack, prompts, settings, template=template, progress=show)
+        measurement = run_bench(engine, stack, prompts, settings, template=template, progress=bar)
     computer, facts = describe(), {name: getattr(engine, name) for name in ("target", "databases", "device", "dtype")}
     facts["threads"] = computer["threads"]
     return _show(build_report(measurement, computer, facts, command_line), json_, html)
@@ -89,17 +87,13 @@ def plan(
     prompts = load_suite(suite)
     options: dict[str, Any] = {"max_levels": max_levels, "measured": measure, "fresh": fresh, "limit": limit}
     options["models"] = None if models is None else [name.strip() for name in models.split(",")]
-    options["progress"] = lambda p: arguments.status(f"{p.done}/{p.total}  {_doing(p)}" if p.total else _doing(p))
-    plan = planning.plan(machine.engine(threads=1), prompts, settings, **options)
+    show = lambda done, total, text: arguments.status(f"{done}/{total}  {text}" if total else text)
+    plan = planning.plan(machine.engine(threads=1), prompts, settings, progress=show, **options)
     arguments.status()
     data = {"machine": describe(), **plan, "command": command_line}
     arguments.write_json(json_, data)
     terminal.show(planning.text_parts(data))
     return 0 if data["complete"] else _interrupted("plan", json_)
-
-
-def _doing(p: Progress) -> str:
-    return p.note or f"{p.stack}  {p.prompt or 'warming up'}"
 
 
 def _interrupted(what: str, json: Path | None) -> int:

@@ -45,16 +45,14 @@ class FakeEngine(Engine):
 def test_stacks_take_turns_after_a_short_warm_up():
     engine = FakeEngine()
     seen = []
-    measured = run_bench(
-        engine, ["db > target", "target"], SUITE, Settings(max_new_tokens=20, repeats=3), progress=seen.append
-    )
-    stacks = ["db > target", "target"]
+    stacks, settings = ["db > target", "target"], Settings(max_new_tokens=20, repeats=3)
+    measured = run_bench(engine, stacks, SUITE, settings, progress=lambda *state: seen.append(state))
     assert engine.asked[:2] == [("first", s) for s in stacks]
     assert [o["max_new_tokens"] for o in engine.options] == [8] * 2 + [20] * 12
     assert engine.asked[2:] == [(p, s) for _, p, s in itertools.product(range(3), ["first", "second"], stacks)]
     assert not any(o["record"] for o in engine.options)
     assert measured.complete and list(measured.outputs) == stacks
-    assert [(p.done, p.total) for p in seen] == [(0, 12)] * 2 + [(k, 12) for k in range(12)]
+    assert [state[:2] for state in seen] == [(0, 12)] * 2 + [(k, 12) for k in range(12)]
     # Decodes 3, 7 and 11 were db's of the first prompt: the median is 7 seconds.
     assert measured.outputs["db > target"][0].seconds == 7
 

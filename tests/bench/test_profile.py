@@ -52,5 +52,6 @@ def test_nothing_is_measured_while_the_engine_compiles():
             raise KeyboardInterrupt
 
     seen = []
-    assert not run_bench(Compiling(), ["target"], SUITE, Settings(4), progress=seen.append).complete
-    assert events == ["ready", "decode"] and seen[0].note == "compiling something"
+    progress = lambda *state: seen.append(state)
+    assert not run_bench(Compiling(), ["target"], SUITE, Settings(4), progress=progress).complete
+    assert events == ["ready", "decode"] and seen[0] == (0, 3, "compiling something")
