@@ -70,17 +70,14 @@ def introduction(report: Report) -> list[str]:
 
 
 def answer(report: Report) -> list[tuple[str, bool]]:
-    """Return the answer as parts (text, whether it is emphasized); [] if only plain decoding was measured. Stacks with
-    an impossible speed-up are left out.
-    """
+    """Return the answer as parts (text, whether it is emphasized); [] if only plain decoding was measured."""
     measured = [s for s in report.ranked if s["speedup_over_plain"] is not None and kind(s["stack"]) != "plain"]
     best, *others = [s for s in measured if possible(s)] or [None]
     values: dict[str, Any] = {"best": best}
     if best is not None:
         whole, low = speedup(best), _low(best)
         least, _ = whole.interval or (whole.value, None)
-        speeds = [(s["stack"], s["speedup_over_plain"]) for s in others]
-        within = [f"{name} ({value:.2f}×)" for name, value in speeds if value >= least]
+        within = ["{stack} ({speedup_over_plain:.2f}×)".format_map(s) for s in others if speedup(s).value >= least]
         within += ["plain decoding"] * (least <= 1 <= whole.value)
         values |= {"whole": whole, "low": low, "few": low and speedup(low), "within": _and(within)}
     text = "".join(lines("answer.jinja", **values))
@@ -104,10 +101,10 @@ def tables(report: Report) -> Iterator[Table]:
     kinds = tuple(kind(s["stack"]) for s in stacks)
 
     def table(title: str, first: str, columns: Columns, note: str = "", part: str = "", bars: Any = ()) -> Table:
-        blocks = [(s["stack"], s[part] if part else s) for s in stacks]
-        rows = [[name, *(show(block) for show, _, _ in columns.values())] for name, block in blocks]
+        shown = lambda stack: [value(stack[part] if part else stack) for value, _, _ in columns.values()]
         forms = {head: (form, factor) for head, (_, form, factor) in columns.items()}
-        return Table(title, [[first, *columns], *rows], note, kinds=kinds, forms=forms, bars=bars)
+        rows = [[first, *columns], *([stack["stack"], *shown(stack)] for stack in stacks)]
+        return Table(title, rows, note, kinds=kinds, forms=forms, bars=bars)
 
     if not suite.prompts:
         return
@@ -144,8 +141,8 @@ def _profile(stack: Block) -> list[Value]:
 
 def page(report: Report) -> str:
     """Return the page of a report."""
-    facts = {"Settings": asdict(report.settings), "Machine": asdict(report.machine)}
     shown = lambda value: f"{value:.4g}" if isinstance(value, float) else str(value)
+    facts = lambda of: {k.replace("_", " "): shown(v) for k, v in asdict(of).items() if v not in (None, ())}
     first_line, *more = introduction(report)
     used = {kind(s["stack"]) for s in report.stacks}
     return shared.page(
@@ -154,10 +151,7 @@ def page(report: Report) -> str:
         tables(report),
         headline=answer(report),
         warnings=warnings(report),
-        facts={
-            name: {k.replace("_", " "): shown(v) for k, v in group.items() if v not in (None, ())}
-            for name, group in facts.items()
-        },
+        facts={"Settings": facts(report.settings), "Machine": facts(report.machine)},
         kinds={name: about for name, about in KINDS.items() if name in used},
         command=report.command or "",
         definitions=json.loads(Path(__file__).with_name("definitions.json").read_text(encoding="utf-8")),

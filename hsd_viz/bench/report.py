@@ -1,5 +1,4 @@
-"""The report of a bench: its JSON data, with figures per stack as ratios of sums over prompts, each with a bootstrap
-interval, and facts about the suite, the settings and the machine.
+"""The report of a bench as JSON data: figures per stack as ratios of sums over prompts, each with a bootstrap interval.
 
 A *block* has the figures of some prompts: ``outputs`` (their number), and of each of :data:`FIGURES` the value and
 ``..._ci: [low, high]``; null where it is not defined. A stack is a block of all prompts, with ``low_repetition`` (the
@@ -68,8 +67,8 @@ def speedup(block: Block) -> Estimate:
 
 
 def impossible(speedup: float | None, length: float | None) -> bool:
-    """Return whether a speed-up over plain decoding exceeds the acceptance length by more than timing noise. A forward
-    pass that verifies drafts takes at least the time of a plain one, and emits ``length`` tokens, not one.
+    """Return whether a speed-up exceeds the acceptance length by more than timing noise: a forward pass that verifies
+    drafts takes at least the time of a plain one, and emits ``length`` tokens.
     """
     return speedup is not None and length is not None and speedup > length * (1 + NOISE)
 
@@ -84,14 +83,13 @@ def kind(stack: str) -> str:
         return "hf"
     if parsed.bottom is None:
         return "models" if parsed.drafts else "plain"
-    if parsed.bottom.name in ("db", "auto"):
-        return "auto" if parsed.bottom.name == "auto" else "both" if parsed.drafts else "database"
-    return "baseline"
+    known = {"auto": "auto", "db": "both" if parsed.drafts else "database"}
+    return known.get(parsed.bottom.name, "baseline")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteInfo:
-    """The suite of a report: ``prompts`` is their number, ``categories`` maps names to descriptions."""
+    """The suite of a report: the number of its prompts, and the descriptions of its categories."""
 
     name: str
     prompts: int
@@ -169,10 +167,9 @@ class Report:
         return self.machine.gpu if self.settings.device.startswith("cuda") else self.machine.cpu
 
     def frame(self) -> pd.DataFrame:
-        """Return the figures as a tidy frame, one per row: ``stack, kind, category`` ("" for all prompts), ``looping``
-        (False: only prompts whose plain output repeats itself little; True: all), ``outputs, possible, metric, value,
-        low, high``. ``possible`` is False where the speed-up is :func:`impossible`; the interval of too few prompts is
-        NaN.
+        """Return a tidy frame of the figures: ``stack, kind, category`` ("" for all prompts), ``looping`` (False: only
+        prompts whose plain output repeats itself little), ``outputs, possible, metric, value, low, high``. ``possible``
+        is False where the speed-up is :func:`impossible`; the interval of too few prompts is NaN.
         """
         import pandas as pd
 
@@ -192,8 +189,8 @@ def read_report(content: str | bytes, name: str) -> Report:
 def build_report(
     measurement: Measurement, machine: Mapping[str, Any], engine: Mapping[str, Any], command: str | None = None
 ) -> Report:
-    """Return the report of a measurement. ``machine``: :func:`hsd_viz.machine.describe`; ``engine``: the fields of
-    :class:`ReportSettings` that describe the engine; ``command``: the command line.
+    """Return the report of a measurement. ``machine``: :func:`hsd_viz.machine.describe`; ``engine``: fields of
+    :class:`ReportSettings`; ``command``: the command line.
     """
     settings, suite, plain = measurement.settings, measurement.suite, measurement.outputs[PLAIN]
     low = {k for k, o in enumerate(plain) if repetition_share(o.token_ids) < LOW_REPETITION}
@@ -210,7 +207,7 @@ def build_report(
             return whole | {"low_repetition": part if few else None}
 
         same = [o.token_ids == p.token_ids for o, p in zip(outputs, plain, strict=True)]
-        profile = _profile([part for o in outputs for part in o.parts]) if settings.profile else None
+        parts = [part for o in outputs for part in o.parts] if settings.profile else []
         return {
             "stack": name,
             **block(range(len(plain))),
@@ -218,7 +215,7 @@ def build_report(
             "token_identical_to_plain": [sum(same), len(same)] if settings.sampling.greedy else None,
             "state": measurement.states.get(name),
             "runtime": next((o.runtime for o in outputs), None),
-            "profile": profile,
+            "profile": _profile(parts) if parts else None,
         }
 
     return Report(
@@ -231,12 +228,8 @@ def build_report(
     )
 
 
-def _profile(rounds: Sequence[Mapping[str, int]]) -> dict[str, Any] | None:
-    """Return the parts of target rounds (:func:`~hsd_viz.bench.runner.round_parts`), forward passes first: the median
-    microseconds per round of each and its share of all time; ``None`` without rounds.
-    """
-    if not rounds:
-        return None
+def _profile(rounds: Sequence[Mapping[str, int]]) -> dict[str, Any]:
+    """Return the median microseconds of each part of a target round, forward passes first, and its share of all."""
     names = sorted({part for r in rounds for part in r}, key=lambda part: (not part.startswith(FORWARD), part))
     spent = {part: [r.get(part, 0) / 1e3 for r in rounds] for part in names}
     total = sum(map(sum, spent.values()))
@@ -245,22 +238,22 @@ def _profile(rounds: Sequence[Mapping[str, int]]) -> dict[str, Any] | None:
 
 
 def figures(outputs: Sequence[Output], plain: Sequence[Output], seed: int = 0) -> dict[str, Any]:
-    """Return the block of some outputs; ``plain[k]`` is the plain output of the prompt of ``outputs[k]``. Sums
-    over prompts come before ratios, so that long outputs weigh more. A resample draws prompts; for the speed-up it
-    draws the same prompts on both sides.
+    """Return the block of some outputs; ``plain[k]`` is the plain output of the prompt of ``outputs[k]``. Sums over
+    prompts come before ratios, so that long outputs weigh more. A resample draws prompts, the same on both sides.
     """
     n, weights = len(outputs), resample(len(outputs), seed)
     total = lambda values: weights @ np.fromiter(values, float, n)
     sums = lambda name, of=outputs: total(getattr(output, name) for output in of)
     tokens, timed, seconds = total(len(o.token_ids) for o in outputs), sums("timed_tokens"), sums("seconds")
     speed, plain_speed = ratio(timed, seconds), ratio(sums("timed_tokens", plain), sums("seconds", plain))
+    repeated = total(repetition_share(o.token_ids) * len(o.token_ids) for o in outputs)
     samples = {
         "tokens_per_second": speed,
         "tokens_per_second_with_prefill": ratio(tokens, seconds + sums("prefill_seconds")),
         "mean_acceptance_length": ratio(tokens, sums("target_forwards")),
         "speedup_over_plain": ratio(speed, plain_speed),
         "acceptance_rate": ratio(sums("accepted"), sums("drafted")),
-        "repetition_share": ratio(total(repetition_share(o.token_ids) * len(o.token_ids) for o in outputs), tokens),
+        "repetition_share": ratio(repeated, tokens),
     }
     # Figures that every output must report.
     if all(o.draft_seconds is not None for o in outputs):
@@ -279,9 +272,7 @@ def figures(outputs: Sequence[Output], plain: Sequence[Output], seed: int = 0) -
 
 
 def _percentile(samples: Sequence[Sequence[tuple[float, int]]], weights: np.ndarray, share: float) -> np.ndarray:
-    """Return the percentile over the samples of all prompts for each row of ``weights`` (``[rows, prompts]``).
-    ``samples[k]`` are those of prompt ``k``: (value, how often it counts).
-    """
+    """Return the percentile of all samples by row of ``weights`` (``[rows, prompts]``): (value, count) by prompt."""
     owned = sorted((value, count, k) for k, prompt in enumerate(samples) for value, count in prompt)
     if not owned:
         return np.full(len(weights), np.nan)
