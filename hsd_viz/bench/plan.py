@@ -10,7 +10,7 @@ from statistics import median
 from typing import Any
 
 from hsd_viz.bench.report import figures
-from hsd_viz.bench.runner import Settings, run_bench
+from hsd_viz.bench.runner import Output, Settings, run_bench
 from hsd_viz.calibration.basis import rate
 from hsd_viz.calibration.calibrate import TARGET, TOKENS, Workload, calibrated, decode
 from hsd_viz.calibration.store import StoredCalibration
@@ -55,16 +55,11 @@ def plan(
     limit: int = PROMPTS,
     progress: Progress = lambda *_: None,
 ) -> Data:
-    """Calibrate, rank and measure; return the plan as JSON data. Ctrl-C during the measurement ends it with a partial
-    result.
+    """Calibrate, rank and measure; return the plan as JSON data, a partial one after Ctrl-C during the measurement.
 
-    Args:
-        settings: of the measured decodes.
-        models: the draft models; ``None``: those of the ladder below the target.
-        measured: how many of the ranked stacks are measured.
-        fresh: calibrate again where a stored calibration fits.
-
-    Raises: ValueError: for bad input.
+    ``settings`` are of the measured decodes, ``models`` the draft models (``None``: those of the ladder below the
+    target), ``measured`` counts the ranked stacks to measure; ``fresh`` calibrates again where a stored calibration
+    fits. Raises: ValueError: for bad input.
     """
     settings = settings or Settings()
     if max_levels is not None:
@@ -76,18 +71,12 @@ def plan(
     if measured and not others.prompts:
         raise ValueError(f"the suite {suite.name} has one prompt: calibration and measurement need one each")
     drafts = _drafts(engine, texts, models, settings.sampling)
-    work = Workload(
-        texts,
-        drafts,
-        (DATABASE,),
-        sampling=settings.sampling,
-        max_new_tokens=min(TOKENS, settings.max_new_tokens),
-    )
+    work = Workload(texts, drafts, (DATABASE,), settings.sampling, min(TOKENS, settings.max_new_tokens))
     stored, was_stored = calibrated(engine, work, progress, fresh=fresh)
     choice = select(stored.calibration, max_levels=max_levels)
     picked, single, shortest = choice.picked.stack, choice.best_single_draft, choice.shortest
     ranked = {p.stack: p for p in (*choice.ranked, choice.plain, shortest)}
-    runs: dict[str, Data] = {}
+    outputs: Mapping[str, Sequence[Output]] = {}
     complete = True
     if measured:
         # The best single draft, the best database alone and plain decoding are always measured.
@@ -95,9 +84,8 @@ def plan(
         wanted = [*choice.ranked[:measured], single, *alone[:1], choice.plain]
         chosen = tuple(dict.fromkeys(p.stack for p in wanted if p is not None))
         measurement = run_bench(engine, chosen, others, settings, progress=progress)
-        complete = measurement.complete
-        runs = {stack: _measured(outputs) for stack, outputs in measurement.outputs.items() if outputs}
-    rows = [_row(p, runs.get(p.stack, {})) for p in sorted(ranked.values(), key=lambda p: p.ms_per_token)]
+        complete, outputs = measurement.complete, measurement.outputs
+    rows = [_row(p, outputs.get(p.stack, ())) for p in sorted(ranked.values(), key=lambda p: p.ms_per_token)]
     done = {row["stack"]: row["measured_ms_per_token"] for row in rows if row["measured_ms_per_token"] is not None}
     best = min(done, key=lambda stack: done[stack], default=None)
     return {
@@ -130,25 +118,21 @@ def _drafts(engine: Engine, suite: Suite, wanted: Sequence[str] | None, sampling
     return tuple(sorted(drafts, key=lambda name: sizes.get(name, 0)))
 
 
-def _measured(outputs: Sequence[Any]) -> Data:
-    """Return milliseconds per token, prefill excluded, with their interval, and calls per token by level."""
-    block, tokens = figures(outputs, outputs), sum(o.timed_tokens for o in outputs)
-    if not tokens:
-        return {}
-    speed, calls = block["tokens_per_second"], sum((Counter(o.calls) for o in outputs), Counter())
-    ends = [1e3 / end for end in reversed(block["tokens_per_second_ci"] or [speed, speed])]
-    return {"ms": 1e3 / speed, "ends": ends, "calls": {name: calls[name] / tokens for name in outputs[0].calls}}
-
-
-def _row(prediction: Prediction, run: Data) -> Data:
-    ms, calls, database = run.get("ms"), run.get("calls", {}), str(parse(prediction.stack).bottom)
+def _row(prediction: Prediction, outputs: Sequence[Output]) -> Data:
+    """Return a stack as predicted and as measured: ms per token, prefill excluded, and calls per token by level."""
+    ms, ends, calls, tokens = None, None, {}, sum(o.timed_tokens for o in outputs)
+    if tokens:
+        block, counts = figures(outputs, outputs), sum((Counter(o.calls) for o in outputs), Counter())
+        speed, calls = block["tokens_per_second"], {name: counts[name] / tokens for name in outputs[0].calls}
+        ms, ends = 1e3 / speed, [1e3 / end for end in reversed(block["tokens_per_second_ci"] or [speed, speed])]
+    database = str(parse(prediction.stack).bottom)
     levels = zip(prediction.names, prediction.forwards_per_token, strict=True)
     length = {"predicted": prediction.acceptance_length, "measured": None if ms is None else 1 / calls[TARGET]}
     return {
         "stack": prediction.stack,
         "predicted_ms_per_token": prediction.ms_per_token,
         "measured_ms_per_token": ms,
-        "measured_ms_per_token_ci": run.get("ends"),
+        "measured_ms_per_token_ci": ends,
         "error": None if ms is None else prediction.ms_per_token / ms - 1,
         "forwards_per_token": {m: {"predicted": n, "measured": calls.get(m)} for m, n in levels if m != database},
         "acceptance_length": length,
@@ -156,8 +140,8 @@ def _row(prediction: Prediction, run: Data) -> Data:
 
 
 def _errors(rows: Sequence[Data]) -> Data | None:
-    """Return relative errors of the predictions: raw, and without the machine's drift since the calibration. The drift
-    is that of plain decoding, whose prediction is only the cost of a forward pass.
+    """Return relative errors of the predictions, also without the machine's drift since the calibration, which is that
+    of plain decoding.
     """
     done = {row["stack"]: row for row in rows if row["measured_ms_per_token"] is not None}
     if not done:
@@ -176,7 +160,7 @@ def _errors(rows: Sequence[Data]) -> Data | None:
 
 
 def _calibration(stored: StoredCalibration, was_stored: bool) -> Data:
-    edges = stored.calibration.edges.items()
+    edges, rounds = stored.calibration.edges.items(), stored.rounds
     return {
         "kept": was_stored,
         "age_seconds": max(0.0, time.time() - stored.created),
@@ -184,7 +168,7 @@ def _calibration(stored: StoredCalibration, was_stored: bool) -> Data:
         "identity": dict(stored.identity),
         "texts": dict(stored.texts),
         "acceptance": [
-            {"draft": d, "verifier": v, "rate": rate(e), "rounds": stored.rounds[f"{d} > {v}"]} for (d, v), e in edges
+            {"draft": d, "verifier": v, "rate": rate(e), "rounds": rounds[f"{d} > {v}"]} for (d, v), e in edges
         ],
         **stored.calibration.to_dict(),
     }
@@ -192,24 +176,22 @@ def _calibration(stored: StoredCalibration, was_stored: bool) -> Data:
 
 def text_parts(data: Mapping[str, Any]) -> list[str | Table]:
     """Return a plan as lines and a table for a terminal: calibration, stacks, pick."""
-    rows, on = data["hierarchies"], data["measured_on"]
-    shown = [row for k, row in enumerate(rows) if k < SHOWN or row["measured_ms_per_token"] is not None]
+    models, on = data["models"], data["measured_on"]
     sure = on is not None and int(on.split(" ")[0]) >= LEAST
 
     def pair(of: Mapping[str, Any], form: str, name: str = "") -> str:
         return " / ".join(form.format(of[k + name]) for k in ("predicted", "measured") if of.get(k + name) is not None)
 
     table: list[list[Any]] = [["stack", "ms/token", "error", "acceptance length"]]
-    table[0] += [f"{name} forwards/token" for name in data["models"]]
-    for row in shown:
-        ends = " [{:.3f}, {:.3f}]".format(*row["measured_ms_per_token_ci"]) if sure and row["error"] is not None else ""
-        cells = [
-            row["stack"],
-            pair(row, "{:.3f}", "_ms_per_token") + ends,
-            "" if row["error"] is None else row["error"],
-        ]
-        passes = [pair(row["forwards_per_token"].get(name, {}), "{:.3f}") for name in data["models"]]
-        table.append([*cells, pair(row["acceptance_length"], "{:.2f}"), *passes])
+    table[0] += [f"{name} forwards/token" for name in models]
+    for k, row in enumerate(data["hierarchies"]):
+        if k < SHOWN or row["error"] is not None:
+            ms, error = pair(row, "{:.3f}", "_ms_per_token"), row["error"]
+            if sure and error is not None:
+                ms += " [{:.3f}, {:.3f}]".format(*row["measured_ms_per_token_ci"])
+            passes = [pair(row["forwards_per_token"].get(name, {}), "{:.3f}") for name in models]
+            length = pair(row["acceptance_length"], "{:.2f}")
+            table.append([row["stack"], ms, "" if error is None else error, length, *passes])
     note = f"predicted / measured on {on}" if on else "predicted"
     stacks = Table("Stacks", table, note, forms={"error": ("{:+.1%}", 1.0)})
     return [*lines("calibration.jinja", about=data["calibration"]), stacks, "", *lines("plan.jinja", data=data)]
