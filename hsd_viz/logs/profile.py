@@ -61,18 +61,17 @@ def cells_of(requests: Iterable[Served]) -> list[dict[str, Any]]:
     """Return acceptance by ``category`` ("": not named), ``context`` (at most so many tokens, and above the next
     smaller of :data:`CONTEXTS`; ``None``: longer or unknown) and ``temperature``; [] where there is one cell.
     """
-    sums: dict[tuple[str, int, float], list[float]] = {}
+    sums: dict[tuple[str, float, float], list[float]] = {}
     for one in requests:
-        context = inf if one.context is None else one.context
-        bucket = sum(context > most for most in CONTEXTS)
-        key = one.category, bucket, -1.0 if one.temperature is None else one.temperature
+        context = next((most for most in CONTEXTS if one.context is not None and one.context <= most), inf)
+        key = one.category, context, -1.0 if one.temperature is None else one.temperature
         if one.histogram:
             sums[key] = [a + b for a, b in zip_longest(sums.get(key, []), one.histogram, fillvalue=0)]
     cells = []
-    for (category, bucket, temperature), counts in sorted(sums.items()):
+    for (category, context, temperature), counts in sorted(sums.items()):
         rounds = sum(counts)
         rates = [round(sum(counts[k:]) / rounds, 6) for k in range(1, len(counts))] if rounds else []
-        about = {"category": category, "context": (*CONTEXTS, None)[bucket]}
+        about = {"category": category, "context": None if context == inf else context}
         about |= {"temperature": None if temperature < 0 else temperature, "rounds": round(rounds)}
         cells.append({**about, "marginal_accept_rates": rates})
     return cells if len(cells) > 1 else []
@@ -83,8 +82,8 @@ def _conditional(marginal: Sequence[float]) -> list[float]:
 
 
 def read_profile(path: Path) -> dict[str, Any]:
-    """Return a ``speculation_profile.json`` as :func:`profile_of`; its marginal rates are always there. Raises:
-    ValueError: if it cannot be read, was not measured, describes block verification, or contradicts itself.
+    """Return a profile as :func:`profile_of`; its marginal rates are always there. Raises: ValueError: if it cannot be
+    read, was not measured, describes block verification, or contradicts itself.
     """
     try:
         data = json.loads(read_text(path, "profile", MOST_JSON))

@@ -1,14 +1,9 @@
 """Requests of a log as token ids, one at a time: JSON lines or one JSON array, plain or gzipped, of any size.
 
-Accepted forms, recognized for each entry by its keys:
-
-- **generic**: ``prompt`` or ``prompt_ids``, and ``output`` or ``output_ids``, with an optional ``max_new_tokens``;
-- **OpenAI chat logs**: ``messages`` (every answer of the assistant is a request), or ``request`` and ``response``
-  objects (``messages`` or ``prompt``, and ``choices``);
-- **ShareGPT**: ``conversations`` of ``from`` and ``value``.
-
-Messages become paragraphs. Nothing in a log is executed, and an entry that cannot be used is a
-:class:`~hsd_viz.adapters.entries.BrokenEntry`, never an exception.
+Accepted forms: ``prompt`` or ``prompt_ids`` and ``output`` or ``output_ids``, with an optional ``max_new_tokens``;
+OpenAI chat logs with ``messages`` (every answer of the assistant is a request), or ``request`` and ``response``
+(``messages`` or ``prompt``, and ``choices``); ShareGPT's ``conversations`` of ``from`` and ``value``. Messages become
+paragraphs. An entry that cannot be used is a :class:`~hsd_viz.adapters.entries.BrokenEntry`, never an exception.
 """
 
 import json
@@ -24,10 +19,8 @@ from hsd_viz.words import first_line
 
 #: Most tokens of a request that are used: the end of the prompt, then the start of the output.
 MOST_TOKENS = 32_768
-#: Token ids without a tokenizer: what a database can store.
-MOST_IDS = 0x110000
-#: No output ends before this limit.
-_NO_LIMIT = 2**31
+#: Token ids without a tokenizer: what a database can store. No output ends before the limit.
+MOST_IDS, _NO_LIMIT = 0x110000, 2**31
 _ASSISTANT = ("assistant", "gpt")
 _FORMS = "prompt and output, messages, conversations, or request and response"
 
@@ -42,7 +35,7 @@ class Request(NamedTuple):
 
 class LogTokenizer:
     """A tokenizer by name: ``None`` (ids only), a ``tokenizer.json`` or its folder, a ladder name or a hub id. Raises:
-    ValueError: if there is no such tokenizer. ModuleNotFoundError: if the tokenizers library is missing.
+    ValueError: if there is no such tokenizer.
     """
 
     def __init__(self, name: str | Path | None = None) -> None:
@@ -53,8 +46,8 @@ class LogTokenizer:
         self.size = max(self.vocabulary.values(), default=MOST_IDS - 1) + 1
 
     def ids(self, value: str | Sequence[int], what: str = "text") -> Sequence[int]:
-        """Return the token ids of a text (without special tokens around it), or ids themselves. Raises: ValueError: if
-        an id is outside the vocabulary, or a text needs a tokenizer or is not valid Unicode.
+        """Return the token ids of a text, without special tokens around it, or of ids. Raises: ValueError: if it cannot
+        be encoded, or an id is outside the vocabulary.
         """
         if not isinstance(value, str):
             if wrong := [token for token in value if not 0 <= token < self.size]:
@@ -127,7 +120,11 @@ def _exchanges(entry: Any) -> Iterator[tuple[Any, Any]]:
     if isinstance(body := entry.get("response"), Mapping):
         asked = entry.get("request", entry)
         prompt = _paragraphs(_messages(asked["messages"])) if "messages" in asked else _given(asked, "prompt")
-        yield prompt, _answer(body.get("body", body))
+        choice = body.get("body", body)["choices"][0]
+        text = choice.get("text") if "text" in choice else (choice.get("message") or {}).get("content")
+        if not isinstance(text, str) or not text:
+            raise ValueError("the response has no text")
+        yield prompt, text
     elif "messages" in entry or "conversations" in entry:
         messages = _messages(entry.get("messages") or entry["conversations"])
         answers = [k for k, (role, text) in enumerate(messages) if role in _ASSISTANT and k and text]
@@ -164,12 +161,3 @@ def _messages(rows: Any) -> list[tuple[str, str]]:
 
 def _paragraphs(messages: Sequence[tuple[str, str]]) -> str:
     return "".join(f"{text}\n\n" for _, text in messages)
-
-
-def _answer(body: Mapping) -> str:
-    """Return the text of a chat or text completion."""
-    choice = body["choices"][0]
-    text = choice.get("text") if "text" in choice else (choice.get("message") or {}).get("content")
-    if not isinstance(text, str) or not text:
-        raise ValueError("the response has no text")
-    return text

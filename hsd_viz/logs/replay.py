@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,9 +27,10 @@ from hsd_viz.ladder.load import weights_dir
 from hsd_viz.logs.records import LogTokenizer, requests
 from hsd_viz.native.build import default_build
 from hsd_viz.native.decode import native_drafter
+from hsd_viz.serialize import Record
 from hsd_viz.stack import DraftSource, parse
 from hsd_viz.tables import Table, lines
-from hsd_viz.terminal import plain
+from hsd_viz.terminal import Progress, plain
 from hsd_viz.words import MAX_BUDGET, check_budget, check_range, did_you_mean, guided
 
 if TYPE_CHECKING:
@@ -52,9 +53,8 @@ SHOW = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class ReplayReport:
-    """The result of :func:`replay`; ``log`` says what was read, ``refused`` why a drafter was not replayed, and
-    ``complete`` is False if it was interrupted.
+class ReplayReport(Record):
+    """The result of :func:`replay`; ``log`` says what was read, ``refused`` why a drafter was not replayed.
 
     ``drafters`` has a row for each, the best first: tokens per forward pass of the target, accepted per draft token,
     and the predicted speed-up, pooled over all requests, with 95 % intervals (``_ci``). By position k (from 1): rounds
@@ -67,10 +67,6 @@ class ReplayReport:
     refused: dict[str, str]
     complete: bool
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the report as JSON data."""
-        return asdict(self)
-
     @property
     def frame(self) -> pd.DataFrame:
         """One row per drafter."""
@@ -80,18 +76,18 @@ class ReplayReport:
 
     def __str__(self) -> str:
         settings = [f"  {engine}: {text}" for engine, text in self.flags().items()]
-        return plain(
-            [*self.introduction(), *self.tables(), *(["", "Settings to paste:"] if settings else []), *settings]
-        )
+        settings = ["", "Settings to paste:", *settings] if settings else []
+        return plain([*self.introduction(), *self.tables(), *settings])
 
     def flags(self) -> dict[str, str]:
         """Return the settings of the best drafter that serving engines have; off where it does not certainly pay."""
-        best = next((row for row in self.drafters if row["name"].split(",")[0] in SERVED), None)
-        if best is None or best["pays"] != "yes":
-            return {} if best is None else engine_settings("plain", 0)
-        # The longest draft that is usual: of one round in 20.
-        tokens = sum(20 * drafted >= best["rounds"] for drafted in best["drafted_by_position"])
-        return engine_settings(SERVED[best["name"].split(",")[0]], max(1, tokens))
+        for row in self.drafters:
+            if method := SERVED.get(row["name"].split(",")[0]):
+                # The longest draft that is usual: of one round in 20.
+                tokens = sum(20 * drafted >= row["rounds"] for drafted in row["drafted_by_position"])
+                pays = row["pays"] == "yes"
+                return engine_settings(method, max(1, tokens)) if pays else engine_settings("plain", 0)
+        return {}
 
     def introduction(self) -> list[str]:
         """Return what was read, the best drafter, and what was wrong or is missing."""
@@ -102,28 +98,25 @@ class ReplayReport:
         if not self.drafters:
             return
         forms = dict.fromkeys(("tokens/forward", "speed-up", "accepted"), ("{:.2f}", 1.0))
-        names = ("mean_acceptance_length", "speedup", "acceptance_rate")
+        shown = lambda row, name: Estimate(row[name], *(row[f"{name}_ci"] or (None, None)), self.log["requests"])
         rows: list[list[Any]] = [["drafter", *forms, "pays", "drafted/forward"]]
+        rates: list[list[str]] = []
         for row in self.drafters:
-            figures = [
-                Estimate(row[name], *(row[f"{name}_ci"] or (None, None)), self.log["requests"]) for name in names
-            ]
+            figures = [shown(row, name) for name in ("mean_acceptance_length", "speedup", "acceptance_rate")]
             rows.append([row["name"], *figures, row["pays"], f"{row['drafted'] / row['rounds']:.1f}"])
+            pairs = zip(row["accepted_by_position"], row["drafted_by_position"], strict=True)
+            rates.append([f"{accepted / drafted:.2f}" for accepted, drafted in pairs])
         note = f"predicted speed-up at verification cost '{self.settings['verify_cost']}', drafting not counted:"
         yield Table("Tokens per forward pass", rows, note, forms=forms)
-        if depth := min(8, max(len(row["accepted_by_position"]) for row in self.drafters)):
+        if depth := min(8, max(map(len, rates))):
             rows = [["accepted at position", *map(str, range(1, depth + 1))]]
-            for row in self.drafters:
-                pairs = zip(row["accepted_by_position"], row["drafted_by_position"], strict=True)
-                cells = [f"{accepted / drafted:.2f}" for accepted, drafted in pairs]
-                rows.append([row["name"], *[*cells, *["-"] * depth][:depth]])
+            for row, rate in zip(self.drafters, rates, strict=True):
+                rows.append([row["name"], *[*rate, *["-"] * depth][:depth]])
             yield Table("Acceptance by position", rows, "rounds that accepted k or more, of the rounds that drafted k:")
 
 
 def parse_cost(text: str) -> CostCurve:
-    """Return the cost curve that ``text`` names: a preset, the relative cost of one more token, or c(0),c(1),...
-    Raises: ValueError: if it is none of these.
-    """
+    """Return a cost curve: a preset, the relative cost of one more token, or c(0),c(1),... Raises: ValueError."""
     if text in PRESETS:
         return CostCurve(PRESETS[text])
     try:
@@ -132,10 +125,9 @@ def parse_cost(text: str) -> CostCurve:
             check_range("a cost", number, 0.0, 100.0 if len(numbers) == 1 else 1e9)
         return cost_curve(numbers if len(numbers) > 1 else numbers[0])
     except ValueError as error:
-        raise ValueError(
-            f"'{text}' is not a verification cost: use {', '.join(PRESETS)}, the relative cost of one more "
-            f"token, or costs of 0, 1, 2, ... draft tokens as in 1,1.1,1.3 ({error}){did_you_mean(text, PRESETS)}"
-        ) from None
+        known = f"{', '.join(PRESETS)}, the relative cost of one more token, or costs of 0, 1, 2, ... draft tokens"
+        why = f"use {known} as in 1,1.1,1.3 ({error}){did_you_mean(text, PRESETS)}"
+        raise ValueError(f"'{text}' is not a verification cost: {why}") from None
 
 
 def open_databases(tokenizer: LogTokenizer, folder: str | Path | None = None) -> SharedDatabases:
@@ -186,7 +178,7 @@ def replay(
     verify_cost: str | Sequence[float] = "cpu",
     budget: int | None = None,
     limit: int | None = None,
-    progress: Callable[[int, int, str], None] | None = None,
+    progress: Progress | None = None,
 ) -> ReplayReport:
     """Return what ``drafters`` would have brought on a log, without a model. Each request starts cold.
 
@@ -195,11 +187,9 @@ def replay(
         tokenizer: of the log's model; not needed for a log of token ids.
         databases: a folder of databases with that tokenizer (default: the shipped ones, if they have it).
         verify_cost: cost of verifying 0, 1, 2, ... draft tokens, or its name (:func:`parse_cost`).
-        budget: the most draft tokens per round, cost stopping off (default: each drafter's own limit, and ``db`` stops
-            by ``verify_cost``).
+        budget: the most draft tokens per round, cost stopping off (default: each drafter's own limit).
         limit: the most requests.
-        progress: called with bytes read, bytes in all, and a text; a ``KeyboardInterrupt`` ends the replay with the
-            requests so far, as Ctrl-C does.
+        progress: called with bytes read, bytes in all, and a text; Ctrl-C ends the replay with the requests so far.
 
     Raises: ValueError: for bad input.
     """
@@ -212,9 +202,9 @@ def replay(
     sources, refused = replayable(drafters, found)
     stopping = None if budget is not None else costs
     options: dict[str, Any] = {"databases": found, "eos": tokens.eos, "costs": stopping}
-    build, cost = default_build(), costs.tables(MAX_BUDGET)[0]
+    build = default_build()
     library = build.library if build.wait() else None
-    sums = {name: np.zeros((GROUPS, len(FIELDS))) for name in sources}
+    emitted = {name: [0] * GROUPS for name in sources}
     shapes: dict[str, Counter] = {name: Counter() for name in sources}
     counts = dict.fromkeys(("requests", "prompt_tokens", "output_tokens", "broken", "cut"), 0)
     examples: list[tuple[int, str]] = []
@@ -231,14 +221,12 @@ def replay(
             for name, source in sources.items():
                 made = make_drafter(source, **options)
                 drafter = made if library is None else native_drafter(made, library)
-                most = budget or drafter.nodes
-                done[name] = replay_text(drafter, request.text, most, tokens.eos, request.limit)
+                done[name] = replay_text(drafter, request.text, budget or drafter.nodes, tokens.eos, request.limit)
             # The counts change together: an interrupted replay has whole requests.
+            group = counts["requests"] % GROUPS
             for name, one in done.items():
-                accepted = sum(n * taken for (_, _, taken), n in one.shapes.items())
-                spent = sum(n * cost[drafted] for (drafted, _, _), n in one.shapes.items())
-                sums[name][counts["requests"] % GROUPS] += (one.tokens, one.rounds, one.drafted, accepted, spent)
-                shapes[name].update(one.shapes)
+                emitted[name][group] += one.tokens
+                shapes[name].update({(group, *shape): n for shape, n in one.shapes.items()})
             read = (1, len(request.text.prompt), len(request.text.output), 0, request.cut)
             counts = {name: counts[name] + n for name, n in zip(counts, read, strict=True)}
             if progress and time.monotonic() - shown > SHOW:
@@ -254,21 +242,24 @@ def replay(
         raise ValueError(f"the log {log} has no usable request{why}")
     settings = {"drafters": list(drafters), "budget": budget, "verify_cost": verify_cost, "limit": limit}
     settings |= {"tokenizer": tokens.name, "databases": str(databases or "")}
-    rows = [_row(name, sums[name][:n], shapes[name]) for name in sources] if n else []
+    cost = np.array(costs.tables(MAX_BUDGET)[0])
+    rows = [_row(name, emitted[name][:n], shapes[name], cost) for name in sources] if n else []
     rows.sort(key=lambda row: -row["speedup"])
     return ReplayReport({"name": path.name, **counts, "examples": examples}, settings, rows, refused, complete)
 
 
-def _row(name: str, groups: np.ndarray, shapes: Counter) -> dict[str, Any]:
-    """Return the figures of a drafter, from sums by group of requests and the shapes of its rounds."""
-    sums = resample(len(groups)) @ groups
+def _row(name: str, tokens: Sequence[int], shapes: Counter, cost: np.ndarray) -> dict[str, Any]:
+    """Return the figures of a drafter, from the tokens by group of requests and the shapes of its rounds."""
+    group, drafted, depth, accepted = np.array(list(shapes)).T
+    rounds, units = np.array(list(shapes.values())), len(tokens)
+    counted = (np.bincount(group, rounds * value, units) for value in (1, drafted, accepted, cost[drafted]))
+    sums = resample(units) @ np.column_stack([tokens, *counted])
     row: dict[str, Any] = {"name": name, **dict(zip(FIELDS[:-1], map(int, sums[0, :-1]), strict=True))}
-    figures = {field: estimate(ratio(sums[:, a], sums[:, b]), len(groups)) for field, (a, b) in RATIOS.items()}
+    figures = {field: estimate(ratio(sums[:, a], sums[:, b]), units) for field, (a, b) in RATIOS.items()}
     for field, figure in figures.items():
         row |= figure.named(field)
     low, high = figures["speedup"].interval or (row["speedup"],) * 2
     row["pays"] = "yes" if low > 1 else "no" if high <= 1 else "unclear"
-    for place, field in ((1, "drafted_by_position"), (2, "accepted_by_position")):
-        most = max(shape[1] for shape in shapes)
-        row[field] = [sum(n for shape, n in shapes.items() if shape[place] >= k) for k in range(1, most + 1)]
+    for field, place in (("drafted_by_position", depth), ("accepted_by_position", accepted)):
+        row[field] = [int(rounds[place >= k].sum()) for k in range(1, depth.max() + 1)]
     return row
