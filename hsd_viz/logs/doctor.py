@@ -3,10 +3,8 @@
 Times are in plain steps of the target at the batch of the run. A round drafts D tokens and emits L; it takes w = 1 +
 drafting + verification beyond a step + overhead, and the speed-up is L / w. Another draft length of the same drafter
 keeps the times observed and the rounds cut at that length (longer ones: the pooled acceptance of the second position
-and later), so that the observed length has exactly the observed speed. A time that was not observed is unknown: the
-speed-up is then bounded, and nothing is advised.
-
-A round of D draft tokens could emit D + 1 tokens in one step. What is lost of this ideal is divided among the causes::
+and later). If a time was not observed, the speed-up is only bounded, and nothing is advised. What is lost of the ideal,
+D + 1 tokens in one step, is divided among the causes::
 
     log((D + 1) / speed-up) = log((D + 1) / L)    acceptance
                             + log(w)              drafting, verification, overhead, in proportion to their times
@@ -58,12 +56,10 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """The verdict on an observation.
-
-    ``shares`` of the causes sum to 1; there are none where a round's time was not observed. ``speedup`` and ``length``
-    (tokens per forward pass) have 95 % intervals where they can; ``at_most`` bounds a speed-up that was not observed.
-    ``observed`` is the run's own setting, ``advised`` the one to use (``None``: unknown), ``options`` all that were
-    compared, ``predicted`` the times that a hardware model gave, ``more`` what would decide an undecided verdict.
+    """The verdict on an observation. ``shares`` of the causes sum to 1; there are none where a round's time was not
+    observed. ``speedup`` and ``length`` (tokens per forward pass) have 95 % intervals where they can; ``at_most``
+    bounds a speed-up that was not observed. ``observed`` is the run's own setting, ``advised`` the one to use, of
+    ``options``; ``predicted`` are the times of a hardware model, ``more`` is what would decide the verdict.
     """
 
     observation: Observation
@@ -119,9 +115,9 @@ class Diagnosis:
     def tables(self) -> list[Table]:
         """Return shares, acceptance by position and options."""
         seen, parts = self.observation, self.observation.parts()
-        times = {cause: "-" if parts.get(cause) is None else f"{parts[cause]:.2f}" for cause in self.shares}
         rows = [["cause", "share of the loss", "extra time in steps"]]
-        rows += [[cause, f"{share:.0%}", times[cause]] for cause, share in self.shares.items()]
+        for cause, share in self.shares.items():
+            rows.append([cause, f"{share:.0%}", show(parts.get(cause), "{:.2f}")])
         length, speedup = show(self.length, "{:.2f}"), show(self.speedup, "{:.2f}")
         note = f"tokens per forward pass {length}, drafted {sum(seen.survival()[0]):.1f}, speed-up {speedup}"
         tables = [Table("Where the speed-up goes", rows if self.shares else [], note)]
@@ -131,20 +127,17 @@ class Diagnosis:
         if cells := cells_of(seen.requests):
             rows = [["category", "context", "temperature", "rounds", "tokens per pass", "position 1", "2", "3", "4"]]
             for cell in cells:
-                rates, most, heat = cell["marginal_accept_rates"], cell["context"], cell["temperature"]
+                rates, most = cell["marginal_accept_rates"], cell["context"]
+                about = [cell["category"] or "-", f"up to {most:,}" if most else "-", show(cell["temperature"], "{:g}")]
                 shown = [f"{rate:.2f}" for rate in (1 + sum(rates), *rates[:4])]
-                about = [
-                    cell["category"] or "-",
-                    f"up to {most:,}" if most else "-",
-                    "-" if heat is None else f"{heat:g}",
-                ]
                 rows.append([*about, str(cell["rounds"]), *[*shown, *["-"] * 4][:5]])
             tables.append(Table("Acceptance by category, context and temperature", rows))
         if self.options:
-            ranked = sorted(self.options, key=lambda option: -option.speedup)
-            best = [option for k, option in enumerate(ranked) if k < 6 or option in (self.observed, self.advised)]
-            mark = lambda option: " (present)" if option == self.observed else ""
-            rows = [["setting", "speed-up"], *([f"{one.stack}{mark(one)}", f"{one.speedup:.2f}"] for one in best)]
+            rows = [["setting", "speed-up"]]
+            for k, one in enumerate(sorted(self.options, key=lambda option: -option.speedup)):
+                if k < 6 or one in (self.observed, self.advised):
+                    present = " (present)" if one == self.observed else ""
+                    rows.append([f"{one.stack}{present}", f"{one.speedup:.2f}"])
             note = "the present one as observed, the others by its times and rounds"
             tables.append(Table("Settings compared", rows, note))
         return tables
@@ -172,8 +165,8 @@ def diagnose(given: Observation, filled: Observation | None = None) -> Diagnosis
     found = replace(found, speedup=speedup)
     observed = Option(_name(seen, seen.deepest), seen.method, seen.deepest, speedup.value or 0.0)
     off = Option(_name(seen, 0), "plain", 0, 1.0)
-    others = [*_lengths(seen, curves, observed)]
-    better = max((one for one, certain in others if certain), key=lambda one: one.speedup, default=observed)
+    others = dict(_lengths(seen, curves, observed))
+    better = max((one for one in others if others[one]), key=lambda one: one.speedup, default=observed)
     advised = observed
     if found.decided and not seen.busy:  # noise must not change a setting
         advised = better if low > 1 or better.speedup > 1 + LEAST_GAIN else off
@@ -194,7 +187,7 @@ def diagnose(given: Observation, filled: Observation | None = None) -> Diagnosis
         shares=shares,
         observed=observed,
         advised=advised,
-        options=(observed, off, *(one for one, _ in others)),
+        options=(observed, off, *others),
         flags=flags,
         more="" if found.decided else more,
     )
@@ -211,7 +204,6 @@ def _name(seen: Observation, tokens: int) -> str:
 
 
 def _is_hierarchy(seen: Observation) -> bool:
-    """Return whether a run has more than one source of drafts."""
     return bool(seen.stack) and len(parse(seen.stack).parts) > 2
 
 
@@ -248,9 +240,7 @@ def _shares(seen: Observation, whole: float) -> dict[str, float]:
 
 
 def _curves(seen: Observation) -> tuple[np.ndarray, np.ndarray]:
-    """Return draft tokens and emitted tokens of a round by draft length 0, 1, ..., ``[1 + resamples, lengths]``. Known
-    rates have no resamples.
-    """
+    """Return draft and emitted tokens of a round by draft length 0, 1, ..., ``[1 + resamples, lengths]``."""
     deepest = seen.deepest
     if seen.rounds:
         kinds, counts = np.array(list(seen.rounds)), np.array(list(seen.rounds.values()))
@@ -274,8 +264,8 @@ def _lengths(
     seen: Observation, curves: tuple[np.ndarray, np.ndarray], observed: Option
 ) -> Iterator[tuple[Option, bool]]:
     """Yield the other draft lengths of the drafter, and whether they are certainly faster: by :data:`LEAST_GAIN`, and
-    in 95 % of the resamples. Drafting and the extra time of verification grow with the draft, the latter in the form of
-    a hardware model where there is one.
+    in 95 % of the resamples. The times of drafting and, beyond a step, of verification grow with the draft, the latter
+    in the form of a hardware model where there is one.
     """
     fixed = seen.stack and (seen.method != "draft" or _is_hierarchy(seen))
     if fixed or None in (parts := seen.parts()).values():
@@ -313,18 +303,16 @@ def doctor(
         record: a trace, or the path of a trace or a record of another engine.
         measure: instead of a record: a stack, of which a few short decodes are measured on this machine.
         acceptance: instead of both: as an engine prints it, with ``lookahead`` draft tokens.
-        gpu, models: the GPU, and the target and its draft model on it: a hardware model fills in what is not known.
-        tp, context, weights: of the hardware model, as in :func:`hsd_viz.predict`.
-        known: ``batch``, ``method``, ``draft_model``, ``speed`` and ``plain_speed`` (tokens per second), and
-            ``step``, ``verify``, ``draft``, ``overhead`` (ms).
+        gpu, models, tp, context, weights: of the hardware model that fills in unknown times (:func:`hsd_viz.predict`).
+        known: ``batch``, ``method``, ``draft_model`` and the figures of :func:`~hsd_viz.logs.observe.with_times`.
 
     Raises: ValueError: for bad input.
     """
     if measure:
         seen = measured(measure)
-    elif record is None:
-        seen = from_figures(acceptance, lookahead)
+    elif isinstance(record, Trace):
+        seen = from_trace(record, "this run")
     else:
-        seen = from_trace(record, "this run") if isinstance(record, Trace) else observe(Path(record))
+        seen = from_figures(acceptance, lookahead) if record is None else observe(Path(record))
     seen = with_times(seen, **known)
     return diagnose(seen, with_hardware(seen, gpu, models, tp, context=context, weights=weights) if gpu else None)

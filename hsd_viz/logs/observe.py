@@ -19,7 +19,7 @@ from hsd_viz.calibration.estimate import verifications
 from hsd_viz.latency.hardware import Machine, gpu_of, shape_of
 from hsd_viz.latency.law import MOST
 from hsd_viz.stack import parse
-from hsd_viz.trace import Finished, Trace, TraceError
+from hsd_viz.trace import Trace, TraceError
 from hsd_viz.words import check_range
 
 #: Decodes of a quick measurement, and their tokens.
@@ -41,8 +41,8 @@ def observe(path: Path) -> Observation:
 
 
 def from_trace(trace: Trace, source: str) -> Observation:
-    """Return the observation of a run, or of a saved record with the times that it reports. A plain step is that of the
-    plain runs measured with it, else of forward passes over one token, else not observed.
+    """Return the observation of a run, or of a saved record. A plain step is that of the plain runs measured with it,
+    else of forward passes over one token, else not observed.
     """
     if "counts" in trace.meta:
         return from_records([trace], source)
@@ -51,8 +51,8 @@ def from_trace(trace: Trace, source: str) -> Observation:
     # Unrecorded runs have no draft rows: their drafts are chains.
     rounds = Counter((depths.get(r.id, r.drafted), r.accepted) for r in trace.round_rows if r.level == target)
     stack = parse(str(trace.meta.get("stack_resolved") or trace.stack))
-    bottom = None if stack.bottom is None or stack.drafts else stack.bottom.name
-    method = "draft" if bottom is None else "suffix" if bottom == "suffix" else "lookup"
+    method = "suffix" if stack.bottom and stack.bottom.name == "suffix" else "lookup"
+    method = method if stack.bottom and not stack.drafts else "draft"
     seen = Observation(source, rounds, stack=str(stack), method=method)
     ms = lambda rows: sum(call.duration_ns for call in rows) / 1e6 / seen.total
     verifying = lambda call: call.kind == "verify" and call.level == target
@@ -86,8 +86,8 @@ def measured(stack: str) -> Observation:
     engine, runs = load_engine("target"), []
     engine.wait_ready()
     for prompt in load_suite("python").limited(PROMPTS + 1).prompts:
-        events = [*decode_beside_plain(engine, prompt.text, stack, pairs=2, max_new_tokens=TOKENS)]
-        runs += [from_trace(event.trace, stack) for event in events if isinstance(event, Finished)]
+        *_, last = decode_beside_plain(engine, prompt.text, stack, pairs=2, max_new_tokens=TOKENS)
+        runs.append(from_trace(last.trace, stack))
     runs = runs[1:]  # the first one warms up
     times = {name: mean(getattr(run, name) for run in runs) for name in TIMES}
     rounds = sum((Counter(run.rounds) for run in runs), Counter())
@@ -134,8 +134,7 @@ def from_figures(acceptance: Sequence[float], lookahead: int | None = None) -> O
     """Return the observation of acceptance as engines report it.
 
     Args:
-        acceptance: one number up to 1 (accepted / drafted), one above 1 (the mean acceptance length), or several: P(the
-            first k tokens are accepted), as vLLM and llama.cpp print it by position.
+        acceptance: accepted / drafted, a mean acceptance length (above 1), or several: P(the first k are accepted).
         lookahead: draft tokens per round.
 
     Raises: ValueError: if the figures are not possible.
@@ -164,8 +163,8 @@ def with_times(
     draft_model: str | None = None,
     **times: float | None,
 ) -> Observation:
-    """Return the observation with figures that are known otherwise: tokens per second with and without speculation,
-    and the ``times`` of a round in ms. Raises: ValueError: if they contradict each other.
+    """Return the observation with known figures: tokens per second with and without speculation (``speed``,
+    ``plain_speed``) and ``times`` in ms (``step``, ``verify``, ...). Raises: ValueError: if they contradict each other.
     """
     given: dict[str, Any] = {name: value for name, value in times.items() if value is not None}
     if plain_speed is not None:
@@ -188,10 +187,9 @@ def with_times(
 def with_hardware(
     seen: Observation, gpu: str, models: Sequence[str], tp: int = 1, *, context: int = 2048, weights: str = "bf16"
 ) -> Observation:
-    """Return the observation with the times that ``tp`` cards take for a target and, after it in ``models``, its draft
-    model (a name, a ``config.json``, or a draft head such as ``eagle3``), where they were not observed. An observed
-    step scales the predicted times of forward passes. Raises: ValueError: for unknown names, and for models that do
-    not fit.
+    """Return the observation with the times that ``tp`` cards take for a target and its draft model (``models``: names,
+    a ``config.json``, or a draft head such as ``eagle3``), where they were not observed. An observed step scales the
+    predicted forward passes. Raises: ValueError: for unknown names, and for models that do not fit.
     """
     names = [name.strip() for name in models]
     if not names or names[0] in ("", *METHODS):
@@ -200,9 +198,8 @@ def with_hardware(
     check_setting(target, tp, weights, context=(context,))
     machine, head = Machine(gpu_of(gpu), tp), drafts[0] if drafts else target.head()
     if machine.memory_share((target, head), batch=1, context=1, weights=weights) > 1:
-        raise ValueError(
-            f"{target.name} does not fit into the memory of {tp} x {machine.gpu.name}: see --tp and --weights"
-        )
+        where = f"{tp} x {machine.gpu.name}"
+        raise ValueError(f"{target.name} does not fit into the memory of {where}: see --tp and --weights")
     depth, batch = sum(seen.survival()[0]), seen.batch
     step_ms = partial(machine.step_ms, batch=batch, context=context, weights=weights)
     plain, verify, draft = step_ms(target), step_ms(target, tokens=depth + 1), step_ms(head)
