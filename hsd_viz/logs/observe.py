@@ -19,7 +19,7 @@ from hsd_viz.calibration.estimate import verifications
 from hsd_viz.latency.hardware import Machine, gpu_of, shape_of
 from hsd_viz.latency.law import MOST
 from hsd_viz.stack import parse
-from hsd_viz.trace import Trace, TraceError
+from hsd_viz.trace import Finished, Trace, TraceError
 from hsd_viz.words import check_range
 
 #: Decodes of a quick measurement, and their tokens.
@@ -86,8 +86,8 @@ def measured(stack: str) -> Observation:
     engine, runs = load_engine("target"), []
     engine.wait_ready()
     for prompt in load_suite("python").limited(PROMPTS + 1).prompts:
-        *_, last = decode_beside_plain(engine, prompt.text, stack, pairs=2, max_new_tokens=TOKENS)
-        runs.append(from_trace(last.trace, stack))
+        events = [*decode_beside_plain(engine, prompt.text, stack, pairs=2, max_new_tokens=TOKENS)]
+        runs += [from_trace(event.trace, stack) for event in events if isinstance(event, Finished)]
     runs = runs[1:]  # the first one warms up
     times = {name: mean(getattr(run, name) for run in runs) for name in TIMES}
     rounds = sum((Counter(run.rounds) for run in runs), Counter())
