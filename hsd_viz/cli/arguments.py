@@ -155,13 +155,10 @@ def _number(kind: type, low: float, high: float, text: str) -> Any:
 def _numbers(text: str) -> tuple[float, ...]:
     """Read numbers separated by commas; k is 1024 of a whole number."""
 
-    def number(part: str) -> float:
-        with suppress(ValueError):
-            return int(part[:-1]) * 1024 if part.lower().endswith("k") else int(part)
-        return float(part)
-
     try:
-        return tuple(map(number, text.split(",")))
+        parts = [part.lower() for part in text.split(",")]
+        numbers = [int(part[:-1]) * 1024 if part.endswith("k") else float(part) for part in parts]
+        return tuple(int(n) if part.strip("+- ").isdecimal() else n for n, part in zip(numbers, parts, strict=True))
     except ValueError:
         raise ValueError(f"{text!r} is not readable: use numbers, as in 1,8,32 or 2k,32k") from None
 
@@ -224,8 +221,8 @@ class MachineOptions:
 
     def as_json(self, threads: int | None = None) -> dict[str, Any]:
         """Return the arguments of :func:`hsd_viz.engine.local.load_engine` as JSON data; the default ``threads``."""
-        databases = None if self.databases is None else str(self.databases)
-        return asdict(self) | {"databases": databases, "threads": threads if self.threads is None else self.threads}
+        own = {"databases": self.databases and str(self.databases), "threads": self.threads}
+        return asdict(self) | own | ({"threads": threads} if self.threads is None else {})
 
     def engine(self, threads: int | None = None) -> Any:
         """Return the engine; the default ``threads``."""

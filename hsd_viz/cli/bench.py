@@ -61,7 +61,7 @@ def _show(report: Report, json: Path | None, html: Path | None) -> int:
     arguments.write_json(json, report.to_dict())
     arguments.write_text(html, page(report) if html else "")
     terminal.show(text_parts(report))
-    return 0 if report.complete else _interrupted("report", json)
+    return _done(report.complete, "report", json)
 
 
 def plan(
@@ -93,12 +93,13 @@ def plan(
     data = {"machine": describe(), **plan, "command": command_line}
     arguments.write_json(json_, data)
     terminal.show(planning.text_parts(data))
-    return 0 if data["complete"] else _interrupted("plan", json_)
+    return _done(data["complete"], "plan", json_)
 
 
-def _interrupted(what: str, json: Path | None) -> int:
-    arguments.say(f"interrupted; the partial {what} is in {json}" if json else "interrupted")
-    return 130
+def _done(complete: bool, what: str, json: Path | None) -> int:
+    if not complete:
+        arguments.say(f"interrupted; the partial {what} is in {json}" if json else "interrupted")
+    return 0 if complete else 130
 
 
 def predict(
@@ -129,9 +130,8 @@ def predict(
     names = [name.strip() for name in models.split(",") if name.strip()]
     options: dict[str, Any] = {"batch": batch, "context": context, "calibrate": calibrate, "tp": tp, "cache": cache}
     options |= {"weights": weights, "temperature": temperature, "bandwidth": bandwidth, "flops": flops}
-    found = predict(
-        gpu, names, memory=gpu_memory, acceptance=_acceptance(names, acceptance, profile, records), **options
-    )
+    options |= {"memory": gpu_memory, "acceptance": _acceptance(names, acceptance, profile, records)}
+    found = predict(gpu, names, **options)
     arguments.write_json(json_, asdict(found))
     if html is not None:
         from hsd_viz import figures
@@ -159,6 +159,4 @@ def _acceptance(models: list[str], given: tuple[str, ...], profile: Path | None,
     from hsd_viz.logs.profile import acceptance_of, edge_of, read_profile
 
     with arguments.reading(str(records or profile)):
-        if profile is not None:
-            return edge_of(read_profile(profile)["marginal_accept_rates"])
-        return edge_of(acceptance_of(observe(records)))
+        return edge_of(read_profile(profile)["marginal_accept_rates"] if profile else acceptance_of(observe(records)))

@@ -80,18 +80,18 @@ def _follow(events: Generator[Event, None, None], show: bool) -> tuple[Trace | N
         try:
             with closing(events):
                 for event in events:
-                    if isinstance(event, Stage):
-                        arguments.status(event.text)
-                    elif isinstance(event, Started):
-                        arguments.status()
-                        trace = Trace(event.meta)
-                        trace.pieces.update(event.pieces)
-                    elif isinstance(event, Step) and trace is not None:
-                        trace.append(event)
-                        if show:
-                            print(decoder.decode(event.text_bytes), end="", flush=True)
-                    elif isinstance(event, Finished):
-                        trace = event.trace
+                    match event:
+                        case Stage():
+                            arguments.status(event.text)
+                        case Started(meta, pieces):
+                            arguments.status()
+                            trace = Trace(meta, dict(pieces))
+                        case Step() if trace is not None:
+                            trace.append(event)
+                            if show:
+                                print(decoder.decode(event.text_bytes), end="", flush=True)
+                        case Finished():
+                            trace = event.trace
         except KeyboardInterrupt:
             stopped = "interrupted"
         arguments.status()

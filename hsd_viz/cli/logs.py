@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Annotated as A
@@ -28,19 +27,18 @@ def replay(
     limit: A[int | None, (1, 10**9), "N", "replay at most N requests"] = None,
     json_: Json = None,
     html: Html = None,
-) -> int:
+) -> None:
     """Count what drafters would have brought on a log, without a model."""
     from hsd_viz.logs import replay as logs
 
     options: dict[str, Any] = {"tokenizer": tokenizer, "budget": budget, "verify_cost": verify_cost}
-    options |= {"databases": databases, "limit": limit}
+    options |= {"databases": databases, "limit": limit, "drafters": drafter or logs.DRAFTERS}
     with progress_bar() as update:
-        report = logs.replay(log, progress=update, **options, **({"drafters": list(drafter)} if drafter else {}))
+        report = logs.replay(log, progress=update, **options)
     print(report)
     _write(json_, html, report.to_dict(), f"Replay of {log.name}", report.introduction(), report.tables())
     if not report.complete:
-        arguments.say("interrupted")
-    return 0 if report.complete else 130
+        raise KeyboardInterrupt
 
 
 def import_(
@@ -96,28 +94,25 @@ def doctor(
     check_range("--context", context[0] if len(context) == 1 else context, 1, 10_000_000)
     given = {"speed": speed, "plain_speed": plain_speed, "step": step_ms, "verify": verify_ms, "draft": draft_ms}
     given |= {"overhead": overhead_ms, "batch": batch, "method": method, "draft_model": draft_model}
+    given |= {"measure": measure or "", "acceptance": acceptance or (), "lookahead": lookahead, "weights": weights}
     given |= {"gpu": gpu or "", "models": (models or "").split(","), "tp": tp, "context": context[0]}
-    given |= {"measure": measure or ""}
     with arguments.reading(record or ("--measure" if measure else "--acceptance")):
-        diagnosis = diagnose(record, acceptance=acceptance or (), lookahead=lookahead, weights=weights, **given)
-    run = diagnosis.observation
-    arguments.write_json(profile, profile_of(run) if profile else None)
+        diagnosis = diagnose(record, **given)
+    arguments.write_json(profile, profile_of(diagnosis.observation) if profile else None)
     # In the terminal settings have lines of their own, to be pasted.
     flags, lines, tables = diagnosis.flags.items(), diagnosis.lines(), diagnosis.tables()
     settings = [f"  {engine}: {text}" for engine, text in flags]
     show([*lines, *tables, *(["", "Settings to paste:", *settings] if settings else [])])
     tables.append(Table("Settings to paste", [["engine", "settings"], *map(list, flags)] if flags else []))
-    _write(json_, html, diagnosis.to_dict(), f"Diagnosis of {run.source}", lines, tables)
+    _write(json_, html, diagnosis.to_dict(), f"Diagnosis of {diagnosis.observation.source}", lines, tables)
 
 
-def _write(
-    json: Path | None, html: Path | None, data: Any, title: str, lines: list[str], tables: Iterable[Any]
-) -> None:
-    """Write the files of --json and --html."""
+def _write(json: Path | None, html: Path | None, data: Any, *parts: Any) -> None:
+    """Write the files of --json and --html: data, and a page of a title, lines and tables."""
     from hsd_viz.tables import page
 
     arguments.write_json(json, data)
-    arguments.write_text(html, page(title, lines, tables) if html else "")
+    arguments.write_text(html, page(*parts) if html else "")
 
 
 def audit(
@@ -145,10 +140,10 @@ def audit(
     if bool(speculative) != bool(plain):
         raise ValueError("a statistical audit compares two endpoints: give both --speculative and --plain")
     from hsd_viz import audit as audits
-    from hsd_viz import tables
     from hsd_viz.audit.stacks import loop_decoder
     from hsd_viz.prompts.suites import load_suite
     from hsd_viz.stack import parse
+    from hsd_viz.tables import Table
 
     decoders = [(one, loop_decoder(one, rule), len(parse(one).models)) for one in stack]
     decoders += [] if exact is None else [(exact, _function(exact), models)]
@@ -167,8 +162,7 @@ def audit(
         arguments.status()
         print(f"{name}: {done[name]}")
     rows = [["decoder", "result"], *([name, str(result)] for name, result in done.items())]
-    page = tables.page("Audit of losslessness", [], [tables.Table("Decoders", rows)])
-    arguments.write_text(html, page)
+    _write(None, html, None, "Audit of losslessness", [], [Table("Decoders", rows)])
     verdicts = {result.verdict for result in done.values()}
     return 1 if "not lossless" in verdicts else 130 if "unfinished" in verdicts else 0
 
@@ -178,14 +172,14 @@ def _function(text: str) -> Any:
     where, _, name = text.rpartition(":")
     if not where or not name.isidentifier():
         raise ValueError(f"'{text}' does not name a function: write MODULE:FUNCTION or FILE.py:FUNCTION")
-    path, is_file = Path(where), where.endswith(".py")
-    sys.path.insert(0, str(path.parent.resolve() if is_file else Path.cwd()))
+    folder, module = (Path(where).resolve().parent, Path(where).stem) if where.endswith(".py") else (Path.cwd(), where)
+    sys.path.insert(0, str(folder))
     try:
-        module = importlib.import_module(path.stem if is_file else where)
+        function = getattr(importlib.import_module(module), name, None)
     except ImportError as error:
         raise ValueError(f"cannot import {where}: {error}") from None
     finally:
         sys.path.pop(0)
-    if not callable(function := getattr(module, name, None)):
+    if not callable(function):
         raise ValueError(f"{where} has no function {name}")
     return function
