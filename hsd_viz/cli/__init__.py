@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from hsd_viz.cli import bench, databases, decode, logs, serve, traces
+from hsd_viz.cli import bench, decode, files, logs, serve
 from hsd_viz.cli.arguments import BAD_INPUT, Parser, add_commands, drop_stdout, notes, say
 from hsd_viz.version import __version__
 
@@ -29,13 +29,13 @@ COMMANDS: dict[str, Any] = {
     "dashboard": serve.dashboard,
     "serve": serve.serve,
     "classroom": serve.classroom,
-    "site": ("Build a static site of recorded runs, races, lessons and reports.", {"build": traces.build_site}),
-    "export": traces.export,
-    "databases": ("Inspect and build draft databases.", {"inspect": databases.inspect, "build": databases.build}),
-    "ladder": ("The shipped models: info, train.", {"info": databases.info, "train": databases.train}),
+    "site": ("Build a static site of recorded runs, races, lessons and reports.", {"build": files.build_site}),
+    "export": files.export,
+    "databases": ("Inspect and build draft databases.", {"inspect": files.inspect, "build": files.build}),
+    "ladder": ("The shipped models: info, train.", {"info": files.info, "train": files.train}),
     "course": (
         "Copy the lessons as notebooks.",
-        {"copy": traces.copy_course, "build": traces.build_course, "slides": traces.slides},
+        {"copy": files.copy_course, "build": files.build_course, "slides": files.slides},
     ),
 }
 #: Missing module -> the extra that provides it.

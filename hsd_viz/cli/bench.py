@@ -33,14 +33,13 @@ def bench(
     command_line: CommandLine,
 ) -> int:
     """Measure stacks side by side on a suite of prompts."""
-    if from_ is not None:
-        from hsd_viz.bench import read_report
-        from hsd_viz.disk import MOST_JSON, read_text
+    from hsd_viz.bench import Settings, build_report, load_suite, read_report, run_bench
+    from hsd_viz.disk import MOST_JSON, read_text
+    from hsd_viz.machine import describe
 
+    if from_ is not None:
         with arguments.reading(from_):
             return _show(read_report(read_text(from_, "report", MOST_JSON), str(from_)), None, html)
-    from hsd_viz.bench import Settings, build_report, load_suite, run_bench
-    from hsd_viz.machine import describe
 
     if not stack:
         raise ValueError("give the stacks to measure with --stack, or a saved report with --from")

@@ -59,21 +59,20 @@ def serve(
 
     token = token or os.environ.get("HSD_VIZ_TOKEN")
     check_address(host, port, token)
-    settings: dict[str, Any] = {"queue": queue, "new_tokens": new_tokens}
-    settings |= {"prompt_characters": prompt_characters, "seconds": seconds, "models": [*names()], "token": token}
+    settings: dict[str, Any] = {"queue": queue, "new_tokens": new_tokens, "prompt_characters": prompt_characters}
+    settings |= {"seconds": seconds, "models": [*names()], "token": token}
     settings["hosts"] = ["127.0.0.1", "localhost"] if is_loopback(host) else ["*"]
+    options = {"settings": settings, "engine": machine.as_json(threads=1), "replicas": replicas}
     if (replicas, address, gpus_per_replica) == (1, None, 0.0):
         from hsd_viz.serve.app import run as run_app
 
-        return run_app(host, port, settings, machine.as_json(threads=1))
+        return run_app(host, port, settings, options["engine"])
     from hsd_viz.serve import LOCAL, prepare
 
     prepare(address or LOCAL)
     from hsd_viz.serve.cluster import run
 
-    options = {"settings": settings, "engine": machine.as_json(threads=1), "replicas": replicas}
-    options |= {"cpus": cpus_per_replica, "gpus": gpus_per_replica}
-    return run(host, port, options, address)
+    return run(host, port, options | {"cpus": cpus_per_replica, "gpus": gpus_per_replica}, address)
 
 
 def classroom(

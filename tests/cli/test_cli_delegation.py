@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import hsd_viz.cli.databases
+import hsd_viz.cli.files
 import hsd_viz.ladder
 import hsd_viz.ladder.load
 import training.train
@@ -91,7 +91,7 @@ def test_the_dashboard_passes_its_options_on(monkeypatch):
 
 
 def test_training_needs_a_checkout(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(hsd_viz.cli.databases, "ROOT", tmp_path)
+    monkeypatch.setattr(hsd_viz.cli.files, "ROOT", tmp_path)
     assert main(["ladder", "train", "--out", "x"]) == 2
     err = capsys.readouterr().err
     assert err.count("\n") == 1 and "this needs a checkout of the project" in err
