@@ -16,7 +16,6 @@ from transformers import GenerationConfig
 from transformers.generation.streamers import BaseStreamer
 from transformers.utils import logging
 
-from hsd_viz.bench.runner import Output, arrival_times
 from hsd_viz.decoding.sampling import PromptTooLong, Sampling
 from hsd_viz.stack import HFStack
 
@@ -28,8 +27,9 @@ LOOKUP_TOKENS = 10
 
 
 class HFDecoder:
-    """Decode with ``hf-generate``, ``hf-lookup`` or ``hf-assistant[MODEL]``. Raises: ValueError: if the model cannot
-    assist.
+    """Decode with ``hf-generate``, ``hf-lookup`` or ``hf-assistant[MODEL]``: a call returns the fields of an
+    :class:`~hsd_viz.bench.runner.Output`, and the times at which tokens appeared with their numbers. Raises:
+    ValueError: if the model cannot assist.
     """
 
     def __init__(self, engine: LocalEngine, stack: HFStack) -> None:
@@ -41,7 +41,7 @@ class HFDecoder:
             engine.models.check_tokenizer(engine.target, stack.assistant)
             self._assistant = engine.module(stack.assistant)
 
-    def __call__(self, prompt: str | Sequence[int], new_tokens: int, sampling: Sampling) -> Output:
+    def __call__(self, prompt: str | Sequence[int], new_tokens: int, sampling: Sampling) -> tuple[dict, list]:
         target, assistant = self._target, self._assistant
         encoded = self._tokenizer.encode(prompt, verbose=False) if isinstance(prompt, str) else list(prompt)
         ids = torch.tensor([encoded], device=target.device)
@@ -76,19 +76,19 @@ class HFDecoder:
         tokens = made[0, ids.shape[1] :].tolist()
         arrivals = [(at - started, count) for at, count in seen[1:]]
         prefill, first = arrivals[0]
-        return Output(
-            token_ids=tuple(tokens),
-            seconds=ended - started - prefill,
-            timed_tokens=len(tokens) - first,
-            prefill_seconds=prefill,
-            target_forwards=len(widths),
+        fields = {
+            "token_ids": tuple(tokens),
+            "seconds": ended - started - prefill,
+            "timed_tokens": len(tokens) - first,
+            "prefill_seconds": prefill,
+            "target_forwards": len(widths),
             # The first pass feeds the whole prompt, each later one the last token, then the draft.
-            drafted=sum(widths) - ids.shape[1] - (len(widths) - 1),
-            accepted=len(tokens) - len(widths),
-            draft_seconds=None,
-            runtime="transformers",
-            **arrival_times(arrivals),
-        )
+            "drafted": sum(widths) - ids.shape[1] - (len(widths) - 1),
+            "accepted": len(tokens) - len(widths),
+            "draft_seconds": None,
+            "runtime": "transformers",
+        }
+        return fields, arrivals
 
     def _config(self, max_new_tokens: int, sampling: Sampling) -> GenerationConfig:
         eos, options = self._target.generation_config.eos_token_id, {}

@@ -277,10 +277,12 @@ def _decoder(engine: Any, stack: Stack | HFStack, settings: Settings) -> Callabl
         from hsd_viz.bench.hf import HFDecoder
 
         generate = HFDecoder(engine, stack)
-        return lambda prompt, tokens, memory: generate(prompt, tokens, settings.sampling)
     options = asdict(settings.sampling) | ({} if settings.budget is None else {"budget": settings.budget})
 
     def decode(prompt: str | list[int], tokens: int, memory: Memory | None) -> Output:
+        if isinstance(stack, HFStack):
+            fields, arrivals = generate(prompt, tokens, settings.sampling)
+            return Output(**fields, **arrival_times(arrivals))
         given = options if memory is None else options | {"memory": memory}
         return from_trace(engine.run(prompt, str(stack), max_new_tokens=tokens, record=False, **given))
 

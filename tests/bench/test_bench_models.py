@@ -65,7 +65,7 @@ def test_hf_sampling_follows_the_seed_and_leaves_torch_alone(engine):
     torch.manual_seed(5)
     expected = torch.rand(1)
     torch.manual_seed(5)
-    one, two, other = (decode("def main(", 12, Sampling(1.0, seed=s)).token_ids for s in (1, 1, 2))
+    one, two, other = (decode("def main(", 12, Sampling(1.0, seed=s))[0]["token_ids"] for s in (1, 1, 2))
     assert one == two != other
     assert torch.rand(1) == expected
 
