@@ -80,21 +80,11 @@ class Diagnosis:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the diagnosis as JSON data."""
-        seen, data = self.observation, asdict(self)
+        seen, data = self.observation, asdict(self) | self.length.named("length") | self.speedup.named("speedup")
         del data["observation"]
-        estimates = self.length.named("length") | self.speedup.named("speedup")
-        return (
-            data
-            | estimates
-            | {
-                "source": seen.source,
-                "ms": {name: getattr(seen, name) for name in TIMES},
-                "batch": seen.batch,
-                "busy": seen.busy,
-                "by_position": seen.by_position() if seen.rounds else None,
-                "not_observed": self.unknown(),
-            }
-        )
+        data |= {"source": seen.source, "ms": {name: getattr(seen, name) for name in TIMES}, "batch": seen.batch}
+        data |= {"busy": seen.busy, "by_position": seen.by_position() if seen.rounds else None}
+        return data | {"not_observed": self.unknown()}
 
     @property
     def decided(self) -> bool:

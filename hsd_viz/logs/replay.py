@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,6 @@ from hsd_viz.ladder.load import weights_dir
 from hsd_viz.logs.records import LogTokenizer, requests
 from hsd_viz.native.build import default_build
 from hsd_viz.native.decode import native_drafter
-from hsd_viz.serialize import Record
 from hsd_viz.stack import DraftSource, parse
 from hsd_viz.tables import Table, lines
 from hsd_viz.terminal import Progress, plain
@@ -53,7 +52,7 @@ SHOW = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class ReplayReport(Record):
+class ReplayReport:
     """The result of :func:`replay`; ``log`` says what was read, ``refused`` why a drafter was not replayed.
 
     ``drafters`` has a row for each, the best first: tokens per forward pass of the target, accepted per draft token,
@@ -66,6 +65,10 @@ class ReplayReport(Record):
     drafters: list[dict[str, Any]]
     refused: dict[str, str]
     complete: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as JSON data."""
+        return asdict(self)
 
     @property
     def frame(self) -> pd.DataFrame:
