@@ -21,9 +21,9 @@ _NAMES = {
     "hsd_viz.calibration.basis": ("Basis", "Measured", "basis_of", "recorded"),
     ".linked": (
         *("Drafter", "LinkedView", "LocalityMap", "Panels", "RoundInspector", "Staircase"),
-        *("Timeline", "TokenStream", "link", "overview"),
+        *("Timeline", "TokenStream", "Versus", "link", "overview"),
     ),
-    ".single": ("HierarchyGraph", "OneDraftWhatIf", "RuleLab", "Versus"),
+    ".single": ("HierarchyGraph", "OneDraftWhatIf", "RuleLab"),
     ".view": ("Chart", "compose", "register", "show", "unregister"),
 }
 __getattr__, __dir__, __all__ = lazily(__name__, _NAMES)

@@ -11,19 +11,24 @@ import gzip
 import json
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import anywidget
 import ipywidgets as widgets
 
-from hsd_viz.figures.pictures import CARTESIAN, WHOLE, script
-from hsd_viz.figures.theme import Given, trace_of
+from hsd_viz.disk import write_whole
+from hsd_viz.figures.pictures import CARTESIAN, WHOLE, photograph, script
+from hsd_viz.figures.theme import Given, checked_ending, chromium, dark_of, trace_of
+from hsd_viz.figures.theme import save as save_figure
 from hsd_viz.tables import template
 from hsd_viz.views import run_data
 from hsd_viz.views.page_data import BUNDLE, STATIC, about
 
 #: Most runs of a comparison; the page shows as many.
 MOST_RUNS = 3
+#: Width of a picture in CSS pixels.
+WIDTH = 960
 #: Traits of every widget that a page does not need.
 _SKIPPED = frozenset(widgets.DOMWidget.class_trait_names())
 
@@ -45,6 +50,39 @@ def run_page(*given: Given) -> str:
     runs = {name: run_data.snapshot(trace, name) for name, trace in traces.items()}
     title = " · ".join(run["title"] for run in shown)
     return document({"about": page, "runs": runs}, '<main class="hsd-page"></main>', title)
+
+
+class Exported:
+    """Ways out of a view: :meth:`save` and :meth:`to_html`."""
+
+    def to_html(self, *, dark: bool | None = None) -> str:
+        """Return the view as one page of HTML that opens offline and makes no network requests.
+
+        ``dark`` selects the theme; ``None`` follows the browser. Controls that need Python are not included.
+        """
+        return view_page(self, dark=dark)
+
+    def save(self, path: str | Path, *, dark: bool | None = None, width: int = WIDTH, scale: float = 2.0) -> Path:
+        """Write the view as ``.html`` (interactive) or ``.png``, and return the path; charts also as ``.svg``.
+
+        PNG needs Chromium or Chrome (``$BROWSER_PATH`` names another one). ``width`` is in CSS pixels, ``scale`` the
+        pixels of a PNG per CSS pixel. Raises: ValueError: for another ending. RuntimeError: without a browser.
+        """
+        path = Path(path).expanduser()
+        ending, figure = checked_ending(path), getattr(self, "figure", None)
+        if ending == ".html":
+            write_whole(path, self.to_html(dark=dark))
+        elif figure is not None:
+            save_figure(dark_of(figure) if dark else figure, path, width=width, scale=scale)
+        elif ending == ".svg":
+            raise ValueError(
+                f"{type(self).__name__} is drawn with HTML and has no vectors: save it as .png "
+                f"(scale={2 * scale:g} for print) or .html; charts (hsd.figures) are saved as .svg"
+            )
+        else:
+            chromium()
+            write_whole(path, photograph(view_page(self, dark=bool(dark), then="height"), width, scale))
+        return path
 
 
 def view_page(view: Any, *, dark: bool | None = None, then: str = "") -> str:

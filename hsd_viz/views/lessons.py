@@ -20,9 +20,9 @@ from hsd_viz.exercises.data import Quiz
 from hsd_viz.exercises.editions import Step, run, solutions
 from hsd_viz.figures import save
 from hsd_viz.tables import template
-from hsd_viz.views.export import content_of, document, parts_of
+from hsd_viz.views.export import Exported, content_of, document, parts_of
 from hsd_viz.views.page_data import STATIC
-from hsd_viz.views.view import Exported, as_widget
+from hsd_viz.views.view import as_widget
 from hsd_viz.words import escape
 
 _STYLE = (STATIC / "page_lessons.css").read_text(encoding="utf-8")

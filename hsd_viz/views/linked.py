@@ -1,4 +1,4 @@
-"""Views of one run that share it, a cursor and a selection in the browser.
+"""Views of a run, or of several; those of one run share it, a cursor and a selection in the browser.
 
 A *group* is one run and one cursor. Views with the same ``group`` trait belong to one group::
 
@@ -15,14 +15,16 @@ from __future__ import annotations
 
 import uuid
 import weakref
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import traitlets
 
 from hsd_viz.figures.theme import Given, trace_of
+from hsd_viz.stack import draft_sources
 from hsd_viz.trace import Trace
 from hsd_viz.views import run_data
-from hsd_viz.views.page_data import page_palette
+from hsd_viz.views.page_data import STACKS, page_palette
 from hsd_viz.views.view import Composition, View, compose
 
 if TYPE_CHECKING:
@@ -158,6 +160,32 @@ class Drafter(LinkedView):
 
     view = traitlets.Unicode("drafter").tag(sync=True)
     others = traitlets.List(traitlets.Dict()).tag(sync=True)
+
+
+class Versus(View):
+    """Two or three runs of one prompt and seed, side by side: a column for each output position, a row for each run.
+
+    ``traces`` are the runs in order (:func:`hsd_viz.compare` decodes them). ``pinned`` is the pinned output position
+    from 0 (-1: none), ``time`` the time of the race shown first, in milliseconds (-1: its end).
+    """
+
+    view = traitlets.Unicode("versus").tag(sync=True)
+    runs = traitlets.List(traitlets.Dict()).tag(sync=True)
+    titles = traitlets.Dict().tag(sync=True)
+    sources = traitlets.Dict().tag(sync=True)
+    pinned = traitlets.Int(-1).tag(sync=True)
+    time = traitlets.Float(-1.0).tag(sync=True)
+    palette = traitlets.Dict().tag(sync=True)
+
+    def __init__(self, traces: Sequence[Given], **options: Any) -> None:
+        super().__init__(palette=page_palette(), titles=dict(STACKS), sources=dict(draft_sources()), **options)
+        self.show(traces)
+
+    def show(self, traces: Sequence[Given]) -> None:
+        """Show these runs in order."""
+        with self.hold_sync():
+            self.pinned = -1
+            self.runs = [run_data.snapshot(trace_of(trace), "ABCDEFGH"[k % 8]) for k, trace in enumerate(traces)]
 
 
 def overview(trace: Given) -> Composition:

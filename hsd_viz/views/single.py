@@ -1,8 +1,7 @@
-"""Views of several runs, of the stack language, of verification rules and of the latency law."""
+"""Views of verification rules and of the latency law."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -10,43 +9,11 @@ import traitlets
 
 from hsd_viz.calibration.basis import USUAL, Basis, basis_of, rate, tier_rate
 from hsd_viz.figures.palette import HUES, family
-from hsd_viz.figures.theme import Given, trace_of
 from hsd_viz.latency.inputs import Calibration
 from hsd_viz.latency.law import MOST
 from hsd_viz.latency.select import select
-from hsd_viz.stack import DATABASES, draft_sources, parse
-from hsd_viz.views import run_data
-from hsd_viz.views.page_data import STACKS, page_palette
+from hsd_viz.stack import DATABASES, parse
 from hsd_viz.views.view import View
-
-
-class Versus(View):
-    """Two or three runs of one prompt and seed, side by side: a column for each output position, a row for each run.
-
-    ``traces`` are the runs in order (:func:`hsd_viz.compare` decodes them). ``pinned`` is the pinned output position
-    from 0 (-1: none), ``time`` the time of the race shown first, in milliseconds (-1: its end).
-    """
-
-    view = traitlets.Unicode("versus").tag(sync=True)
-    runs = traitlets.List(traitlets.Dict()).tag(sync=True)
-    titles = traitlets.Dict().tag(sync=True)
-    sources = traitlets.Dict().tag(sync=True)
-    pinned = traitlets.Int(-1).tag(sync=True)
-    time = traitlets.Float(-1.0).tag(sync=True)
-    palette = traitlets.Dict().tag(sync=True)
-
-    def __init__(self, traces: Sequence[Given], **options: Any) -> None:
-        super().__init__(palette=page_palette(), titles=dict(STACKS), sources=dict(draft_sources()), **options)
-        self.show(traces)
-
-    def show(self, traces: Sequence[Given]) -> None:
-        """Show these runs in order."""
-        with self.hold_sync():
-            self.pinned = -1
-            self.runs = [run_data.snapshot(trace_of(trace), "ABCDEFGH"[k % 8]) for k, trace in enumerate(traces)]
-
-
-# --- verification rules -----------------------------------------------------------------------------------------------
 
 
 class RuleLab(View):

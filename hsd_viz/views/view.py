@@ -5,17 +5,15 @@ from __future__ import annotations
 import gzip
 from collections.abc import Callable, Iterable
 from importlib.metadata import entry_points
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anywidget
 import ipywidgets as widgets
 import traitlets
 
-from hsd_viz.disk import write_whole
-from hsd_viz.figures.pictures import CARTESIAN, library_of, packed, photograph
-from hsd_viz.figures.theme import CONFIG, checked_ending, chromium, dark_of, data_of, template
-from hsd_viz.figures.theme import save as save_figure
+from hsd_viz.figures.pictures import CARTESIAN, library_of, packed
+from hsd_viz.figures.theme import CONFIG, dark_of, data_of, template
+from hsd_viz.views.export import Exported
 from hsd_viz.views.page_data import BUNDLE, STATIC
 from hsd_viz.words import check_range, did_you_mean
 
@@ -25,8 +23,6 @@ if TYPE_CHECKING:
 _PACKED = gzip.compress(BUNDLE.encode("utf-8"), mtime=0)
 #: Traits that are not options.
 _INTERNAL = {"data", "palette", "runs", "titles", "sources"}
-#: Width of a picture in CSS pixels.
-WIDTH = 960
 
 
 class _Bundle(widgets.Widget):
@@ -60,43 +56,6 @@ class Part(anywidget.AnyWidget):
         """Send a module: plotly, or the one of all views to a page that does not have the model of the bundle."""
         if isinstance(content, dict) and (kind := content.get("kind")) in ("bundle", "library"):
             self.send({"kind": kind}, [_PACKED if kind == "bundle" else packed(getattr(self, "library", CARTESIAN))])
-
-
-class Exported:
-    """Ways out of a view: :meth:`save` and :meth:`to_html`."""
-
-    def to_html(self, *, dark: bool | None = None) -> str:
-        """Return the view as one page of HTML that opens offline and makes no network requests.
-
-        ``dark`` selects the theme; ``None`` follows the browser. Controls that need Python are not included.
-        """
-        from hsd_viz.views.export import view_page
-
-        return view_page(self, dark=dark)
-
-    def save(self, path: str | Path, *, dark: bool | None = None, width: int = WIDTH, scale: float = 2.0) -> Path:
-        """Write the view as ``.html`` (interactive) or ``.png``, and return the path; charts also as ``.svg``.
-
-        PNG needs Chromium or Chrome (``$BROWSER_PATH`` names another one). ``width`` is in CSS pixels, ``scale`` the
-        pixels of a PNG per CSS pixel. Raises: ValueError: for another ending. RuntimeError: without a browser.
-        """
-        from hsd_viz.views.export import view_page
-
-        path = Path(path).expanduser()
-        ending, figure = checked_ending(path), getattr(self, "figure", None)
-        if ending == ".html":
-            write_whole(path, self.to_html(dark=dark))
-        elif figure is not None:
-            save_figure(dark_of(figure) if dark else figure, path, width=width, scale=scale)
-        elif ending == ".svg":
-            raise ValueError(
-                f"{type(self).__name__} is drawn with HTML and has no vectors: save it as .png "
-                f"(scale={2 * scale:g} for print) or .html; charts (hsd.figures) are saved as .svg"
-            )
-        else:
-            chromium()
-            write_whole(path, photograph(view_page(self, dark=bool(dark), then="height"), width, scale))
-        return path
 
 
 class View(Exported, Part):

@@ -186,8 +186,8 @@ class App(Part):
                         trace.pieces.update(event.pieces)
                         begun = run_data.snapshot(trace, run, 0)
                         # The meta of an unfinished run says "cancelled", in case no more steps come.
-                        begun["meta"] |= {"cancelled": False, "wall_ns": None}
-                        begun["meta"]["prefill_ns"] = begun["meta"]["prefill_ns"] or None
+                        prefill = begun["meta"]["prefill_ns"] or None
+                        begun["meta"] |= {"cancelled": False, "wall_ns": None, "prefill_ns": prefill}
                         asked.tell("begin", run=begun)
                     case Finished():
                         trace = event.trace
