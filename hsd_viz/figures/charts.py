@@ -22,11 +22,9 @@ STEP = 26
 #: Columns of a bar's row that are drawn; all others are text after the bar.
 DRAWN = ("group", "dot", "low", "high")
 #: Parts of bars that are neither sources nor kinds of stacks: label and colour.
-PARTS = {
-    "own": ("the target's own token", pale(HUES["target"].light)),
-    "measured": ("measured", INK.muted),
-}
-HOVER = "%{customdata}<extra></extra>"
+PARTS = {"own": ("the target's own token", pale(HUES["target"].light))}
+#: Hover text: the whole ``customdata`` of a point, and its first part (of plotly express).
+HOVER, SAID = "%{customdata}<extra></extra>", "%{customdata[0]}<extra></extra>"
 
 
 class Figure(go.Figure):
@@ -46,32 +44,25 @@ def finish(
     table: Sequence[Sequence[Any]] = (),
     dark: bool = False,
     height: int = HEIGHT,
-    **meta: Any,
 ) -> Figure:
     """Return a figure in the common form: ``height`` is that of the plot with its axes. ``text`` says what is shown,
     ``note`` where it comes from, ``table`` has all values (head first). A page reads them in ``layout.meta`` and writes
-    its own heading in the ``head`` pixels above; ``meta`` adds to it.
+    its own heading in the ``head`` pixels above.
     """
     notes = textwrap.wrap(plain(note), 104)
     head = 44 + 16 * len(notes) + (10 if notes else 0)
     named = [trace.name for trace in figure.data if trace.name and trace.showlegend is not False]
     below = 56 + 20 * math.ceil(sum(44 + 6.6 * len(name) for name in named) / 680)
-    meta = {"title": title, "text": text, "note": note, "head": head, **meta}
-    cells = [[str(cell) for cell in row] for row in table]
+    meta: dict[str, Any] = {"title": title, "text": text, "note": note, "head": head}
+    if table:
+        meta["table"] = [[str(cell) for cell in row] for row in table]
     heading = {"text": plain(title), "subtitle": {"text": "<br>".join(notes)}}
     # Titles of panels are above the plot.
     above = 22 if figure.layout.annotations else 0
     margin = {"t": head + above, "b": below, "r": figure.layout.margin.r}
     layout = {"template": template(), "title": heading, "margin": margin, "height": height + head + above + below - 56}
-    layout["legend"] = {"title": {"text": ""}}
-    made = Figure(figure).update_layout(**layout, meta=meta | ({"table": cells} if cells else {}))
+    made = Figure(figure).update_layout(**layout, legend={"title": {"text": ""}}, meta=meta)
     return dark_of(made) if dark else made
-
-
-def nothing(title: str, text: str, dark: bool = False) -> Figure:
-    """Return a figure without data and the reason for it."""
-    hidden = {"visible": False}
-    return finish(go.Figure(layout={"xaxis": hidden, "yaxis": hidden}), title, note=text, dark=dark, height=120)
 
 
 def bars(
@@ -100,7 +91,8 @@ def bars(
         reference: a dashed line. legend: False if the labels name the parts.
     """
     if rows.empty:
-        return nothing(title, note or "No values.", dark)
+        empty = go.Figure(layout={"xaxis": {"visible": False}, "yaxis": {"visible": False}})
+        return finish(empty, title, note=note or "No values.", dark=dark, height=120)
     rows = rows.reset_index(drop=True)
     texts = [name for name in rows.columns[1:] if name not in DRAWN]
     labels = rows.iloc[:, 0].astype(str).tolist()
@@ -139,12 +131,8 @@ def bars(
     named = [f"{group}: {label}" if group else label for group, label in zip(groups, labels, strict=True)]
     cells = [[name, *row] for name, row in zip(named, rows[texts].itertuples(index=False), strict=True)]
     listed = f"After each bar: {' · '.join(filter(None, texts))}. " if any(texts) else ""
-    about: dict[str, Any] = {
-        "text": text,
-        "note": f"{listed}{note}".strip(),
-        "table": [[rows.columns[0], *texts], *cells],
-    }
-    return finish(figure, title, dark=dark, height=STEP * max(2, at[-1] + 1) + 56, **about)
+    table, height = [[rows.columns[0], *texts], *cells], STEP * max(2, at[-1] + 1) + 56
+    return finish(figure, title, text=text, note=f"{listed}{note}".strip(), table=table, dark=dark, height=height)
 
 
 def _places(labels: Sequence[str], groups: Sequence[str]) -> tuple[list[int], list[tuple[int, str]]]:

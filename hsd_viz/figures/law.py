@@ -10,24 +10,10 @@ import numpy as np
 import pandas as pd
 import plotly.express as px
 
-from hsd_viz.calibration.basis import (
-    Basis,
-    Measured,
-    basis_of,
-    level_use,
-    machine_words,
-    place,
-    plan_measured,
-    read_json,
-)
+from hsd_viz.calibration import basis as calibrated
+from hsd_viz.calibration.basis import Basis, Measured, basis_of, read_json
 from hsd_viz.calibration.estimate import estimate
-from hsd_viz.figures.charts import (
-    HOVER,
-    Figure,
-    bars,
-    between,
-    finish,
-)
+from hsd_viz.figures.charts import SAID, Figure, bars, between, finish
 from hsd_viz.figures.palette import HUES
 from hsd_viz.figures.theme import Given, trace_of
 from hsd_viz.latency.law import Law
@@ -58,7 +44,7 @@ def ranking(plan: Any, dark: bool = False) -> Figure:
         plan, source = read_json(plan), f"from {Path(plan).name}"
     if isinstance(plan, Mapping) and "hierarchies" in plan:
         frame = plan_frame(plan)
-        at = source or f"calibrated and measured on {place(plan.get('machine') or {})}"
+        at = source or f"calibrated and measured on {calibrated.place(plan.get('machine') or {})}"
         where = f"; measured on {plan['measured_on']}" if plan.get("measured_on") else ""
         note = f"Law and measurements, {at}{where}."
     else:
@@ -84,7 +70,7 @@ def plan_frame(plan: Mapping[str, Any]) -> pd.DataFrame:
         plain = next((stack for stack in found if " > " not in stack), None)
     except (KeyError, TypeError, AttributeError):
         raise ValueError("not a plan: use the JSON output of 'hsd-viz plan'") from None
-    return _frame(found, plan_measured(plan), {**named, "plain": plain})
+    return _frame(found, calibrated.plan_measured(plan), {**named, "plain": plain})
 
 
 def basis_frame(basis: Basis) -> pd.DataFrame:
@@ -145,12 +131,10 @@ def levels(trace: Given, basis: Any = None, dark: bool = False) -> Figure:
     trace = trace_of(trace)
     if not len(trace):
         raise ValueError("the trace has no emitted tokens")
-    if basis is None:
-        basis = Basis(estimate([trace]), "estimated from this run")
-    basis = basis_of(basis)
+    basis = basis_of(basis or Basis(estimate([trace]), "estimated from this run"))
     prediction = Law(basis.calibration).predict(trace.stack)
     models = {c.name for c in trace.call_rows if c.kind in ("verify", "draft")}
-    uses, sources = level_use(trace), ["target"]
+    uses, sources = calibrated.level_use(trace), ["target"]
     rows = [["all levels", prediction.ms_per_token, sum(use.ms for use in uses), "", ""]]
     for use, forwards, share in [*zip(uses, prediction.forwards_per_token, prediction.share, strict=True)][::-1]:
         what = "forward passes" if use.name in models else "look-ups"
@@ -160,20 +144,16 @@ def levels(trace: Given, basis: Any = None, dark: bool = False) -> Figure:
         sources.append(use.name if use.name in models else "lookup")
     frame = pd.DataFrame(rows, columns=["level", "predicted", "dot", "predicted / measured", "calls"])
     frame = frame.assign(low=np.nan, high=np.nan)
-    text = (
-        "A level's time: its calls (forward passes, look-ups) plus sampling, "
-        "verification and bookkeeping in its rounds."
-    )
-    note = (
-        f"Measured in this trace ({counted(len(trace), 'token')} on {machine_words(trace)}); predicted by the latency "
-        f"law; calibration {basis.source}."
-    )
+    text = "A level's time: its calls (forward passes, look-ups), sampling, verification and bookkeeping in its rounds."
+    where = f"{counted(len(trace), 'token')} on {calibrated.machine_words(trace)}"
+    note = f"Measured in this trace ({where}); predicted by the latency law; calibration {basis.source}."
     title = f"Prediction and run by level: {prediction.stack}"
     return compared(frame, title, text=text, note=note, dark=dark, sources=sources)
 
 
 # --- hardware that is not at hand -------------------------------------------------------------------------------------
 
+_SOURCES = "predicted from step times and acceptances; every assumption is listed with the prediction"
 #: Of each kind of stack: its label, a source whose colour it has, and the dash of its line.
 KINDS = {
     "plain": ("plain decoding", "target", "dot"),
@@ -196,15 +176,13 @@ def prediction(plan: Any, dark: bool = False) -> Figure:
         error_y="up", error_y_minus="down", custom_data=["said"], color_discrete_map=colours, line_dash_map=dashes,
         category_orders={"kind": list(colours)},
     )  # fmt: skip
-    for trace in figure.data:
-        trace.update(customdata=[cell[0] for cell in trace.customdata], hovertemplate=HOVER, error_y_thickness=1)
+    figure.update_traces(hovertemplate=SAID, error_y_thickness=1)
     ticks = sorted(frame["batch"].unique().tolist())
     figure.update_xaxes(tickvals=ticks, ticktext=[str(t) for t in ticks], title_text="batch")
     figure.update_yaxes(rangemode="tozero", title_text="")
     figure.update_yaxes(title_text="speed, plain decoding = 1", col=1)
     figure.for_each_annotation(lambda a: a.update(text=f"context {int(a.text.partition('=')[2]):,}"))
     cards = f"{plan.tp} × {plan.gpu}" if plan.tp > 1 else plan.gpu
-    heads = ["stack", "batch", "context", "speed-up", "interval"]
     rows = [
         [r.stack, r.batch, r.context, f"{r.speedup:.2f}", between(r.speedup - r.down, r.speedup + r.up, ".2f")]
         for r in frame.itertuples()
@@ -213,14 +191,11 @@ def prediction(plan: Any, dark: bool = False) -> Figure:
         figure,
         f"Predicted: {', '.join(plan.models)} on {cards}",
         text="Speed-up over plain decoding by batch, of the best stack of each kind, one panel per context.",
-        note=" ".join(map(sentence, [*plan.answers(), SOURCES_OF_PREDICTION])),
-        table=[heads, *rows],
+        note=" ".join(map(sentence, [*plan.answers(), _SOURCES])),
+        table=[["stack", "batch", "context", "speed-up", "interval"], *rows],
         dark=dark,
         height=360,
     )
-
-
-SOURCES_OF_PREDICTION = "predicted from step times and acceptances; every assumption is listed with the prediction"
 
 
 def prediction_frame(plan: Any) -> pd.DataFrame:

@@ -15,7 +15,7 @@ from hsd_viz.bench.page import warnings
 from hsd_viz.bench.report import Report, kind, read_report
 from hsd_viz.calibration.basis import read_json, temperature_words
 from hsd_viz.disk import MOST_JSON, read_text
-from hsd_viz.figures.charts import HOVER, INK, Figure, bars, between, finish
+from hsd_viz.figures.charts import INK, SAID, Figure, bars, between, finish
 from hsd_viz.figures.palette import in_order
 from hsd_viz.intervals import LEAST
 from hsd_viz.stack import DATABASES, Stack, StackError, parse_bench
@@ -93,13 +93,9 @@ def by_category(
             "speed-up": frame["speedup_over_plain"].map(lambda v: "–" if pd.isna(v) else f"{v:.2f} ×"),
         }
     )
-    parts = pd.DataFrame(
-        {"row": frame.index, "part": frame["stack"].map(kind), "value": frame["mean_acceptance_length"]}
-    )
-    text = (
-        "Bar length: tokens per target forward pass. Compare groups for the effect of the text, rows for the effect of "
-        "the method."
-    )
+    value = frame["mean_acceptance_length"]
+    parts = pd.DataFrame({"row": frame.index, "part": frame["stack"].map(kind), "value": value})
+    text = "Bar length: tokens per target forward pass. Groups show the effect of the text, rows that of the method."
     title = f"Results by kind of text, {temperature_words(report.settings.temperature)}"
     note = f"Measured: {_source(report.to_dict())}."
     return bars(rows, parts, title, PER_PASS, reference=1.0, text=text, note=note, dark=dark)
@@ -201,9 +197,8 @@ def temperature_curves(
     if metric not in ("length", "speedup"):
         raise ValueError(f"unknown metric '{metric}': use 'length' or 'speedup'")
     frame, source = ablation_of(data)
-    names = (
-        [name for name in frame["method"].unique() if "[" not in name and name != PLAIN] if stacks is None else stacks
-    )
+    usual = [name for name in frame["method"].unique() if "[" not in name and name != PLAIN]
+    names = usual if stacks is None else stacks
     for name in names:
         if name not in set(frame["method"]):
             raise ValueError(f"'{name}' was not measured: use one of {', '.join(frame['method'].unique())}")
@@ -212,8 +207,7 @@ def temperature_curves(
     colours = {name: INK.accent if name in DRAFTERS else INK.muted for name in names}
     look = {"color": "method", "symbol": "method", "symbol_sequence": SYMBOLS, "color_discrete_map": colours}
     figure = px.line(frame.assign(said=said), x="temperature", y=metric, custom_data=["said"], markers=True, **look)
-    for line in figure.data:
-        line.update(customdata=[cell[0] for cell in line.customdata], hovertemplate=HOVER, marker_size=9)
+    figure.update_traces(hovertemplate=SAID, marker_size=9)
     figure.update_yaxes(title_text=PER_PASS if metric == "length" else SPEED)
     ticks = sorted(frame["temperature"].unique().tolist())
     figure.update_xaxes(title_text="temperature (0: greedy)", tickvals=ticks, zeroline=False)
