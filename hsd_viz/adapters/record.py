@@ -38,11 +38,9 @@ def imported(
         raise ValueError(f"the record of {engine} is damaged: a verification accepted more tokens than were drafted")
     counts = complete(exact)
     ns = [None if ms is None else round(ms * 1e6) for ms in (prefill_ms, decode_ms)]
-    missing = [name for name in COUNTS if name not in counts]
-    missing += [
-        name for name, value in (("prefill", ns[0]), ("time", ns[1]), ("rounds", steps or None)) if value is None
-    ]
-    notes = {
+    observed = {**counts, "prefill": ns[0], "time": ns[1], "rounds": steps or None}
+    missing = [name for name in (*COUNTS, "prefill", "time", "rounds") if observed.get(name) is None]
+    notes: dict[str, Any] = {
         "engine": engine,
         "version": ENGINES[engine]["version"],
         "exact": [name for name in exact if name not in derived],
@@ -51,26 +49,15 @@ def imported(
     }
     if method is not None:
         notes["method"] = method
-    wall = None if None in ns else sum(ns)
-    trace = Trace(
-        {
-            "stack": engine,
-            "prompt": None,
-            "prompt_ids": None,
-            "prefill_ns": ns[0],
-            "wall_ns": wall,
-            "decode_ns": ns[1],
-            "counts": counts,
-            "imported": notes,
-        }
-    )
+    meta = {"stack": engine, "prompt": None, "prompt_ids": None, "counts": counts, "imported": notes}
+    meta |= {"prefill_ns": ns[0], "decode_ns": ns[1], "wall_ns": None if None in ns else sum(ns)}
     rounds = []
     for number, (drafted, accepted, duration) in enumerate(steps):
         outcome = "plain" if not drafted else "bonus" if accepted == drafted else "correction"
         examined = accepted + (accepted < drafted)
         why = None if drafted else "no match"
         rounds.append(RoundRow(number, None, 1, drafted, examined, accepted, outcome, why, None, duration))
-    return trace.add_rows(rounds=rounds)
+    return Trace(meta).add_rows(rounds=rounds)
 
 
 def counts_of(engine: str, found: Mapping[str, Any]) -> dict[str, Any]:

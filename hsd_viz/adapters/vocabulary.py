@@ -9,6 +9,8 @@ Engines use the same words for different ratios. All of them follow from a few q
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from itertools import pairwise
 from typing import Any
 
 from hsd_viz.adapters import ENGINES
@@ -30,12 +32,8 @@ QUANTITIES = {
     "length_forwards": "tokens / forwards",
     "length_tokens": "tokens / verifications",
 }
-
-
 #: Engine -> its metrics, and the quantity that each is.
-VOCABULARIES: dict[str, dict[str, str]] = {
-    name: engine["metrics"] for name, engine in ENGINES.items() if "metrics" in engine
-}
+VOCABULARIES: dict[str, dict[str, str]] = {name: own["metrics"] for name, own in ENGINES.items() if "metrics" in own}
 #: Quantity, what it needs, and how it follows.
 _RULES: tuple[tuple[str, tuple[str, ...], Callable[..., Any]], ...] = (
     ("emitted", ("emitted_less_one",), lambda matches: [n + 1 for n in matches]),
@@ -46,11 +44,7 @@ _RULES: tuple[tuple[str, tuple[str, ...], Callable[..., Any]], ...] = (
     ("accepted", ("histogram",), lambda h: sum(j * n for j, n in enumerate(h))),
     ("by_position", ("histogram",), lambda h: [sum(h[k:]) for k in range(1, len(h))]),
     ("accepted", ("by_position",), sum),
-    (
-        "histogram",
-        ("by_position", "verifications"),
-        lambda p, v: [a - b for a, b in zip([v, *p], [*p, 0], strict=True)],
-    ),
+    ("histogram", ("by_position", "verifications"), lambda p, v: [a - b for a, b in pairwise([v, *p, 0])]),
     ("by_position", ("position_rate", "verifications"), lambda rates, v: [rate * v for rate in rates]),
     ("position_rate", ("by_position", "verifications"), lambda p, v: [n / v for n in p]),
     ("accepted", ("rate", "drafted"), lambda rate, drafted: rate * drafted),
@@ -76,16 +70,13 @@ def complete(known: Mapping[str, Any]) -> dict[str, Any]:
     its own, so ``tokens = forwards + accepted``: exact unless the last draft was cut.
     """
     found = {name: value for name, value in known.items() if value is not None}
-    progress = True
-    while progress:
-        progress = False
+    before = -1
+    while len(found) > before:
+        before = len(found)
         for name, needs, rule in _RULES:
             if name not in found and all(need in found for need in needs):
-                try:
+                with suppress(ZeroDivisionError):
                     found[name] = rule(*(found[need] for need in needs))
-                    progress = True
-                except ZeroDivisionError:
-                    continue
     return found
 
 

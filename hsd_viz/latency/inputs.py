@@ -74,9 +74,7 @@ class Edge:
     def __post_init__(self) -> None:
         chain = (1.0, *self.survival, 0.0)
         if not 0 <= self.tail <= 1 or any(later > earlier or later < 0 for earlier, later in pairwise(chain)):
-            raise ValueError(
-                "an acceptance curve must not rise and must stay from 1 to 0, and its tail must be from 0 to 1"
-            )
+            raise ValueError("an acceptance curve must not rise and must stay from 1 to 0, its tail from 0 to 1")
 
     def curve(self, n: int) -> tuple[float, ...]:
         """Return S(0), ..., S(n)."""
@@ -107,9 +105,7 @@ class Tier:
     def __post_init__(self) -> None:
         total = sum(chance for _, _, chance in self.outcomes)
         if abs(total - 1) > 1e-9 or any(not 0 <= a <= m or c < 0 for m, a, c in self.outcomes):
-            raise ValueError(
-                "outcomes need probabilities that sum to 1 and at most as many accepted tokens as drafted ones"
-            )
+            raise ValueError("outcomes need probabilities that sum to 1, and no more accepted tokens than drafted ones")
 
     @property
     def tokens(self) -> float:
@@ -201,17 +197,10 @@ class Calibration:
         return self.costs[model].scaled(self.after.get((below or "", model), 1.0))
 
     def edge(self, draft: str, verifier: str) -> Edge:
-        return self._known(self.edges, draft, verifier)
+        return _known(self.edges, draft, verifier)
 
     def tier(self, database: str, verifier: str) -> Tier:
-        return self._known(self.tiers, database, verifier)
-
-    def _known(self, pairs: Mapping[tuple[str, str], Any], draft: str, verifier: str) -> Any:
-        if (draft, verifier) not in pairs:
-            raise ValueError(
-                f"the acceptance of '{draft}' by '{verifier}' is unknown: measure the stack '{draft} > {verifier}'"
-            )
-        return pairs[draft, verifier]
+        return _known(self.tiers, database, verifier)
 
     def lookup(self, database: str) -> LookupCost:
         return self.lookups.get(database, LookupCost())
@@ -228,6 +217,14 @@ class Calibration:
             edges={pair: edge for pair, edge in self.edges.items() if set(pair) <= set(kept)},
             tiers={(d, v): tier for (d, v), tier in self.tiers.items() if d in allowed and v in kept},
         )
+
+
+def _known(pairs: Mapping[tuple[str, str], Any], draft: str, verifier: str) -> Any:
+    if (draft, verifier) in pairs:
+        return pairs[draft, verifier]
+    raise ValueError(
+        f"the acceptance of '{draft}' by '{verifier}' is unknown: measure the stack '{draft} > {verifier}'"
+    )
 
 
 def _at(curve: tuple[float, ...], fed: int) -> float:
