@@ -18,11 +18,11 @@ from hsd_viz.engine.local import LocalEngine, load_engine
 from hsd_viz.engine.replay import SIDE_BY_SIDE, TEMPERATURE, TRACES
 from hsd_viz.trace import Trace
 from hsd_viz.trace.metrics import check
-from hsd_viz.views.page_data import PROMPTS
+from hsd_viz.views.page_data import ABOUT
 from hsd_viz.words import check_range
 from tools.selection import Facts, facts, opening, speedup, supplied
 
-PRESETS = {preset["name"]: preset["prompt"] for preset in PROMPTS}
+PRESETS = {preset["name"]: preset["prompt"] for preset in ABOUT["prompts"]}
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from hsd_viz.figures.theme import Given, trace_of
 from hsd_viz.stack import draft_sources
 from hsd_viz.trace import Trace
 from hsd_viz.views import run_data
-from hsd_viz.views.page_data import STACKS, page_palette
+from hsd_viz.views.page_data import ABOUT, page_palette
 from hsd_viz.views.view import Composition, View, compose
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ class Versus(View):
     palette = traitlets.Dict().tag(sync=True)
 
     def __init__(self, traces: Sequence[Given], **options: Any) -> None:
-        super().__init__(palette=page_palette(), titles=dict(STACKS), sources=dict(draft_sources()), **options)
+        super().__init__(palette=page_palette(), titles=dict(ABOUT["stacks"]), sources=dict(draft_sources()), **options)
         self.show(traces)
 
     def show(self, traces: Sequence[Given]) -> None:

@@ -23,14 +23,11 @@ STATIC = Path(__file__).parent / "static"
 #: All views in one module.
 BUNDLE = (STATIC / "hsd-viz.js").read_text(encoding="utf-8")
 _DATA = json.loads((Path(__file__).parent / "page.json").read_text(encoding="utf-8"))
-#: Prompts with their locality, stacks with descriptions, stacks to compare by name, and families of models to predict
-#: (target first).
-PROMPTS: list[dict[str, str]] = _DATA["prompts"]
-STACKS: list[list[str]] = _DATA["stacks"]
-SIDES: dict[str, str] = _DATA["sides"]
+#: The parts of the page's data that are the same everywhere: prompts with their locality, stacks with descriptions, ...
+ABOUT: dict[str, Any] = _DATA["about"]
+#: What a kernel can decode on and with, and families of models to predict (target first).
+MACHINE: dict[str, list[str]] = _DATA["machine"]
 FAMILIES: dict[str, str] = _DATA["families"]
-MAX_PROMPT, MAX_NEW_TOKENS = 20_000, 2_000
-LADDER = ["nano", "small", "target"]
 _PURPOSE = re.compile(r"^- `([^`]+\.json)`: (.+)$", re.M)
 
 
@@ -76,21 +73,8 @@ def saved_reports() -> dict[str, Path]:
 
 def about(**own: Any) -> dict[str, Any]:
     """Return what the page knows at first, with ``own`` parts in place of the usual ones."""
-    form = {"prompt": PROMPTS[0]["prompt"], "stack": STACKS[0][0], "max_new_tokens": 128, "temperature": TEMPERATURE}
-    return {
-        "palette": page_palette(),
-        "recordings": [{"name": r.name, "title": r.label, "blurb": r.blurb} for r in bundled()],
-        "prompts": PROMPTS,
-        "stacks": STACKS,
-        "rules": list(RULES),
-        "models": LADDER,
-        "sources": dict(draft_sources()),
-        "devices": [],
-        "dtypes": [],
-        "limits": {"prompt": MAX_PROMPT, "tokens": MAX_NEW_TOKENS},
-        "form": form | {"top_k": 0, "top_p": 1, "seed": 0, "rule": DEFAULT_RULE},
-        "races": races(),
-        "sides": SIDES,
-        "tabs": [],
-        **own,
-    }
+    form = {"prompt": ABOUT["prompts"][0]["prompt"], "stack": ABOUT["stacks"][0][0]}
+    form |= ABOUT["form"] | {"temperature": TEMPERATURE, "rule": DEFAULT_RULE}
+    recordings = [{"name": r.name, "title": r.label, "blurb": r.blurb} for r in bundled()]
+    found = {"palette": page_palette(), "rules": list(RULES), "sources": dict(draft_sources()), "races": races()}
+    return ABOUT | found | {"recordings": recordings, "form": form} | own

@@ -16,6 +16,13 @@ MAX_UNPACKED = 64_000_000
 MOST_TOKENS = 10_000
 #: Token ids are below this (the end of Unicode): look-up stores ids as characters.
 MOST_IDS = 0x110000
+#: Fields of the meta that are numbers, by the part that has them, and texts; all may be missing.
+_NUMBERS = {
+    "": ("max_new_tokens", "threads", "fastest_of"),
+    "sampling": ("temperature", "top_k", "top_p", "seed"),
+    "plain": ("tokens_per_second", "load_average", "cores"),
+}
+_TEXTS = ("device", "device_name", "dtype", "runtime", "created", "clock")
 #: Maximum characters of a file name in a message.
 MOST_NAME = 60
 
@@ -80,7 +87,10 @@ def read_trace(content: bytes, name: str) -> Trace:
 def checked(trace: Trace, name: str) -> Trace:
     """Return a complete trace that a browser can show. Raises: ValueError: if it is not one."""
     try:
-        _check_meta(trace)
+        _check_meta(trace.meta)
+        ids = [*trace.meta["prompt_ids"], *trace.columns["tokens"]["token_id"], *trace.columns["drafts"]["token_id"]]
+        if not all(type(i) is int and 0 <= i < MOST_IDS for i in ids):
+            raise ValueError("a token id is invalid")
         check(trace)
         # Lone surrogates and NaN cannot be sent to a browser.
         json.dumps(snapshot(trace, ""), ensure_ascii=False, allow_nan=False).encode("utf-8")
@@ -94,24 +104,15 @@ def checked(trace: Trace, name: str) -> Trace:
     return trace
 
 
-def _check_meta(trace: Trace) -> None:
-    """Check the types of the meta fields that the page reads."""
-    meta = trace.meta
-    sampling, plain = meta.get("sampling") or {}, meta.get("plain") or {}
-    given = [meta.get(key) or 0 for key in ("max_new_tokens", "threads", "fastest_of")]
-    given += [sampling.get(key) or 0 for key in ("temperature", "top_k", "top_p", "seed")]
-    given += [plain.get(key) or 0 for key in ("tokens_per_second", "load_average", "cores")]
-    numbers = [meta["prefill_ns"], meta["wall_ns"], *given, *(plain.get("speedups") or [])]
-    ids = [*meta["prompt_ids"], *(t.token_id for t in trace.token_rows), *(d.token_id for d in trace.draft_rows)]
-    optional = ("device", "device_name", "dtype", "runtime", "created", "clock")
-    texts = [meta["prompt"], meta["stack"], *(meta.get(key) or "" for key in optional)]
+def _check_meta(meta: dict[str, Any]) -> None:
+    """Check the types of the meta fields that the page reads; what is not finite cannot be sent."""
+    numbers, texts = [meta["prefill_ns"], meta["wall_ns"]], [meta["prompt"], meta["stack"]]
+    for part, names in _NUMBERS.items():
+        own = meta.get(part) or {} if part else meta
+        numbers += [own.get(name) or 0 for name in names]
+    numbers += (meta.get("plain") or {}).get("speedups") or []
+    texts += [meta.get(name) or "" for name in _TEXTS]
     models = meta.get("models") or []
-    valid = (
-        all(type(n) in (int, float) for n in numbers)
-        and all(type(i) is int and 0 <= i < MOST_IDS for i in ids)
-        and all(isinstance(text, str) for text in texts)
-        and isinstance(models, list)
-        and all(isinstance(model, dict) for model in models)
-    )
-    if not valid:
+    valid = all(type(n) in (int, float) for n in numbers) and all(isinstance(text, str) for text in texts)
+    if not (valid and isinstance(models, list) and all(isinstance(model, dict) for model in models)):
         raise ValueError("a value in its meta is invalid")

@@ -8,6 +8,7 @@ import random
 import shutil
 import subprocess
 import sys
+import time
 import zlib
 from collections import Counter
 from pathlib import Path
@@ -219,6 +220,8 @@ def test_damaged_traces_are_opened_or_refused(count, trace, tmp_path, capsys):
             assert "\n" not in str(refused) and page.trace is before
             return "refused"
         page._on_message(None, {"id": "1", "kind": "open", "names": ["run.json"]}, [content])
+        while page._cancels:  # until it is answered
+            time.sleep(0.001)
         assert page.trace.to_dict() == opened.to_dict()
         return "opened"
 

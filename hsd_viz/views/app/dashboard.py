@@ -1,7 +1,7 @@
 """The page as one widget: the browser shows it (``js/app``), Python answers its requests and streams columns.
 
 Opening it imports neither torch nor transformers and reads no weights: models load on the first run. Messages are those
-of ``js/host/kernel.ts``; what takes time runs in a thread of its own and reports as it goes.
+of ``js/host/kernel.ts``; each is answered in a thread of its own, which reports as it goes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from hsd_viz.views import run_data
 from hsd_viz.views.app import answers
 from hsd_viz.views.app.answers import Request
 from hsd_viz.views.app.server import ENGINE_TOKEN, ENGINE_URL
-from hsd_viz.views.page_data import LADDER, MAX_NEW_TOKENS, MAX_PROMPT, about, recorded_runs
+from hsd_viz.views.page_data import ABOUT, MACHINE, about, recorded_runs
 from hsd_viz.views.view import Part, registered
 
 #: Seconds between messages with new steps: 12 per second look continuous.
@@ -36,7 +36,6 @@ FLUSH = 0.08
 MOST_RUNS = 8
 GIVEN = "given"
 OPTIONS = ("max_new_tokens", "temperature", "top_k", "top_p", "seed", "rule", "chat")
-DTYPES = ["int8", "float32", "bfloat16", "float64"]
 
 
 class App(Part):
@@ -58,10 +57,10 @@ class App(Part):
         self._recordings: dict[str, Callable[[], Trace]] = {**recorded_runs()}
         #: The widget of another package that was shown last.
         self._widget: Any = None
-        page = about(models=None if allow_models else LADDER, tabs=list(registered()))
+        page = about(tabs=list(registered())) | ({"models": None} if allow_models else {})
         if self._own:
             prepare()
-            page |= {"devices": ["cpu", "cuda"], "dtypes": DTYPES}
+            page |= MACHINE
         if shown is not None:
             trace = trace_of(shown)
             self._recordings[GIVEN] = lambda: trace
@@ -100,11 +99,7 @@ class App(Part):
         about, options, run = str(content.get("about")), content.get("options") or {}, str(content.get("run"))
         asked = Request(content, about, options, files, tell, self._runs.get(run))
         self._cancels[key] = asked.cancelled
-        work = partial(self._work, key, handlers[kind], asked)
-        if kind in ("decode", "ask", "file"):
-            threading.Thread(target=work, name=f"hsd-viz {kind}", daemon=True).start()
-        else:
-            work()
+        threading.Thread(target=self._work, args=(key, handlers[kind], asked), daemon=True).start()
 
     def _work(self, key: str, handler: Callable[[Request], Any], asked: Request) -> None:
         try:
@@ -125,7 +120,7 @@ class App(Part):
         self._runs.pop(run, None)
         self._runs[run] = trace
         for old in [*self._runs][:-MOST_RUNS]:
-            del self._runs[old]
+            self._runs.pop(old, None)
         return run
 
     def _recording(self, asked: Request) -> dict[str, Any]:
@@ -166,11 +161,10 @@ class App(Part):
     # --- decoding -----------------------------------------------------------------------------------------------------
 
     def _decode(self, asked: Request) -> dict[str, Any]:
-        request = asked.message["request"]
-        if len(str(request["prompt"])) > MAX_PROMPT or not 1 <= request["max_new_tokens"] <= MAX_NEW_TOKENS:
-            raise ValueError(
-                f"a page decodes up to {MAX_NEW_TOKENS} tokens of a prompt of up to {MAX_PROMPT} characters"
-            )
+        request, limits = asked.message["request"], ABOUT["limits"]
+        if len(str(request["prompt"])) > limits["prompt"] or not 1 <= request["max_new_tokens"] <= limits["tokens"]:
+            most = f"{limits['tokens']} tokens of a prompt of up to {limits['prompt']} characters"
+            raise ValueError(f"a page decodes up to {most}")
         run, seq, trace = uuid.uuid4().hex, 0, Trace({})
         for batch in batches(lambda: self._events(request), asked.cancelled, FLUSH):
             steps = []
