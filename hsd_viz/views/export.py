@@ -33,13 +33,13 @@ WIDTH = 960
 _SKIPPED = frozenset(widgets.DOMWidget.class_trait_names())
 
 
-def run_page(*given: Given) -> str:
+def run_page(trace: Given, *others: Given) -> str:
     """Return a self-contained page of a run, or of two or three runs, which opens on their comparison, as ``hsd-viz
     export`` writes it. Each is a trace or the path of its file. Raises: ValueError: if there are more than three.
     """
-    if len(given) > MOST_RUNS:
-        raise ValueError(f"{len(given)} runs are too many to compare: give at most {MOST_RUNS}")
-    traces = {f"runs/{k}": trace_of(one) for k, one in enumerate(given)}
+    if len(others) >= MOST_RUNS:
+        raise ValueError(f"{1 + len(others)} runs are too many to compare: give at most {MOST_RUNS}")
+    traces = {f"runs/{k}": trace_of(one) for k, one in enumerate((trace, *others))}
     shown = []
     for name, trace in traces.items():
         day = f" on {str(trace.meta['created'])[:10]}" if trace.meta.get("created") else ""
@@ -60,7 +60,16 @@ class Exported:
 
         ``dark`` selects the theme; ``None`` follows the browser. Controls that need Python are not included.
         """
-        return view_page(self, dark=dark)
+        return self._page(dark)
+
+    def _page(self, dark: bool | None, then: str = "") -> str:
+        """Return the page; for a picture, ``then`` puts its ``height`` into ``<pre id="result">``."""
+        if not (parts := parts_of(self)):
+            raise ValueError(f"{type(self).__name__} contains no view to export")
+        columns = f"repeat({getattr(self, 'cols', 1)}, minmax(0, 1fr))"
+        boxes = "".join(f'<div id="view-{k}"></div>' for k in range(len(parts)))
+        body = f'<main class="hsd-still" style="grid-template-columns: {columns}">{boxes}</main>'
+        return document(content_of(parts) | {"then": then}, body, type(self).__name__, dark=dark)
 
     def save(self, path: str | Path, *, dark: bool | None = None, width: int = WIDTH, scale: float = 2.0) -> Path:
         """Write the view as ``.html`` (interactive) or ``.png``, and return the path; charts also as ``.svg``.
@@ -75,28 +84,12 @@ class Exported:
         elif figure is not None:
             save_figure(dark_of(figure) if dark else figure, path, width=width, scale=scale)
         elif ending == ".svg":
-            raise ValueError(
-                f"{type(self).__name__} is drawn with HTML and has no vectors: save it as .png "
-                f"(scale={2 * scale:g} for print) or .html; charts (hsd.figures) are saved as .svg"
-            )
+            better = f"save it as .png (scale={2 * scale:g} for print) or .html; charts (hsd.figures) are saved as .svg"
+            raise ValueError(f"{type(self).__name__} is drawn with HTML and has no vectors: {better}")
         else:
             chromium()
-            write_whole(path, photograph(view_page(self, dark=bool(dark), then="height"), width, scale))
+            write_whole(path, photograph(self._page(bool(dark), "height"), width, scale))
         return path
-
-
-def view_page(view: Any, *, dark: bool | None = None, then: str = "") -> str:
-    """Return a view, or a box of views and figures, as a page.
-
-    ``dark`` fixes the theme. For a picture, ``then`` puts the page's ``height`` into ``<pre id="result">``.
-    """
-    parts = list(parts_of(view))
-    if not parts:
-        raise ValueError(f"{type(view).__name__} contains no view to export")
-    columns = f"repeat({getattr(view, 'cols', 1)}, minmax(0, 1fr))"
-    boxes = "".join(f'<div id="view-{k}"></div>' for k in range(len(parts)))
-    body = f'<main class="hsd-still" style="grid-template-columns: {columns}">{boxes}</main>'
-    return document(content_of(parts) | {"then": then}, body, type(view).__name__, dark=dark)
 
 
 def content_of(parts: Sequence[Any]) -> dict[str, Any]:
@@ -136,6 +129,6 @@ def parts_of(view: Any) -> list[Any]:
 
 def _state(part: anywidget.AnyWidget) -> dict[str, Any]:
     state = {k: v for k, v in part.get_state().items() if not k.startswith("_") and k not in (*_SKIPPED, "bundle")}
-    if "data" in state and not state["data"]:
-        state["data"] = getattr(part, "shown_data", lambda: {})()
+    if not state.get("data", True) and (trace := getattr(part, "trace", None)):  # the run of its group
+        state["data"] = run_data.snapshot(trace, "shown")
     return state

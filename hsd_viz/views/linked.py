@@ -71,11 +71,6 @@ class LinkedView(View):
         frame = (self.trace or Trace({})).frame("tokens")
         return frame[frame["round"] == here]
 
-    def shown_data(self) -> dict[str, Any]:
-        """Return the data of the group's run, for a page of this view alone."""
-        trace = self.trace
-        return {} if trace is None else run_data.snapshot(trace, uuid.uuid4().hex)
-
     def show(self, trace: Given) -> None:
         """Show a whole trace in all views of the group."""
         self._shown = trace = trace_of(trace)

@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
+from collections import namedtuple
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from hsd_viz.bench.page import page as report_page
 from hsd_viz.bench.report import read_report
@@ -36,14 +37,8 @@ _SCRIPTS = ("site.js", "site.css", "tab-worker.js", "hsd-viz.js", "page.css")
 _GPU, _WEIGHTS, _CONTEXT, _WIDEST = "H200", "fp8", 2048, 64
 _MODELS = {"target": "llama-70b", "small": "llama-8b", "nano": "llama-1b"}
 
-
-class Page(NamedTuple):
-    """A link of the index: its address, title and description, and what makes its page (``None``: it has none)."""
-
-    file: str
-    title: str
-    text: str
-    content: Callable[[], str] | None = None
+#: A link of the index: its address, title and description, and what makes its page (``None``: it has none).
+Page = namedtuple("Page", "file title text content", defaults=[None])
 
 
 def sections() -> list[tuple[str, str, list[Page]]]:

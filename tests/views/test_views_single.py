@@ -95,7 +95,7 @@ def test_linked_views_share_a_group_and_the_trace_travels_once():
     stream, second, third = views.TokenStream(), views.TokenStream(make_trace()), Tally(make_trace())
     assert views.link(stream, second, third) == stream.group == second.group == third.group
     assert len(second.data["tokens"]["index"]) == 3 and third.data == {}
-    assert len(third.shown_data()["tokens"]["index"]) == 3
+    assert len(content_of([third])["views"][0]["state"]["data"]["tokens"]["index"]) == 3
     assert views.link(second, third, group="both") == second.group == third.group == "both"
     assert stream.group != "both"
     with pytest.raises(ValueError, match="at least one view"):

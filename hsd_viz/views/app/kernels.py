@@ -31,16 +31,11 @@ class PageKernels(AsyncMappingKernelManager):
     Jupyter counts from the last message, so it would shut down a preheated kernel while its first page loads.
     """
 
-    pages = traitlets.Int(0, help="the most kernels at a time, one more is refused with 503; 0: no limit").tag(
-        config=True
-    )
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        #: ``time.monotonic()`` since when a kernel that has started has no page.
-        self._left: dict[str, float] = {}
-        #: The task that started a kernel, as long as it is needed: of Voilà's pool until a visitor takes it.
-        self._starts: WeakValueDictionary[str, asyncio.Task] = WeakValueDictionary()
+    pages = traitlets.Int(0, help="the most kernels, one more is refused with 503; 0: no limit").tag(config=True)
+    #: ``time.monotonic()`` since when a kernel that has started has no page.
+    _left = traitlets.Dict()
+    #: The task that started a kernel, as long as it is needed: of Voilà's pool until a visitor takes it.
+    _starts = traitlets.Instance(WeakValueDictionary, ())
 
     async def start_kernel(self, **kwargs: Any) -> str:
         """Start a kernel. Raises: HTTPError: 503 if all pages are in use."""

@@ -121,8 +121,7 @@ def command(
     if os.name == "posix" and len(tempfile.gettempdir()) + len(KERNEL_SOCKET) <= LONGEST_SOCKET:
         # Sockets in a folder of this user, not ports that other accounts of the machine can reach.
         arguments.append("--KernelManager.transport=ipc")
-    path = [str(PACKAGE), *filter(None, [environment.get("JUPYTER_PATH")])]
-    environment["JUPYTER_PATH"] = os.pathsep.join(path)
+    environment["JUPYTER_PATH"] = os.pathsep.join(filter(None, (str(PACKAGE), environment.get("JUPYTER_PATH"))))
     if engine is not None:
         environment[ENGINE_URL], environment[ENGINE_TOKEN] = engine[0], engine[1] or ""
     if token:
