@@ -94,16 +94,15 @@ class Exported:
 
 def content_of(parts: Sequence[Any]) -> dict[str, Any]:
     """Return the content of a page with views and figures: part k is drawn into the element ``view-k``."""
-    shown, scripts = [], []
+    shown, scripts, styles = [], [], []
     for k, part in enumerate(parts):
         own = {"view": part.view} if getattr(part, "view", "") else {"script": len(scripts)}
-        if "script" in own:
-            # A view of another package has a script and a style of its own.
+        if "script" in own:  # a view of another package, with a script and a style of its own
             scripts.append(str(part._esm))
+            styles.append(str(getattr(part, "_css", "")))
         shown.append({"at": f"view-{k}", "state": _state(part), **own})
     names = {part.library for part in parts if getattr(part, "library", "")}
     library = {"library": script(WHOLE if WHOLE in names else CARTESIAN)} if names else {}
-    styles = [str(part._css) for part in parts if not getattr(part, "view", "") and getattr(part, "_css", "")]
     return {"views": shown, "scripts": scripts, "styles": styles, **library}
 
 

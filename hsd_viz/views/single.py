@@ -104,11 +104,11 @@ def hierarchy_state(basis: Basis) -> dict[str, Any]:
     """Return the traits of a :class:`HierarchyGraph`: what was calibrated, and the stack that the law selects."""
     known = basis.calibration
     choice = select(known)
-    best, single, stack = choice.picked, choice.best_single_draft, parse(choice.picked.stack)
-    path = [{"name": str(stack.bottom), "lookahead": None}] if stack.bottom is not None else []
+    best, single = choice.picked, choice.best_single_draft
+    lookaheads = {draft.name: draft.lookahead for draft in parse(best.stack).drafts}
     picked = {
         "stack": best.stack,
-        "path": path + [{"name": m.name, "lookahead": m.lookahead} for m in stack.models],
+        "path": [{"name": name, "lookahead": lookaheads.get(name)} for name in best.names],
         "ms": best.ms_per_token,
         "over_plain": best.gain_over(choice.plain),
         "over_single": best.gain_over(single) if single is not None and single != best else None,

@@ -18,6 +18,7 @@ from hsd_viz.calibration.basis import Basis, basis_of, recorded, temperature_wor
 from hsd_viz.tables import Table, page
 from hsd_viz.trace import Trace
 from hsd_viz.views import run_data
+from hsd_viz.views.export import run_page
 from hsd_viz.views.linked import LinkedView
 from hsd_viz.views.page_data import FAMILIES, saved_reports
 from hsd_viz.views.view import as_widget, figure_part, registered
@@ -73,15 +74,12 @@ def doctor(asked: Request) -> Answer:
     except (ValueError, KeyError):  # no drafts, as in plain decoding; a trace that does not name its levels
         return {"parts": []}
     causes = sorted(found.shares.items(), key=lambda item: -item[1])
+    tables = [table for table in found.tables() if table.rows]
     spec = {
         "title": "What limits the speed-up" if found.speedup.value is not None else "What limits this run",
         "causes": [{"name": name, "share": share} for name, share in causes if share >= 0.005],
         "lines": found.lines(),
-        "tables": [
-            {"title": table.title, "note": table.note, "head": table.rows[0], "rows": table.rows[1:]}
-            for table in found.tables()
-            if table.rows
-        ],
+        "tables": [{"title": t.title, "note": t.note, "head": t.rows[0], "rows": t.rows[1:]} for t in tables],
         "settings": [list(item) for item in found.flags.items()],
     }
     return {"parts": [{"kind": "view", "view": "doctor", "state": {"spec": spec}}]}
@@ -190,13 +188,8 @@ def replay(asked: Request) -> Answer:
         paths = [Path(place) / f"{k}{''.join(Path(name).suffixes[-2:])}" for k, (name, _) in enumerate(files)]
         for path, (_, content) in zip(paths, files, strict=True):
             path.write_bytes(content)
-        found = replay(
-            paths[0],
-            tokenizer=paths[1] if tokenizer == "own" and len(paths) > 1 else tokenizer,
-            drafters=names,
-            verify_cost=str(options.get("costs", "cpu")),
-            progress=progress,
-        )
+        own, costs = paths[1] if tokenizer == "own" and len(paths) > 1 else tokenizer, str(options.get("costs", "cpu"))
+        found = replay(paths[0], tokenizer=own, drafters=names, verify_cost=costs, progress=progress)
     if not found.drafters:
         raise ValueError("cancelled before a request was replayed; no results")
     found.log["name"] = files[0][0]
@@ -211,13 +204,8 @@ def shown(kind: str, found: Any, html: str) -> Answer:
     return {"parts": [{"kind": "page", "title": f"The {kind}", "html": html}], "files": files}
 
 
-TOPICS: dict[str, Callable[[Request], Answer]] = {
-    "doctor": doctor,
-    "law": law,
-    "report": report,
-    "replay": replay,
-    "predict": prediction,
-}
+TOPICS: dict[str, Callable[[Request], Answer]]
+TOPICS = {"doctor": doctor, "law": law, "report": report, "replay": replay, "predict": prediction}
 
 
 def tab(asked: Request) -> tuple[Part, Any]:
@@ -238,8 +226,6 @@ def tab(asked: Request) -> tuple[Part, Any]:
 
 def file(asked: Request) -> tuple[str, str, bytes]:
     """Return name, media type and content of a file. Raises: ValueError: if there is nothing to save."""
-    from hsd_viz.views.export import run_page
-
     if asked.about == "comparison":
         runs = asked.options.get("runs") or []
         if len(runs) < 2:

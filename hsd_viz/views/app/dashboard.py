@@ -35,6 +35,8 @@ FLUSH = 0.08
 #: Runs that are kept for questions about them.
 MOST_RUNS = 8
 GIVEN = "given"
+#: Messages, each with a method of its name.
+KINDS = ("recording", "open", "knows", "take", "decode", "ask", "file", "plotly")
 OPTIONS = ("max_new_tokens", "temperature", "top_k", "top_p", "seed", "rule", "chat")
 
 
@@ -79,19 +81,9 @@ class App(Part):
         if not isinstance(content, dict) or not isinstance(content.get("id"), str):
             return super()._on_message(widget, content, buffers)
         key, kind = content["id"], content.get("kind")
-        handlers: dict[Any, Callable[[Request], Any]] = {
-            "recording": self._recording,
-            "open": self._open,
-            "knows": self._knows,
-            "take": self._take,
-            "decode": self._decode,
-            "ask": self._ask,
-            "file": self._file,
-            "plotly": lambda _: ({}, [packed(CARTESIAN)]),
-        }
         if kind == "cancel" and key in self._cancels:
             self._cancels[key].set()
-        if kind not in handlers:
+        if kind not in KINDS:
             return
         names = content.get("names") or []
         files = [(str(name), bytes(buffer)) for name, buffer in zip(names, buffers, strict=False)]
@@ -99,7 +91,7 @@ class App(Part):
         about, options, run = str(content.get("about")), content.get("options") or {}, str(content.get("run"))
         asked = Request(content, about, options, files, tell, self._runs.get(run))
         self._cancels[key] = asked.cancelled
-        threading.Thread(target=self._work, args=(key, handlers[kind], asked), daemon=True).start()
+        threading.Thread(target=self._work, args=(key, getattr(self, f"_{kind}"), asked), daemon=True).start()
 
     def _work(self, key: str, handler: Callable[[Request], Any], asked: Request) -> None:
         try:
@@ -133,6 +125,9 @@ class App(Part):
         if asked.run is not None:
             self._keep(asked.run, str(asked.message["run"]))
         return {"known": asked.run is not None}
+
+    def _plotly(self, _asked: Request) -> tuple[dict[str, Any], list[bytes]]:
+        return {}, [packed(CARTESIAN)]
 
     def _take(self, asked: Request) -> dict[str, Any]:
         kept = asked.message["snapshot"]
@@ -195,8 +190,7 @@ class App(Part):
         folder = request.get("databases") or None
         if folder and not self._allow:
             raise ValueError(
-                "other databases than the shipped ones are not allowed on this page: they need "
-                "`hsd-viz dashboard --allow-models`"
+                "other databases than the shipped ones are not allowed: use `hsd-viz dashboard --allow-models`"
             )
         machine = {name: request.get(name) or None for name in ("device", "dtype")}
         machine |= {"target": str(request.get("target") or "target"), "databases": folder}
@@ -221,9 +215,8 @@ def dashboard(shown: Given | Engine | None = None, *, engine: Engine | None = No
     """Create the dashboard widget; as the last line of a notebook cell it is displayed.
 
     ``shown`` is a trace, or the path of its file, to open in it; an engine there is the same as ``engine``. ``engine``
-    replaces the one loaded on the first run. ``allow_models`` allows hub models and paths in stacks;
-    otherwise only ladder names are allowed. A served page may be configured to use the engine of a server
-    (:func:`hsd_viz.views.app.server.command`).
+    replaces the one loaded on the first run (on a served page possibly that of a server:
+    :func:`hsd_viz.views.app.server.command`). ``allow_models`` allows hub models and paths, too.
     """
     if shown is not None and not isinstance(shown, Trace | str | os.PathLike):
         if not hasattr(shown, "decode"):
