@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from hsd_viz.cli import bench, decode, files, logs, serve
+from hsd_viz.cli import bench, decode, files, logs
 from hsd_viz.cli.arguments import BAD_INPUT, Parser, add_commands, drop_stdout, notes, say
 from hsd_viz.version import __version__
 
@@ -26,9 +26,9 @@ COMMANDS: dict[str, Any] = {
     "import": logs.import_,
     "doctor": logs.doctor,
     "audit": logs.audit,
-    "dashboard": serve.dashboard,
-    "serve": serve.serve,
-    "classroom": serve.classroom,
+    "dashboard": decode.dashboard,
+    "serve": decode.serve,
+    "classroom": decode.classroom,
     "site": ("Build a static site of recorded runs, races, lessons and reports.", {"build": files.build_site}),
     "export": files.export,
     "databases": ("Inspect and build draft databases.", {"inspect": files.inspect, "build": files.build}),

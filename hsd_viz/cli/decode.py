@@ -1,9 +1,14 @@
-"""``hsd-viz decode``: continue a prompt and report how."""
+"""``hsd-viz decode``, ``dashboard``, ``serve`` and ``classroom``: runs in the terminal and for browsers."""
 
 from __future__ import annotations
 
 import codecs
 import json
+import os
+import secrets
+import signal
+import socket
+import subprocess
 import sys
 from collections.abc import Generator
 from contextlib import closing
@@ -20,6 +25,9 @@ from hsd_viz.words import counted
 
 if TYPE_CHECKING:
     from hsd_viz.trace import Event, Trace
+
+_HOST = "the address to serve on; others than loopback need a token"
+_ENGINE = "a running `hsd-viz serve` that decodes for all pages; HSD_VIZ_TOKEN has its token"
 
 
 def decode(
@@ -110,3 +118,111 @@ def summary(trace: Trace) -> dict[str, Any]:
     facts = {name: trace.meta[name] for name in ("stop_reason", "stack", "stack_resolved")}
     facts["target"] = trace.meta["models"][-1]["model"]
     return {"text": trace.text, "token_ids": trace.token_ids, **facts, "metrics": figures, "calls_by_level": calls}
+
+
+def dashboard(
+    *,
+    host: A[str, "HOST", _HOST] = "127.0.0.1",
+    port: A[int, "PORT", "the port to serve on"] = 8866,
+    token: A[str | None, "TOKEN", "access token for visitors; required for a host other than loopback"] = None,
+    allow_models: A[bool, "allow models by hub id or path"] = False,
+    open_browser: A[bool, "open the page in a browser"] = False,
+    engine: A[str | None, "URL", _ENGINE] = None,
+    pages: A[int | None, (1, 10_000), "N", "the most pages that may be open, one kernel each (default: any)"] = None,
+) -> int:
+    """Serve the explorer to a browser until Ctrl-C."""
+    from hsd_viz.engine.remote import connect
+    from hsd_viz.views.app import server
+
+    remote = None if engine is None else (engine, os.environ.get("HSD_VIZ_TOKEN"))
+    if remote is not None:
+        connect(*remote)
+    options: dict[str, Any] = {"open_browser": open_browser, "pages": pages, "allow_models": allow_models}
+    return server.serve(host, port, token=token, engine=remote, **options) or 0
+
+
+def serve(
+    *,
+    host: A[str, "HOST", _HOST] = "127.0.0.1",
+    port: A[int, (1, 65535), "PORT", "the port to serve on"] = 8800,
+    token: A[str | None, "TOKEN", "access token for clients (also read from HSD_VIZ_TOKEN)"] = None,
+    address: A[str | None, "RAY", "the address of a running Ray cluster, or auto (default: this machine)"] = None,
+    replicas: A[int, (1, 4096), "N", "processes that decode"] = 1,
+    gpus_per_replica: A[float, (0, 64), "N", "GPUs of each replica, fractions allowed"] = 0.0,
+    cpus_per_replica: A[float, (0, 1024), "N", "CPUs reserved for each replica, fractions allowed"] = 1.0,
+    queue: A[int, (0, 100_000), "N", "requests that may wait"] = 64,
+    new_tokens: A[int, (1, 100_000), "N", "the most tokens of one request"] = 1024,
+    prompt_characters: A[int, (1, 1_000_000), "N", "the longest prompt in characters"] = 20_000,
+    seconds: A[float, (1, 86_400), "S", "the longest decode in seconds"] = 300.0,
+    machine: MachineOptions,
+) -> int:
+    """Serve the engine to many visitors until Ctrl-C (needs the extra cluster)."""
+    from hsd_viz.ladder.load import names
+    from hsd_viz.machine import check_address, is_loopback
+
+    token = token or os.environ.get("HSD_VIZ_TOKEN")
+    check_address(host, port, token)
+    settings: dict[str, Any] = {"queue": queue, "new_tokens": new_tokens, "prompt_characters": prompt_characters}
+    settings |= {"seconds": seconds, "models": [*names()], "token": token}
+    settings["hosts"] = ["127.0.0.1", "localhost"] if is_loopback(host) else ["*"]
+    options = {"settings": settings, "engine": machine.as_json(threads=1), "replicas": replicas}
+    if (replicas, address, gpus_per_replica) == (1, None, 0.0):
+        from hsd_viz.serve.app import run as run_app
+
+        return run_app(host, port, settings, options["engine"])
+    from hsd_viz.serve import LOCAL, prepare
+
+    prepare(address or LOCAL)
+    from hsd_viz.serve.cluster import run
+
+    return run(host, port, options | {"cpus": cpus_per_replica, "gpus": gpus_per_replica}, address)
+
+
+def classroom(
+    *,
+    host: A[str, "HOST", "the address to serve on; 0.0.0.0: to the network"] = "127.0.0.1",
+    port: A[int, (1, 65535), "PORT", "the port to serve on"] = 8866,
+    token: A[str | None, "TOKEN", "access token for the class (default: a random one where it is needed)"] = None,
+    pages: A[int, (1, 10_000), "N", "the most pages that may be open"] = 40,
+    new_tokens: A[int, (1, 100_000), "N", "the most tokens of one run"] = 256,
+    replicas: A[int, (1, 64), "N", "processes that decode, each with its own models"] = 1,
+) -> int:
+    """Serve the explorer to a class, with one engine and a page for each student (needs the extras app and cluster)."""
+    import segno
+
+    from hsd_viz.machine import check_address, free_port, is_loopback, url
+    from hsd_viz.views.app import server
+
+    token = token or (None if is_loopback(host) else secrets.token_urlsafe(9))
+    check_address(host, port, token)
+    engine_token, engine_port = secrets.token_urlsafe(16), free_port()
+    command = [sys.executable, "-m", "hsd_viz", "serve", "--port", str(engine_port)]
+    command += ["--queue", str(pages * 2), "--new-tokens", str(new_tokens), "--replicas", str(replicas)]
+    environment = os.environ | {"HSD_VIZ_TOKEN": engine_token}
+    engine = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, start_new_session=True)
+    try:
+        arguments.say("starting the engine (about a minute at the first start)")
+        # Its first line is its address; without one it has explained why on stderr.
+        if not engine.stdout.readline():  # type: ignore[union-attr]
+            return engine.wait()
+        address = url(_reachable(host), port) + (f"?token={token}" if token else "")
+        print(f"for the class: {address}")
+        segno.make(address, error="m").terminal(compact=True)
+        remote = (f"http://127.0.0.1:{engine_port}", engine_token)
+        return server.serve(host, port, token, engine=remote, pages=pages)
+    finally:
+        engine.send_signal(signal.SIGINT)
+        engine.wait()
+
+
+def _reachable(host: str) -> str:
+    """Return the address at which others reach ``host``; sends nothing."""
+    if host not in ("", "0.0.0.0"):
+        return host
+    with closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as probe:
+        try:
+            # Connecting a datagram socket only selects a route.
+            probe.connect(("192.0.2.1", 9))
+            return probe.getsockname()[0]
+        except OSError:
+            return socket.gethostname()
