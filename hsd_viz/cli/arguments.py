@@ -3,8 +3,7 @@
 A parameter is annotated ``A[type, "METAVAR", "help"]``, a flag or a choice without a metavar. ``bool`` is a flag,
 ``Literal`` a choice, ``tuple[T, ...]`` an option that may be repeated; a parameter that is not keyword-only is
 positional. More marks: ``(low, high)``, the limits of a number; a number, the value of an option that is given without
-one; ``...``, an option with several values. A dataclass is a group of options of several commands. Examples and notes
-are in ``help.md``. Below: what several commands share, and messages.
+one; ``...``, an option with several values. A dataclass is a group of options. Examples and notes are in ``help.md``.
 """
 
 from __future__ import annotations
@@ -49,9 +48,9 @@ class Parser(argparse.ArgumentParser):
         return known, unknown
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        if action.choices is not None and value not in action.choices:
-            message = f"invalid choice: {value!r} (use {', '.join(action.choices)})"
-            raise argparse.ArgumentError(action, message + did_you_mean(value, action.choices))
+        if (known := action.choices) is not None and value not in known:
+            message = f"invalid choice: {value!r} (use {', '.join(known)}){did_you_mean(value, known)}"
+            raise argparse.ArgumentError(action, message)
 
     def _get_value(self, action: argparse.Action, text: str) -> Any:
         try:
@@ -92,11 +91,11 @@ def notes(command: str) -> str:
 
 def _call(owner: Callable[..., Any], args: argparse.Namespace) -> Any:
     """Call a function, or make a dataclass, with its parsed arguments and return its result."""
-    hints = get_type_hints(owner)
-    values = {
-        k: _call(hints[k], args) if is_dataclass(hints[k]) else getattr(args, k) for k in signature(owner).parameters
-    }
-    return owner(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+    hints, values = get_type_hints(owner), {}
+    for name in signature(owner).parameters:
+        value = _call(hints[name], args) if is_dataclass(hints[name]) else getattr(args, name)
+        values[name] = tuple(value) if isinstance(value, list) else value
+    return owner(**values)
 
 
 def _add_options(where: Any, owner: Any) -> None:
@@ -118,11 +117,11 @@ def _add(where: Any, parameter: Parameter, kind: Any, *marks: Any) -> None:
     base = get_args(kind)[0] if many else kind
     *metavar, text = [mark for mark in marks if isinstance(mark, str)]
     options: dict[str, Any] = {"type": READERS.get(base, base)} | ({"metavar": metavar[0]} if metavar else {})
-    facts = []
     if base is bool:
         options = {"action": "store_true"}
     elif get_origin(base) is Literal:
         options = {"choices": get_args(base)}
+    facts = []
     for mark in marks:
         if isinstance(mark, tuple):
             options["type"] = partial(_number, base, *mark)
@@ -154,7 +153,6 @@ def _number(kind: type, low: float, high: float, text: str) -> Any:
 
 def _numbers(text: str) -> tuple[float, ...]:
     """Read numbers separated by commas; k is 1024 of a whole number."""
-
     try:
         parts = [part.lower() for part in text.split(",")]
         numbers = [int(part[:-1]) * 1024 if part.endswith("k") else float(part) for part in parts]
