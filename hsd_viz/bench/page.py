@@ -27,11 +27,6 @@ def _low(block: Block) -> Block | None:
     return low if low is not None and low["outputs"] < block["outputs"] else None
 
 
-def _same(block: Block) -> str | None:
-    same = block.get("token_identical_to_plain")
-    return same and f"{same[0]}/{same[1]}"
-
-
 #: By importance.
 COLUMNS: Columns = {
     "speed-up": (speedup, "{:.2f}", 1.0),
@@ -41,7 +36,7 @@ COLUMNS: Columns = {
     "accepted": (itemgetter("acceptance_rate"), "{:.0%}", 1.0),
     "drafting µs/round": (itemgetter("draft_seconds_per_round"), "{:.0f}", 1e6),
     "repetition": (lambda block: block["repetition_share"] or 0.0, "{:.0%}", 1.0),
-    "same as plain": (_same, "{}", 1.0),
+    "same as plain": (lambda block: "/".join(map(str, block.get("token_identical_to_plain") or ())), "{}", 1.0),
     "runtime": (lambda block: block.get("runtime"), "{}", 1.0),
 }
 LATENCY: Columns = {
