@@ -140,16 +140,20 @@ def predict(
         tiers, lookups = {(DATABASE, name): tier for name in order}, {DATABASE: LookupCost(LOOKUP_MS * b)}
         return Calibration(order, costs, moved, tiers, lookups)
 
-    def fits(names: Sequence[str], b: int, c: int) -> bool:
-        held = tuple(by_name[name] for name in names if name in by_name)
-        return machine.memory_share(held, batch=b, context=c, **formats) <= 1
+    def row(at: Prediction, plain: Prediction, laws: Sequence[Law], b: int, c: int) -> Row:
+        held = tuple(by_name[name] for name in at.names if name in by_name)
+        fits = machine.memory_share(held, batch=b, context=c, **formats) <= 1
+        ratio, rate, error = plain.ms_per_token / at.ms_per_token, b * 1e3 / at.ms_per_token, 1 + STEP_ERROR
+        low, high = sorted(law.predict(plain.stack).ms_per_token / law.predict(at.stack).ms_per_token for law in laws)
+        rates, ms = (rate * low / ratio / error, rate * high / ratio * error), at.ms_per_token * at.acceptance_length
+        return Row(at.stack, b, c, ms, rate, rates, ratio, (low, high), at.acceptance_length, fits)
 
     rows, best, gains, lookaheads = [], [], [], []
     for b, c in product(batch, context):
         choice, laws = select(calibration(b, c)), [Law(calibration(b, c, shift)) for shift in (-1.0, 1.0)]
-        here = [_row(p, choice.plain, laws, b, c, fits(p.names, b, c)) for p in choice.ranked]
+        here = [row(p, choice.plain, laws, b, c) for p in choice.ranked]
         rows += here
-        best.append(next((row for row in here if row.fits), here[0]))
+        best.append(next((one for one in here if one.fits), here[0]))
         gains += [{"batch": b, "context": c, **gain}] if (gain := _second_draft(choice)) else []
         # Serving engines run one draft model; lookahead 0: no draft.
         pick = min((choice.plain, choice.best_single_draft or choice.plain), key=lambda p: p.ms_per_token)
@@ -182,8 +186,8 @@ def predict(
 
 
 def settings(stack: str, lookaheads: Sequence[Mapping[str, Any]] = ()) -> dict[str, str]:
-    """Return the settings of serving engines for a stack with one draft model; without drafts, how to switch off.
-    ``lookaheads`` are those of a plan: the ones at the first context give a schedule by batch size.
+    """Return the settings of serving engines for a stack with one draft model; without drafts, how to switch off. Of a
+    plan's ``lookaheads``, those at the first context give a schedule by batch size.
     """
     by_batch = [(c["batch"], c["lookahead"]) for c in lookaheads if c["context"] == lookaheads[0]["context"]]
     if not (drafts := parse(stack).drafts):
@@ -233,9 +237,8 @@ def _acceptance(
         value = given.get(key) if isinstance(given, Mapping) else given
         if value is None:
             larger = log2(shapes[verifier].touched(1) / shapes[draft].touched(1))
-            value = min(0.95, max(0.2, 0.9 - 0.035 * larger)) - 0.05 * temperature
-            value = 0.7 - 0.1 * temperature if draft in HEADS else value
-            kind, band = "assumed", ASSUMED_BAND
+            models = min(0.95, max(0.2, 0.9 - 0.035 * larger)) - 0.05 * temperature
+            value, kind, band = 0.7 - 0.1 * temperature if draft in HEADS else models, "assumed", ASSUMED_BAND
             source = f"± {ASSUMED_BAND:g}; measure your own pair: --acceptance '{key}=…'"
         elif not isinstance(value, Edge) and not 0 <= value < 1:
             raise ValueError(f"the acceptance {value:g} of '{key}' is not usable: use a number from 0 to below 1")
@@ -243,9 +246,8 @@ def _acceptance(
         edges[draft, verifier] = edge, band
         assumptions.append(Assumption(f"acceptance {key}", round(edge.curve(1)[1], 4), kind, source))
     known = [f"{draft} > {verifier}" for draft, verifier in edges]
-    for key in given if isinstance(given, Mapping) else ():
-        if key not in known:
-            raise ValueError(f"'{key}' is not a pair of these models: use {', '.join(known) or 'a draft model'}")
+    for key in given.keys() - known if isinstance(given, Mapping) else ():
+        raise ValueError(f"'{key}' is not a pair of these models: use {', '.join(known) or 'a draft model'}")
     return edges, assumptions
 
 
@@ -268,14 +270,6 @@ def _assumptions(machine: Machine, databases: bool, batch: int) -> list[Assumpti
     ]
 
 
-def _row(here: Prediction, plain: Prediction, laws: Sequence[Law], batch: int, context: int, fits: bool) -> Row:
-    ratio = plain.ms_per_token / here.ms_per_token
-    low, high = sorted(law.predict(plain.stack).ms_per_token / law.predict(here.stack).ms_per_token for law in laws)
-    rate, error = batch * 1e3 / here.ms_per_token, 1 + STEP_ERROR
-    rates, ms = (rate * low / ratio / error, rate * high / ratio * error), here.ms_per_token * here.acceptance_length
-    return Row(here.stack, batch, context, ms, rate, rates, ratio, (low, high), here.acceptance_length, fits)
-
-
 def _second_draft(choice: Choice) -> dict[str, Any] | None:
     """Return the gain of the best hierarchy of two draft models over the best single draft; ``None`` without one."""
     for two in choice.ranked:
@@ -287,7 +281,7 @@ def _second_draft(choice: Choice) -> dict[str, Any] | None:
 
 
 def report_parts(plan: HardwarePlan) -> list[str | Table]:
-    """Return the plan as lines and tables for a terminal; :data:`SHOWN` stacks of each batch and context."""
+    """Return the plan as lines and tables for a terminal."""
     cards = f"{plan.tp} × {plan.gpu}" if plan.tp > 1 else plan.gpu
     parts: list[str | Table] = [f"{plan.models[0]} on {cards}, drafts: {', '.join(plan.models[1:]) or 'none'}"]
     if not any(row.fits for row in plan.rows):
@@ -302,14 +296,13 @@ def report_parts(plan: HardwarePlan) -> list[str | Table]:
             fits = "fits" if r.fits else "does not fit"
             table.append([r.stack, *(Estimate(*one) for one in speeds), r.acceptance_length, r.ms_per_step, fits])
         parts.append(Table(f"batch {best.batch}, context {best.context:,}", table, forms=forms))
-    contexts = list(dict.fromkeys(cell["context"] for cell in plan.lookaheads))
-    singles: dict[int, list[Any]] = {}
+    first, singles = plan.lookaheads[0], {}
     for cell in plan.lookaheads:
         best_draft = cell["stack"].rpartition(" > ")[0] or "off"
         lost = f" ({cell['present']} loses {cell['loses']:.0%})" if "present" in cell else ""
         singles.setdefault(cell["batch"], [cell["batch"]]).append(best_draft + lost)
-    drafts = Table("best single draft", [["batch", *(f"context {c:,}" for c in contexts)], *singles.values()])
-    first = plan.lookaheads[0]
+    contexts = [f"context {cell['context']:,}" for cell in plan.lookaheads if cell["batch"] == first["batch"]]
+    drafts = Table("best single draft", [["batch", *contexts], *singles.values()])
     title = f"settings of serving engines at batch {first['batch']}, context {first['context']:,}:"
     flags = [f"  {engine}: {text}" for engine, text in plan.settings.items()]
     parts += ["", *plan.answers(), drafts, "", title, *flags]
