@@ -1,8 +1,16 @@
-"""Standard input of the commands."""
+"""Standard input of the commands, and the threads of torch, which some of them set."""
 
 import os
 
 import pytest
+import torch
+
+
+@pytest.fixture(autouse=True)
+def torch_threads():
+    threads = torch.get_num_threads()
+    yield
+    torch.set_num_threads(threads)
 
 
 @pytest.fixture

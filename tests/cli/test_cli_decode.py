@@ -7,7 +7,6 @@ import sys
 from contextlib import redirect_stderr, redirect_stdout
 
 import pytest
-import torch
 
 from hsd_viz.cli import main
 from hsd_viz.cli.decode import summary
@@ -16,13 +15,6 @@ from hsd_viz.trace import Started, Step, Trace
 
 PROMPT = "def area(width, height):\n"
 FEW = ["--max-new-tokens", "12", "--threads", "1"]
-
-
-@pytest.fixture(autouse=True)
-def torch_threads():
-    threads = torch.get_num_threads()
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")

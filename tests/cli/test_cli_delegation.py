@@ -1,4 +1,4 @@
-"""Commands that delegate to other packages: databases, ladder, dashboard."""
+"""Commands that delegate to other packages: export, replay, databases, ladder, dashboard."""
 
 import json
 from pathlib import Path
@@ -11,12 +11,13 @@ import hsd_viz.ladder
 import hsd_viz.ladder.load
 import training.train
 from hsd_viz.cli import main
+from hsd_viz.drafting.index.build import build_database
+from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled
+from hsd_viz.logs.replay import replay_text
 
 
 @pytest.fixture
 def database(tmp_path):
-    from hsd_viz.drafting.index.build import build_database
-
     path = tmp_path / "statistics.hsdb"
     documents = [[np.array([1, 2, 3, 4] * 8, dtype=np.uint16)] for _ in range(4)]
     build_database(documents, path, kind="statistics", vocabulary_size=16, vocabulary_hash="0" * 64)
@@ -95,3 +96,83 @@ def test_training_needs_a_checkout(tmp_path, monkeypatch, capsys):
     assert main(["ladder", "train", "--out", "x"]) == 2
     err = capsys.readouterr().err
     assert err.count("\n") == 1 and "this needs a checkout of the project" in err
+
+
+@pytest.fixture
+def saved(tmp_path):
+    return load_bundled("sampled").save(tmp_path / "run.json.gz")
+
+
+def test_all_formats_in_one_go(saved, tmp_path, capsys):
+    html, timeline, tables = tmp_path / "run.html", tmp_path / "run.json", tmp_path / "new" / "tables"
+    assert main(["export", str(saved), "--html", str(html), "--perfetto", str(timeline), "--csv", str(tables)]) == 0
+    written = capsys.readouterr().out.splitlines()
+    assert written[:2] == [str(html), str(timeline)] and len(written) == 6
+    assert html.read_text(encoding="utf-8").startswith("<!doctype html>")
+    calls = [e for e in json.loads(timeline.read_text())["traceEvents"] if e.get("cat") == "call"]
+    assert sum(round(1000 * e["dur"]) for e in calls) == sum(c.duration_ns for c in load_bundled("sampled").call_rows)
+    assert {p.name for p in tables.iterdir()} == {"tokens.csv", "drafts.csv", "rounds.csv", "calls.csv"}
+
+
+@pytest.fixture
+def runs(tmp_path):
+    return {
+        n: load_bundled(n, SIDE_BY_SIDE / "greedy").save(tmp_path / f"{n}.json.gz")
+        for n in ("plain", "databases", "both")
+    }
+
+
+@pytest.mark.parametrize("names", [("plain", "databases"), ("both", "plain", "databases")])
+def test_two_or_three_traces_become_one_page_in_their_order(runs, tmp_path, capsys, names):
+    html = tmp_path / "race.html"
+    assert main(["export", *(str(runs[n]) for n in names), "--html", str(html)]) == 0
+    assert capsys.readouterr().out.splitlines() == [str(html)]
+    text = html.read_text(encoding="utf-8")
+    stacks = [load_bundled(n, SIDE_BY_SIDE / "greedy").meta["stack_resolved"].replace(">", "&gt;") for n in names]
+    assert f"<title>{' · '.join(stacks)} · hsd_viz</title>" in text
+    assert len(text.encode()) < 1_000_000
+
+
+def test_runs_of_different_prompts_are_not_compared(saved, runs, tmp_path, capsys):
+    assert main(["export", str(runs["plain"]), str(saved), "--html", str(tmp_path / "x.html")]) == 2
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1 and "have different prompts" in err and not (tmp_path / "x.html").exists()
+
+
+@pytest.fixture
+def log(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    entries = [{"prompt": f"{k} a <b>b</b> c", "output": "a <b>b</b> c d"} for k in range(6)]
+    entries += [{"prompt": "y", "output": "z"}]
+    (tmp_path / "log.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in entries))
+
+
+def test_a_replay_prints_tables_and_writes_files(log, tmp_path, capsys):
+    words = ["replay", "log.jsonl", "--tokenizer", "target", "--drafter", "lookup", "--drafter", "<i>x"]
+    assert main([*words, "--json", "out.json", "--html", "out.html"]) == 0
+    out = capsys.readouterr().out
+    assert "7 requests" in out and "Not replayed: <i>x" in out and "lookup" in out
+    assert "Settings to paste" in out and '"method": "ngram"' in out
+    data = json.loads((tmp_path / "out.json").read_text())
+    (row,) = data["drafters"]
+    assert row["name"] == "lookup" and row["mean_acceptance_length"] > 1 and row["mean_acceptance_length_ci"]
+    assert len(row["accepted_by_position"]) == len(row["drafted_by_position"]) > 0
+    html = (tmp_path / "out.html").read_text()
+    assert "&lt;i&gt;x" in html and "<i>x" not in html and "<script" not in html
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["log.jsonl", "out.html", "out.json"]
+
+
+def test_an_interrupted_replay_writes_the_requests_so_far(log, tmp_path, capsys, monkeypatch):
+    done = iter([0, 1, 2])
+
+    def interrupted(*args):
+        if next(done, None) is None:
+            raise KeyboardInterrupt
+        return replay_text(*args)
+
+    monkeypatch.setattr("hsd_viz.logs.replay.replay_text", interrupted)
+    words = ["replay", "log.jsonl", "--tokenizer", "target", "--drafter", "lookup", "--json", "out.json"]
+    assert main(words) == 130
+    assert "interrupted" in capsys.readouterr().err
+    data = json.loads((tmp_path / "out.json").read_text())
+    assert data["log"]["requests"] == 3 and not data["complete"]
