@@ -82,23 +82,6 @@ def test_false_alarms_are_as_rare_as_stated():
     assert alarms / 150 < 0.16
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ([], "nothing to audit"),
-        (["--plain", "http://127.0.0.1:9/v1"], "give both --speculative and --plain"),
-        (["--speculative", "ftp://x", "--plain", "ftp://x"], "unsupported protocol"),
-        (["--speculative", "http://127.0.0.1:9/v1", "--plain", "http://127.0.0.1:9/v1"], "does not answer"),
-        (["--exact", "nothing"], "does not name a function"),
-        (["--exact", "no_such_module:f"], "cannot import no_such_module"),
-    ],
-)
-def test_bad_input_is_one_line(words, message, capsys):
-    assert main(["audit", *words]) == 2
-    err = capsys.readouterr().err
-    assert message in err and err.count("\n") == 1
-
-
 def test_the_command(tmp_path, capsys, endpoints):
     (tmp_path / "wrong_decoder.py").write_text(
         "def decode(task):\n"

@@ -120,6 +120,30 @@ export run.json.gz --perfetto . | cannot write .
 export run.json.gz run.json.gz --csv x | --perfetto and --csv write one trace
 export run.json.gz run.json.gz run.json.gz run.json.gz --html x.html | 4 runs are too many to compare
 ladder train --profile huge --out x | 'huge'
+doctor | give one of FILE
+doctor missing | cannot read
+doctor x.json | is not a trace or a record
+doctor x.json --batch 0 | argument --batch
+doctor x.json --context long | --context: 'long' is not readable
+doctor x.json --context 0 | --context
+doctor x.json --context 2k,8k | --context (2048, 8192) is out of range
+doctor --measure target | there is nothing to explain
+doctor --measure "nano:3 > target" --acceptance 0.6 | give one of FILE
+doctor --acceptance 0.6 | --lookahead
+doctor --acceptance high --lookahead 3 | not readable
+doctor --acceptance 0.6 --lookahead 3 --method eagel | did you mean 'eagle'
+doctor --acceptance 0.6 --lookahead 3 --gpu H100 | belong together
+doctor --acceptance 0.6 --lookahead 3 --gpu H1OO --models llama-8b | H100
+doctor --acceptance 0.6 --lookahead 3 --gpu H100 --models eagle3 | have no target
+doctor --acceptance 2 --lookahead 3 --gpu L4 --models llama-70b | does not fit
+doctor --acceptance 2 --lookahead 3 --gpu L4 --models llama-8b --tp 3 | do not divide
+doctor --acceptance 0.6 --lookahead 3 --speed 10 --verify-ms 500 --draft-ms 1 | exceed
+audit | nothing to audit
+audit --plain http://127.0.0.1:9/v1 | give both --speculative and --plain
+audit --speculative ftp://x --plain ftp://x | unsupported protocol
+audit --speculative http://127.0.0.1:9/v1 --plain http://127.0.0.1:9/v1 | does not answer
+audit --exact nothing | does not name a function
+audit --exact no_such_module:f | cannot import no_such_module
 dashboard --host 0.0.0.0 | token
 """
 
@@ -128,7 +152,7 @@ dashboard --host 0.0.0.0 | token
 def test_bad_usage_is_one_line(fails, case, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "latin.txt").write_bytes(b"caf\xe9")
-    (tmp_path / "latin.py").write_text("def one(a, b):")
+    (tmp_path / "x.json").write_text("{}")
     entry = {"prompt": "a b", "output": "a b c"}
     (tmp_path / "log.jsonl").write_text(json.dumps(entry))
     trace_file(tmp_path)

@@ -268,43 +268,6 @@ def test_a_record_of_another_engine_with_given_times(capsys, tmp_path):
     assert "Acceptance by position" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("words", "part"),
-    [
-        ([], "give one of FILE"),
-        (["missing"], "cannot read"),
-        (["x.json"], "is not a trace or a record"),
-        (["x.json", "--batch", "0"], "argument --batch"),
-        (["x.json", "--context", "long"], "--context: 'long' is not readable"),
-        (["x.json", "--context", "0"], "--context"),
-        (["x.json", "--context", "2k,8k"], "--context (2048, 8192) is out of range"),
-        (["--measure", "target"], "there is nothing to explain"),
-        (["--measure", "nano:3 > target", "--acceptance", "0.6"], "give one of FILE"),
-        (["--acceptance", "0.6"], "--lookahead"),
-        (["--acceptance", "high", "--lookahead", "3"], "not readable"),
-        (["--acceptance", "0.6", "--lookahead", "3", "--method", "eagel"], "did you mean 'eagle'"),
-        (["--acceptance", "0.6", "--lookahead", "3", "--gpu", "H100"], "belong together"),
-        (["--acceptance", "0.6", "--lookahead", "3", "--gpu", "H1OO", "--models", "llama-8b"], "H100"),
-        (["--acceptance", "0.6", "--lookahead", "3", "--gpu", "H100", "--models", "eagle3"], "have no target"),
-        (["--acceptance", "2", "--lookahead", "3", "--gpu", "L4", "--models", "llama-70b"], "does not fit"),
-        (
-            ["--acceptance", "2", "--lookahead", "3", "--gpu", "L4", "--models", "llama-8b", "--tp", "3"],
-            "do not divide",
-        ),
-        (
-            ["--acceptance", "0.6", "--lookahead", "3", "--speed", "10", "--verify-ms", "500", "--draft-ms", "1"],
-            "exceed",
-        ),
-    ],
-)
-def test_bad_input_is_one_line(tmp_path, monkeypatch, capsys, words, part):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "x.json").write_text("{}")
-    assert main(["doctor", *words]) == 2
-    out, err = capsys.readouterr()
-    assert out == "" and err.count("\n") == 1 and part in err
-
-
 def test_a_damaged_or_mixed_record_is_one_line(tmp_path, capsys):
     path = tmp_path / "x.jsonl"
     spec = {"num_spec_steps": 8, "num_accepted_draft_tokens": 9, "num_draft_tokens": 23}
