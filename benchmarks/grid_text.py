@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from hsd_viz.tables import Table
 from hsd_viz.terminal import plain
 from hsd_viz.words import counted
 
@@ -45,7 +46,8 @@ def table(report: dict[str, Any]) -> str:
                 _gain(alone),
             ]
         )
-    parts = (plain([rows]).splitlines(), _reached(report["reached"]), _needed(report), _errors(report["points"]))
+    lines += plain([Table("", rows)]).splitlines()[1:]
+    parts = (_reached(report["reached"]), _needed(report), _errors(report["points"]))
     lines += [line for part in parts for line in ("", *part)]
     return "\n".join(lines)
 

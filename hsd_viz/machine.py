@@ -4,6 +4,7 @@ import functools
 import ipaddress
 import os
 import platform
+import re
 import socket
 import sys
 from contextlib import suppress
@@ -77,9 +78,8 @@ def threads() -> int:
     """
     torch = sys.modules.get("torch")
     if hasattr(torch, "get_num_threads") and hasattr(torch, "set_num_threads"):
-        for count in _asked[:1]:
-            _asked.clear()
-            torch.set_num_threads(count)
+        while _asked:
+            torch.set_num_threads(_asked.pop())
         return torch.get_num_threads()
     if _asked:
         return _asked[0]
@@ -97,10 +97,10 @@ def cores() -> int | None:
 @functools.cache
 def cpu_model() -> str:
     """Return the processor's name as the system reports it."""
-    with suppress(OSError), Path("/proc/cpuinfo").open(encoding="utf-8", errors="replace") as file:
-        for line in file:
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
+    with suppress(OSError):
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+        if named := re.search(r"^model name\s*:(.*)$", text, re.MULTILINE):
+            return named[1].strip()
     return platform.processor() or platform.machine()
 
 
@@ -111,33 +111,28 @@ def check_address(host: str, port: int, token: str | None) -> None:
     if not 1 <= port <= 65535:
         raise ValueError(f"port {port} is out of range: use 1 to 65535")
     if not token and not is_loopback(host):
-        raise ValueError(
-            f"serving on {host or 'all addresses'} needs a token: add --token SECRET or use --host 127.0.0.1"
-        )
+        where = host or "all addresses"
+        raise ValueError(f"serving on {where} needs a token: add --token SECRET or use --host 127.0.0.1")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
         except OSError as error:
-            reason = error.strerror or error
-            raise ValueError(f"{host}:{port} cannot be served: {reason}; choose another --port") from None
+            why = error.strerror or error
+            raise ValueError(f"{host}:{port} cannot be served: {why}; choose another --port") from None
 
 
 def is_loopback(host: str) -> bool:
     """Return whether only this machine reaches ``host``."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    with suppress(ValueError):
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    return False
 
 
 def free_port() -> int:
     """Return a port of this machine that is free now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+    with socket.create_server(("127.0.0.1", 0)) as probe:
         return probe.getsockname()[1]
 
 

@@ -2,39 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hsd_viz.tables import Table
 
-#: Cells, the head first.
-Rows = Sequence[Sequence[str]]
 #: What reports progress: called with the number of units done, that of all (0: unknown), and a text.
 Progress = Callable[[int, int, str], None]
 
 
-def plain(parts: Iterable[str | Table | Rows]) -> str:
+def plain(parts: Iterable[str | Table]) -> str:
     """Return lines and tables as text; a table's first column is left-aligned, the others right-aligned."""
     lines = []
     for part in parts:
         if isinstance(part, str):
             lines.append(part)
             continue
-        if not isinstance(part, Sequence):
-            lines += ["", ": ".join(filter(None, (part.title, part.note.rstrip(":"))))]
-            part = part.cells()
-        if not part:
-            continue
-        first, *widths = (max(map(len, column)) for column in zip(*part, strict=True))
-        for name, *cells in part:
+        lines += ["", ": ".join(filter(None, (part.title, part.note.rstrip(":"))))]
+        rows = part.cells()
+        first, *widths = (max(map(len, column)) for column in zip(*rows, strict=True)) if rows else (0,)
+        for name, *cells in rows:
             texts = [name.ljust(first), *(cell.rjust(width) for cell, width in zip(cells, widths, strict=True))]
             lines.append("  ".join(texts).rstrip())
     return "\n".join(lines)
 
 
-def show(parts: Iterable[str | Table | Rows]) -> None:
+def show(parts: Iterable[str | Table]) -> None:
     """Print lines and tables."""
     print(plain(parts))
 

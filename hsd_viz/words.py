@@ -88,13 +88,8 @@ def guided(function: Callable[P, T]) -> Callable[P, T]:
 
 
 def check_range(name: str, value: Any, low: float, high: float | None = None) -> None:
-    """Check that ``value`` is a number from ``low`` to ``high`` (``None``: unbounded).
-
-    It must be a whole number if ``low`` is an ``int``. ``name`` starts the message: a noun phrase such as ``"the
-    port"``. Booleans and NaN are rejected.
-
-    Raises:
-        ValueError: if ``value`` is of another type or outside the range.
+    """Check that ``value`` is a number from ``low`` to ``high`` (``None``: unbounded), a whole number if ``low`` is an
+    ``int``; booleans and NaN are not. ``name`` starts the message. Raises: ValueError: if it is not.
 
     >>> check_range("the port", 0, 1, 65535)
     Traceback (most recent call last):
@@ -109,9 +104,7 @@ def check_range(name: str, value: Any, low: float, high: float | None = None) ->
 
 
 def check_budget(budget: int | None) -> None:
-    """Check a number of draft tokens per draft; ``None`` leaves it to the drafter. Raises: ValueError: if ``budget`` is
-    not a whole number from 1 to :data:`MAX_BUDGET`.
-    """
+    """Check a number of draft tokens per draft (``None``: the drafter's own). Raises: ValueError: if it is invalid."""
     if budget is not None:
         check_range("the budget", budget, 1, MAX_BUDGET)
 

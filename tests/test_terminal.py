@@ -1,21 +1,29 @@
 from hsd_viz import terminal
+from hsd_viz.tables import Table
 
-ROWS = [
-    ["stack", "speed-up", "drafting µs/round"],
-    ["db > target", "2.75 [2.37, 3.23]", "39"],
-    ["target", "[bold]1", "0"],
-]
+ROWS = Table(
+    "Speeds",
+    [
+        ["stack", "speed-up", "drafting µs/round"],
+        ["db > target", "2.75 [2.37, 3.23]", "39"],
+        ["target", "[bold]1", "0"],
+    ],
+    "of one run:",
+)
 
 
 def test_plain_text_is_aligned_and_never_wrapped():
     lines = terminal.plain([ROWS]).splitlines()
     assert lines == [
+        "",
+        "Speeds: of one run",
         "stack                 speed-up  drafting µs/round",
         "db > target  2.75 [2.37, 3.23]                 39",
         "target                 [bold]1                  0",
     ]
-    wide = [["name", "x" * 400], ["a", "y"]]
-    assert [len(line) for line in terminal.plain([wide]).splitlines()] == [406, 406]
+    wide = Table("", [["name", "x" * 400], ["a", "y"]])
+    assert [len(line) for line in terminal.plain([wide]).splitlines()] == [0, 0, 406, 406]
+    assert terminal.plain([Table("Empty", [], "no figures")]) == "\nEmpty: no figures"
 
 
 def test_a_pipe_gets_plain_text_and_no_bar(capsys):

@@ -12,8 +12,8 @@ LOCAL = "local"
 
 
 def prepare(address: str = LOCAL) -> None:
-    """Set the environment of Ray, which it reads when it is imported: no reports of usage, patience on a busy machine;
-    for a Ray that it starts also ports on loopback and a token that only its processes know.
+    """Set the environment that Ray reads when it is imported: no reports of usage, patience on a busy machine; for a
+    Ray that it starts also ports on loopback and a token that only its processes know.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_raylet_start_wait_time_s", "120")
@@ -31,11 +31,10 @@ def start(address: str = LOCAL, cpus: int = 1) -> Any:
     prepare(address)
     import ray
 
-    where: dict[str, Any] = {"num_cpus": max(os.cpu_count() or 1, cpus), "include_dashboard": False}
+    own: dict[str, Any] = {"num_cpus": max(os.cpu_count() or 1, cpus), "include_dashboard": False}
+    where = own if address == LOCAL else {"address": address}
     try:
-        ray.init(
-            log_to_driver=False, logging_level=logging.ERROR, **where if address == LOCAL else {"address": address}
-        )
+        ray.init(log_to_driver=False, logging_level=logging.ERROR, **where)
     except Exception as error:  # Ray raises plain exceptions
         raise ValueError(f"Ray did not start: {first_line(error)}") from None
     return ray

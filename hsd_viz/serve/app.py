@@ -29,10 +29,8 @@ from hsd_viz.machine import url
 from hsd_viz.stack import StackError, parse
 from hsd_viz.trace.events import to_record
 
-#: The longest accepted request body, in bytes.
-BODY_BYTES = 1 << 20
-#: Seconds after which a refused client may ask again.
-RETRY_SECONDS = 5
+#: The longest accepted request body, in bytes, and the seconds after which a refused client may ask again.
+BODY_BYTES, RETRY_SECONDS = 1 << 20, 5
 _log = logging.getLogger(__name__)
 Record = dict[str, Any]
 #: Yields the events of a request in batches; closing the generator cancels the decode.
@@ -76,8 +74,8 @@ def load_decode(options: Record) -> Decode:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What visitors may do. ``models`` are the allowed names; ``token`` is required from all if set. ``hosts`` are the
-    accepted Host headers (``*``: any). ``slots`` decodes run at a time, for ``seconds`` each; ``queue`` requests wait.
+    """What visitors may do: ``models``, ``hosts`` (Host headers, ``*``: any) and ``token`` are accepted; ``slots``
+    decodes run at a time, for ``seconds`` each, and ``queue`` requests wait.
     """
 
     models: tuple[str, ...] = ("nano", "small", "target")
@@ -128,14 +126,14 @@ class Service:
         self.decode, self.settings, self.registry = decode, settings, CollectorRegistry()
         #: The requests in their order, the running ones first. The event of one is set when its place changes.
         self.places: list[asyncio.Event] = []
-        names: dict[str, Any] = {"registry": self.registry}
-        self.requests = Counter("hsd_viz_requests", "decode requests by outcome", ["outcome"], **names)
-        self.tokens = Counter("hsd_viz_tokens", "emitted tokens", **names)
-        self.waited = Histogram("hsd_viz_queue_seconds", "seconds in the queue", **names)
-        self.seconds = Histogram("hsd_viz_decode_seconds", "seconds from the turn to the end of a decode", **names)
+        own: Any = {"namespace": "hsd_viz", "registry": self.registry}
+        self.requests = Counter("requests", "decode requests by outcome", ["outcome"], **own)
+        self.tokens = Counter("tokens", "emitted tokens", **own)
+        self.waited = Histogram("queue_seconds", "seconds in the queue", **own)
+        self.seconds = Histogram("decode_seconds", "seconds from the turn to the end of a decode", **own)
         waiting = lambda: max(0, len(self.places) - settings.slots)
-        Gauge("hsd_viz_queue_length", "waiting requests", **names).set_function(waiting)
-        Gauge("hsd_viz_running", "running decodes", **names).set_function(lambda: len(self.places) - waiting())
+        Gauge("queue_length", "waiting requests", **own).set_function(waiting)
+        Gauge("running", "running decodes", **own).set_function(lambda: len(self.places) - waiting())
 
     def join(self) -> asyncio.Event:
         """Return a place. Raises: HTTPException: 503, if the queue is full."""
@@ -203,8 +201,7 @@ def create_app(decode: Decode, settings: Settings) -> FastAPI:
             return
         if settings.token is not None and not hmac.compare_digest(given.encode(), settings.token.encode()):
             raise HTTPException(401, "a valid token is required", {"WWW-Authenticate": "Bearer"})
-        if "origin" in request.headers:
-            # A page of another site: browsers add the header, our clients do not.
+        if "origin" in request.headers:  # browsers add it, our clients do not
             raise HTTPException(403, "requests of web pages are not accepted")
 
     app = FastAPI(title="hsd_viz", docs_url=None, redoc_url=None, dependencies=[Depends(authorize)])

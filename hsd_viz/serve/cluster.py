@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 from collections.abc import AsyncGenerator
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 from ray import serve
@@ -19,9 +19,8 @@ from hsd_viz.serve import LOCAL, start
 from hsd_viz.serve.app import Record, Settings, create_app, error, load_decode
 from hsd_viz.words import first_line
 
-#: Connections that the ingress holds open at a time, refused ones among them.
-CONNECTIONS = 2048
-APPLICATION = "hsd_viz"
+#: Connections that the ingress holds open at a time, refused ones among them, and the name of the application.
+CONNECTIONS, APPLICATION = 2048, "hsd_viz"
 
 
 @serve.deployment(max_ongoing_requests=1)
@@ -66,7 +65,7 @@ def build(arguments: Record) -> serve.Application:
     ``replicas``, ``cpus`` and ``gpus`` of each replica.
     """
     replicas = int(arguments.get("replicas", 1))
-    settings = replace(Settings(**arguments.get("settings", {})), slots=replicas)
+    settings = Settings(**{**arguments.get("settings", {}), "slots": replicas})
     resources = {"num_cpus": arguments.get("cpus", 1), "num_gpus": arguments.get("gpus", 0)}
     decoder = Replica.options(num_replicas=replicas, ray_actor_options=resources).bind(arguments.get("engine", {}))
     return Ingress.options(ray_actor_options={"num_cpus": 0}).bind(asdict(settings), decoder)
