@@ -44,13 +44,12 @@ def compare(
     **options: Unpack[Options],
 ) -> Comparison:
     """Decode a prompt with each stack, and return the runs as a table; the first is the reference of speed and text.
-    Traces can be given among the stacks. The options are those of :func:`run`. Raises: ValueError: if there is nothing
-    to compare, or a stack but no prompt.
+    Traces may be among the stacks. Raises: ValueError: if there is nothing to compare, or a stack but no prompt.
     """
     asked = [stacks] if isinstance(stacks, str | Stack) else list(stacks)
     if not asked:
         raise ValueError("there is nothing to compare: give a list of stacks, such as ['target', 'db > target']")
-    traces = []
+    traces = Comparison()
     with progress_bar() as update:
         for n, one in enumerate(asked):
             update(n, len(asked), "" if isinstance(one, Trace) else str(one))
@@ -59,7 +58,7 @@ def compare(
                     raise ValueError(f"the stack '{one}' needs a prompt: compare([...], prompt='def main(')")
                 one = run(prompt, one, engine=engine, **options)
             traces.append(one)
-    return Comparison(traces)
+    return traces
 
 
 class Comparison(list[Trace]):
@@ -70,8 +69,8 @@ class Comparison(list[Trace]):
         """A row per run: stack, tokens, speed, acceptance, and whether its text is the first one's."""
         import pandas as pd
 
-        kept = ("tokens", "tokens_per_second", "mean_acceptance_length", "acceptance_rate")
-        table = pd.DataFrame([{key: trace.metrics()[key] for key in kept} for trace in self], dtype=float)
+        kept = ["tokens", "tokens_per_second", "mean_acceptance_length", "acceptance_rate"]
+        table = pd.DataFrame([trace.metrics() for trace in self])[kept].astype(float)
         table.insert(0, "stack", [trace.stack for trace in self])
         table.insert(3, "times_first", table["tokens_per_second"] / table["tokens_per_second"].iloc[0])
         return table.assign(same_text_as_first=[trace.token_ids == self[0].token_ids for trace in self])

@@ -46,8 +46,8 @@ class StackError(ValueError):
 
 
 def draft_sources() -> dict[str, tuple[str, ...]]:
-    """Return every draft source with the items it takes in brackets: ``auto``, and what ``hsd_viz.drafting`` and the
-    entry points of the group ``hsd_viz.drafters`` register. They are loaded on first use.
+    """Return every draft source with the items it takes in brackets. What ``hsd_viz.drafting`` and the entry points of
+    the group ``hsd_viz.drafters`` register is loaded on first use.
     """
     if "auto" not in SOURCES:
         import_module("hsd_viz.drafting")
@@ -62,8 +62,8 @@ def draft_sources() -> dict[str, tuple[str, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class DraftSource:
-    """A database drafter, a baseline or ``auto`` as the first part of a stack. ``items`` are databases, in access
-    order, and options; empty for the default. Those of ``auto`` are ``db`` and model names.
+    """A database drafter, a baseline or ``auto``, first in a stack. ``items`` are databases, in access order, and
+    options; empty for the default. Those of ``auto`` are ``db`` and model names.
     """
 
     name: str
@@ -76,9 +76,7 @@ class DraftSource:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A model: a ladder name, a hub id or a path. ``lookahead`` is ``None`` if left out, and for the target; ``"auto"``
-    if the selector chooses it.
-    """
+    """A model: a ladder name, a hub id or a path. ``lookahead`` is ``None`` if left out, and for the target."""
 
     name: str
     lookahead: Lookahead = None
@@ -157,10 +155,9 @@ def parse(text: str | Stack) -> Stack:
     if not models:
         raise StackError(f"'{bottom}' has no target: end the stack with a model, as in '{bottom} > target'")
     if models[-1].lookahead is not None:
-        plain = replace(models[-1], lookahead=None)
+        plain = Model(models[-1].name)
         raise StackError(f"the last part '{models[-1]}' is the target and takes no lookahead: write '{plain}'")
-    stack = Stack(bottom, tuple(models))
-    names = [model.name for model in models]
+    stack, names = Stack(bottom, tuple(models)), [model.name for model in models]
     if bottom is not None and stack.automatic:
         if stack.drafts:
             named = f"{DraftSource('auto', ('db', *names[:-1]))} > {stack.target}"
@@ -179,10 +176,8 @@ def parse_bench(text: str) -> Stack | HFStack:
         return parse(text)
     name, rest = loop.groups()
     if name not in HF_STACKS:
-        raise StackError(
-            f"unknown stack '{name}': the loops of transformers are hf-generate, hf-lookup and hf-assistant[MODEL]"
-            f"{did_you_mean(name, HF_STACKS)}"
-        )
+        loops = "hf-generate, hf-lookup and hf-assistant[MODEL]" + did_you_mean(name, HF_STACKS)
+        raise StackError(f"unknown stack '{name}': the loops of transformers are {loops}")
     model = re.fullmatch(r"\[(.+)\]", rest, re.S)
     if (model is None) if name == "hf-assistant" else rest:
         raise StackError(f"'{text.strip()}' is not valid: write hf-generate, hf-lookup or hf-assistant[nano]")
@@ -208,7 +203,7 @@ def _parse_part(text: str) -> DraftSource | Model:
         raise StackError(f"unknown name '{name}' in '{text}': expected {expected}")
     if part and part["lookahead"]:
         raise StackError(f"'{name}' takes no lookahead: its drafts are as long as the match suggests")
-    allowed, named = sources[name], []
+    allowed, named = sources[name], list[str]()
     if brackets and not allowed:
         raise StackError(f"'{name}' takes no brackets: write '{name}'")
     for item in _split(brackets[1:-1], ",") if brackets else ():
@@ -231,19 +226,20 @@ def _parse_part(text: str) -> DraftSource | Model:
 def _parse_model(text: str) -> Model:
     part = _PART.fullmatch(text)
     name = (part["quoted"] or part["word"]) if part and not part["brackets"] else ""
+    look = part["lookahead"] if part else None
     if not part or not _is_model_name(name):
         wrong = re.fullmatch(r"[A-Za-z0-9_.-]+:(.*)", text, re.S)
-        if wrong and not (part and part["lookahead"]):
+        if wrong and not look:
             raise StackError(f"the lookahead '{wrong[1].strip()}' in '{text}' is not valid: {_LOOKAHEADS}")
         raise StackError(
             f"unknown part '{text}': expected one of {', '.join(draft_sources())} (first only), a ladder name "
             "such as nano, a hub id with one '/', or a path starting with ./ ../ / or ~ (quote names with spaces)"
         )
-    look = part["lookahead"] or ""
-    lookahead: Lookahead = int(look) if look.isdecimal() else "auto" if look else None
-    if isinstance(lookahead, int) and not 1 <= lookahead <= MAX_LOOKAHEAD:
-        raise StackError(f"the lookahead {lookahead} in '{text}' is out of range: {_LOOKAHEADS}")
-    return Model(name, lookahead)
+    if look in (None, "auto"):
+        return Model(name, "auto" if look else None)
+    if not 1 <= int(look) <= MAX_LOOKAHEAD:
+        raise StackError(f"the lookahead {int(look)} in '{text}' is out of range: {_LOOKAHEADS}")
+    return Model(name, int(look))
 
 
 def _is_model_name(name: str) -> bool:
