@@ -7,10 +7,8 @@
 [4, 1]
 """
 
-from importlib import import_module
-from pkgutil import iter_modules
-
-from . import baselines, db, hd  # noqa: F401 (importing registers, in this order)
+from . import db, hd  # noqa: F401 (importing registers)
+from .baselines import lookup, ngrams, recycling, suffix  # noqa: F401
 from .make import Baseline, Memory, Run, SharedDatabases, drafter, drafters, make_drafter
 from .tree import Drafter, DraftTree, LogitsObserver, Observer
 
@@ -27,6 +25,3 @@ __all__ = [
     "drafters",
     "make_drafter",
 ]
-
-for _module in iter_modules(baselines.__path__):
-    import_module(f"{baselines.__name__}.{_module.name}")

@@ -50,9 +50,8 @@ def weights_hash(path: str | Path) -> str:
         raise ValueError(f"{path} contains no safetensors file")
     digest = hashlib.sha256()
     for shard in shards:
-        with shard.open("rb") as f:
-            while block := f.read(1 << 20):
-                digest.update(block)
+        with shard.open("rb") as file:
+            hashlib.file_digest(file, lambda: digest)
     return digest.hexdigest()[:12]
 
 
@@ -95,25 +94,24 @@ def load_model(name: str, device: str = "cpu", dtype: str | torch.dtype = "float
         return AutoModelForCausalLM.from_pretrained(str(path), dtype=dtype, local_files_only=True).to(device).eval()
     config = AutoConfig.from_pretrained(str(path), local_files_only=True)
     model = AutoModelForCausalLM.from_config(config, dtype=dtype)
-    model.load_state_dict(
-        {name: torch.tensor(tensor) for name, tensor in widened(read_tensors(path)).items()}, strict=False
-    )
+    tensors = {key: torch.tensor(tensor) for key, tensor in widened(read_tensors(path)).items()}
+    model.load_state_dict(tensors, strict=False)
     model.generation_config = GenerationConfig.from_pretrained(str(path))
     return model.to(device).eval()
 
 
 def info(directory: str | Path | None = None) -> dict:
-    """Return what is recorded about the shipped models. The parts are ``models`` (parameters, size, hash, training),
-    ``corpus`` and ``evaluation``; parts without a record are absent. Does not import torch.
+    """Return what is recorded about the shipped models: ``models`` (parameters, size, hash, training), ``corpus`` and
+    ``evaluation``; parts without a record are absent.
     """
     root = Path(directory) if directory is not None else weights_dir()
+    read = lambda path: json.loads(path.read_text()) if path.exists() else None
     models: dict[str, dict] = {}
     for name in NAMES:
         path = root / name
-        if not (path / "config.json").exists():
+        if (config := read(path / "config.json")) is None:
             continue
-        config = json.loads((path / "config.json").read_text())
-        row = {
+        models[name] = {
             "path": str(path),
             "architecture": config["architectures"][0],
             "hash": weights_hash(path),
@@ -125,14 +123,10 @@ def info(directory: str | Path | None = None) -> dict:
             "vocabulary": config["vocab_size"],
             "context": config["max_position_embeddings"],
         }
-        if (path / "training.json").exists():
-            row["training"] = json.loads((path / "training.json").read_text())
-        models[name] = row
-    found: dict = {"models": models}
-    for key, file in (("corpus", "manifest.json"), ("evaluation", "evaluation.json")):
-        if (root / file).exists():
-            found[key] = json.loads((root / file).read_text())
-    return found
+        if training := read(path / "training.json"):
+            models[name]["training"] = training
+    parts = {"models": models, "corpus": read(root / "manifest.json"), "evaluation": read(root / "evaluation.json")}
+    return {name: part for name, part in parts.items() if part is not None}
 
 
 def parameter_count(config: dict) -> int:
@@ -145,9 +139,7 @@ def parameter_count(config: dict) -> int:
 
 class LadderTokenizer:
     """The tokenizer in a folder of the ladder by the package ``tokenizers`` alone (transformers takes seconds to import),
-    with the methods of a ``PreTrainedTokenizerFast`` that decoding needs.
-
-    Texts begin and end with the same special token, and there is no chat template.
+    with the methods of a ``PreTrainedTokenizerFast`` that decoding needs. Texts begin and end with one special token.
     """
 
     eos_token = bos_token = "<|endoftext|>"

@@ -1,8 +1,9 @@
 """Load suites of prompts: the shipped ones and files."""
 
-import json
 import re
 from pathlib import Path
+
+import msgspec
 
 from hsd_viz.disk import read_text
 from hsd_viz.prompts import Prompt, Suite
@@ -26,13 +27,11 @@ def load_suite(name_or_path: str) -> Suite:
     lines separate. Raises ValueError for an unknown name, and for a file that cannot be read or contains no prompt.
     """
     if name_or_path in SHIPPED:
-        return _from_json(json.loads((_FOLDER / f"{name_or_path}.json").read_text(encoding="utf-8")))
+        return msgspec.json.decode((_FOLDER / f"{name_or_path}.json").read_bytes(), type=Suite)
     path = Path(name_or_path).expanduser()
     if not name_or_path or not path.exists():
-        raise ValueError(
-            f"unknown suite '{name_or_path}': use {', '.join(SHIPPED)} or the path of a file"
-            + did_you_mean(name_or_path, SHIPPED)
-        )
+        expected = f"use {', '.join(SHIPPED)} or the path of a file{did_you_mean(name_or_path, SHIPPED)}"
+        raise ValueError(f"unknown suite '{name_or_path}': {expected}")
     if path.suffix.lower() == ".jsonl":
         return read_questions(path)
     return _from_text(path.name, read_text(path, "suite"))
@@ -46,11 +45,3 @@ def _from_text(name: str, text: str) -> Suite:
         raise ValueError(f"the suite {name} contains no prompt: write prompts separated by three or more blank lines")
     prompts = tuple(Prompt(str(k), "all", block) for k, block in enumerate(blocks, start=1))
     return Suite(name, {"all": "Every prompt of the file."}, prompts)
-
-
-def _from_json(data: dict) -> Suite:
-    prompts = tuple(
-        Prompt(p["id"], p["category"], p["text"], p["origin"], continuation=p.get("continuation", ""))
-        for p in data["prompts"]
-    )
-    return Suite(data["name"], dict(data["categories"]), prompts)
