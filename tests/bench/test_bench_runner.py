@@ -13,20 +13,10 @@ from hsd_viz.engine import Engine
 from hsd_viz.engine.local import load_engine
 from hsd_viz.stack import DraftSource, draft_sources
 from hsd_viz.terminal import plain
-from hsd_viz.trace import CallRow, RoundRow, TokenRow, Trace
+from hsd_viz.trace import CallRow, RoundRow, Trace
+from tests.changes import plain_trace
 
 SUITE = Suite("two", {"all": "All."}, (Prompt("1", "all", "first"), Prompt("2", "all", "second")))
-
-
-def trace_of(tokens: int, seconds: float) -> Trace:
-    """A plain decode after a second of prefill: one token per round, at equal intervals."""
-    trace = Trace({"wall_ns": round((1 + seconds) * 1e9), "prefill_ns": 10**9})
-    for k in range(tokens):
-        trace.add_rows(tokens=[TokenRow(k, k, "x", None, k, "plain", "target", (0,), 0)])
-        end = round((1 + seconds * (k + 1) / tokens) * 1e9)
-        trace.add_rows(rounds=[RoundRow(k, None, 0, 0, 0, 0, "plain", "no match", end, 0)])
-        trace.add_rows(calls=[CallRow(k, 0, "target", "verify", 1, 1, 0, 0, 0)])
-    return trace
 
 
 class FakeEngine(Engine):
@@ -42,7 +32,7 @@ class FakeEngine(Engine):
         self.options.append(options)
         if len(self.asked) == self.stop_at:
             raise KeyboardInterrupt
-        return trace_of(options["max_new_tokens"], float(len(self.asked)))
+        return plain_trace(options["max_new_tokens"], float(len(self.asked)))
 
 
 def test_stacks_take_turns_after_a_short_warm_up():
@@ -124,7 +114,7 @@ def test_drafting_time_of_nested_rounds_counts_for_their_target_round():
 
 
 def test_a_trace_becomes_an_output():
-    output = from_trace(trace_of(5, 2.0))
+    output = from_trace(plain_trace(5, 2.0))
     assert output.waits == tuple((pytest.approx(0.4), 1) for _ in range(4))
     times = {"first_token_seconds": 1.4, "waits": output.waits, "calls": {"target": 5}, "parts": output.parts}
     assert output == Output((0, 1, 2, 3, 4), 2.0, 5, 1.0, 5, 0, 0, (0.0,) * 5, **times)

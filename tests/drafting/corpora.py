@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 
-from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
-from hsd_viz.stack import DraftSource
+from hsd_viz.drafting import DraftTree, Memory, SharedDatabases, make_drafter
+from hsd_viz.stack import DraftSource, parse
+from hsd_viz.trace.tables import TABLES
+
+
+def bottom(text):
+    return parse(f"{text} > target").bottom
 
 
 def make(name, *items, statistics=None, state=None, eos=None):
@@ -41,3 +46,17 @@ def paths(tree):
     for token, parent in zip(tree.tokens, tree.parents, strict=True):
         out.append((*out[parent], token) if parent >= 0 else (token,))
     return out
+
+
+def check(tree, text, budget, eos):
+    """What every draft keeps to."""
+    assert isinstance(tree, DraftTree) and len(tree) <= budget
+    assert (tree.why_empty is None) == (len(tree) > 0)
+    assert tree.why_empty in (None, *TABLES["rounds"].columns["why_no_draft"].names)
+    assert len(set(zip(tree.parents, tree.tokens, strict=True))) == len(tree), "equal siblings"
+    assert all(-1 <= parent < node for node, parent in enumerate(tree.parents))
+    for node, position in enumerate(tree.positions):
+        assert position is None or text[position] == tree.tokens[node]
+    for parent in tree.parents:
+        if parent >= 0:
+            assert tree.tokens[parent] not in eos

@@ -1,22 +1,18 @@
 import numpy as np
 import pytest
+from corpora import bottom, check
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hsd_viz.drafting import DraftTree, SharedDatabases, make_drafter
+from hsd_viz.drafting import SharedDatabases, make_drafter
 from hsd_viz.drafting.db import MIN_SCORE, MIN_SCORE_FREE, DatabaseDrafter
 from hsd_viz.drafting.estimates import MOST_RATE, CostCurve, cost_curve
 from hsd_viz.drafting.index.build import build_database
 from hsd_viz.drafting.index.count import Pruning
 from hsd_viz.drafting.make import vocabulary_hash
-from hsd_viz.stack import parse
 
 EOS = 0
 VOCABULARY = {f"t{i}": i for i in range(8)}
-
-
-def bottom(text):
-    return parse(f"{text} > target").bottom
 
 
 @pytest.fixture(scope="module")
@@ -64,22 +60,14 @@ def test_every_tree_is_well_formed(shared, text, ahead, budget, stack, costs):
         drafter.draft(text, budget)
         drafter.extend([token])
     tree = drafter.draft(text + ahead, budget)
-    assert isinstance(tree, DraftTree)
-    assert len(tree) <= budget
-    assert (tree.why_empty is None) == (len(tree) > 0)
-    seen = set()
-    for node, (token, parent) in enumerate(zip(tree.tokens, tree.parents, strict=True)):
-        assert -1 <= parent < node
-        assert (parent, token) not in seen
-        seen.add((parent, token))
+    check(tree, text, budget, {EOS})
+    for node, parent in enumerate(tree.parents):
         assert tree.sources[node] in drafter.sources
         assert 1 <= tree.key_lengths[node] <= 8 and tree.counts[node] >= 1
         assert (MIN_SCORE_FREE if costs is None else MIN_SCORE) < tree.scores[node] <= 1
         if parent >= 0:
             assert tree.scores[node] <= tree.scores[parent]
-            assert tree.tokens[parent] != EOS
         if tree.sources[node] == "context":
-            assert text[tree.positions[node]] == token
             # The key really stands before the place it was copied from.
             path, up = [], parent
             while up >= 0:

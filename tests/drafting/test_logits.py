@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from corpora import bottom
 
 from hsd_viz.drafting import SharedDatabases, make_drafter
 from hsd_viz.drafting.context import LogitsDatabase, spell
@@ -10,10 +11,6 @@ from hsd_viz.drafting.db import LogitsDatabaseDrafter
 from hsd_viz.drafting.estimates import GREEDY, SAMPLED, priors
 from hsd_viz.drafting.tree import DraftTree, LogitsObserver
 from hsd_viz.stack import StackError, parse
-
-
-def bottom(text: str):
-    return parse(f"{text} > target").bottom
 
 
 def test_the_longest_key_answers_and_the_latest_row_stands():

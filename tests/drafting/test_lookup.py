@@ -3,6 +3,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 
+def check_copies(drafter, text, budget, copied, length, place):
+    """A draft is this copy, and leaves no trace although its tokens may be refused: so it is asked for twice."""
+    for _ in range(2):
+        tree = drafter.draft(text, budget)
+        assert tree.tokens == copied and tree.parents == list(range(-1, len(copied) - 1))
+        assert tree.sources == [drafter.name] * len(copied) and tree.key_lengths == [length] * len(copied)
+        assert tree.positions == [place + i for i in range(len(copied))] if copied else not tree.positions
+        assert (tree.why_empty is None) == bool(copied)
+
+
 def reference(text, eos, budget, longest=2, most=10):
     """The rule as its authors state it: search the text from its beginning, n-gram by n-gram."""
     for n in range(min(longest, len(text) - 1), 0, -1):
@@ -23,16 +33,7 @@ def test_the_rule(text, ahead, budget):
     drafter.start(text[: known // 2])
     for token in text[known // 2 : known]:
         drafter.extend([token])
-    for _ in range(2):
-        # Twice: a draft after tokens that may be refused must leave no trace.
-        tree = drafter.draft(text, budget)
-        copied, n, place = reference(text, 0, budget)
-        assert tree.tokens == copied
-        assert tree.parents == list(range(-1, len(copied) - 1))
-        assert tree.sources == ["lookup"] * len(copied)
-        assert tree.key_lengths == [n] * len(copied)
-        assert tree.positions == [place + i for i in range(len(copied))] if copied else tree.positions == []
-        assert (tree.why_empty is None) == bool(copied)
+    check_copies(drafter, text, budget, *reference(text, 0, budget))
 
 
 def test_transformers_drafts_the_same():
@@ -106,14 +107,7 @@ def test_the_rule_of_sam(text, ahead, most, alpha, budget):
     drafter.start(text[: len(text) // 2])
     for token in text[len(text) // 2 :]:
         drafter.extend([token])
-    copied, length, place = sam_reference(text, ahead, most, alpha, budget)
-    for _ in range(2):
-        tree = drafter.draft(text + ahead, budget)
-        assert tree.tokens == copied
-        assert tree.parents == list(range(-1, len(copied) - 1))
-        assert tree.key_lengths == [length] * len(copied)
-        assert tree.positions == [place + i for i in range(len(copied))] if copied else not tree.positions
-        assert (tree.why_empty is None) == bool(copied)
+    check_copies(drafter, text + ahead, budget, *sam_reference(text, ahead, most, alpha, budget))
 
 
 def test_sam_by_hand():

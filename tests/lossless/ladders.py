@@ -59,14 +59,7 @@ def ladder_engine(dtype: str, device: str = "cpu"):
 
 def bundled_prompts(n: int) -> list[str]:
     """``n`` prompts of the ``heldout`` suite, spread over its categories."""
-    by_category: dict[str, list[str]] = {}
-    for prompt in load_suite("heldout").prompts:
-        by_category.setdefault(prompt.category, []).append(prompt.text)
-    rounds = [
-        texts[k] for k in range(max(map(len, by_category.values()))) for texts in by_category.values() if k < len(texts)
-    ]
-    assert len(rounds) >= n
-    return rounds[:n]
+    return [prompt.text for prompt in load_suite("heldout").limited(n).prompts]
 
 
 def top_gap(ids: list[int]) -> float:

@@ -13,7 +13,7 @@ from hsd_viz.decoding.sampling import PromptTooLong
 from hsd_viz.engine.local import load_engine
 from hsd_viz.prompts.templates import choose_template, opening
 from hsd_viz.terminal import plain
-from hsd_viz.trace import CallRow, RoundRow, TokenRow, Trace
+from tests.changes import plain_trace
 
 TURNS = ("Write a loop.", "Faster.", "Again.")
 CHATML = "{% for m in messages %}<s>{{ m['role'] }}: {{ m['content'] }}</s>{% endfor %}{% if add_generation_prompt %}<s>assistant:{% endif %}"
@@ -34,16 +34,6 @@ def tokenizer(template: str | None = None) -> PreTrainedTokenizerFast:
     made = PreTrainedTokenizerFast(tokenizer_object=fast, bos_token="<s>", eos_token="</s>")
     made.chat_template = template
     return made
-
-
-def plain_trace(tokens: int, seconds: float) -> Trace:
-    """A plain decode: one token per round."""
-    trace = Trace({"wall_ns": round((1 + seconds) * 1e9), "prefill_ns": 10**9})
-    for k in range(tokens):
-        trace.add_rows(tokens=[TokenRow(k, k, "x", None, k, "plain", "target", (0,), 0)])
-        trace.add_rows(rounds=[RoundRow(k, None, 0, 0, 0, 0, "plain", "no match", 0, 0)])
-        trace.add_rows(calls=[CallRow(k, 0, "target", "verify", 1, 1, 0, 0, 0)])
-    return trace
 
 
 def shown(own: PreTrainedTokenizerFast, ids: list[int]) -> str:

@@ -52,12 +52,17 @@ print({c.laddr.ip for p in family for c in p.net_connections() if c.status == "L
 """
 
 
-@pytest.mark.slow
-def test_no_port_of_ray_is_reached_from_another_machine():
+def with_ray(code: str) -> subprocess.CompletedProcess:
     pytest.importorskip("ray")
-    done = subprocess.run([sys.executable, "-c", LISTENS], capture_output=True, text=True, timeout=300)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     if "timed out during startup" in done.stderr:
         pytest.skip("Ray does not start on a machine as busy as this one")
+    return done
+
+
+@pytest.mark.slow
+def test_no_port_of_ray_is_reached_from_another_machine():
+    done = with_ray(LISTENS)
     assert set(eval(done.stdout)) <= {"127.0.0.1", "::ffff:127.0.0.1"}, done.stderr
 
 
@@ -86,9 +91,6 @@ ray.shutdown()
 
 @pytest.mark.slow
 def test_ports_of_replicas_refuse_calls_without_the_token():
-    pytest.importorskip("ray")
-    done = subprocess.run([sys.executable, "-c", ASKS], capture_output=True, text=True, timeout=300)
-    if "timed out during startup" in done.stderr:
-        pytest.skip("Ray does not start on a machine as busy as this one")
+    done = with_ray(ASKS)
     codes = {line for line in done.stdout.splitlines() if line.startswith("code")}
     assert codes == {"code UNAUTHENTICATED"}, done.stderr
