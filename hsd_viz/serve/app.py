@@ -23,7 +23,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-from hsd_viz.engine import DEFAULTS, Engine
+from hsd_viz.engine import DEFAULTS, Engine, load_engine
 from hsd_viz.engine.live import batches
 from hsd_viz.machine import url
 from hsd_viz.stack import StackError, parse
@@ -63,9 +63,7 @@ def decode_with(engine: Engine) -> Decode:
 
 
 def load_decode(options: Record) -> Decode:
-    """Load an engine (arguments of :func:`hsd_viz.engine.local.load_engine`) that is ready for its first request."""
-    from hsd_viz.engine.local import load_engine
-
+    """Load an engine (arguments of :func:`hsd_viz.engine.load_engine`) that is ready for its first request."""
     engine = load_engine(**options, allow_models=False)
     engine.run("def", max_new_tokens=1)
     engine.wait_ready()
@@ -120,11 +118,11 @@ class DecodeRequest(BaseModel):
 
 
 class Service:
-    """Lets requests wait for their turn, streams their events, and counts for ``/metrics``."""
+    """The requests in their order, their events, and the counts of ``/metrics``."""
 
     def __init__(self, decode: Decode, settings: Settings) -> None:
         self.decode, self.settings, self.registry = decode, settings, CollectorRegistry()
-        #: The requests in their order, the running ones first. The event of one is set when its place changes.
+        #: The running requests come first. The event of one is set when its place changes.
         self.places: list[asyncio.Event] = []
         own: Any = {"namespace": "hsd_viz", "registry": self.registry}
         self.requests = Counter("requests", "decode requests by outcome", ["outcome"], **own)
@@ -134,22 +132,6 @@ class Service:
         waiting = lambda: max(0, len(self.places) - settings.slots)
         Gauge("queue_length", "waiting requests", **own).set_function(waiting)
         Gauge("running", "running decodes", **own).set_function(lambda: len(self.places) - waiting())
-
-    def join(self) -> asyncio.Event:
-        """Return a place. Raises: HTTPException: 503, if the queue is full."""
-        if len(self.places) >= self.settings.slots + self.settings.queue:
-            self.requests.labels("refused").inc()
-            full = f"the queue is full: {self.settings.queue} requests are waiting"
-            raise HTTPException(503, full, {"Retry-After": str(RETRY_SECONDS)})
-        self.places.append(place := asyncio.Event())
-        return place
-
-    def leave(self, place: asyncio.Event) -> None:
-        """Give up a place; those behind it move up."""
-        at = self.places.index(place)
-        del self.places[at]
-        for behind in self.places[at:]:
-            behind.set()
 
     async def lines(self, request: Record, place: asyncio.Event) -> AsyncGenerator[bytes]:
         """Yield the lines of the answer: places in the queue, then the events."""
@@ -177,18 +159,28 @@ class Service:
 
 
 class Stream(StreamingResponse):
-    """The answer to one request. Its place is freed however the connection ends."""
+    """The answer to one request. Its place is freed however the connection ends. Raises: HTTPException: 503, if the
+    queue is full.
+    """
 
     def __init__(self, service: Service, request: Record) -> None:
-        self._service, self._place = service, service.join()
-        headers = {"Cache-Control": "no-store"}
-        super().__init__(service.lines(request, self._place), 200, headers, "application/x-ndjson")
+        self._places, settings = service.places, service.settings
+        if len(self._places) >= settings.slots + settings.queue:
+            service.requests.labels("refused").inc()
+            full = f"the queue is full: {settings.queue} requests are waiting"
+            raise HTTPException(503, full, {"Retry-After": str(RETRY_SECONDS)})
+        self._places.append(place := asyncio.Event())
+        self._place, headers = place, {"Cache-Control": "no-store"}
+        super().__init__(service.lines(request, place), 200, headers, "application/x-ndjson")
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         try:
             await super().__call__(scope, receive, send)
         finally:
-            self._service.leave(self._place)
+            at = self._places.index(self._place)
+            del self._places[at]
+            for behind in self._places[at:]:
+                behind.set()
 
 
 def create_app(decode: Decode, settings: Settings) -> FastAPI:
