@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hsd_viz.machine import describe
-from hsd_viz.serve import LOCAL, start
+from hsd_viz.serve import start
 
 #: How often a part is run again after its node or process was lost.
 RETRIES = 5
@@ -27,7 +27,7 @@ class Part:
 
 
 def sweep(
-    work: Callable[[Any], Any], parts: Sequence[Any], address: str = LOCAL, *, cpus: float = 1, gpus: float = 0
+    work: Callable[[Any], Any], parts: Sequence[Any], address: str | None = None, *, cpus: float = 1, gpus: float = 0
 ) -> Iterator[Part]:
     """Run ``work(part)`` for each part on Ray and yield the parts as they finish; closing it cancels the others. Each
     part gets ``cpus`` and ``gpus``. One whose node or process is lost is run again elsewhere. Raises: ValueError: if

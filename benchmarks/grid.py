@@ -92,7 +92,8 @@ def run(
 
     known = {(p["pad_layers"], p["pad_noise"]) for p in found}
     missing = [(settings, point, texts, others) for point in wanted if point not in known]
-    results = sweep(_point, missing, ray, cpus=settings["threads"]) if ray else _one_by_one(missing, progress)
+    address = None if ray == "local" else ray
+    results = sweep(_point, missing, address, cpus=settings["threads"]) if ray else _one_by_one(missing, progress)
     with suppress(KeyboardInterrupt), closing(results):
         for part in results:
             found.append(part.result | ({"node": part.node, "processor": part.processor} if ray else {}))

@@ -14,17 +14,14 @@ from typing import Any
 PACKAGE = Path(__file__).resolve().parent
 #: The most bytes of a text file, and of a JSON file: parsed, it takes up to thirty times as much memory.
 MOST_TEXT, MOST_JSON = 64 * 2**20, 8 * 2**20
-#: The most times that a gzipped file may grow beyond :data:`FREE_BYTES`. Traces and logs grow less than ten times,
-#: bombs a thousand times.
+#: The most times that a gzipped file may grow beyond :data:`FREE_BYTES`: traces grow less than ten times, bombs 1000.
 MOST_GROWTH, FREE_BYTES = 100, 2_200_000
 #: The names of standard output, which is written to in order with what is printed.
 _STDOUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 
 
 def data_folder(installed: str, checkout: str) -> Path:
-    """Return a folder of data files: in the installed package, or in the checkout. Raises: FileNotFoundError: if
-    neither exists.
-    """
+    """Return a folder of data: of the installed package, or of the checkout. Raises: FileNotFoundError."""
     for path in (PACKAGE / installed, PACKAGE.parent / checkout):
         if path.is_dir():
             return path
@@ -41,9 +38,7 @@ def cache_folder(kind: str) -> Path:
 
 
 def is_regular(path: Path) -> bool:
-    """Return whether ``path``, links followed, is a regular file or does not exist yet, not a device or a pipe. Raises:
-    OSError: if it is a folder.
-    """
+    """Return whether ``path`` is, links followed, a regular file or new. Raises: OSError: if it is a folder."""
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     return str(path) not in _STDOUT and (path.is_file() or not path.exists())
@@ -94,9 +89,8 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def read_text(path: Path, what: str, most: int = MOST_TEXT) -> str:
-    """Return a UTF-8 text file of a stranger with ``\\n`` line ends and without a byte order mark. Raises: ValueError:
-    if it cannot be read, has more than ``most`` bytes (a device may have no end) or is not UTF-8; the message calls it
-    the ``what`` file.
+    """Return a UTF-8 text file of a stranger, with ``\\n`` line ends; messages call it the ``what`` file. Raises:
+    ValueError: if it cannot be read, has more than ``most`` bytes (a device may have no end) or is not UTF-8.
     """
     try:
         with path.open("rb") as file:
@@ -118,8 +112,8 @@ def most_unpacked(size: int) -> int:
 
 
 class Unpacked(gzip.GzipFile):
-    """A gzipped file of a stranger, read. Raises: OSError: while reading, once what was read has unpacked to more than
-    :func:`most_unpacked`, and if it is damaged.
+    """A gzipped file of a stranger. Raises: OSError: while reading, if it is damaged or unpacks to more than
+    :func:`most_unpacked`.
     """
 
     def readinto(self, buffer: Any) -> int:

@@ -16,9 +16,8 @@ LEAST = 5
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A figure with the quantiles of its resamples; each is ``None`` where it is not defined (no data, a single unit).
-
-    ``units`` is the number of resampled units, ``None`` if unknown.
+    """A figure with the quantiles of its resamples, and how many units were resampled; each is ``None`` where it is not
+    defined (no data, a single unit) or unknown.
     """
 
     value: float | None = None
@@ -60,13 +59,11 @@ def ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
 
 
 def estimate(samples: np.ndarray, units: int) -> Estimate:
-    """Return the estimate of ``[1 + resamples]`` values in the order of :func:`resample`, NaN where undefined. A single
-    unit has no interval: each of its resamples is the unit itself.
-    """
+    """Return the estimate of ``[1 + resamples]`` values in the order of :func:`resample`, NaN where undefined."""
     value, resampled = float(samples[0]), samples[1:][~np.isnan(samples[1:])]
     if np.isnan(value):
         return UNKNOWN
-    if units < 2 or not len(resampled):
+    if units < 2 or not len(resampled):  # each resample of a single unit is the unit itself
         return Estimate(value)
     low, high = np.quantile(resampled, QUANTILES)
     return Estimate(value, float(low), float(high), units)

@@ -73,9 +73,7 @@ def set_threads(count: int) -> None:
 
 
 def threads() -> int:
-    """Return the CPU threads of forward passes: torch's where it is loaded, else those asked for (``OMP_NUM_THREADS``
-    or :func:`set_threads`), else one for each core.
-    """
+    """Return the CPU threads of forward passes: torch's where it is loaded, else those asked for, else one per core."""
     torch = sys.modules.get("torch")
     if hasattr(torch, "get_num_threads") and hasattr(torch, "set_num_threads"):
         while _asked:
@@ -105,9 +103,7 @@ def cpu_model() -> str:
 
 
 def check_address(host: str, port: int, token: str | None) -> None:
-    """Check host, port and token. Raises: ValueError: if the port is out of range or in use, or a host other than
-    loopback has no token.
-    """
+    """Check where to serve. Raises: ValueError: if the port is not usable, or a host beyond loopback has no token."""
     if not 1 <= port <= 65535:
         raise ValueError(f"port {port} is out of range: use 1 to 65535")
     if not token and not is_loopback(host):

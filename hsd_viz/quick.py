@@ -32,7 +32,7 @@ def run(
     engine: Engine | None = None,
     **options: Unpack[Options],
 ) -> Trace:
-    """Decode a prompt with the shipped models and return the trace; ``engine`` replaces the default engine."""
+    """Decode a prompt with the shipped models, or with ``engine``, and return the trace."""
     return (engine or default_engine()).run(prompt, stack, **options)
 
 

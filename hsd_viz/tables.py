@@ -26,10 +26,9 @@ Rows = list[list[Value]]
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """``rows`` of values, the head first; none where there is only a ``note``. ``title`` is for a page. ``forms``: the
-    format of a column's numbers and the factor before it, by its head. ``kinds``: a kind for each row but the head
-    (:data:`hsd_viz.bench.report.KINDS`); () where rows are not stacks. ``bars``: heads of columns whose numbers a page
-    also shows as bars, on one scale.
+    """``rows`` of values, the head first; none where there is only a ``note``. ``forms``: the format of a column's
+    numbers and the factor before it, by its head. ``kinds``: of each row but the head where rows are stacks
+    (:data:`hsd_viz.bench.report.KINDS`). ``bars``: heads of columns that a page also shows as bars, on one scale.
     """
 
     title: str

@@ -170,9 +170,9 @@ def serve(
         from hsd_viz.serve.app import run as run_app
 
         return run_app(host, port, settings, options["engine"])
-    from hsd_viz.serve import LOCAL, prepare
+    from hsd_viz.serve import prepare
 
-    prepare(address or LOCAL)
+    prepare(address)
     from hsd_viz.serve.cluster import run
 
     return run(host, port, options | {"cpus": cpus_per_replica, "gpus": gpus_per_replica}, address)

@@ -7,24 +7,21 @@ from typing import Any
 
 from hsd_viz.words import first_line
 
-#: The address that means: start Ray on this machine.
-LOCAL = "local"
 
-
-def prepare(address: str = LOCAL) -> None:
+def prepare(address: str | None = None) -> None:
     """Set the environment that Ray reads when it is imported: no reports of usage, patience on a busy machine; for a
-    Ray that it starts also ports on loopback and a token that only its processes know.
+    Ray that it starts (without ``address``) also ports on loopback and a token that only its processes know.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_raylet_start_wait_time_s", "120")
     os.environ.setdefault("RAY_agent_register_timeout_ms", "120000")
-    if address == LOCAL:
+    if address is None:
         # The switch that makes Ray use loopback on systems other than Linux; `_node_ip_address` does not (Ray 2.60).
         os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
         os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
 
 
-def start(address: str = LOCAL, cpus: int = 1) -> Any:
+def start(address: str | None = None, cpus: int = 1) -> Any:
     """Start Ray on this machine with at least ``cpus`` CPUs, which ours may share, or join the cluster at ``address``;
     return the module. Raises: ValueError: if it does not start.
     """
@@ -32,7 +29,7 @@ def start(address: str = LOCAL, cpus: int = 1) -> Any:
     import ray
 
     own: dict[str, Any] = {"num_cpus": max(os.cpu_count() or 1, cpus), "include_dashboard": False}
-    where = own if address == LOCAL else {"address": address}
+    where = {"address": address} if address else own
     try:
         ray.init(log_to_driver=False, logging_level=logging.ERROR, **where)
     except Exception as error:  # Ray raises plain exceptions

@@ -15,7 +15,7 @@ from ray.serve.exceptions import RayServeException
 from ray.serve.handle import DeploymentHandle
 
 from hsd_viz.machine import url
-from hsd_viz.serve import LOCAL, start
+from hsd_viz.serve import start
 from hsd_viz.serve.app import Record, Settings, create_app, error, load_decode
 from hsd_viz.words import first_line
 
@@ -84,7 +84,7 @@ def run(host: str, port: int, arguments: Record, address: str | None = None) -> 
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     if address is not None:
         print(f"Ray at {address}: who reaches its ports can run code there; its operator protects it", file=sys.stderr)
-    ray = start(address or LOCAL, math.ceil(arguments["replicas"] * arguments["cpus"]))
+    ray = start(address, math.ceil(arguments["replicas"] * arguments["cpus"]))
     try:
         print("loading the models", file=sys.stderr, flush=True)
         serve.start(http_options={"host": host, "port": port})
