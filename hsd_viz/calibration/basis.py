@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from hsd_viz.calibration.estimate import names_of
+from hsd_viz.calibration.estimate import names_of, own_times
 from hsd_viz.calibration.store import identity, newest
 from hsd_viz.disk import MOST_JSON, data_folder, read_text
 from hsd_viz.intervals import LEAST
@@ -53,10 +53,10 @@ class Basis:
         return f"Predicted by the latency law; calibration {self.source}."
 
 
-def own_plan(temperature: float) -> Path:
+def own_plan(temperature: float) -> Any:
     """Return the project's own plan of the shipped models, of the nearest of the temperatures 0, 0.7 and 1."""
     part = min((abs(temperature - of), name) for of, name in ((0.0, "greedy"), (0.7, "t07"), (1.0, "t1")))[1]
-    return data_folder("bench/measured", "docs/bench") / f"plan-{part}-cpu.json"
+    return read_json(data_folder("bench/measured", "docs/bench") / f"plan-{part}-cpu.json")
 
 
 def recorded(temperature: float = 0.7) -> Basis:
@@ -150,18 +150,14 @@ def level_use(trace: Trace) -> tuple[LevelUse, ...]:
     tokens = len(trace)
     if not tokens:
         return ()
-    (names, _), levels = names_of(trace), {r.id: r.level for r in trace.round_rows}
+    (names, _), own = names_of(trace), own_times(trace)
     spent, count, called = Counter[int](), Counter[int](), Counter[int]()
     for r in trace.round_rows:
-        spent[r.level] += r.duration_ns
-        if r.parent in levels:
-            spent[levels[r.parent]] -= r.duration_ns
+        spent[r.level] += own[r.id]
     for c in trace.call_rows:
         count[c.level] += c.steps * (c.kind in ("verify", "draft", "lookup"))
         called[c.level] += c.duration_ns * (c.kind != "prefill")
-        if c.round in levels and c.level != levels[c.round]:
-            spent[c.level] += c.duration_ns
-            spent[levels[c.round]] -= c.duration_ns
+        spent[c.level] += c.duration_ns * (c.round in own)
     rounds = sum(r.duration_ns for r in trace.round_rows if r.parent is None)
     spent[max(names)] += trace.meta["wall_ns"] - trace.meta["prefill_ns"] - rounds
     per = lambda ns: ns * _MS / tokens
@@ -186,21 +182,18 @@ def tier_rate(tier: Tier) -> float:
 def decide(stack: Stack, choosing: bool, meta: Mapping[str, Any]) -> Stack:
     """Return ``stack`` with the fastest lookaheads for ``:auto``, or (``choosing``) the fastest stack of its levels: by
     the calibration that is stored for exactly this engine. For ``auto`` one with another number of threads serves, too,
-    and for the shipped models the project's own. ``meta`` is that of a trace of ``stack``.
-
-    Raises:
-        ValueError: if there is no such calibration, or part of the stack was not measured.
+    and for the shipped models the project's own. ``meta`` is that of a trace of ``stack``. Raises: ValueError: if there
+    is no such calibration, or part of the stack was not measured.
     """
     who, temperature = identity(meta), meta["sampling"]["temperature"]
     stored = newest(who)
     if stored is None and choosing:
         stored = newest({name: value for name, value in who.items() if name != "threads"})
     known = None if stored is None else stored.calibration
-    if known is None and choosing:
-        data = read_json(own_plan(temperature))["calibration"]
+    if known is None and choosing and meta["models"][-1]["model"] == TARGET:
+        data = own_plan(temperature)["calibration"]
         weights = {name: found for name, (found, *_) in data["identity"]["models"].items()}
-        shipped = meta["models"][-1]["model"] == TARGET
-        if shipped and all(weights.get(m["model"]) == m["weights"] for m in meta["models"]):
+        if all(weights.get(m["model"]) == m["weights"] for m in meta["models"]):
             known = Calibration.from_dict(data)
     with suppress(ValueError):  # part of the stack was not measured
         if known is not None:

@@ -78,10 +78,8 @@ class Workload:
 
 
 def calibrate(engine: Engine, work: Workload, progress: Progress = lambda *_: None) -> StoredCalibration:
-    """Return a calibration; ``progress`` is called before each decode.
-
-    Raises:
-        ValueError: for bad input, or if all texts ended at once.
+    """Return a calibration; ``progress`` is called before each decode. Raises: ValueError: for bad input, or if all
+    texts ended at once.
     """
     prompts, stacks, sampling = work.suite.prompts, work.stacks(), work.sampling
     total, created = len(stacks) * len(prompts), time.time()

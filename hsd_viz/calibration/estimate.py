@@ -28,10 +28,8 @@ Pair = tuple[str, str]
 def estimate(traces: Iterable[Trace], models: Iterable[str] | None = None) -> Calibration:
     """Return the inputs of the law from ``traces``, all of one target, machine, kind of text and sampling. ``models``
     orders the models, smallest first, the target last (default: by parameter count, as the traces give it). A survival
-    curve is of one verification rule, that of most rounds of its models; rounds of another one are left out.
-
-    Raises:
-        ValueError: if no forward pass of a model was timed.
+    curve is of one verification rule, that of most rounds of its models; rounds of another one are left out. Raises:
+    ValueError: if no forward pass of a model was timed.
     """
     traces = list(traces)
     rounds, looked_up = rounds_of(traces)
@@ -57,6 +55,18 @@ def names_of(trace: Trace) -> tuple[dict[int, str], str | None]:
     names = {c.level: c.name for c in trace.call_rows}
     looked_up = any(c.kind == "lookup" for c in trace.call_rows)
     return names, str(parse(trace.stack).bottom) if looked_up else None
+
+
+def own_times(trace: Trace) -> dict[int, int]:
+    """Return the ns of each round without the rounds and calls inside it."""
+    own = {r.id: r.duration_ns for r in trace.round_rows}
+    for r in trace.round_rows:
+        if r.parent in own:
+            own[r.parent] -= r.duration_ns
+    for c in trace.call_rows:
+        if c.round in own:
+            own[c.round] -= c.duration_ns
+    return own
 
 
 # --- acceptance -------------------------------------------------------------------------------------------------------
@@ -162,14 +172,9 @@ def times_of(traces: Sequence[Trace]) -> tuple[dict[str, LevelCost], dict[str, L
     for trace in traces:
         names, database = names_of(trace)
         below = names if database is None else {**names, 0: database}
-        own = {r.id: r.duration_ns for r in trace.round_rows}
-        for r in trace.round_rows:
-            if r.parent in own:
-                own[r.parent] -= r.duration_ns
+        own = own_times(trace)
         for call in trace.call_rows:
             ms = call.duration_ns * _MS
-            if call.round in own:
-                own[call.round] -= call.duration_ns
             if call.kind == "draft":
                 drafts[call.name][call.steps].append(ms)
             elif call.kind in ("lookup", "update"):

@@ -61,10 +61,8 @@ class Models:
     ``allow_models=False`` refuses everything but ladder names. ``bridge`` forces how a model with another tokenizer
     drafts, one of :data:`~hsd_viz.decoding.sampling.BRIDGES`. ``runtime="eager"`` requests transformers' own forward
     passes for all, ``"compiled"`` those of ``torch.compile``, ``"strict"`` rows that do not depend on what is fed with
-    them: native rows never do, and others are compiled for one width.
-
-    Raises:
-        ValueError: if a name is not a model, or an option is invalid.
+    them: native rows never do, and others are compiled for one width. Raises: ValueError: if a name is not a model, or
+    an option is invalid.
     """
 
     def __init__(
@@ -147,9 +145,7 @@ class Models:
         """Load the models of a stack (``chain``, the target last) for a prompt of token ``ids``; yields its stages.
         Return them, why some are not in the fastest runtime, if so, and what a trace says of the bridge of the lowest
         one, if it has one. That model drafts ``alone``, so that it may have another tokenizer than the target's.
-
-        Raises:
-            ValueError: if the models do not fit together.
+        Raises: ValueError: if the models do not fit together.
         """
         target = chain[-1]
         for name in chain[alone:-1]:

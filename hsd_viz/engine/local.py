@@ -55,12 +55,10 @@ def load_engine(
     bfloat16 on a GPU), ``threads`` the CPU threads of forward passes, for the whole process. ``runtime``, ``bridge``
     and ``allow_models`` are those of :class:`hsd_viz.engine.load.Models`. ``databases`` is a folder with the databases
     to use in place of the shipped ones, which serve models of the ladder's tokenizer. Models load when a stack first
-    needs them; those of the ladder need neither torch nor transformers.
-    ``costs`` are what ``db`` sizes its drafts by: ``shipped`` (a table, so that the same command gives the same text),
-    ``measured`` (timed here, once for each model) or a file (:class:`hsd_viz.calibration.forwards.Costs`).
-
-    Raises:
-        ValueError: if an option is invalid; the message has the value and what is allowed.
+    needs them; those of the ladder need neither torch nor transformers. ``costs`` are what ``db`` sizes its drafts by:
+    ``shipped`` (a table, so that the same command gives the same text), ``measured`` (timed here, once for each model)
+    or a file (:class:`hsd_viz.calibration.forwards.Costs`). Raises: ValueError: if an option is invalid; the message
+    has the value and what is allowed.
     """
     if threads is not None:
         check_range("the number of threads", threads, 1, MAX_THREADS)
@@ -133,12 +131,9 @@ class LocalEngine(Engine):
         temperature: float = 0.0,
         costs: CostCurve | None = None,
     ) -> tuple[Drafter, frozenset[int]]:
-        """Return the drafter at the bottom of ``stack``, native where there is one, and the tokens that end a
-        text. Its databases are those of the configured folder, else the shipped ones, where they are of this tokenizer;
-        without ``costs`` only a budget ends its drafts.
-
-        Raises:
-            ValueError: if the stack has no database or baseline.
+        """Return the drafter at the bottom of ``stack``, native where there is one, and the tokens that end a text. Its
+        databases are those of the configured folder, else the shipped ones, where they are of this tokenizer; without
+        ``costs`` only a budget ends its drafts. Raises: ValueError: if the stack has no database or baseline.
         """
         parsed, models = parse(stack), self.models
         if parsed.bottom is None or parsed.automatic:

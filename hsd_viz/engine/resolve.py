@@ -52,12 +52,9 @@ def with_defaults(options: Mapping[str, Any]) -> Options:
 
 
 def resolve(stack: str | Stack, target: str, where: Callable[[str], str], given: Mapping[str, Any]) -> Resolved:
-    """Resolve a stack and the options ``given`` with it: ``target`` is what it means, ``where`` refuses names that
-    are not allowed or not models.
-
-    Raises:
-        TypeError: if an option is unknown.
-        ValueError: if a value or the stack is invalid.
+    """Resolve a stack and the options ``given`` with it: ``target`` is what it means, ``where`` refuses names that are
+    not allowed or not models. Raises: TypeError: if an option is unknown. ValueError: if a value or the stack is
+    invalid.
     """
     options = with_defaults(given)
     temperature, top_p = float(options["temperature"]), float(options["top_p"])

@@ -233,11 +233,8 @@ def cached(name: Path) -> Path | None:
 
 
 def into_cache(command: Sequence[str], name: Path) -> Path:
-    """Return the path ``NAME-DIGEST.so`` of the library, compiled unless another process was faster.
-
-    Raises:
-        OSError: if it cannot be written.
-        ValueError: if the compiler fails; the message is the first line of its complaint.
+    """Return the path ``NAME-DIGEST.so`` of the library, compiled unless another process was faster. Raises: OSError:
+    if it cannot be written. ValueError: if the compiler fails; the message is the first line of its complaint.
     """
     name.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     locked = name.with_suffix(".lock")
@@ -259,9 +256,7 @@ def into_cache(command: Sequence[str], name: Path) -> Path:
 
 def compile_library(command: Sequence[str], sources: Path, out: Path, link: Sequence[str] = ()) -> None:
     """Compile the source files side by side and link them to ``out``. ``command`` is the compiler with its flags.
-
-    Raises:
-        ValueError: if the compiler fails; the message is the first line of its complaint.
+    Raises: ValueError: if the compiler fails; the message is the first line of its complaint.
     """
     with tempfile.TemporaryDirectory() as folder:
         objects = {str(source): f"{folder}/{source.stem}.o" for source in sorted(sources.glob("*.cpp"))}

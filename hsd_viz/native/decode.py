@@ -79,9 +79,7 @@ def native_drafter(drafter: Drafter | None, library: ctypes.CDLL) -> Drafter | N
 
 class NativeDatabaseDrafter:
     """A :class:`~hsd_viz.drafting.tree.Drafter` with the settings of ``reference``, whose shared databases are files.
-
-    Raises:
-        MemoryError: if there is too little memory.
+    Raises: MemoryError: if there is too little memory.
     """
 
     name, nodes = DatabaseDrafter.name, DatabaseDrafter.nodes
@@ -144,11 +142,7 @@ def _file(index: Index) -> IndexFile:
 
 class NativeDecode(Loop):
     """The compiled loop, for levels of native sessions, which compute in one type and have one vocabulary, and a native
-    drafter.
-
-    Raises:
-        MemoryError: if there is too little memory.
-        ValueError: if a token is outside of the vocabulary.
+    drafter. Raises: MemoryError: if there is too little memory. ValueError: if a token is outside of the vocabulary.
     """
 
     drafter: NativeDatabaseDrafter | None

@@ -91,10 +91,8 @@ def read_config(folder: str | Path) -> dict[str, Any] | None:
 
 
 def read_tensors(folder: str | Path) -> dict[str, np.ndarray]:
-    """Return the tensors of a folder's safetensors files, memory-mapped; bfloat16 ones are widened to float32.
-
-    Raises:
-        ValueError: if there is no such file, or one is not valid.
+    """Return the tensors of a folder's safetensors files, memory-mapped; bfloat16 ones are widened to float32. Raises:
+    ValueError: if there is no such file, or one is not valid.
     """
     tensors: dict[str, np.ndarray] = {}
     for path in sorted(Path(folder).glob("*.safetensors")):
@@ -131,10 +129,8 @@ def widened(tensors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 def load(folder: str | Path, dtype: str = "int8", vocab_size: int | None = None, name: str | None = None) -> Weights:
     """Read a model's folder, by default the model's ``name``. ``vocab_size`` is the number of its tokenizer's tokens,
-    if lower than that of its head.
-
-    Raises:
-        ValueError: if it is not a model in the form of the ladder's, or a tensor is missing.
+    if lower than that of its head. Raises: ValueError: if it is not a model in the form of the ladder's, or a tensor is
+    missing.
     """
     if (config := read_config(folder)) is None:
         raise ValueError(f"{folder} is not a model for the native runtime: a Qwen3 with tied embeddings")

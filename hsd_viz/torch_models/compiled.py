@@ -75,10 +75,8 @@ class StaticCache(Cache):
 
 class CompiledModel:
     """An :class:`~hsd_viz.torch_models.eager.HFModel` whose forward passes are compiled: a
-    :class:`~hsd_viz.decoding.session.Model` for any device.
-
-    Raises:
-        ValueError: if the model cannot be compiled, or the compiled rows are not its own.
+    :class:`~hsd_viz.decoding.session.Model` for any device. Raises: ValueError: if the model cannot be compiled, or the
+    compiled rows are not its own.
     """
 
     def __init__(self, model: HFModel, strict: bool = False, widths: Sequence[int] = WIDTHS) -> None:
