@@ -20,9 +20,8 @@ from transformers.cache_utils import Cache, StaticLayer
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.decoding.session import Session
 from hsd_viz.decoding.verify import Numbers, SampledChain
-from hsd_viz.torch_models.cache import capacity, move, positions_of
-from hsd_viz.torch_models.eager import HFModel, to_numpy
-from hsd_viz.torch_models.suitable import check_forward
+from hsd_viz.torch_models.eager import HFModel, capacity, move, positions_of, to_numpy
+from hsd_viz.torch_models.load import check_forward
 from hsd_viz.words import first_line
 
 #: The widths of forward passes; ``strict`` has the last one only.

@@ -1,21 +1,171 @@
-"""Hugging Face causal models by their own forward pass, over a cache that rolls back."""
+"""Hugging Face causal models by their own forward pass, over a cache that rolls back.
+
+Every layer keeps all of the text, so that it can roll back; a window or a chunk is a mask.
+"""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
+from torch import Tensor
+from transformers import PreTrainedConfig
+from transformers.cache_utils import Cache, CacheLayerMixin, DynamicLayer
 
 from hsd_viz.decoding.session import Session
-from hsd_viz.torch_models.cache import Masks, move, positions_of, rolling_cache
-from hsd_viz.torch_models.suitable import context
+
+FULL, SLIDING, CHUNKED = "full_attention", "sliding_attention", "chunked_attention"
+FIRST_CAPACITY = 512
+#: Rotary tables that change with the longest position fed: cached keys would no longer fit later ones.
+_CHANGING_ROPE = ("dynamic", "longrope")
 
 
-def dtype_name(dtype: torch.dtype) -> str:
-    """Return a name as in ``float32``."""
-    return str(dtype).removeprefix("torch.")
+def capacity(length: int, places: int = FIRST_CAPACITY) -> int:
+    """Return the places of a cache for ``length`` tokens: ``places``, doubled when it is full."""
+    while places < length:
+        places *= 2
+    return places
+
+
+class _RollingLayer(DynamicLayer):
+    """transformers' growing layer in buffers with room for more: a forward pass copies only what it adds."""
+
+    def update(self, key_states: Tensor, value_states: Tensor, *args, **kwargs) -> tuple[Tensor, Tensor]:
+        start, given = self.get_seq_length(), (key_states, value_states)
+        end = start + key_states.shape[2]
+        if not start or end > self._buffers[0].shape[2]:
+            grown = [states.new_empty((*states.shape[:2], capacity(end), states.shape[3])) for states in given]
+            for buffer, old in zip(grown, [self.keys, self.values] if start else [], strict=False):
+                buffer[:, :, :start] = old
+            self._buffers, self.is_initialized = grown, True
+        for buffer, states in zip(self._buffers, given, strict=True):
+            buffer[:, :, start:end] = states
+        self.keys, self.values = (buffer[:, :, :end] for buffer in self._buffers)
+        return self.keys, self.values
+
+
+def rolling_cache() -> Cache:
+    """Return an empty cache for batch size 1; ``crop(-n)`` removes the last ``n`` tokens."""
+    return Cache(layer_class_to_replicate=_RollingLayer)
+
+
+def move(layers: Sequence[CacheLayerMixin], base: int, places: list[int]) -> None:
+    """Move the entries at ``places`` (ascending) to ``base``, ``base + 1``, ...: the accepted path of a tree."""
+    if all(place == base + k for k, place in enumerate(places)):
+        return
+    index = torch.tensor(places, device=layers[0].keys.device)
+    for layer in layers:
+        if layer.is_initialized:  # else it uses another layer's keys
+            for buffer in (layer.keys, layer.values):
+                buffer[:, :, base : base + len(places)] = buffer[:, :, index]
+
+
+def positions_of(n: int, cached: int, parents: Sequence[int] | None) -> list[int]:
+    """Return the positions in the text of ``n`` fed tokens; ``parents`` as in ``Session.forward``."""
+    if parents is None:
+        return list(range(cached, cached + n))
+    positions: list[int] = []
+    for parent in parents:
+        positions.append(cached if parent < 0 else positions[parent] + 1)
+    return positions
+
+
+def layer_kinds(config: PreTrainedConfig) -> frozenset[str]:
+    """Return the kinds of layers of a decoder, by transformers' names: from its config's list, else from its limits.
+
+    The same reading as transformers' own (``create_masks_for_generate``): with no list of layer types, a window or a
+    chunk size holds for all layers.
+    """
+    if types := getattr(config, "layer_types", None):
+        return frozenset(types)
+    if getattr(config, "sliding_window", None) is not None and getattr(config, "use_sliding_window", True):
+        return frozenset({SLIDING})
+    return frozenset({FULL if getattr(config, "attention_chunk_size", None) is None else CHUNKED})
+
+
+def context(config: PreTrainedConfig) -> int | None:
+    """Return the longest text a decoder can read here, ``None`` where its config has no limit.
+
+    Rotary embeddings that are stretched when a text is longer than the original context are used up to that context:
+    beyond it a row would depend on how many tokens are fed with it.
+    """
+    positions = getattr(config, "max_position_embeddings", None)
+    rope = getattr(config, "rope_parameters", None) or {}
+    if rope.get("rope_type") in _CHANGING_ROPE:
+        original = rope.get("original_max_position_embeddings") or getattr(
+            config, "original_max_position_embeddings", None
+        )
+        return min(p for p in (positions, original) if p is not None) if positions or original else None
+    return positions
+
+
+class Masks:
+    """The attention masks of one model.
+
+    Masks are over *positions in the text* (a tree node's is its depth), not over places in the cache. ``additive``
+    gives masks to add to the scores, in ``dtype``, for models that run transformers' own ``eager`` attention; the
+    others take booleans.
+    """
+
+    def __init__(self, config: PreTrainedConfig, device: torch.device, dtype: torch.dtype) -> None:
+        #: The kinds of its layers.
+        self.kinds = layer_kinds(config)
+        self._device = device
+        self._additive = dtype if getattr(config, "_attn_implementation", None) == "eager" else None
+        window, chunk = getattr(config, "sliding_window", None), getattr(config, "attention_chunk_size", None)
+        reaches: dict[str, tuple[int | None, Callable[[Tensor, Tensor], Tensor]]] = {
+            SLIDING: (window, lambda query, key: query - key < window),
+            CHUNKED: (chunk, lambda query, key: query // chunk == key // chunk),
+        }
+        #: By kind of layer how far it reaches and which positions (query, key) it may attend to, where not all.
+        self._limits = {kind: limit for kind, limit in reaches.items() if kind in self.kinds and limit[0] is not None}
+
+    def make(self, cached: int, parents: Sequence[int] | None, n: int) -> Tensor | dict[str, Tensor] | None:
+        """Return what each of ``n`` fed tokens may attend to: ``[1, 1, n, cached + n]``, or one such mask per kind of
+        layer.
+
+        ``parents`` as in :meth:`~hsd_viz.decoding.session.Session.forward`. ``None`` is returned where a single
+        token sees all.
+        """
+        if n == 1 and not self._limited(cached + 1):
+            return None
+        masks = {kind: self.finished(seen) for kind, seen in self.seen(cached, parents, n).items()}
+        return masks if len(masks) > 1 else next(iter(masks.values()))
+
+    def _limited(self, length: int) -> set[str]:
+        """The kinds of layers that do not reach over ``length`` tokens."""
+        return {kind for kind, (reach, _) in self._limits.items() if length > reach}
+
+    def seen(self, cached: int, parents: Sequence[int] | None, n: int) -> dict[str, Tensor]:
+        """Return by kind of layer which places of the cache each of ``n`` fed tokens attends to: booleans ``[n, cached
+        + n]`` on the host.
+        """
+        if parents is None:
+            seen = torch.ones(n, cached + n, dtype=torch.bool).tril(cached)
+        else:
+            seen = torch.zeros(n, cached + n, dtype=torch.bool)
+            seen[:, :cached] = True
+            for i, parent in enumerate(parents):
+                if parent >= 0:
+                    seen[i] = seen[parent]
+                seen[i, cached + i] = True
+        found = dict.fromkeys(self.kinds, seen)
+        if limited := self._limited(cached + n):
+            place = torch.tensor(positions_of(n, cached, parents))
+            keys = torch.cat([torch.arange(cached), place])
+            for kind in limited:
+                found[kind] = seen & self._limits[kind][1](place[:, None], keys[None, :])
+        return found
+
+    def finished(self, seen: Tensor) -> Tensor:
+        """Return a mask ``[n, places]`` as the model takes it: ``[1, 1, n, places]`` on its device."""
+        seen = seen.to(self._device)[None, None]
+        if self._additive is None:
+            return seen
+        lowest = torch.finfo(self._additive).min
+        return torch.zeros(seen.shape, dtype=self._additive, device=self._device).masked_fill_(~seen, lowest)
 
 
 def settle_arithmetic(device: torch.device) -> None:
@@ -49,7 +199,7 @@ class HFModel:
         self.vocab_size: int = min(config.vocab_size, tokens or config.vocab_size)
         self.positions: int | None = context(config)
         self.device = module.device
-        self.dtype = dtype_name(module.dtype)
+        self.dtype = str(module.dtype).removeprefix("torch.")
         #: Shared parameters are counted once.
         self.parameters = sum(p.numel() for p in module.parameters())
         self.masks = Masks(config, self.device, module.dtype)

@@ -1,4 +1,10 @@
-"""Checkpoints of transformers: configuration, tokenizer and module."""
+"""Load checkpoints of transformers, and check whether they can be decoded here: by the config where that suffices, and
+by the model's own forward pass where it does not.
+
+Speculative decoding asks four things of a model: it continues text (causal), it reads one text alone (no encoder), its
+state can forget the last tokens (attention, no recurrence), and it takes a mask and positions from outside (draft
+trees).
+"""
 
 from __future__ import annotations
 
@@ -7,19 +13,27 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from huggingface_hub import HfApi
 from huggingface_hub.errors import RepositoryNotFoundError
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedConfig
+from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
 from transformers.utils import logging as hf_logging
 
+from hsd_viz.decoding.session import Session
 from hsd_viz.ladder.load import is_rounded, load_model
 from hsd_viz.machine import threads
-from hsd_viz.torch_models.eager import HFModel, settle_arithmetic
-from hsd_viz.torch_models.suitable import check_config, check_forward, check_sizes
+from hsd_viz.torch_models.eager import CHUNKED, FULL, SLIDING, HFModel, layer_kinds, settle_arithmetic
 from hsd_viz.words import first_line
 
 _HUB_TIMEOUT = 3.0
+#: Tokens of the text that a model is tried on.
+_PROBE = 8
+#: The largest plausible sizes of a model; the libraries would try to build any.
+_MOST = {"num_hidden_layers": 10_000} | dict.fromkeys(
+    ("hidden_size", "intermediate_size", "vocab_size", "num_attention_heads", "num_key_value_heads"), 10**7
+)
 
 
 class Checkpoint:
@@ -104,3 +118,74 @@ class Checkpoint:
         if isinstance(error, OSError) and self._unreached:
             return self._unreached
         return "its files are missing or of no known form" if line.endswith(":") else line
+
+
+def check_sizes(config: dict[str, Any]) -> None:
+    """Raise ``ValueError`` if a size in a ``config.json`` is beyond any model, before a library builds it."""
+    for name, value in config.items():
+        if isinstance(value, dict):
+            check_sizes(value)
+        elif isinstance(value, int | float) and name in _MOST and not value <= _MOST[name]:
+            raise ValueError(f"{name} is {value} in its config: expected at most {_MOST[name]}")
+
+
+def check_config(name: str, config: PreTrainedConfig) -> None:
+    """Raise ``ValueError`` if a config shows that its model cannot be decoded here."""
+    kind = MODEL_FOR_CAUSAL_LM_MAPPING.get(type(config), None)
+    if config.is_encoder_decoder or kind is None:
+        what = "an encoder-decoder model" if config.is_encoder_decoder else f"a model of the type {config.model_type}"
+        raise ValueError(f"{name} is {what}: only causal (decoder-only) language models can be decoded here")
+    foreign = layer_kinds(config.get_text_config(decoder=True)) - {FULL, SLIDING, CHUNKED}
+    if foreign or getattr(kind, "_is_stateful", False):
+        what = ", ".join(sorted(foreign)) or config.model_type
+        raise ValueError(
+            f"{name} keeps a state that cannot be rolled back ({what}): speculative decoding needs attention layers"
+        )
+
+
+def row_error(rows: np.ndarray, own: np.ndarray) -> float:
+    """Return the mean over rows ``[n, V]`` of logits of ‖rows − own‖ / ‖own − its mean‖: 0 for equal rows, about 1.4
+    for rows of other texts. A mean, not a maximum: over 32 layers half precision moves the worst logit by as much as a
+    wrong mask does.
+    """
+    rows, own = rows.astype(np.float64), own.astype(np.float64)
+    spread = np.linalg.norm(own - own.mean(-1, keepdims=True), axis=-1)
+    return float((np.linalg.norm(rows - own, axis=-1) / np.maximum(spread, 1e-9)).mean())
+
+
+@torch.inference_mode()
+def check_forward(model: HFModel, session: Session | None = None) -> None:
+    """Raise ``ValueError`` if the rows of a session (default: one of the model's own) differ from those of the model's
+    own forward pass.
+
+    Three forward passes of a few tokens: the model by itself over a short text, and a session that reads half of it and
+    has the other half in a tree between other drafts. This detects what a config does not show: attention that looks
+    ahead, positions or masks that a model makes itself.
+    """
+    half = _PROBE // 2
+    stride = max(1, model.vocab_size // (3 * _PROBE))
+    tokens = [(1 + stride * k) % model.vocab_size for k in range(_PROBE + half)]
+    text, others = tokens[:_PROBE], tokens[_PROBE:]
+    # At each depth another token, and then the text's, which is the parent of the next two.
+    drafted = [token for pair in zip(others, text[half:], strict=True) for token in pair]
+    parents = [2 * depth - 1 for depth in range(half) for _ in "ab"]
+    try:
+        own = model.logits(text, range(_PROBE), _PROBE, use_cache=False)[half:].double().cpu().numpy()
+        session = model.session() if session is None else session
+        session.feed(text[:half])
+        rows = session.forward(drafted, len(drafted), parents)[1::2]
+    except torch.OutOfMemoryError:
+        raise
+    except Exception as error:
+        raise ValueError(
+            f"{model.name} cannot be decoded here: "
+            f"its forward does not take a cache, a mask and positions ({first_line(error)})"
+        ) from None
+    if not np.isfinite(own).all():
+        raise ValueError(f"{model.name} gives logits that are not finite in {model.dtype}: try another dtype")
+    # Half precision alone moves a row by a few per cent, in mixtures of experts and deep models by more.
+    if not row_error(rows, own) <= (0.02 if model.dtype in ("float32", "float64") else 0.3):
+        raise ValueError(
+            f"{model.name} cannot be decoded here: in a tree of drafts its rows are not those of the text itself "
+            f"({model.module.config.model_type} makes its own mask or positions, or looks ahead)"
+        )

@@ -21,8 +21,8 @@ from transformers import (
 )
 from transformers.models.llama4 import Llama4TextConfig
 
-from hsd_viz.torch_models.eager import HFModel
-from hsd_viz.torch_models.suitable import check_config, check_forward, context
+from hsd_viz.torch_models.eager import HFModel, context
+from hsd_viz.torch_models.load import check_config, check_forward
 
 REFUSED = [
     (MambaConfig(), "cannot be rolled back"),
