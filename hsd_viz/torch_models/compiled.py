@@ -158,8 +158,7 @@ class CompiledModel:
         if isinstance(tokens, Tensor):
             ids[0, :n] = tokens
         cache.start.fill_(start)
-        finished = {kind: self.eager.masks.finished(part) for kind, part in mask.items()}
-        given = finished if len(finished) > 1 else next(iter(finished.values()))
+        given = self.eager.masks.finished(mask)
         if eager:
             return self._forward(ids, where, given, cache)[:n]
         if self.device.type == "cuda":

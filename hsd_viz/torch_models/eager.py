@@ -111,8 +111,7 @@ class Masks:
 
     def __init__(self, config: PreTrainedConfig, device: torch.device, dtype: torch.dtype) -> None:
         #: The kinds of its layers.
-        self.kinds = layer_kinds(config)
-        self._device = device
+        self.kinds, self._device = layer_kinds(config), device
         self._additive = dtype if getattr(config, "_attn_implementation", None) == "eager" else None
         window, chunk = getattr(config, "sliding_window", None), getattr(config, "attention_chunk_size", None)
         reaches: dict[str, tuple[int | None, Callable[[Tensor, Tensor], Tensor]]] = {
@@ -123,16 +122,10 @@ class Masks:
         self._limits = {kind: limit for kind, limit in reaches.items() if kind in self.kinds and limit[0] is not None}
 
     def make(self, cached: int, parents: Sequence[int] | None, n: int) -> Tensor | dict[str, Tensor] | None:
-        """Return what each of ``n`` fed tokens may attend to: ``[1, 1, n, cached + n]``, or one such mask per kind of
-        layer.
-
-        ``parents`` as in :meth:`~hsd_viz.decoding.session.Session.forward`. ``None`` is returned where a single
-        token sees all.
+        """Return what each of ``n`` fed tokens may attend to as the model takes it, ``None`` where a single token sees
+        all; ``parents`` as in :meth:`~hsd_viz.decoding.session.Session.forward`.
         """
-        if n == 1 and not self._limited(cached + 1):
-            return None
-        masks = {kind: self.finished(seen) for kind, seen in self.seen(cached, parents, n).items()}
-        return masks if len(masks) > 1 else next(iter(masks.values()))
+        return None if n == 1 and not self._limited(cached + 1) else self.finished(self.seen(cached, parents, n))
 
     def _limited(self, length: int) -> set[str]:
         """The kinds of layers that do not reach over ``length`` tokens."""
@@ -159,13 +152,15 @@ class Masks:
                 found[kind] = seen & self._limits[kind][1](place[:, None], keys[None, :])
         return found
 
-    def finished(self, seen: Tensor) -> Tensor:
-        """Return a mask ``[n, places]`` as the model takes it: ``[1, 1, n, places]`` on its device."""
-        seen = seen.to(self._device)[None, None]
-        if self._additive is None:
-            return seen
-        lowest = torch.finfo(self._additive).min
-        return torch.zeros(seen.shape, dtype=self._additive, device=self._device).masked_fill_(~seen, lowest)
+    def finished(self, seen: dict[str, Tensor]) -> Tensor | dict[str, Tensor]:
+        """Return masks ``[n, places]`` by kind of layer as the model takes them: ``[1, 1, n, places]`` on its device,
+        and one mask where all layers are of one kind.
+        """
+        masks = {kind: part.to(self._device)[None, None] for kind, part in seen.items()}
+        if (dtype := self._additive) is not None:
+            lowest = torch.finfo(dtype).min
+            masks = {kind: torch.zeros_like(m, dtype=dtype).masked_fill_(~m, lowest) for kind, m in masks.items()}
+        return masks if len(masks) > 1 else next(iter(masks.values()))
 
 
 def settle_arithmetic(device: torch.device) -> None:
