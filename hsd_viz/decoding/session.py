@@ -31,9 +31,9 @@ class Session(ABC):
         one; ``None`` means a chain.
         """
 
-    @abstractmethod
     def truncate(self, length: int) -> None:
         """Remove all but the first ``length`` tokens; no effect when there are no more."""
+        self.length = min(self.length, length)
 
     @abstractmethod
     def keep(self, base: int, nodes: Sequence[int]) -> None:

@@ -170,9 +170,6 @@ class NativeSession(Session):
         read = self.model.weight_bytes
         return LevelSettings(self._handle, self._cos, self._sin, read, lookahead, rule, threads)
 
-    def truncate(self, length: int) -> None:
-        self.length = min(self.length, length)
-
     def keep(self, base: int, nodes: Sequence[int]) -> None:
         n = len(nodes)
         if n and nodes[-1] >= n:

@@ -121,9 +121,6 @@ class ReferenceSession(Session):
         self.length = cached + n
         return self._apply(normalised(x[-rows:], model.rest["final_norm"], w.epsilon), model.rest, "head")[0]
 
-    def truncate(self, length: int) -> None:
-        self.length = min(self.length, length)
-
     def keep(self, base: int, nodes: Sequence[int]) -> None:
         places, end = [base + node for node in nodes], base + len(nodes)
         self._numbers[:, :, :, base:end] = self._numbers[:, :, :, places]

@@ -223,9 +223,6 @@ class CompiledSession(Session):
         self.length = base + len(tokens) - 1
         return SampledChain(tokens, None, n)
 
-    def truncate(self, length: int) -> None:
-        self.length = min(self.length, length)
-
     @torch.no_grad()
     def keep(self, base: int, nodes: Sequence[int]) -> None:
         move(self.cache.layers, base, [base + node for node in nodes])

@@ -232,6 +232,8 @@ class HFSession(Session):
     @torch.inference_mode()
     def forward(self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None) -> np.ndarray:
         model, cached, n = self._model, self.length, len(tokens)
+        if (stale := self._cache.get_seq_length() - cached) > 0:
+            self._cache.crop(-stale)
         logits = model.logits(
             tokens,
             positions_of(n, cached, parents),
@@ -243,12 +245,7 @@ class HFSession(Session):
         self.length = cached + n
         return to_numpy(logits)
 
-    def truncate(self, length: int) -> None:
-        if length < self.length:
-            self._cache.crop(length - self.length)
-            self.length = length
-
     @torch.inference_mode()
     def keep(self, base: int, nodes: Sequence[int]) -> None:
         move(self._cache.layers, base, [base + node for node in nodes])
-        self.truncate(base + len(nodes))
+        self.length = base + len(nodes)
