@@ -17,7 +17,7 @@ from hsd_viz.trace import Event, Finished, Stage, Step, Trace
 
 #: Tokens between two progress events of a decode that is only timed; it can only be cancelled at one.
 REPORT_EVERY = 16
-#: Runs beside plain ones that are timed at most, and the seconds within which repetitions start.
+#: Runs beside plain ones that are timed at most, and about how many seconds they take.
 PAIRS, PAIRS_SECONDS = 5, 3.0
 #: Tokens of the plain run beside a long decode.
 PLAIN_TOKENS = 32
@@ -77,14 +77,13 @@ def decode_beside_plain(
     stack: str | Stack,
     *,
     pairs: int = PAIRS,
-    seconds: float = PAIRS_SECONDS,
     least: int | None = None,
     **options: Unpack[Options],
 ) -> Iterator[Event]:
     """Yield the events of ``engine.decode``, then decode with the target alone and note its speed in the trace. Both
-    are then repeated, at most ``pairs`` times in all and for about ``seconds``, to measure the spread. These decodes
-    yield stages only; they are skipped after a cancelled run and for plain decoding itself. A run of more than
-    ``seconds`` is compared with a plain run of ``least`` tokens (``None``: as many as its own).
+    are then repeated, at most ``pairs`` times in all and for some seconds, to measure the spread. These decodes yield
+    stages only; they are skipped after a cancelled run and for plain decoding itself. A longer run is compared with a
+    plain run of ``least`` tokens (``None``: as many as its own).
     """
     trace: Trace | None = None
     for event in engine.decode(prompt, stack, **options):
@@ -92,24 +91,24 @@ def decode_beside_plain(
         yield event
     if trace is None or trace.meta.get("cancelled") or len(parts := parse(stack).parts) == 1:
         return
-    plain, same = Stack(None, (parts[-1],)), options
-    if least is not None and trace.meta["wall_ns"] > seconds * 1e9:
-        same = {**options, "max_new_tokens": least}
-    timed = lambda stack, words, options: _timed(engine.decode(prompt, stack, **options), words, options)
-    other = yield from timed(plain, "plain decoding, for comparison", same)
+    plain, long = Stack(None, (parts[-1],)), trace.meta["wall_ns"] > PAIRS_SECONDS * 1e9
+    same: Options = options if least is None or not long else {**options, "max_new_tokens": least}
+    other = yield from _timed(engine, prompt, plain, "plain decoding, for comparison", same)
     note_plain(trace, other)
     cost = (trace.meta["wall_ns"] + other.meta["wall_ns"]) / 1e9
-    pairs = min(pairs, 1 + int(seconds // cost)) if cost else 1
+    pairs = min(pairs, 1 + int(PAIRS_SECONDS // cost)) if cost else 1
     for pair in range(2, pairs + 1):
         words = f"measuring the spread, pair {pair} of {pairs}"
-        again = yield from timed(stack, words, options)
-        note_plain(trace, (yield from timed(plain, words, options)), again)
+        again = yield from _timed(engine, prompt, stack, words, options)
+        note_plain(trace, (yield from _timed(engine, prompt, plain, words, options)), again)
 
 
-def _timed(events: Iterator[Event], words: str, options: Options) -> Generator[Event, None, Trace]:
+def _timed(
+    engine: Engine, prompt: str | Sequence[int], stack: str | Stack, words: str, options: Options
+) -> Generator[Event, None, Trace]:
     """Yield ``words`` as stages of a decode that is only timed, and return its trace."""
     done = 0
-    for event in events:
+    for event in engine.decode(prompt, stack, **options):
         if isinstance(event, Finished):
             return event.trace  # type: ignore[return-value]
         if isinstance(event, Step):

@@ -1,7 +1,6 @@
 """Loading what a stack names, once each: the only place of a decode with disk, hub and waiting.
 
-The native runtime runs shipped models and those that training writes, read by numpy; all others need torch and
-transformers, which are imported when the first is asked for.
+The native runtime runs models of the ladder's form; others need torch and transformers, imported on first use.
 """
 
 from __future__ import annotations
@@ -102,12 +101,12 @@ class Models:
         if name in names():
             return str(model_path(name))
         named = name.startswith(("./", "../", "/", "~"))
+        ladder = ", ".join(names())
         if not named and name.count("/") != 1:
-            raise ValueError(
-                f"unknown model '{name}': the ladder has {', '.join(names())}; others are hub ids with one '/' or paths"
-            )
+            others = "others are hub ids with one '/' or paths"
+            raise ValueError(f"unknown model '{name}': the ladder has {ladder}; {others}")
         if not self._allow:
-            raise ValueError(f"'{name}' is not allowed here: only the models of the ladder ({', '.join(names())}) are")
+            raise ValueError(f"'{name}' is not allowed here: only the models of the ladder ({ladder}) are")
         if not named:
             return name
         path = Path(name).expanduser()
@@ -158,21 +157,17 @@ class Models:
                 yield Stage(f"loading {name}")
                 self.pick(name)
         models, reasons = map(list, zip(*map(self.pick, chain), strict=True))
-        by_name = dict(zip(chain, models, strict=True))
+        text, size = self.text(target), models[-1].vocab_size
         # A model with another tokenizer reads the end of a text that is too long for it.
-        same = [name for name in chain if self._difference(target, name) is None]
-        most = min((n for name in same if (n := by_name[name].positions) is not None), default=None)
+        same = {name: model for name, model in zip(chain, models, strict=True) if not self._difference(target, name)}
+        most = min((model.positions for model in same.values() if model.positions is not None), default=None)
         if most is not None and len(ids) >= most:
             raise PromptTooLong(len(ids), most)
-        size = by_name[target].vocab_size
-        for name in same:
-            if by_name[name].vocab_size != size:
-                raise ValueError(
-                    f"{name} cannot draft for {target}: it knows {by_name[name].vocab_size} of their tokenizer's "
-                    f"{self.text(target).size} tokens and {target} {size}"
-                )
+        if name := next((name for name, model in same.items() if model.vocab_size != size), None):
+            known = f"{same[name].vocab_size} of their tokenizer's {text.size} tokens and {target} {size}"
+            raise ValueError(f"{name} cannot draft for {target}: it knows {known}")
         if max(ids) >= size:
-            token = f"the token {self.text(target).piece(max(ids))[0]!r} ({max(ids)})"
+            token = f"the token {text.piece(max(ids))[0]!r} ({max(ids)})"
             raise ValueError(f"the prompt holds {token} and {target} knows {size} tokens only")
         if note := ", ".join(sorted(filter(None, {*reasons}))) or None:
             slow = "in numpy" if any(model.runtime == "numpy" for model in models) else "on the eager runtime"

@@ -136,10 +136,8 @@ class CompiledModel:
         eager: bool = False,
     ) -> Tensor:
         """Feed tokens at ``places`` in the text to the cache from ``start`` on; return their logits ``[n, V]``, valid
-        until the next step.
-
-        ``seen`` has for each kind of layer which places of the cache they attend to ``[n, up to the last one]``; none
-        means a chain. Anything longer than the widest step, as a prefill, is not compiled.
+        until the next step. ``seen`` has for each kind of layer which places of the cache they attend to ``[n, up to
+        the last one]``. Anything longer than the widest step, as a prefill, is not compiled (``eager``).
         """
         n = len(tokens)
         width = n if eager else next(w for w in self.widths if w >= n)
@@ -149,9 +147,8 @@ class CompiledModel:
         where = torch.zeros((1, width), dtype=torch.long)
         where[0, :n] = torch.as_tensor(places)
         # A padded token attends to itself alone; its key and value are overwritten by the next step.
-        mask = {
-            kind: torch.eye(width, cache.places, dtype=torch.bool).roll(start, 1) for kind in self.eager.masks.kinds
-        }
+        alone = torch.eye(width, cache.places, dtype=torch.bool).roll(start, 1)
+        mask = {kind: alone.clone() for kind in self.eager.masks.kinds}
         for kind, part in seen.items():
             mask[kind][:n, : part.shape[1]] = part
         ids, where = ids.to(self.device), where.to(self.device)
@@ -166,10 +163,8 @@ class CompiledModel:
         return self._compiled(ids, where, given, cache)[:n]
 
     def _forward(self, ids: Tensor, places: Tensor, mask: Any, cache: StaticCache) -> Tensor:
-        found = self.eager.module(
-            input_ids=ids, position_ids=places, attention_mask=mask, past_key_values=cache, use_cache=True
-        )
-        return found.logits[0, :, : self.vocab_size]
+        options = {"position_ids": places, "attention_mask": mask, "past_key_values": cache, "use_cache": True}
+        return self.eager.module(input_ids=ids, **options).logits[0, :, : self.vocab_size]
 
 
 class CompiledSession(Session):

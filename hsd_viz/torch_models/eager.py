@@ -46,11 +46,6 @@ class _RollingLayer(DynamicLayer):
         return self.keys, self.values
 
 
-def rolling_cache() -> Cache:
-    """Return an empty cache for batch size 1; ``crop(-n)`` removes the last ``n`` tokens."""
-    return Cache(layer_class_to_replicate=_RollingLayer)
-
-
 def move(layers: Sequence[CacheLayerMixin], base: int, places: list[int]) -> None:
     """Move the entries at ``places`` (ascending) to ``base``, ``base + 1``, ...: the accepted path of a tree."""
     if all(place == base + k for k, place in enumerate(places)):
@@ -73,10 +68,8 @@ def positions_of(n: int, cached: int, parents: Sequence[int] | None) -> list[int
 
 
 def layer_kinds(config: PreTrainedConfig) -> frozenset[str]:
-    """Return the kinds of layers of a decoder, by transformers' names: from its config's list, else from its limits.
-
-    The same reading as transformers' own (``create_masks_for_generate``): with no list of layer types, a window or a
-    chunk size holds for all layers.
+    """Return the kinds of layers of a decoder, by transformers' names: from its config's list, else, as transformers
+    reads it (``create_masks_for_generate``), of one kind by a window or a chunk size.
     """
     if types := getattr(config, "layer_types", None):
         return frozenset(types)
@@ -86,10 +79,9 @@ def layer_kinds(config: PreTrainedConfig) -> frozenset[str]:
 
 
 def context(config: PreTrainedConfig) -> int | None:
-    """Return the longest text a decoder can read here, ``None`` where its config has no limit.
-
-    Rotary embeddings that are stretched when a text is longer than the original context are used up to that context:
-    beyond it a row would depend on how many tokens are fed with it.
+    """Return the longest text a decoder can read here, ``None`` where its config has no limit. Rotary embeddings that
+    are stretched when a text is longer than the original context are used up to that context: beyond it a row would
+    depend on how many tokens are fed with it.
     """
     positions = getattr(config, "max_position_embeddings", None)
     rope = getattr(config, "rope_parameters", None) or {}
@@ -102,11 +94,8 @@ def context(config: PreTrainedConfig) -> int | None:
 
 
 class Masks:
-    """The attention masks of one model.
-
-    Masks are over *positions in the text* (a tree node's is its depth), not over places in the cache. ``additive``
-    gives masks to add to the scores, in ``dtype``, for models that run transformers' own ``eager`` attention; the
-    others take booleans.
+    """The attention masks of one model, over *positions in the text* (a tree node's is its depth), not over places in
+    the cache. They are booleans, and numbers to add to the scores, in ``dtype``, for transformers' ``eager`` attention.
     """
 
     def __init__(self, config: PreTrainedConfig, device: torch.device, dtype: torch.dtype) -> None:
@@ -164,10 +153,9 @@ class Masks:
 
 
 def settle_arithmetic(device: torch.device) -> None:
-    """Choose, for the whole process, how a CUDA device computes: the same for our forward passes and for others'.
-
-    cuDNN's attention, first choice of torch 2.11 on Hopper, plans again for every length of text, which takes tens of
-    milliseconds each. Sums of products stay in float32 between the parts of a split.
+    """Choose, for the whole process, how a CUDA device computes. cuDNN's attention, first choice of torch 2.11 on
+    Hopper, plans again for every length of text, which takes tens of milliseconds each. Sums of products stay in
+    float32 between the parts of a split.
     """
     if device.type == "cuda":
         torch.backends.cuda.enable_cudnn_sdp(False)
@@ -177,11 +165,8 @@ def settle_arithmetic(device: torch.device) -> None:
 
 class HFModel:
     """The weights of a Hugging Face causal language model, shared by all decodes (batch size 1, evaluation mode): a
-    :class:`~hsd_viz.decoding.session.Model`.
-
-    ``tokens`` is how many token ids its tokenizer has: rows that a checkpoint has beyond them (padded embeddings) are
-    cut off, so that models of one tokenizer have rows of one width, ``vocab_size``, and every id that is drawn is a
-    token.
+    :class:`~hsd_viz.decoding.session.Model`. ``tokens`` is how many token ids its tokenizer has: rows that a checkpoint
+    has beyond them (padded embeddings) are cut off, so that every id that is drawn is a token.
     """
 
     runtime = "eager"
@@ -227,7 +212,7 @@ class HFSession(Session):
     """One sequence in an :class:`HFModel`."""
 
     def __init__(self, model: HFModel) -> None:
-        self._model, self._cache, self.length = model, rolling_cache(), 0
+        self._model, self._cache, self.length = model, Cache(layer_class_to_replicate=_RollingLayer), 0
 
     @torch.inference_mode()
     def forward(self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None) -> np.ndarray:

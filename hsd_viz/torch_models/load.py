@@ -143,16 +143,6 @@ def check_config(name: str, config: PreTrainedConfig) -> None:
         )
 
 
-def row_error(rows: np.ndarray, own: np.ndarray) -> float:
-    """Return the mean over rows ``[n, V]`` of logits of ‖rows − own‖ / ‖own − its mean‖: 0 for equal rows, about 1.4
-    for rows of other texts. A mean, not a maximum: over 32 layers half precision moves the worst logit by as much as a
-    wrong mask does.
-    """
-    rows, own = rows.astype(np.float64), own.astype(np.float64)
-    spread = np.linalg.norm(own - own.mean(-1, keepdims=True), axis=-1)
-    return float((np.linalg.norm(rows - own, axis=-1) / np.maximum(spread, 1e-9)).mean())
-
-
 @torch.inference_mode()
 def check_forward(model: HFModel, session: Session | None = None) -> None:
     """Raise ``ValueError`` if the rows of a session (default: one of the model's own) differ from those of the model's
@@ -177,14 +167,16 @@ def check_forward(model: HFModel, session: Session | None = None) -> None:
     except torch.OutOfMemoryError:
         raise
     except Exception as error:
-        raise ValueError(
-            f"{model.name} cannot be decoded here: "
-            f"its forward does not take a cache, a mask and positions ({first_line(error)})"
-        ) from None
+        why = f"its forward does not take a cache, a mask and positions ({first_line(error)})"
+        raise ValueError(f"{model.name} cannot be decoded here: {why}") from None
     if not np.isfinite(own).all():
         raise ValueError(f"{model.name} gives logits that are not finite in {model.dtype}: try another dtype")
-    # Half precision alone moves a row by a few per cent, in mixtures of experts and deep models by more.
-    if not row_error(rows, own) <= (0.02 if model.dtype in ("float32", "float64") else 0.3):
+    # The mean over the rows of ‖rows − own‖ / ‖own − its mean‖: about 1.4 for rows of other texts. Half precision alone
+    # moves a row by a few per cent, in mixtures of experts and deep models by more, and their worst logit by as much as
+    # a wrong mask does.
+    spread = np.linalg.norm(own - own.mean(-1, keepdims=True), axis=-1)
+    error = (np.linalg.norm(rows - own, axis=-1) / np.maximum(spread, 1e-9)).mean()
+    if not error <= (0.02 if model.dtype in ("float32", "float64") else 0.3):
         raise ValueError(
             f"{model.name} cannot be decoded here: in a tree of drafts its rows are not those of the text itself "
             f"({model.module.config.model_type} makes its own mask or positions, or looks ahead)"
