@@ -1,16 +1,13 @@
 """Calibrate an engine: measure the costs of its models and how much of each other's drafts they accept.
 
-All figures come from ordinary decodes with short stacks that take turns: their rounds are the rounds that a hierarchy
-pays for.
+All figures come from ordinary decodes with short stacks that take turns, not recorded: their rounds are the rounds that
+a hierarchy pays for.
 
 - Acceptance of model i's tokens by model j: under the target by ``i:g > target``, between draft models by ``i:g > j:h >
   target``, at several lookaheads, and of a database's drafts by ``db > target`` and ``db > j:h > target``. Not by ``i:g
-  > j``: j would then write the text, and the text of a small model repeats itself and is easier to draft than the
-  target's.
+  > j``: the text of a small model repeats itself and is easier to draft than the target's.
 - Costs: medians of the forward passes, launches, look-ups and overheads of the same rounds. Verifications at the widths
   between and beyond get their shape from forward passes timed in isolation (:mod:`~hsd_viz.calibration.forwards`).
-
-Decodes are not recorded, so that the cost of recording is not included.
 """
 
 import hashlib
@@ -27,7 +24,7 @@ from hsd_viz.calibration.store import StoredCalibration, identity, newest, save
 from hsd_viz.decoding.engine import Engine
 from hsd_viz.decoding.sampling import PromptTooLong, Sampling
 from hsd_viz.prompts.suites import Prompt, Suite
-from hsd_viz.stack import Model, Stack, parse
+from hsd_viz.stack import Model, Stack
 from hsd_viz.terminal import Progress
 from hsd_viz.trace import Trace
 
@@ -52,12 +49,10 @@ class Workload:
 
     def stacks(self) -> tuple[str, ...]:
         """Return the stacks to decode each prompt with."""
-        top, sources = Model(TARGET), [parse(f"{name} > {TARGET}").bottom for name in self.databases]
-        alone = [(Model(i, g), top) for i in self.drafts for g in ALONE]
-        pairs = [(Model(i, g), Model(j, h), top) for i, j in combinations(self.drafts, 2) for g, h in PAIRS]
-        over = [(top,), *((Model(j, h), top) for j in self.drafts for h in OVER_DATABASE)]
-        stacks = [Stack(None, models) for models in ((top,), *alone, *pairs)]
-        return tuple(map(str, [*stacks, *(Stack(source, models) for source in sources for models in over)]))
+        alone = [f"{Model(i, g)}" for i in self.drafts for g in ALONE]
+        pairs = [f"{Model(i, g)} > {Model(j, h)}" for i, j in combinations(self.drafts, 2) for g, h in PAIRS]
+        over = [f"{name} > {Model(j, h)}" for name in self.databases for j in self.drafts for h in OVER_DATABASE]
+        return TARGET, *(f"{below} > {TARGET}" for below in (*alone, *pairs, *self.databases, *over))
 
     def texts(self) -> dict[str, Any]:
         """Return the description of what is decoded."""

@@ -1,11 +1,10 @@
 """Estimate acceptance and costs from traces.
 
-Acceptance is on-policy: rounds count in which the one model's tokens were verified by the other. A curve over all
-positions of a text would be too high, because real rounds begin right after a rejection, where the text is hard. The
-later tokens of a draft are only examined when the earlier ones were accepted, and drafts differ in length: so S(k) is a
-product of conditional acceptances, each the share of the examined tokens (Kaplan & Meier 1958). A round cut short by
-the end of the text counts for the tokens it accepted and for none after them. Costs are medians by tokens fed, made
-monotone.
+Acceptance is on-policy: a curve over all positions of a text would be too high, because real rounds begin right after a
+rejection, where the text is hard. The later tokens of a draft are only examined when the earlier ones were accepted,
+and drafts differ in length: so S(k) is a product of conditional acceptances, each the share of the examined tokens
+(Kaplan & Meier 1958). A round cut short by the end of the text counts for the tokens it accepted and for none after
+them. Costs are medians by tokens fed, made monotone.
 """
 
 from collections import Counter, defaultdict
@@ -27,8 +26,7 @@ Pair = tuple[str, str]
 
 def estimate(traces: Iterable[Trace], models: Iterable[str] | None = None) -> Calibration:
     """Return the inputs of the law from ``traces``, all of one target, machine, kind of text and sampling. ``models``
-    orders the models, smallest first, the target last (default: by parameter count, as the traces give it). A survival
-    curve is of one verification rule, that of most rounds of its models; rounds of another one are left out. Raises:
+    orders the models, smallest first, the target last (default: by parameter count, as the traces give it). Raises:
     ValueError: if no forward pass of a model was timed.
     """
     traces = list(traces)
@@ -77,8 +75,8 @@ def rounds_of(traces: Iterable[Trace]) -> tuple[dict[Pair, list[Row]], dict[Pair
     of a pair were judged by several rules, those by the most frequent one; a pair of which nothing was examined is left
     out.
     """
-    rounds: dict[Pair, list[Row]] = {}
-    looked_up: dict[Pair, Counter] = {}
+    rounds: dict[Pair, list[Row]] = defaultdict(list)
+    looked_up: dict[Pair, Counter] = defaultdict(Counter)
     for trace in traces:
         names, database = names_of(trace)
         for row in trace.round_rows:
@@ -86,9 +84,9 @@ def rounds_of(traces: Iterable[Trace]) -> tuple[dict[Pair, list[Row]], dict[Pair
                 continue
             if row.level == 1 and database is not None:
                 if row.outcome != "stopped":
-                    looked_up.setdefault((database, names[1]), Counter())[row.drafted, row.accepted] += 1
+                    looked_up[database, names[1]][row.drafted, row.accepted] += 1
             elif row.drafted:
-                rounds.setdefault((names[row.level - 1], names[row.level]), []).append(row)
+                rounds[names[row.level - 1], names[row.level]].append(row)
     for pair, rows in rounds.items():
         rule, _ = Counter(row.rule for row in rows).most_common(1)[0]
         rounds[pair] = [row for row in rows if row.rule == rule]
@@ -111,23 +109,20 @@ def over_databases(traces: Iterable[Trace]) -> dict[Pair, OverDatabase]:
     """Return acceptance by (model over its database, verifier): of tokens that the model took from the database, and of
     its own, the last of each of its rounds. Only models directly over a database are counted.
     """
-    counts: dict[Pair, Counter] = {}
+    counts: dict[Pair, Counter] = defaultdict(Counter)
     for trace in traces:
         names, database = names_of(trace)
-        if database is None:
-            continue
-        accepted_below: dict[int, list[int]] = {}
+        #: Of each round over the model and its database, of each token that was drafted whether it is the model's own.
+        own: dict[int, list[bool]] = defaultdict(list)
         for row in sorted(trace.round_rows, key=lambda row: row.start_ns):
-            if row.parent is not None and row.level == 1:
-                accepted_below.setdefault(row.parent, []).append(row.accepted)
+            if database is not None and row.level == 1 and row.parent is not None:
+                own[row.parent] += [*(False,) * row.accepted, True]
         for row in trace.round_rows:
-            if row.level != 2 or not row.drafted:
-                continue
-            counted = counts.setdefault((f"{database} > {names[1]}", names[2]), Counter())
-            own = [place for accepted in accepted_below.get(row.id, ()) for place in (*(False,) * accepted, True)]
-            for k, kind in enumerate(own[: row.examined]):
-                counted[kind, "examined"] += 1
-                counted[kind, "accepted"] += k < row.accepted
+            if row.id in own and row.level == 2:
+                counted = counts[f"{database} > {names[1]}", names[2]]
+                for k, kind in enumerate(own[row.id][: row.examined]):
+                    counted[kind, "examined"] += 1
+                    counted[kind, "accepted"] += k < row.accepted
     return {
         pair: OverDatabase(*(n[kind, "accepted"] / n[kind, "examined"] for kind in (False, True)))
         for pair, n in counts.items()
@@ -137,14 +132,13 @@ def over_databases(traces: Iterable[Trace]) -> dict[Pair, OverDatabase]:
 
 def _by_size(traces: list[Trace]) -> tuple[str, ...]:
     """Return the models by parameter count, the target last; those without a count in the order of their levels."""
-    sizes: dict[str, tuple[int, float, int]] = {}
+    sizes: dict[str, tuple[bool, float, int]] = {}
     for trace in traces:
         names, database = names_of(trace)
-        if database is not None:
-            del names[0]
         parameters = {m["name"]: m.get("parameters") or 0 for m in trace.meta.get("models", ())}
         for level, name in names.items():
-            sizes.setdefault(name, (level == max(names), parameters.get(name, 0), level))
+            if level or database is None:
+                sizes.setdefault(name, (level == max(names), parameters.get(name, 0), level))
     return tuple(sorted(sizes, key=sizes.__getitem__))
 
 
@@ -190,16 +184,12 @@ def times_of(traces: Sequence[Trace]) -> tuple[dict[str, LevelCost], dict[str, L
     typical = lambda kind, name: median(times[kind, name] or [0.0])
     verified, models = verifications(traces), {}
     for name in dict.fromkeys([*verified, *drafts]):
-        each, launch = _drafting(drafts[name]) if name in drafts else (None, 0.0)
-        draft = None if each is None else (each,)
-        forward = _curve(verified[name]) if name in verified else draft
-        assert forward is not None
+        each, launch = _drafting(drafts[name]) if name in drafts else (0.0, 0.0)
+        draft = (each,) if name in drafts else None
+        forward = _curve(verified[name]) if name in verified else (each,)
         models[name] = LevelCost(forward, draft, typical("overhead", name) + typical("pause", name), launch)
-    lookups = {
-        name: LookupCost(median(ms), typical("update", name))
-        for (kind, name), ms in [*times.items()]
-        if kind == "lookup"
-    }
+    looked_up = [name for kind, name in times if kind == "lookup"]
+    lookups = {name: LookupCost(typical("lookup", name), typical("update", name)) for name in looked_up}
     after = {pair: median(ms / models[pair[1]].verifying(fed) for fed, ms in rows) for pair, rows in above.items()}
     return models, lookups, after
 

@@ -4,9 +4,7 @@ Real rounds cost more than an isolated forward pass: other models have used the 
 rules are applied, and trees are gathered. But only a few widths are common in them. So the shape of a cost curve is
 measured in isolation, at every width, and its height in real rounds (:func:`fit_curve`).
 
-``db`` sizes its trees by such costs: on a GPU sixteen tokens cost as much as one, on a CPU twice as much. They are from
-the table that ships with the ladder, so that the same command gives the same tree on every machine, from a file, or
-timed here on first use (:class:`Costs`).
+``db`` sizes its trees by such costs (:class:`Costs`): on a GPU 16 tokens cost as much as one, on a CPU twice as much.
 """
 
 from __future__ import annotations
@@ -54,11 +52,9 @@ def time_forwards(
     repeats: int = 15,
     figure: Callable[[Sequence[float]], float] = median,
 ) -> dict[str, dict[int, float]]:
-    """Return ``{name: {tokens fed: ms}}`` of forward passes behind ``context`` tokens with a row for each token fed.
-
-    The models take turns, as they do in a stack. A forward pass ends when the most likely token of each row is known
-    here, which is what a round waits for. ``figure`` summarises the repeats; ``context`` is shortened for models with
-    fewer positions.
+    """Return ``{name: {tokens fed: ms}}`` of forward passes behind ``context`` tokens (fewer for models with fewer
+    positions) with a row for each token fed. The models take turns, as they do in a stack. A forward pass ends when the
+    most likely token of each row is known here, which is what a round waits for. ``figure`` summarises the repeats.
     """
     longest = min([context + max(widths), *(m.positions for m in models.values() if m.positions is not None)])
     context = max(1, longest - max(widths))
@@ -111,8 +107,8 @@ def draft_costs(model: Model) -> tuple[float, ...]:
 
 
 class Costs:
-    """Costs of a verification by number of draft tokens. ``source`` is ``shipped``, ``measured`` (timed once per model
-    and runtime) or a JSON file.
+    """Costs of a verification by number of draft tokens. ``source`` is ``shipped`` (the table of the ladder, so that
+    the same command gives the same tree on every machine), ``measured`` (timed once per model and runtime) or a file.
 
     A file has ``{"format": "hsd_viz costs", "models": {NAME: {DTYPE: [c(0), c(1), ...]}}, "others": {DEVICE: c}}``:
     costs of 0, 1, 2, ... draft tokens in any unit, and for other models that of one more token in steps of one token.
@@ -141,9 +137,8 @@ def _read(path: Path) -> dict[str, dict[str, Any]]:
         data = json.loads(text)
         if data["format"] != FORMAT:
             raise ValueError(f"its format is not '{FORMAT}'")
-        models = {
-            name: {dtype: cost_curve(row) for dtype, row in rows.items()} for name, rows in data["models"].items()
-        }
-        return {"models": models, "others": {device: cost_curve(data["others"][device]) for device in ("cpu", "cuda")}}
+        curves = lambda rows: {key: cost_curve(row) for key, row in rows.items()}
+        models = {name: curves(rows) for name, rows in data["models"].items()}
+        return {"models": models, "others": curves({device: data["others"][device] for device in ("cpu", "cuda")})}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{path} is not a table of costs: {type(error).__name__}: {error}") from None
