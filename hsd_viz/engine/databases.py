@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from hsd_viz.decoding.sampling import PromptTooLong
-from hsd_viz.drafting.index.build import LONGEST, build_database, build_fivegrams
+from hsd_viz.drafting.index.build import build_database, build_fivegrams
 from hsd_viz.drafting.index.count import Encode, Progress, Pruning, find_texts, read_documents
 from hsd_viz.drafting.index.format import SUFFIX
 from hsd_viz.drafting.make import FIVEGRAMS, vocabulary_hash
@@ -24,17 +24,15 @@ def build_model(
     suites: Sequence[str | Path],
     out: str | Path,
     *,
-    max_new_tokens: int = 128,
-    stack: str = "target",
-    longest: int = LONGEST,
-    pruning: Pruning = PRUNING,
-    progress: Progress | None = None,
+    max_new_tokens: int,
+    stack: str,
+    progress: Progress,
+    **counting: Any,
 ) -> list[Path]:
     """Decode the prompts of ``suites`` (as in :func:`~hsd_viz.prompts.suites.load_suite`), each once, at temperature 0
-    and count the output into ``model.hsdb`` and ``fivegrams.hsdb`` in ``out``.
-
-    Any ``stack`` yields the same text; some are faster. A prompt that fills the context counts as an empty output.
-    Raises ValueError if nothing can be decoded.
+    and count the output into ``model.hsdb`` and ``fivegrams.hsdb`` in ``out``. Any ``stack`` yields the same text; some
+    are faster. A prompt that fills the context counts as an empty output; ``counting`` are options of
+    :func:`~hsd_viz.drafting.index.build.build_database`. Raises ValueError if nothing can be decoded.
     """
     out, target = Path(out), engine.target
     text = engine.models.text(target)
@@ -48,8 +46,7 @@ def build_model(
         with suppress(PromptTooLong):
             output = engine.run(ids, stack, max_new_tokens=max_new_tokens, record=False).token_ids
         sequences.append([ids[-1], *output])
-        if progress:
-            progress("writing", done / len(prompted))
+        progress("writing", done / len(prompted))
     if all(len(sequence) == 1 for sequence in sequences):  # the prompts' last tokens alone
         raise ValueError("the model wrote nothing: every prompt is empty, fills its context, or ends its text at once")
     identity: dict[str, Any] = {"weights": engine.models.hash(target) or target, "decoding": "greedy"}
@@ -58,24 +55,17 @@ def build_model(
     facts: dict[str, Any] = {"vocabulary_size": engine.models.fast(target).vocab_size, "vocabulary_hash": vocabulary}
     facts["meta"] = {"model": target, **identity, "prompts": len(prompted)}
     path, fivegrams = out / f"model{SUFFIX}", out / f"{FIVEGRAMS}{SUFFIX}"
-    documents = ([sequence] for sequence in sequences)
-    build_database(documents, path, kind="model", **facts, longest=longest, pruning=pruning, progress=progress)
+    build_database(([one] for one in sequences), path, kind="model", **facts, **counting, progress=progress)
     build_fivegrams(sequences, fivegrams, **facts)
     return [path, fivegrams]
 
 
 def build_text(
-    paths: Sequence[str | Path],
-    tokenizer: Any,
-    out: str | Path,
-    *,
-    longest: int = LONGEST,
-    pruning: Pruning = PRUNING,
-    progress: Progress | None = None,
+    paths: Sequence[str | Path], tokenizer: Any, out: str | Path, *, progress: Progress, **counting: Any
 ) -> list[Path]:
     """Count the text of files and folders into ``statistics.hsdb`` in ``out``. ``tokenizer`` is any tokenizer of
-    transformers. Files are read in pieces and counted on disk, in constant memory. Raises ValueError if a named file
-    cannot be read or has no text.
+    transformers, ``counting`` as in :func:`build_model`. Files are read in pieces and counted on disk, in constant
+    memory. Raises ValueError if a named file cannot be read or has no text.
     """
     files, passed_over = find_texts(paths)
     vocabulary = tokenizer.get_vocab()
@@ -86,7 +76,7 @@ def build_text(
     }
     path = Path(out) / f"statistics{SUFFIX}"
     documents = read_documents(files, _encoder(tokenizer), eos=tokenizer.eos_token_id, progress=progress)
-    build_database(documents, path, kind="statistics", **facts, longest=longest, pruning=pruning, progress=progress)
+    build_database(documents, path, kind="statistics", **facts, **counting, progress=progress)
     return [path]
 
 

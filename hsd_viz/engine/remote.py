@@ -45,7 +45,7 @@ class RemoteEngine(Engine):
 
     def model_names(self) -> list[str]:
         """Return the names of the models that the server offers."""
-        with self._lines("GET", "/models", None, f"{self.url} cannot be reached") as lines:
+        with self._lines("GET", "/models", f"{self.url} cannot be reached") as lines:
             try:
                 return [str(name) for name in json.loads("".join(lines))["models"]]
             except (ValueError, KeyError, TypeError):
@@ -65,19 +65,16 @@ class RemoteEngine(Engine):
         return self._events({"prompt": prompt if isinstance(prompt, str) else [*prompt], "stack": str(stack), **asked})
 
     def _events(self, body: dict[str, Any]) -> Iterator[Event]:
-        event = None
-        broken, half_a_line = f"the connection to {self.url} broke", suppress(json.JSONDecodeError)
-        with self._lines("POST", "/decode", body, broken) as lines, half_a_line:
-            for event in read_events(map(json.loads, lines)):
+        event, lines = None, self._lines("POST", "/decode", f"the connection to {self.url} broke", body)
+        with lines as given, suppress(json.JSONDecodeError):  # half a line
+            for event in read_events(map(json.loads, given)):
                 yield event
         if not isinstance(event, Finished):
             raise ServerError("the server closed the connection before the end", retry=True)
 
     @contextmanager
-    def _lines(self, method: str, path: str, body: dict[str, Any] | None, broken: str) -> Iterator[Iterator[str]]:
-        """Send a request and give the lines of its answer; a failed connection is an error that begins with
-        ``broken``.
-        """
+    def _lines(self, method: str, path: str, broken: str, body: Any = None) -> Iterator[Iterator[str]]:
+        """Send a request and give the lines of its answer; the error of a lost connection begins with ``broken``."""
         # Servers are addressed as they are given: no proxy of the environment is asked.
         with httpx.Client(timeout=TIMEOUT, headers=self._headers, trust_env=False) as client:
             try:

@@ -17,8 +17,8 @@ MAX_NEW_TOKENS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """A decode as decided: ``names`` are the models' own names by level, the target last. ``stack`` has all lookaheads,
-    except those that the selector chooses; for ``auto`` it is the databases and models to choose from (``choosing``).
+    """A decode as decided: ``names`` are the models' own by level. ``stack`` has all lookaheads, except those that the
+    selector chooses; for ``auto`` it is the databases and models to choose from (``choosing``).
     """
 
     written: str

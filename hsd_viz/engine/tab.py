@@ -1,13 +1,10 @@
-"""The runtime in a browser tab: the files that it reads, and the numbers of this package that it needs.
-
-``js/tab/`` runs ``hsd-viz.wasm``, the sources of :mod:`hsd_viz.native` compiled by ``make wasm``, on the shipped
-weights and databases. All that Python declares (tables, structures, costs, priors) travels in the manifest.
+"""The runtime in a browser tab: ``js/tab/`` runs ``hsd-viz.wasm``, the sources of :mod:`hsd_viz.native` compiled by
+``make wasm``, on the shipped weights and databases. All that Python declares travels in the manifest.
 """
 
 from __future__ import annotations
 
 import ctypes
-import json
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -41,9 +38,9 @@ _KINDS: Mapping[Any, str] = {
 
 def files() -> dict[str, Path]:
     """Return the files of the runtime by their names on the site."""
-    weights = {f"{name}.safetensors": model_path(name) / "model.safetensors" for name in names()}
+    models = {f"{name}.safetensors": model_path(name) / "model.safetensors" for name in names()}
     databases = {f"{name}.hsdb": weights_dir() / "databases" / f"{name}.hsdb" for name in STORED}
-    return {"hsd-viz.wasm": WASM, "tokenizer.json": model_path("target") / "tokenizer.json", **weights, **databases}
+    return {"hsd-viz.wasm": WASM, "tokenizer.json": model_path("target") / "tokenizer.json", **models, **databases}
 
 
 def manifest() -> dict[str, Any]:
@@ -82,8 +79,7 @@ def manifest() -> dict[str, Any]:
 
 def _model(name: str) -> dict[str, Any]:
     """Return a model's measures, the turn of its angles from one place to the next, and its costs for ``db``."""
-    size = len(json.loads((model_path("target") / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"])
-    weights = load(model_path(name), "int8", size, name)
+    weights = load(model_path(name))
     curve = Costs().of(weights)
     at, slopes = curve.tables(DatabaseDrafter.nodes)
     cos, sin = turn(*weights.rotary)
