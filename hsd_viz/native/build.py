@@ -57,18 +57,32 @@ _C_TYPES: dict[str, Any] = {"int": ctypes.c_int, "int64_t": ctypes.c_int64, "dou
 _QUICK = re.compile("hsd_(session_keep|drafter_|decode_rows|decode_inside)")
 
 
+#: A function in ``runtime.cpp``: its result, name and arguments, and what it returns when it fails, if it may.
+_FUNCTION = re.compile(r"^API (.+?) (\w+)\((.*?)\) {(?:\s+return guarded\S*?\((\S+),)?", re.M | re.S)
+
+
 def declare(library: ctypes.CDLL) -> ctypes.CDLL:
-    """Give the functions the types of ``runtime.cpp``. Raises ``AttributeError`` when one is missing."""
+    """Give the functions the types of ``runtime.cpp``, and let those that fail raise ``ValueError`` or ``MemoryError``.
+    Raises ``AttributeError`` when one is missing.
+    """
 
     def kind(text: str) -> Any:
         return ctypes.c_void_p if "*" in text else _C_TYPES[text.split()[0]]
 
+    def check(failure: int | None, result: Any, *_: Any) -> Any:
+        if result != failure:
+            return result
+        if (what := library.hsd_error().decode()) == "memory":
+            raise MemoryError("there is too little memory for the native runtime")
+        raise ValueError(what)
+
     library.quick = ctypes.PyDLL(library._name, handle=library._handle)
-    declared = re.findall(r"^API (.+?) (\w+)\((.*?)\) {", (SOURCES / "runtime.cpp").read_text(), re.M | re.S)
-    for result, name, arguments in declared:
+    for result, name, arguments, failure in _FUNCTION.findall((SOURCES / "runtime.cpp").read_text()):
         function = getattr(library.quick if _QUICK.match(name) else library, name)
         function.restype = ctypes.c_char_p if result == "const char*" else kind(result)
         function.argtypes = [kind(argument) for argument in arguments.split(",") if argument]
+        if failure:
+            function.errcheck = functools.partial(check, None if failure == "nullptr" else int(failure))
     return library
 
 

@@ -15,7 +15,6 @@ import ctypes
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from ctypes import byref
-from functools import partial
 from itertools import accumulate
 
 import numpy as np
@@ -34,7 +33,6 @@ from hsd_viz.native.model import (
     NativeModel,
     NativeSession,
     Rule,
-    checked,
     doubles,
     integers,
     owned,
@@ -68,11 +66,10 @@ def native_drafter(drafter: Drafter | None, library: ctypes.CDLL) -> Drafter | N
     """Return the native equivalent of a drafter that has not begun a run, itself if there is none."""
     if type(drafter) is not DatabaseDrafter or drafter.longest > LONGEST:
         return drafter
-    # The library reads files with the usual element sizes.
     for index in (drafter.databases[source] for source in drafter.sources if source != "context"):
-        if type(index) is not Index or not 0 <= index.bits < 32:
-            return drafter
-        if [view.itemsize for view in (index.starts, index.marks, index.places)] != [4, 4, 4]:
+        # The library reads files with the usual element sizes.
+        usual = type(index) is Index and {index.starts.itemsize, index.marks.itemsize, index.places.itemsize} == {4}
+        if not usual or not 0 <= index.bits < 32:
             return drafter
     return NativeDatabaseDrafter(library, drafter)
 
@@ -85,8 +82,8 @@ class NativeDatabaseDrafter:
     name, nodes = DatabaseDrafter.name, DatabaseDrafter.nodes
 
     def __init__(self, library: ctypes.CDLL, reference: DatabaseDrafter) -> None:
-        self.library, self._native, self._reference = library, library.quick, reference
-        self.sources, self._checked = reference.sources, partial(checked, library)
+        self.library, self._native = library, library.quick
+        self.sources, self._reference = reference.sources, reference
         self._free: weakref.finalize | None = None
         self._out = (ctypes.c_double * (_COLUMNS * MAX_BUDGET))()
         self.start(())
@@ -97,22 +94,21 @@ class NativeDatabaseDrafter:
             self._free()
         native, reference = self._native, self._reference
         #: The drafter in the library; it lives as long as this object, or until the next start.
-        self.handle = self._checked(native.hsd_drafter_new(byref(drafting_of(reference.longest))))
+        self.handle = native.hsd_drafter_new(byref(drafting_of(reference.longest)))
         self._free = owned(self, native.hsd_drafter_free, self.handle)
         for source in self.sources:
             file = None if source == "context" else byref(_file(reference.databases[source]))
             rates = doubles(priors(source, reference.temperature))
-            self._checked(native.hsd_drafter_add(self.handle, file, rates, DISCOUNTS[source]))
-        self._checked(native.hsd_drafter_ends(self.handle, integers(tuple(reference.eos)), len(reference.eos)))
-        costs = map(doubles, reference.costs.tables(MAX_BUDGET))
-        least = reference.costs.least_slope, reference.min_score
-        self._checked(native.hsd_drafter_costs(self.handle, *costs, MAX_BUDGET + 1, *least))
+            native.hsd_drafter_add(self.handle, file, rates, DISCOUNTS[source])
+        native.hsd_drafter_ends(self.handle, integers(tuple(reference.eos)), len(reference.eos))
+        costs, least = map(doubles, reference.costs.tables(MAX_BUDGET)), reference.costs.least_slope
+        native.hsd_drafter_costs(self.handle, *costs, MAX_BUDGET + 1, least, reference.min_score)
         self._emitted = 0
         self.extend(prompt)
 
     def extend(self, tokens: Sequence[int]) -> None:
         """Learn from these emitted tokens and remember them."""
-        self._checked(self._native.hsd_drafter_extend(self.handle, integers(tokens), len(tokens)))
+        self._native.hsd_drafter_extend(self.handle, integers(tokens), len(tokens))
         self._emitted += len(tokens)
 
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
@@ -123,7 +119,6 @@ class NativeDatabaseDrafter:
         tail = text[-max(self._reference.longest, length - self._emitted) :]
         n = self._native.hsd_drafter_draft(self.handle, integers(tail), len(tail), length, budget, self._out)
         if n < 1:
-            self._checked(n >= -1)
             return DraftTree(why_empty="not worth it" if n else "no match")
         *columns, scores = [self._out[k : n * _COLUMNS : _COLUMNS] for k in range(_COLUMNS)]
         tokens, parents, sources, lengths, counts, positions, depths = ([int(v) for v in column] for column in columns)
@@ -198,13 +193,12 @@ class NativeDecode(Loop):
         tokens, ends = integers(self.text), integers(tuple(self.eos))
         below = drafter.handle if drafter else None
         given = target.compute.itemsize == 8, specs, len(specs), below, tokens, len(tokens), ends, len(ends)
-        self._library, self._handle = library, checked(library, library.hsd_decode_new(byref(settings), *given))
+        self._library, self._handle = library, library.hsd_decode_new(byref(settings), *given)
         owned(self, library.hsd_decode_free, self._handle, sessions, drafter)
 
     def _call(self, ns: int, *tables: str) -> bool:
         """Decode for about ``ns``, and copy the rows of these tables; return whether there is more to do."""
         more = self._library.hsd_decode_run(self._handle, ns, self.now())
-        checked(self._library, more >= 0)
         start, rows = ctypes.c_void_p(), self._library.quick.hsd_decode_rows
         for table in tables:
             n = rows(self._handle, _NUMBER[table], byref(start))

@@ -6,7 +6,6 @@ import ctypes
 import weakref
 from collections.abc import Callable, Sequence
 from ctypes import Structure, byref, c_double, c_int32, c_int64, c_uint64, c_void_p
-from typing import Any
 
 import numpy as np
 
@@ -82,14 +81,6 @@ def doubles(values: Sequence[float]) -> ctypes.Array:
     return (c_double * len(values))(*values)
 
 
-def checked(library: ctypes.CDLL, result: Any) -> Any:
-    """Return the result of a call. Raises: ValueError, MemoryError: if it is that of a call that failed."""
-    if result:
-        return result
-    what = library.hsd_error().decode()
-    raise MemoryError("there is too little memory for the native runtime") if what == "memory" else ValueError(what)
-
-
 def owned(owner: object, free: Callable[[int], None], handle: int, *used: object) -> weakref.finalize:
     """Call ``free(handle)`` once the owner is gone, and keep what it uses alive until then. Nothing is freed at exit: a
     thread may still be in the middle of a call.
@@ -120,13 +111,13 @@ class NativeModel:
         self.name, self.vocab_size, self.positions = weights.name, weights.vocab_size, weights.positions
         self.layers, self.parameters, self.dtype = weights.layers, weights.parameters, weights.dtype
         self.compute, self.rotary = weights.compute, weights.rotary
-        self.handle = checked(library, library.hsd_model_new(byref(Shape(**weights.shape))))
+        self.handle = library.hsd_model_new(byref(Shape(**weights.shape)))
         owned(self, library.hsd_model_free, self.handle)
         self._embedding = weights.embedding  # the library reads it where it is
         for layer, slot, tensor in weights.items():
             numbers, scales = tensor if isinstance(tensor, Bytes) else (tensor, None)
             at = None if scales is None else scales.ctypes.data
-            checked(library, library.hsd_model_set(self.handle, layer, SLOTS.index(slot), numbers.ctypes.data, at))
+            library.hsd_model_set(self.handle, layer, SLOTS.index(slot), numbers.ctypes.data, at)
         self.weight_bytes: int = library.hsd_model_bytes(self.handle)
         self.cache_bytes_per_token: int = library.hsd_model_cache_bytes(self.handle)
 
@@ -146,7 +137,7 @@ class NativeSession(Session):
 
     def __init__(self, model: NativeModel) -> None:
         self.model, self._library, self.length = model, model.library, 0
-        self._handle = checked(self._library, self._library.hsd_session_new(model.handle))
+        self._handle = self._library.hsd_session_new(model.handle)
         owned(self, self._library.hsd_session_free, self._handle, model)
         self._make_room(1)
 
@@ -159,16 +150,14 @@ class NativeSession(Session):
         fed, lineage = integers(tokens), None if parents is None else integers(parents)
         worth = int(model.weight_bytes * max(1, n / _TOKENS_A_READ) / BYTES_A_THREAD)
         sequence = self._cos, self._sin, cached, 1 if worth < 2 else min(machine.threads(), worth)
-        called = self._library.hsd_session_forward(self._handle, fed, n, lineage, rows, logits.ctypes.data, *sequence)
-        checked(self._library, called)
+        self._library.hsd_session_forward(self._handle, fed, n, lineage, rows, logits.ctypes.data, *sequence)
         self.length = cached + n
         return logits
 
     def settings(self, places: int, lookahead: int, rule: int, threads: int) -> LevelSettings:
         """Return this session as a level of a compiled decode of up to ``places`` tokens."""
         self._make_room(places)
-        read = self.model.weight_bytes
-        return LevelSettings(self._handle, self._cos, self._sin, read, lookahead, rule, threads)
+        return LevelSettings(self._handle, self._cos, self._sin, self.model.weight_bytes, lookahead, rule, threads)
 
     def keep(self, base: int, nodes: Sequence[int]) -> None:
         n = len(nodes)
