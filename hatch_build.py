@@ -27,7 +27,7 @@ class NativeLibraries(BuildHookInterface):
         # The C++ library of the machine that runs the wheel may be older.
         link = ["-static-libstdc++", "-static-libgcc"] if sys.platform == "linux" else []
         self._folder = tempfile.TemporaryDirectory()
-        for kernel, flags in build.family().items():
+        for kernel, flags in build.kernels(every=True).items():
             name = build.library_name(kernel)
             out = Path(self._folder.name) / name
             try:

@@ -64,16 +64,11 @@ def identity(meta: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def folder() -> Path:
-    """Return the folder of stored calibrations."""
-    return cache_folder("calibration")
-
-
 def save(stored: StoredCalibration) -> None:
     """Write a calibration. Raises: OSError: if its file cannot be written."""
-    named = json.dumps([stored.identity, stored.texts], sort_keys=True)
+    named = hashlib.sha256(json.dumps([stored.identity, stored.texts], sort_keys=True).encode()).hexdigest()[:24]
     data = {"format": FORMAT, "schema": SCHEMA, **stored.to_dict()}
-    write_whole(folder() / f"{hashlib.sha256(named.encode()).hexdigest()[:24]}.json", json.dumps(data) + "\n")
+    write_whole(cache_folder("calibration") / f"{named}.json", json.dumps(data) + "\n")
 
 
 def load(path: Path) -> StoredCalibration | None:
@@ -99,5 +94,5 @@ def newest(wanted: Mapping[str, Any], texts: Mapping[str, Any] | None = None) ->
         included = all(models.get(name) == model for name, model in wanted["models"].items())
         return recent and same and included and texts in (None, stored.texts)
 
-    found = filter(None, map(load, sorted(folder().glob("*.json"))))
+    found = filter(None, map(load, sorted(cache_folder("calibration").glob("*.json"))))
     return max(filter(usable, found), key=lambda stored: stored.created, default=None)

@@ -140,7 +140,7 @@ class Build:
         compiler, folder, commands = find_compiler(), self._folder or disk.cache_folder("native"), {}
         for kernel in choices:
             command = [*compiler, *FLAGS, *able[kernel], *more]
-            facts = "\0".join([platform.system(), platform.machine(), *command, sources_hash()])
+            facts = "\0".join([platform.system(), platform.machine(), *command, library_name(kernel)])
             commands[kernel] = command, folder / _digest(facts.encode(), 24)
         if not self._use(choices[0], cached(commands[choices[0]][1])):
             self._thread = threading.Thread(target=self._compile, args=(commands,), daemon=True)
@@ -189,18 +189,13 @@ def find_compiler() -> list[str]:
     raise ValueError("no C++ compiler is installed (c++, g++ or clang++)")
 
 
-def family(features: set[str] | None = None) -> dict[str, tuple[str, ...]]:
-    """Return the kernels of this machine's family, of processors with these ``features`` (default: of all), the fastest
-    first, with their compiler flags.
+def kernels(every: bool = False) -> dict[str, tuple[str, ...]]:
+    """Return the kernels that this processor can run, or ``every`` one of its family, the fastest first, with their
+    compiler flags.
     """
     machine = {"AMD64": "x86_64", "arm64": "aarch64"}.get(platform.machine(), platform.machine())
-    known = KERNELS.get(machine, (("plain", (), ()),))
-    return {name: flags for name, needed, flags in known if features is None or features.issuperset(needed)}
-
-
-def kernels() -> dict[str, tuple[str, ...]]:
-    """Return the kernels that this processor can run, the fastest first, with their compiler flags."""
-    return family(processor_features())
+    features, known = processor_features(), KERNELS.get(machine, (("plain", (), ()),))
+    return {name: flags for name, needed, flags in known if every or features.issuperset(needed)}
 
 
 def processor_features() -> set[str]:
@@ -215,13 +210,9 @@ def processor_features() -> set[str]:
 
 
 def library_name(kernel: str) -> str:
-    """Return the file name of a kernel's library of these sources in a wheel."""
-    return f"{kernel}-{sources_hash()}.so"
-
-
-def sources_hash() -> str:
-    """Return 16 hexadecimal digits of the names and contents of the sources."""
-    return _digest(b"".join(path.name.encode() + b"\0" + path.read_bytes() for path in sorted(SOURCES.iterdir())))
+    """Return the file name of a kernel's library in a wheel, with a hash of the names and contents of the sources."""
+    sources = b"".join(path.name.encode() + b"\0" + path.read_bytes() for path in sorted(SOURCES.iterdir()))
+    return f"{kernel}-{_digest(sources)}.so"
 
 
 def _digest(content: bytes, digits: int = 16) -> str:

@@ -33,7 +33,6 @@ from hsd_viz.native.model import (
     NativeModel,
     NativeSession,
     Rule,
-    doubles,
     integers,
     owned,
 )
@@ -98,11 +97,12 @@ class NativeDatabaseDrafter:
         self._free = owned(self, native.hsd_drafter_free, self.handle)
         for source in self.sources:
             file = None if source == "context" else byref(_file(reference.databases[source]))
-            rates = doubles(priors(source, reference.temperature))
-            native.hsd_drafter_add(self.handle, file, rates, DISCOUNTS[source])
+            rates = np.array(priors(source, reference.temperature))
+            native.hsd_drafter_add(self.handle, file, rates.ctypes.data, DISCOUNTS[source])
         native.hsd_drafter_ends(self.handle, integers(tuple(reference.eos)), len(reference.eos))
-        costs, least = map(doubles, reference.costs.tables(MAX_BUDGET)), reference.costs.least_slope
-        native.hsd_drafter_costs(self.handle, *costs, MAX_BUDGET + 1, least, reference.min_score)
+        at, slopes = np.array(reference.costs.tables(MAX_BUDGET))
+        least = reference.costs.least_slope, reference.min_score
+        native.hsd_drafter_costs(self.handle, at.ctypes.data, slopes.ctypes.data, len(at), *least)
         self._emitted = 0
         self.extend(prompt)
 
@@ -228,7 +228,5 @@ def _values(column: Column, numbers: np.ndarray, names: Sequence) -> list:
 
 def can_compile(models: Sequence[object], drafter: object) -> bool:
     """Return whether the compiled loop can decode with these models and this drafter (``None``: no drafter)."""
-    if not all(isinstance(model, NativeModel) for model in models):
-        return False
-    same = len({(model.compute, model.vocab_size) for model in models}) == 1
-    return same and (drafter is None or isinstance(drafter, NativeDatabaseDrafter))
+    shapes = {(model.compute, model.vocab_size) if isinstance(model, NativeModel) else None for model in models}
+    return len(shapes) == 1 and None not in shapes and isinstance(drafter, NativeDatabaseDrafter | None)

@@ -76,11 +76,6 @@ def integers(values: Sequence[int]) -> ctypes.Array:
     return (c_int32 * len(values))(*values)
 
 
-def doubles(values: Sequence[float]) -> ctypes.Array:
-    """Return doubles for a call."""
-    return (c_double * len(values))(*values)
-
-
 def owned(owner: object, free: Callable[[int], None], handle: int, *used: object) -> weakref.finalize:
     """Call ``free(handle)`` once the owner is gone, and keep what it uses alive until then. Nothing is freed at exit: a
     thread may still be in the middle of a call.

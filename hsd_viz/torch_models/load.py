@@ -9,6 +9,8 @@ trees).
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -51,21 +53,17 @@ class Checkpoint:
     @cached_property
     def config(self) -> PreTrainedConfig:
         """The configuration, of a model that can be decoded here as far as it shows."""
-        try:
+        with self._reading(f"{self._name} cannot be loaded"):
             check_sizes(PreTrainedConfig.get_config_dict(self._where, **self._source)[0])
             config = AutoConfig.from_pretrained(self._where, **self._source)
-        except Exception as error:  # any error of the libraries for files and formats
-            raise ValueError(f"{self._name} cannot be loaded: {self._reason(error)}") from None
         check_config(self._name, config)
         return config
 
     def tokenizer(self) -> Any:
         """Return the tokenizer of transformers."""
         assert self.config
-        try:
+        with self._reading(f"the tokenizer of {self._name} cannot be loaded"):
             return AutoTokenizer.from_pretrained(self._where, **self._source)
-        except Exception as error:  # any error of the libraries for files and formats
-            raise ValueError(f"the tokenizer of {self._name} cannot be loaded: {self._reason(error)}") from None
 
     def model(self, tokens: int) -> HFModel:
         """Return the model; its tokenizer has so many tokens."""
@@ -79,17 +77,11 @@ class Checkpoint:
         if getattr(self.config, "quantization_config", None) is not None:
             # Packed weights cannot be moved once they are there.
             options |= {"device_map": {"": self._device}}
-        try:
+        with self._reading(f"{self._name} cannot be loaded as a causal language model"):
             if is_rounded(self._where):
                 return load_model(self._where, self._device, self._dtype)
             module = AutoModelForCausalLM.from_pretrained(self._where, **options)
             return module if "device_map" in options else module.to(self._device)
-        except torch.OutOfMemoryError:
-            where = f"{self._device}: the device has too little free memory"
-            raise ValueError(f"{self._name} does not fit on {where}") from None
-        except Exception as error:  # any error of the libraries for files and formats
-            reason = self._reason(error)
-            raise ValueError(f"{self._name} cannot be loaded as a causal language model: {reason}") from None
 
     @cached_property
     def _source(self) -> dict[str, Any]:
@@ -108,16 +100,23 @@ class Checkpoint:
             self._unreached = "the model hub cannot be reached and the model is not in the local cache"
         return options | {"local_files_only": self._unreached is not None}
 
-    def _reason(self, error: BaseException) -> str:
-        """Return the library's reason in one line; where its first line only announces a list, that the files are
-        missing.
-        """
-        line = first_line(error)
-        if "trust_remote_code" in str(error):
-            return "it needs program code that comes with it, and such code is never run here"
-        if isinstance(error, OSError) and self._unreached:
-            return self._unreached
-        return "its files are missing or of no known form" if line.endswith(":") else line
+    @contextmanager
+    def _reading(self, failed: str) -> Iterator[None]:
+        """Convert any error of the libraries for files and formats to a ValueError with one line."""
+        try:
+            yield
+        except torch.OutOfMemoryError:
+            where = f"{self._device}: the device has too little free memory"
+            raise ValueError(f"{self._name} does not fit on {where}") from None
+        except Exception as error:
+            reason = first_line(error)
+            if "trust_remote_code" in str(error):
+                reason = "it needs program code that comes with it, and such code is never run here"
+            elif isinstance(error, OSError) and self._unreached:
+                reason = self._unreached
+            elif reason.endswith(":"):  # it only announces a list
+                reason = "its files are missing or of no known form"
+            raise ValueError(f"{failed}: {reason}") from None
 
 
 def check_sizes(config: dict[str, Any]) -> None:
