@@ -182,8 +182,8 @@ def tier_rate(tier: Tier) -> float:
 def decide(stack: Stack, choosing: bool, meta: Mapping[str, Any]) -> Stack:
     """Return ``stack`` with the fastest lookaheads for ``:auto``, or (``choosing``) the fastest stack of its levels: by
     the calibration that is stored for exactly this engine. For ``auto`` one with another number of threads serves, too,
-    and for the shipped models the project's own. ``meta`` is that of a trace of ``stack``. Raises: ValueError: if there
-    is no such calibration, or part of the stack was not measured.
+    and for the shipped models the project's own. ``meta`` is that of a trace of ``stack``. Raises: ValueError: if such
+    a calibration is missing, or part of the stack was not measured.
     """
     who, temperature = identity(meta), meta["sampling"]["temperature"]
     stored = newest(who)
