@@ -19,7 +19,7 @@ import ipywidgets as widgets
 
 from hsd_viz.disk import write_whole
 from hsd_viz.figures.pictures import CARTESIAN, WHOLE, photograph, script
-from hsd_viz.figures.theme import Given, checked_ending, chromium, dark_of, trace_of
+from hsd_viz.figures.theme import Given, checked_ending, dark_of, trace_of
 from hsd_viz.figures.theme import save as save_figure
 from hsd_viz.tables import template
 from hsd_viz.views import run_data
@@ -27,10 +27,8 @@ from hsd_viz.views.page_data import BUNDLE, STATIC, about
 
 #: Most runs of a comparison; the page shows as many.
 MOST_RUNS = 3
-#: Width of a picture in CSS pixels.
-WIDTH = 960
-#: Traits of every widget that a page does not need.
-_SKIPPED = frozenset(widgets.DOMWidget.class_trait_names())
+#: Traits of every view that a page does not need.
+_SKIPPED = {*widgets.DOMWidget.class_trait_names(), "bundle"}
 
 
 def run_page(trace: Given, *others: Given) -> str:
@@ -71,7 +69,7 @@ class Exported:
         body = f'<main class="hsd-still" style="grid-template-columns: {columns}">{boxes}</main>'
         return document(content_of(parts) | {"then": then}, body, type(self).__name__, dark=dark)
 
-    def save(self, path: str | Path, *, dark: bool | None = None, width: int = WIDTH, scale: float = 2.0) -> Path:
+    def save(self, path: str | Path, *, dark: bool | None = None, width: int = 960, scale: float = 2.0) -> Path:
         """Write the view as ``.html`` (interactive) or ``.png``, and return the path; charts also as ``.svg``.
 
         PNG needs Chromium or Chrome (``$BROWSER_PATH`` names another one). ``width`` is in CSS pixels, ``scale`` the
@@ -87,7 +85,6 @@ class Exported:
             better = f"save it as .png (scale={2 * scale:g} for print) or .html; charts (hsd.figures) are saved as .svg"
             raise ValueError(f"{type(self).__name__} is drawn with HTML and has no vectors: {better}")
         else:
-            chromium()
             write_whole(path, photograph(self._page(bool(dark), "height"), width, scale))
         return path
 
@@ -127,7 +124,7 @@ def parts_of(view: Any) -> list[Any]:
 
 
 def _state(part: anywidget.AnyWidget) -> dict[str, Any]:
-    state = {k: v for k, v in part.get_state().items() if not k.startswith("_") and k not in (*_SKIPPED, "bundle")}
+    state = {k: v for k, v in part.get_state().items() if not k.startswith("_") and k not in _SKIPPED}
     if not state.get("data", True) and (trace := getattr(part, "trace", None)):  # the run of its group
         state["data"] = run_data.snapshot(trace, "shown")
     return state

@@ -66,12 +66,12 @@ def _html(macro: str, *given: Any) -> str:
     return str(getattr(template("lessons.html").module, macro)(*given)).strip()
 
 
-def tries(exercise: Exercise, most: int = 4) -> str:
+def tries(exercise: Exercise) -> str:
     """Return some cases of an exercise as fields that say whether their value is right, without a script, and its
     hints. Only exact values of the function itself have fields: no measured number, and no law of a program.
     """
     cases = list(islice(exercise.cases(), 300))
-    cases = cases[len(cases) // 8 :: max(1, len(cases) // most)][:most]
+    cases = cases[len(cases) // 8 :: max(1, len(cases) // 4)][:4]
     name = solutions()[exercise.number].name
     exact = all(case.asked.startswith(f"{name}(") and _exact(case.expected) for case in cases)
     return _html("tries", [(case.asked, _pattern(case.expected)) for case in cases if exact], exercise.hints)
@@ -122,9 +122,7 @@ def page(path: Path, others: Sequence[Path] = (), slides: str = "") -> str:
     writer = Writer()
     body = "\n".join(_cell(writer, step, tour=not others) for step in run(path) if step.text != editions.COLAB)
     linked = [(f"{p.stem}.html", title_of(p)) for p in others]
-    at = list(others).index(path) if path in others else -1
-    near = [linked[k] if 0 <= k < len(linked) and at >= 0 else None for k in (at - 1, at + 1)]
-    body = _html("page", body, title_of(path), linked, *near, slides)
+    body = _html("page", body, title_of(path), linked, slides)
     return document(content_of(writer.parts), body, title_of(path), style=_STYLE)
 
 

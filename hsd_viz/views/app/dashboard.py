@@ -171,8 +171,7 @@ class App(Part):
                     case Stage():
                         asked.tell("stage", text=event.text, done=event.done, total=event.total)
                     case Started():
-                        trace = Trace(event.meta)
-                        trace.pieces.update(event.pieces)
+                        trace = Trace(event.meta, event.pieces)
                         begun = run_data.snapshot(trace, run, 0)
                         # The meta of an unfinished run says "cancelled", in case no more steps come.
                         prefill = begun["meta"]["prefill_ns"] or None
