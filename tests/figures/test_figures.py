@@ -119,29 +119,13 @@ def test_text_of_others_cannot_be_read_as_markup():
     assert not any(re.search(r"<(?!br>|b>&lt;|/b>$)", text) for text in texts)
 
 
-def test_a_figure_is_saved_as_a_page_without_links(trace, tmp_path):
-    text = figures.save(figures.by_source(trace), tmp_path / "x.html").read_text()
+def test_a_figure_is_saved_by_its_ending(trace, tmp_path, monkeypatch):
+    drawn = figures.by_source(trace)
+    text = drawn.save(tmp_path / "x.html").read_text()
     assert "Tokens by source" in text and "<script src=" not in text
     with pytest.raises(ValueError, match=r"\.html, \.svg or \.png"):
-        figures.save(figures.by_source(trace), tmp_path / "x.pdf")
-
-
-def test_without_a_browser_pictures_are_refused_in_one_line(trace, tmp_path, monkeypatch):
+        figures.save(drawn, tmp_path / "x.pdf")
     monkeypatch.setenv("BROWSER_PATH", str(tmp_path / "none"))
     with pytest.raises(RuntimeError, match=r"is not a program: SVG and PNG files need one") as error:
-        figures.save(figures.by_source(trace), tmp_path / "x.png")
+        figures.save(drawn, tmp_path / "x.png")
     assert "\n" not in str(error.value) and not (tmp_path / "x.png").exists()
-
-
-@pytest.mark.browser
-def test_a_figure_is_saved_as_svg_and_png(trace, tmp_path):
-    try:
-        theme.chromium()
-    except RuntimeError as error:
-        pytest.skip(str(error))
-    drawn = figures.by_source(trace)
-    svg = figures.save(drawn, tmp_path / "x.svg", width=700).read_text()
-    assert svg.startswith("<svg") and "context database" in svg and 'width="700"' in svg
-    png = drawn.save(tmp_path / "x.png", width=700, scale=1).read_bytes()
-    assert png.startswith(b"\x89PNG") and int.from_bytes(png[16:20]) == 700
-    assert int.from_bytes(png[20:24]) == drawn.layout.height

@@ -42,13 +42,3 @@ def test_tokens_by_source_and_rounds_are_counts():
     drafted, accepted, mean, _ = figures.acceptance(trace).data
     assert (sum(drafted.y), sum(accepted.y)) == (m["drafted"], m["accepted"])
     assert mean.y[-1] == pytest.approx(m["tokens"] / m["rounds"])
-
-
-def test_traces_can_be_files(tmp_path):
-    trace = load_bundled("both")
-    path = tmp_path / "run.json.gz"
-    trace.save(path)
-    for given in (path, str(path)):
-        assert figures.by_source(given).to_json() == figures.by_source(trace).to_json()
-    with pytest.raises(TypeError, match="not int"):
-        figures.by_source(3)

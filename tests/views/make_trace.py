@@ -21,26 +21,13 @@ META = {
     "wall_ns": 21_000_000,
     "cancelled": False,
 }
+#: The most probable tokens of the target, of its residual and of the draft.
+TOPS = ((4, 0.5),), ((4, 1.0),), ((6, 0.9),)
 STEPS = [
     Step().add_rows(
         tokens=[
             TokenRow(0, 3, "<script>", None, 1, "accepted", "context", (0, 1, 2), 1, 0.75, 0.4, ((3, 0.75), (6, 0.25))),
-            TokenRow(
-                1,
-                4,
-                "\\xe2\\x9c",
-                "e29c",
-                1,
-                "correction",
-                "target",
-                (2,),
-                0,
-                0.5,
-                1.0,
-                ((4, 0.5),),
-                ((4, 1.0),),
-                ((6, 0.9),),
-            ),
+            TokenRow(1, 4, "\\xe2\\x9c", "e29c", 1, "correction", "target", (2,), 0, 0.5, 1.0, *TOPS),
         ],
         drafts=[
             DraftRow(0, 1, "context", 0, -1, 1, 3, "<script>", 0.6, 1.0, None, "accepted", 3, 2, 0.8, 1),
