@@ -54,9 +54,8 @@ class Exported:
     """Ways out of a view: :meth:`save` and :meth:`to_html`."""
 
     def to_html(self, *, dark: bool | None = None) -> str:
-        """Return the view as one page of HTML that opens offline and makes no network requests.
-
-        ``dark`` selects the theme; ``None`` follows the browser. Controls that need Python are not included.
+        """Return the view as one page of HTML that opens offline and makes no network requests. ``dark`` selects the
+        theme; ``None`` follows the browser. Controls that need Python are not included.
         """
         return self._page(dark)
 
@@ -71,7 +70,6 @@ class Exported:
 
     def save(self, path: str | Path, *, dark: bool | None = None, width: int = 960, scale: float = 2.0) -> Path:
         """Write the view as ``.html`` (interactive) or ``.png``, and return the path; charts also as ``.svg``.
-
         PNG needs Chromium or Chrome (``$BROWSER_PATH`` names another one). ``width`` is in CSS pixels, ``scale`` the
         pixels of a PNG per CSS pixel. Raises: ValueError: for another ending. RuntimeError: without a browser.
         """

@@ -121,8 +121,7 @@ def page(path: Path, others: Sequence[Path] = (), slides: str = "") -> str:
     """
     writer = Writer()
     body = "\n".join(_cell(writer, step, tour=not others) for step in run(path) if step.text != editions.COLAB)
-    linked = [(f"{p.stem}.html", title_of(p)) for p in others]
-    body = _html("page", body, title_of(path), linked, slides)
+    body = _html("page", body, title_of(path), [(f"{p.stem}.html", title_of(p)) for p in others], slides)
     return document(content_of(writer.parts), body, title_of(path), style=_STYLE)
 
 

@@ -35,9 +35,8 @@ _VIEWS: weakref.WeakSet[LinkedView] = weakref.WeakSet()
 
 
 class LinkedView(View):
-    """A view of a run in a group.
-
-    ``trace`` (or the path of its file): publish it; ``None``: show the group's run. ``group`` ``None``: a new group.
+    """A view of a run in a group. ``trace`` (or the path of its file): publish it; ``None``: show the group's run.
+    ``group`` ``None``: a new group.
 
     ``cursor`` is the place under the cursor: ``{"token": index, "round": id, "pinned": bool}``, empty without one. It
     can be observed and set; of several views with one group the browser sets that of the first.
@@ -140,10 +139,7 @@ class Panels(LinkedView):
 
 
 class LocalityMap(LinkedView):
-    """Copy arcs: the text from left to right, an arc from each copied passage to the place it was copied from.
-
-    The row has the source of every token.
-    """
+    """Copy arcs: the sources of the text's tokens in a row, and an arc from each copied passage to its origin."""
 
     view = traitlets.Unicode("locality_map").tag(sync=True)
 

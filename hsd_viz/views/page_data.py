@@ -23,11 +23,9 @@ STATIC = Path(__file__).parent / "static"
 #: All views in one module.
 BUNDLE = (STATIC / "hsd-viz.js").read_text(encoding="utf-8")
 _DATA = json.loads((Path(__file__).parent / "page.json").read_text(encoding="utf-8"))
-#: The parts of the page's data that are the same everywhere: prompts with their locality, stacks with descriptions, ...
-ABOUT: dict[str, Any] = _DATA["about"]
-#: What a kernel can decode on and with, and families of models to predict (target first).
-MACHINE: dict[str, list[str]] = _DATA["machine"]
-FAMILIES: dict[str, str] = _DATA["families"]
+#: What all pages know (prompts with their locality, stacks with descriptions, ...), what a kernel decodes on and with,
+#: and families of models to predict (target first).
+ABOUT, MACHINE, FAMILIES = _DATA["about"], _DATA["machine"], _DATA["families"]
 _PURPOSE = re.compile(r"^- `([^`]+\.json)`: (.+)$", re.M)
 
 

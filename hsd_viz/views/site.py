@@ -43,21 +43,20 @@ Page = namedtuple("Page", "file title text content", defaults=[None])
 
 def sections() -> list[tuple[str, str, list[Page]]]:
     """Return title, description and pages of each section: the recordings, the lessons and the project's reports."""
-    masters, runs, taught, measurements = editions.masters(), [], [], []
-    for recording in bundled():
-        runs.append(Page(f"{RECORDINGS}?trace={recording.name}", recording.label, recording.blurb))
+    runs = [Page(f"{RECORDINGS}?trace={one.name}", one.label, one.blurb) for one in bundled()]
+    runs.append(
+        Page(f"{RECORDINGS}?tab=compare", "Runs of one prompt", "Several stacks, side by side and on one clock.")
+    )
+    masters, taught, measurements = editions.masters(), [], []
     for path in editions.notebooks():
         goal = path.read_text(encoding="utf-8").partition("**Goal.**")[2].partition("\n")[0].strip()
         content = partial(lessons.page, path, masters, "slides.html")
         taught.append(Page(f"lessons/{path.stem}.html", lessons.title_of(path), goal, content))
+    about_slides = "All lessons, to project: figures, recorded runs, questions."
+    taught.append(Page("lessons/slides.html", "Slides", about_slides, lessons.deck))
     for title, path in saved_reports().items():
         content = partial(report_page, read_report(path.read_bytes(), path.name))
         measurements.append(Page(f"reports/{path.stem}.html", title, "", content))
-    runs.append(
-        Page(f"{RECORDINGS}?tab=compare", "Runs of one prompt", "Several stacks, side by side and on one clock.")
-    )
-    about_slides = "All lessons, to project: figures, recorded runs, questions."
-    taught.append(Page("lessons/slides.html", "Slides", about_slides, lessons.deck))
     return [
         ("Runs", "Recorded: text, rounds, draft trees and timeline.", runs),
         ("Lessons", "The course, with its figures and recorded runs.", taught),

@@ -36,10 +36,7 @@ _bundles: list[_Bundle] = []
 
 
 class Part(anywidget.AnyWidget):
-    """A widget drawn by the view named ``view`` of the one module (``js/views.ts``).
-
-    A subclass with an ``_esm`` of its own is drawn by that.
-    """
+    """A widget drawn by the view named ``view`` of the one module (``js/views.ts``), or by an ``_esm`` of its own."""
 
     _esm = (STATIC / "loader.js").read_text(encoding="utf-8")
 
@@ -70,9 +67,6 @@ class View(Exported, Part):
         super().__init__(**options)
 
 
-# --- figures ----------------------------------------------------------------------------------------------------------
-
-
 def figure_part(figure: go.Figure) -> dict[str, Any]:
     """Return a figure as a part of an answer (``js/host.ts``): data for a light page, and for a dark one (empty: the
     same).
@@ -87,13 +81,9 @@ PLOTLY_MIME = "application/vnd.plotly.v1+json"
 
 
 class Chart(View):
-    """A figure of :mod:`hsd_viz.figures`, or another plotly figure.
-
-    ``Chart(figures.ranking(plan))``: in the theme of the page, if the figure is one of ours made for a light page.
-    """
+    """A figure of :mod:`hsd_viz.figures` that was made for a light page, in the page's theme; or a plotly figure."""
 
     view = traitlets.Unicode("plot").tag(sync=True)
-
     drawn = traitlets.Dict().tag(sync=True)
     dark = traitlets.Dict().tag(sync=True)
     # The view itself follows the width of its place.
@@ -106,9 +96,8 @@ class Chart(View):
 
 
 def show(figure: go.Figure) -> None:
-    """Display a figure in a notebook cell through plotly's JupyterLab extension.
-
-    A figure in plotly's default template gets the one of :mod:`hsd_viz.figures`.
+    """Display a figure in a notebook cell through plotly's JupyterLab extension; one in plotly's default template gets
+    that of :mod:`hsd_viz.figures`.
     """
     import plotly.graph_objects as go
     import plotly.io as pio
@@ -119,8 +108,6 @@ def show(figure: go.Figure) -> None:
     content = data_of(figure) | {"config": CONFIG}
     display({PLOTLY_MIME: content, "text/plain": str(content["layout"]["title"]["text"])}, raw=True)
 
-
-# --- several views, and tabs of other packages ------------------------------------------------------------------------
 
 GROUP = "hsd_viz.views"
 #: Makes a tab's content from a trace: a widget or a plotly figure.

@@ -75,8 +75,6 @@ class App(Part):
         """The run that was last shown, opened or decoded; ``None`` before the first."""
         return next(reversed(self._runs.values()), None)
 
-    # --- messages -----------------------------------------------------------------------------------------------------
-
     def _on_message(self, widget: Any, content: Any, buffers: Any) -> None:
         if not isinstance(content, dict) or not isinstance(content.get("id"), str):
             return super()._on_message(widget, content, buffers)
@@ -152,8 +150,6 @@ class App(Part):
     def _file(self, asked: Request) -> tuple[dict[str, Any], list[bytes]]:
         name, kind, content = answers.file(asked)
         return {"name": name, "type": kind}, [content]
-
-    # --- decoding -----------------------------------------------------------------------------------------------------
 
     def _decode(self, asked: Request) -> dict[str, Any]:
         request, limits = asked.message["request"], ABOUT["limits"]
