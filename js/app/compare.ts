@@ -31,7 +31,7 @@ export function compareView({ host, store, state }: Context): Section {
   const trouble = make("div");
   trouble.hidden = true;
   const titles = Object.fromEntries(about.stacks);
-  const versus = mount("versus", { ...state, runs: [], titles, sources: about.sources, pinned: -1, time: -1 });
+  const versus = mount("versus", { ...state, group: "", runs: [], titles, sources: about.sources, pinned: -1, time: -1 });
   const runs = () => versus.model.get("runs") as unknown as Snapshot[];
   const show = (all: Snapshot[]) => versus.model.set("runs", all as never);
   const fail = (error: unknown, title = "Comparison failed") =>

@@ -1,7 +1,7 @@
 // Why the run on the page is not faster: the share of each cause in one bar; the verdict and what to do on demand.
 import { html } from "lit-html";
 import { tableOf } from "../lib/table";
-import { templated } from "../lib/template";
+import { templated } from "../lib/widget";
 
 interface Table {
   title: string;
@@ -20,20 +20,17 @@ interface Spec {
 /** Shades of the ink: colours are those of sources. */
 const shade = (k: number, n: number) => `--shade:${Math.round(85 - (65 * k) / Math.max(1, n - 1))}%`;
 
-export default templated<{ spec: Spec }>(
-  { tag: "details", class: "hsd-doctor", events: "change:spec" },
-  ({ model, root }) =>
-    () => {
-      const { title, causes = [], lines = [], tables = [], settings = [] } = model.get("spec");
-      root.hidden = !causes.length;
-      const pasted = settings.map(([engine, text]) => [engine, html`<code>${text}</code>`]);
-      const shown = [
-        ...tables.map(({ head, rows, ...table }) => ({ ...table, table: tableOf(table.title, head, rows) })),
-        ...(pasted.length
-          ? [{ title: "Settings to paste", note: "", table: tableOf("Settings", ["engine", "settings"], pasted) }]
-          : []),
-      ];
-      return html`<summary>
+export default templated<{ spec: Spec }>({ tag: "details", class: "hsd-doctor" }, (get, _, root) => {
+  const { title, causes = [], lines = [], tables = [], settings = [] } = get("spec");
+  root.hidden = !causes.length;
+  const pasted = settings.map(([engine, text]) => [engine, html`<code>${text}</code>`]);
+  const shown = [
+    ...tables.map(({ head, rows, ...table }) => ({ ...table, table: tableOf(table.title, head, rows) })),
+    ...(pasted.length
+      ? [{ title: "Settings to paste", note: "", table: tableOf("Settings", ["engine", "settings"], pasted) }]
+      : []),
+  ];
+  return html`<summary>
           <span class="hsd-doc-title">${title}</span>
           <span class="hsd-doc-bar" aria-hidden="true">${causes.map(
             (c, k) => html`<span class="hsd-doc-part" .style="${shade(k, causes.length)};flex-grow:${c.share}"></span>`,
@@ -49,5 +46,4 @@ export default templated<{ spec: Spec }>(
             (one) => html`<section><h3>${one.title}</h3><small>${one.note ?? ""}</small>${one.table}</section>`,
           )}</div>
         </div>`;
-    },
-);
+});

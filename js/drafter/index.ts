@@ -1,7 +1,7 @@
 // You are the drafter: the text stops, the visitor proposes the next tokens, the target verifies them (game.ts): the recorded one, or on
 // a page that decodes the real one, after any prompt.
 import { html, nothing, render, svg } from "lit-html";
-import { axisX, axisY, frameOf, onResize, spread } from "../lib/chart";
+import { axisX, axisY, frameOf, spread } from "../lib/chart";
 import { make } from "../lib/dom";
 import { linkedWidget, type View } from "../lib/linked";
 import type { Store } from "../lib/run";
@@ -26,7 +26,7 @@ const SIZE = { height: 190, left: 34, right: 128, top: 12, bottom: 24 };
 /** Stacks that a live game races, and their tokens. */
 const [RACERS, RACER_TOKENS] = [["db > target", "nano:4 > target"], 48];
 
-function drafterView({ model, root, group, store, follow }: View<Traits>) {
+function drafterView({ model, root, group, store, follow, on, resized }: View<Traits>) {
   root.classList.add("hsd-drafter");
   const plot = make("div", "hsd-df-plot");
   const fresh = () => ({
@@ -209,12 +209,8 @@ function drafterView({ model, root, group, store, follow }: View<Traits>) {
     shown = store.run;
     paint();
   });
-  model.on("change:others", paint);
-  const unwatch = onResize(plot, paint);
+  on("change:others", paint);
+  resized(plot, paint);
   paint();
-  return () => {
-    unwatch();
-    model.off("change:others", paint);
-  };
 }
 export default linkedWidget(drafterView);

@@ -1,12 +1,9 @@
 // The hierarchy as a table: who drafts for whom, at which cost and with which acceptance. The cells of the selected stack are marked.
 import { html, nothing } from "lit-html";
+import type { Hue } from "../lib/palette";
 import { tableOf } from "../lib/table";
-import { templated } from "../lib/template";
+import { templated } from "../lib/widget";
 
-interface Hue {
-  light: string;
-  dark: string;
-}
 /** From a level to the one that verifies it; `per`: tokens per look-up of a database, null between models. */
 interface Edge {
   from: string;
@@ -14,9 +11,10 @@ interface Edge {
   rate: number;
   per: number | null;
 }
+type Colours = Pick<Hue, "light" | "dark">;
 interface Graph {
   /** Databases and models, lowest first. */
-  levels: { name: string; ms: number; hues: Hue[] }[];
+  levels: { name: string; ms: number; hues: Colours[] }[];
   edges: Edge[];
   source?: string;
 }
@@ -55,7 +53,7 @@ function graphTable({ levels, edges }: Graph, path: NonNullable<Picked["path"]>)
     const note = on ? (gamma ? `γ = ${gamma}` : "selected") : edge.per === null ? "" : `${edge.per.toFixed(1)} tokens`;
     return html`<span class=${on ? "hsd-hi-on" : ""}>${bar(edge.rate, percent(edge.rate), "hsd-hi-rate")}<small>${note}</small></span>`;
   };
-  const key = ({ light, dark }: Hue) => html`<i .style=${`--light: ${light}; --dark: ${dark}`}></i>`;
+  const key = ({ light, dark }: Colours) => html`<i .style=${`--light: ${light}; --dark: ${dark}`}></i>`;
   return tableOf(
     "Models and databases",
     ["drafter", "time per token", ...verifiers.map((name) => `accepted by ${last(name)}`)],
@@ -85,19 +83,13 @@ function answer(p: Picked) {
     )}</div>`;
 }
 
-export default templated<Traits>(
-  { tag: "section", class: "hsd-latency hsd-hierarchy", events: "change:graph change:picked", behind: "--paper" },
-  ({ model, root }) => {
-    root.setAttribute("aria-label", "Hierarchy");
-    return () => {
-      const [graph, picked] = [model.get("graph"), model.get("picked")];
-      return html`<div class="hsd-hi-body">
+export default templated<Traits>({ class: "hsd-latency hsd-hierarchy", label: "Hierarchy" }, (get) => {
+  const [graph, picked] = [get("graph"), get("picked")];
+  return html`<div class="hsd-hi-body">
         <div>
           ${graph.levels ? graphTable(graph, picked.path ?? []) : nothing}
           <p class="hsd-note">Conditional acceptance of each drafter by each verifier. Marked: the best stack; γ is the lookahead, the tokens that a level proposes.</p>
         </div>
         <div class="hsd-answer">${answer(picked)}<p class="hsd-source">${graph.source ?? ""}</p></div>
       </div>`;
-    };
-  },
-);
+});

@@ -37,7 +37,7 @@ export function focusable<N extends HTMLElement | SVGElement>(node: N): N {
  */
 export function followTheme(
   root: HTMLElement,
-  { behind = "", changed = () => {} }: { behind?: string; changed?: (dark: boolean, paper: boolean) => void } = {},
+  { behind = "", changed = () => {} }: { behind?: string; changed?: (dark: boolean) => void } = {},
 ) {
   const system = matchMedia("(prefers-color-scheme: dark)");
   const paper = matchMedia("print");
@@ -52,7 +52,7 @@ export function followTheme(
         break;
       }
     }
-    changed(dark, paper.matches);
+    changed(dark);
   };
   const observer = new MutationObserver(apply);
   observer.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light"] });

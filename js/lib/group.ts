@@ -1,6 +1,6 @@
 // A group is one run and one cursor, identified by name.
 import { listeners } from "./listeners";
-import { type Append, advance, createStore, lasts, type Snapshot } from "./run";
+import { advance, createStore, lasts, type Snapshot } from "./run";
 import type { Model } from "./widget";
 
 /** Events per second, or "recorded". */
@@ -239,21 +239,16 @@ export function createGroup() {
       };
     },
     /** Add a view's model, which may publish the run. Returns a function that removes it. */
-    join(model: Model<{ data: Partial<Snapshot> }>, take = () => store.adopt(model.get("data"))) {
+    join(model: Model<{ data: Partial<Snapshot> }>) {
       const adopt = () => {
-        if (!forgotten) take();
-      };
-      const receive = (message: Append) => {
-        if (!forgotten && !store.receive(message)) model.send({ kind: "sync" });
+        if (!forgotten) store.adopt(model.get("data"));
       };
       adopt();
       members.add(adopt);
       model.on("change:data", adopt);
-      model.on("msg:custom", receive);
       return () => {
         members.delete(adopt);
         model.off("change:data", adopt);
-        model.off("msg:custom", receive);
       };
     },
   };

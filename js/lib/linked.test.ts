@@ -213,26 +213,6 @@ test("views find their group by its name", () => {
   assert.notEqual(hsdGroup(""), hsdGroup(""));
 });
 
-test("a view that joins publishes its run, follows its steps and asks for what it missed", () => {
-  const g = createGroup();
-  const on = {};
-  const sent = [];
-  const model = {
-    get: () => small(),
-    on: (k, f) => {
-      on[k] = f;
-    },
-    off: (k) => delete on[k],
-    send: (m) => sent.push(m),
-  };
-  const leave = g.join(model);
-  assert.equal(g.store.tokens.length, 3);
-  on["msg:custom"]({ kind: "append", run: "r", first: 5, seq: 5, steps: [] });
-  assert.deepEqual(sent, [{ kind: "sync" }]);
-  leave();
-  assert.deepEqual(on, {});
-});
-
 test("text that hides is shown as its code point, figures are short", () => {
   assert.equal(visible("a\u202eb\u200b\n"), "a‹U+202E›b‹U+200B›\n");
   assert.equal(glyphs(" \t\n"), "␣⇥↵");

@@ -2,15 +2,14 @@
 //
 //   export default linkedWidget((view) => { …; return cleanup; })
 //
-// `root` is attached, with class hsd-linked, colours, theme and keys. `follow(onStore, onCursor)` listens to the run and to the
-// cursor until the view closes. A view that throws shows a card in its place; the others are not affected. Model output is only set
-// by textContent; there are no requests.
+// `root` is attached, with class hsd-linked, colours, theme and keys. A view that throws shows a card in its place; the others are not
+// affected. Model output is only set by textContent; there are no requests.
 
+import { onResize } from "./chart";
 import { followTheme, make, suppressShortcuts } from "./dom";
 import { type Cursor, type Group, hsdGroup, release } from "./group";
 import { failure } from "./notice";
-import type { PaletteData } from "./palette";
-import { type Palette, paletteOf } from "./palette";
+import { type Palette, type PaletteData, paletteOf } from "./palette";
 import type { Change, Snapshot, Store } from "./run";
 import type { Drawing, Model, Widget } from "./widget";
 
@@ -20,19 +19,27 @@ export interface LinkedTraits {
   palette: PaletteData;
   /** The place under the cursor, for Python. */
   cursor?: { token?: number; round?: number; pinned?: boolean };
-  /** Of views whose theme Python draws. */
-  dark?: boolean;
 }
+/** What a view draws with. All that it follows here ends with the view. */
 export interface View<T> {
   model: Model<LinkedTraits & T>;
   root: HTMLElement;
   group: Group;
   store: Store;
   palette: Palette;
+  /** Follow the run and the cursor. */
   follow(
     onStore: ((what: Change, from: number) => void) | null,
     onCursor?: (cursor: Cursor, before: Cursor) => void,
   ): void;
+  /** Follow events of the model. */
+  on(events: string, act: () => void): void;
+  /** Follow the size of a node. */
+  resized(node: Element, act: () => void): void;
+  /** A function that calls `act` once within `ms`, however often it is called; 0: with the next frame. */
+  soon(act: () => void, ms?: number): () => void;
+  /** Draw for another run at once, and for new steps within `ms`. */
+  redrawn(draw: () => void, ms: number): void;
 }
 
 /** Draws a view, and may return a function that cleans up. */
@@ -44,18 +51,9 @@ export function open<T>({ model, el }: Drawing<LinkedTraits & T>, group: Group, 
   const root = make("div", "hsd-linked");
   const palette = paletteOf(model.get("palette"));
   palette.paint(root);
-  const tell = (dark: boolean, paper: boolean) => {
-    // Only views drawn by Python have a theme trait; it ignores printing.
-    if (paper || model.get("dark") === undefined || model.get("dark") === dark) return;
-    model.set("dark", dark as (LinkedTraits & T)["dark"]);
-    model.save_changes();
-  };
-  const ends: (() => void)[] = [group.attend(), followTheme(root, { behind: "--backdrop", changed: tell })];
+  const ends: (() => unknown)[] = [group.attend(), followTheme(root, { behind: "--backdrop" })];
   el.append(root);
-  const keydown = (event: KeyboardEvent) => {
-    group.keydown(event);
-  };
-  root.addEventListener("keydown", keydown);
+  root.addEventListener("keydown", (event) => void group.keydown(event));
   let shown: HTMLElement = root;
   function close() {
     // The view's own cleanup first.
@@ -73,18 +71,37 @@ export function open<T>({ model, el }: Drawing<LinkedTraits & T>, group: Group, 
     el.append(shown);
   }
   const { store } = group;
-  const follow: View<T>["follow"] = (onStore, onCursor) => {
-    if (onStore) {
-      store.listeners.add(onStore, fail);
-      ends.push(() => store.listeners.delete(onStore));
-    }
-    if (onCursor) {
-      group.listeners.add(onCursor, fail);
-      ends.push(() => group.listeners.delete(onCursor));
-    }
+  const view: View<T> = {
+    ...{ model, root, group, store, palette },
+    follow(onStore, onCursor) {
+      if (onStore) store.listeners.add(onStore, fail);
+      if (onCursor) group.listeners.add(onCursor, fail);
+      ends.push(() => onStore && store.listeners.delete(onStore));
+      ends.push(() => onCursor && group.listeners.delete(onCursor));
+    },
+    on(events, act) {
+      model.on(events, act);
+      ends.push(() => model.off(events, act));
+    },
+    resized: (node, act) => ends.push(onResize(node, act)),
+    soon(act, ms = 0) {
+      let waiting = 0;
+      const run = () => {
+        waiting = 0;
+        act();
+      };
+      ends.push(() => (ms ? clearTimeout(waiting) : cancelAnimationFrame(waiting)));
+      return () => {
+        waiting ||= ms ? setTimeout(run, ms) : requestAnimationFrame(run);
+      };
+    },
+    redrawn(draw, ms) {
+      const later = view.soon(draw, ms);
+      view.follow((what) => (what === "reset" ? draw() : later()));
+    },
   };
   try {
-    const end = create({ model, root, group, store, palette, follow });
+    const end = create(view);
     if (end) ends.push(end);
   } catch (error) {
     fail(error);

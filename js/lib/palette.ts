@@ -1,7 +1,7 @@
 // Sources: their colours and words.
 
 /** A family of sources: label and colours on a light and a dark page. */
-interface Hue {
+export interface Hue {
   label: string;
   light: string;
   dark: string;

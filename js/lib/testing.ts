@@ -31,6 +31,7 @@ export function modelOf(state: Record<string, any>): any {
     set(name: string, value: any) {
       state[name] = value;
       model.fire(`change:${name}`);
+      model.fire("change");
     },
     save_changes() {},
     send(message: any) {

@@ -1,4 +1,7 @@
-// What anywidget gives a widget: its model, and an element for each view.
+// What anywidget gives a widget: its model, and an element for each view; and the widget of a template.
+import { render } from "lit-html";
+import { followTheme, make } from "./dom";
+import { guarded } from "./notice";
 
 type Handler = (...args: never[]) => void;
 
@@ -51,4 +54,37 @@ export function standIn<T>(state: Record<string, unknown>): Model<T> {
     off: (events: string, handler: Handler) => each(events, (all) => all.delete(handler)),
   };
   return model as unknown as Model<T>;
+}
+
+interface Frame {
+  tag?: keyof HTMLElementTagNameMap;
+  class: string;
+  /** What a screen reader calls it. */
+  label?: string;
+}
+/** The widget whose content is a template of its traits, drawn again when one changes; `put` changes some of them. */
+export function templated<T>(
+  { tag = "section", class: name, label }: Frame,
+  template: (traits: Model<T>["get"], put: (traits: Partial<T>) => void, root: HTMLElement) => unknown,
+): Widget<T> {
+  return {
+    render: guarded(({ model, el }) => {
+      const root = make(tag, name);
+      if (label) root.setAttribute("aria-label", label);
+      const put = (traits: Partial<T>) => {
+        for (const [trait, value] of Object.entries(traits)) model.set(trait as keyof T & string, value as never);
+        model.save_changes();
+      };
+      const paint = () => render(template(model.get.bind(model), put, root), root);
+      model.on("change", paint);
+      el.append(root);
+      const unfollow = followTheme(root, { behind: "--paper" });
+      paint();
+      return () => {
+        model.off("change", paint);
+        unfollow();
+        root.remove();
+      };
+    }),
+  };
 }

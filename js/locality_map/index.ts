@@ -1,6 +1,6 @@
 // Copy arcs: the text from left to right, an arc from each copied passage to the place that it was copied from.
 import { html, nothing, render, svg } from "lit-html";
-import { axisX, frameOf, onResize } from "../lib/chart";
+import { axisX, frameOf } from "../lib/chart";
 import { focusable, make } from "../lib/dom";
 import { linkedWidget, type View } from "../lib/linked";
 import { folded, tableOf } from "../lib/table";
@@ -14,7 +14,7 @@ const [OVER, STRIP] = [150, 14];
 const [AROUND, MOST_ROWS] = [8, 60];
 const white = (text: string) => visible(text).replace(/\n/g, "⏎").replace(/\t/g, "⇥");
 
-function arcsView({ root, group, store, palette, follow }: View<object>) {
+function arcsView({ root, group, store, palette, follow, resized, soon }: View<object>) {
   root.classList.add("hsd-arcs");
   const plot = focusable(make("div", "hsd-arc-plot"));
   plot.setAttribute("role", "group");
@@ -128,25 +128,16 @@ function arcsView({ root, group, store, palette, follow }: View<object>) {
       root,
     );
   }
-  let waiting = 0;
   const redraw = () => {
-    waiting = 0;
     text = textOf(store);
     chosen = null;
     paint();
   };
-  follow((what) => {
-    clearTimeout(waiting);
-    // Not while the text grows: every token moves all others.
-    if (what === "reset" || store.meta.wall_ns !== null) redraw();
-    else waiting = setTimeout(redraw, 1000);
-  });
+  // Seldom while the text grows: every token moves all others.
+  const later = soon(redraw, 1000);
+  follow((what) => (what === "reset" || store.meta.wall_ns !== null ? redraw() : later()));
   redraw();
-  const unwatch = onResize(plot, paint);
-  return () => {
-    clearTimeout(waiting);
-    unwatch();
-    group.light(null);
-  };
+  resized(plot, paint);
+  return () => group.light(null);
 }
 export default linkedWidget(arcsView);

@@ -3,7 +3,7 @@
 import { html, nothing, svg } from "lit-html";
 import { live } from "lit-html/directives/live.js";
 import { axisY, frameOf } from "../lib/chart";
-import { templated } from "../lib/template";
+import { templated } from "../lib/widget";
 
 /** A calibrated draft model. */
 export interface Calibrated {
@@ -39,51 +39,35 @@ export const speedOf = (acceptance: number, cost: number, slope: number, n: numb
   tokensOf(acceptance, n) / (n * cost + 1 + slope * n);
 
 export default templated<Traits>(
-  {
-    ...{ tag: "section", class: "hsd-latency hsd-what-if", behind: "--paper" },
-    events: "change:acceptance change:cost change:lookahead change:slope change:presets change:source",
-  },
-  ({ model, root }) => {
-    root.setAttribute("aria-label", "What if: one draft model");
-    const put = (values: Partial<Traits>) => {
-      for (const [name, value] of Object.entries(values)) model.set(name as keyof Traits, value as never);
-      model.save_changes();
+  { class: "hsd-latency hsd-what-if", label: "What if: one draft model" },
+  (get, put) => {
+    const [a, c, chosen, s] = [get("acceptance"), get("cost"), get("lookahead"), get("slope")];
+    const speed = (n: number) => speedOf(a, c, s, n);
+    const best = ALL.reduce((x, y) => (speed(y) > speed(x) ? y : x));
+    const times = (n: number) => `${speed(n).toFixed(2)} times the speed of plain decoding`;
+    const advice =
+      speed(best) <= 1
+        ? "No lookahead pays off: remove the draft model."
+        : best === chosen
+          ? "This is the best lookahead."
+          : `Best lookahead: ${best}, ${times(best)}.`;
+    const least = Array.from({ length: 100 }, (_, k) => k).find((r) => ALL.some((n) => speedOf(r / 100, c, s, n) > 1));
+    const pays =
+      least === undefined
+        ? "At this cost no acceptance pays off."
+        : `At this cost a draft pays off from an acceptance of ${least}%.`;
+    const f = frameOf(BOX, MOST, Math.max(1.25, ...ALL.map(speed)) * 1.1);
+    const x = (n: number) => f.x(n - 0.5);
+    const presets = get("presets") ?? [];
+    const own = presets.find((p) => p.acceptance === a && p.cost === c && p.slope === s);
+    const choose = (e: { target: HTMLSelectElement }) => {
+      const { name: _, ...values } = presets.find((p) => p.name === e.target.value) ?? presets[0];
+      if (e.target.value) put(values);
     };
-    return () => {
-      const [a, c, chosen, s] = [
-        model.get("acceptance"),
-        model.get("cost"),
-        model.get("lookahead"),
-        model.get("slope"),
-      ];
-      const speed = (n: number) => speedOf(a, c, s, n);
-      const best = ALL.reduce((x, y) => (speed(y) > speed(x) ? y : x));
-      const times = (n: number) => `${speed(n).toFixed(2)} times the speed of plain decoding`;
-      const advice =
-        speed(best) <= 1
-          ? "No lookahead pays off: remove the draft model."
-          : best === chosen
-            ? "This is the best lookahead."
-            : `Best lookahead: ${best}, ${times(best)}.`;
-      const least = Array.from({ length: 100 }, (_, k) => k).find((r) =>
-        ALL.some((n) => speedOf(r / 100, c, s, n) > 1),
-      );
-      const pays =
-        least === undefined
-          ? "At this cost no acceptance pays off."
-          : `At this cost a draft pays off from an acceptance of ${least}%.`;
-      const f = frameOf(BOX, MOST, Math.max(1.25, ...ALL.map(speed)) * 1.1);
-      const x = (n: number) => f.x(n - 0.5);
-      const presets = model.get("presets") ?? [];
-      const own = presets.find((p) => p.acceptance === a && p.cost === c && p.slope === s);
-      const choose = (e: { target: HTMLSelectElement }) => {
-        const { name: _, ...values } = presets.find((p) => p.name === e.target.value) ?? presets[0];
-        if (e.target.value) put(values);
-      };
-      const dot = (n: number) =>
-        svg`<circle class=${n === chosen ? "hsd-wi-here" : n === best ? "hsd-wi-best" : "hsd-wi-dot"} cx=${x(n)} cy=${f.y(speed(n))} r=${n === chosen || n === best ? 6 : 3}><title>Lookahead ${n}: ${times(n)}</title></circle>
+    const dot = (n: number) =>
+      svg`<circle class=${n === chosen ? "hsd-wi-here" : n === best ? "hsd-wi-best" : "hsd-wi-dot"} cx=${x(n)} cy=${f.y(speed(n))} r=${n === chosen || n === best ? 6 : 3}><title>Lookahead ${n}: ${times(n)}</title></circle>
           <text class="hsd-tick" x=${x(n)} y=${f.foot + 16} text-anchor="middle">${n}</text>`;
-      return html`<div class="hsd-wi-fields">
+    return html`<div class="hsd-wi-fields">
           ${
             presets.length
               ? html`<label>Draft model<select @change=${choose}>
@@ -95,8 +79,8 @@ export default templated<Traits>(
           ${SLIDERS.map(
             ([name, words, min, max, step, write]) =>
               html`<label>${words}<span class="hsd-wi-slide"><input type="range" min=${min} max=${max} step=${step}
-                .value=${live(String(model.get(name)))}
-                @input=${(e: { target: HTMLInputElement }) => put({ [name]: Number(e.target.value) })}><output>${write(model.get(name))}</output></span></label>`,
+                .value=${live(String(get(name)))}
+                @input=${(e: { target: HTMLInputElement }) => put({ [name]: Number(e.target.value) })}><output>${write(get(name))}</output></span></label>`,
           )}
         </div>
         <p aria-live="polite"><strong>${speed(chosen).toFixed(2)} ×</strong> Lookahead ${chosen}: ${tokensOf(a, chosen).toFixed(2)} tokens per target forward pass, ${times(chosen)}. ${advice} ${pays}</p>
@@ -107,7 +91,6 @@ export default templated<Traits>(
           <path class="hsd-wi-line" d=${`M${ALL.map((n) => `${x(n)} ${f.y(speed(n))}`).join("L")}`}></path>${ALL.map(dot)}
           <text class="hsd-axis" x=${(f.left + f.end) / 2} y=${BOX.height - 6} text-anchor="middle">lookahead, tokens · large dot: your setting; ring: the best</text>
         </svg>
-        <p class="hsd-source">${own ? model.get("source") : "Latency law on the slider values; nothing was measured."}</p>`;
-    };
+        <p class="hsd-source">${own ? get("source") : "Latency law on the slider values; nothing was measured."}</p>`;
   },
 );

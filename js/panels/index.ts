@@ -1,7 +1,6 @@
 // Counts of a run as tables with bars. `which` names the panels; those of a verifier have a menu of levels where there are several.
 import { html, nothing, render } from "lit-html";
 import { live } from "lit-html/directives/live.js";
-import { onResize } from "../lib/chart";
 import type { View } from "../lib/linked";
 import { linkedWidget } from "../lib/linked";
 import { tableOf } from "../lib/table";
@@ -14,9 +13,8 @@ export interface Traits {
   which: string[];
 }
 const OF_LEVEL = ["byPosition", "perRound", "byMatch"];
-const REDRAW = 400;
 
-function panelsView({ model, root, store, palette, follow }: View<Traits>) {
+function panelsView({ model, root, store, palette, redrawn, resized }: View<Traits>) {
   root.classList.add("hsd-panels");
   const uid = unique();
   const { databases } = model.get("palette");
@@ -64,21 +62,9 @@ function panelsView({ model, root, store, palette, follow }: View<Traits>) {
       root,
     );
   }
-  let waiting = 0;
-  const redraw = () => {
-    waiting = 0;
-    paint();
-  };
-  follow((what) => {
-    if (what === "reset") redraw();
-    else waiting ||= setTimeout(redraw, REDRAW);
-  });
+  redrawn(paint, 400);
   paint();
-  const unwatch = onResize(root, () => model.get("which").includes("ribbons") && paint());
-  return () => {
-    clearTimeout(waiting);
-    unwatch();
-  };
+  if (model.get("which").includes("ribbons")) resized(root, paint);
 }
 
 export default linkedWidget(panelsView);

@@ -1,7 +1,7 @@
 // The rule lab: one draft, four verification rules. All sums are exact and made here, from two rows of probabilities.
 import { html, nothing } from "lit-html";
 import { live } from "lit-html/directives/live.js";
-import { templated } from "../lib/template";
+import { templated } from "../lib/widget";
 import { disagreeing, isWhole, lawOf, RULES, type Rule, type Step, thresholds, tried, type Verdict } from "./rules";
 
 interface Traits {
@@ -45,43 +45,30 @@ function said(rule: Rule, { place, left, right, accepted }: Step) {
   return `Place ${place + 1}: ${a} = ${f(left)} ${accepted ? "<" : "≥"} ${b} = ${f(right)}`;
 }
 
-export default templated<Traits>(
-  {
-    tag: "section",
-    class: "hsd-latency hsd-rl",
-    events: "change:tokens change:p change:lookahead change:disagreement change:epsilon change:seed",
-    behind: "--paper",
-  },
-  ({ model, root }) => {
-    root.setAttribute("aria-label", "Rule lab");
-    const set = (name: keyof Traits, value: number) => {
-      model.set(name, value);
-      model.save_changes();
-    };
-    return () => {
-      const [p, tokens, n] = [model.get("p"), model.get("tokens"), model.get("lookahead")];
-      const models = { p, q: disagreeing(p, model.get("disagreement")), epsilon: model.get("epsilon") };
-      const { draft, u, verdicts } = tried(models, n, model.get("seed"));
-      const rows = tokens.map((token, t) => `${token} ${f(p[t])} / ${f(models.q[t])}`).join(", ");
+export default templated<Traits>({ class: "hsd-latency hsd-rl", label: "Rule lab" }, (get, put) => {
+  const [p, tokens, n] = [get("p"), get("tokens"), get("lookahead")];
+  const models = { p, q: disagreeing(p, get("disagreement")), epsilon: get("epsilon") };
+  const { draft, u, verdicts } = tried(models, n, get("seed"));
+  const rows = tokens.map((token, t) => `${token} ${f(p[t])} / ${f(models.q[t])}`).join(", ");
 
-      /** The draft's tokens with their verdicts, and the rule's own token. */
-      const chain = (rule: Rule, { accepted, token }: Verdict) => {
-        const chip = (t: number, verdict: string, title = verdict) =>
-          html`<span class="hsd-rl-token" data-verdict=${verdict} title=${title}>${tokens[t]}</span>`;
-        const examined = isWhole(rule) ? n : accepted + 1;
-        const fate = (k: number) => (k < accepted ? "accepted" : k < examined ? "rejected" : "unreached");
-        return html`<div class="hsd-rl-tokens">${draft.map((t, k) => chip(t, fate(k)))}${chip(
-          token,
-          "own",
-          accepted === n ? "bonus token" : "correction",
-        )}</div>`;
-      };
-      const card = (rule: Rule, k: number) => {
-        const [name, how] = RULE_WORDS[rule];
-        const [found, law] = [verdicts[k], lawOf(rule, models, n)];
-        const lossy = rule === "typical";
-        const most = Math.max(...law.first, ...p);
-        return html`<section class="hsd-rl-rule" aria-label=${name} data-rule=${rule} ?data-lossy=${lossy}>
+  /** The draft's tokens with their verdicts, and the rule's own token. */
+  const chain = (rule: Rule, { accepted, token }: Verdict) => {
+    const chip = (t: number, verdict: string, title = verdict) =>
+      html`<span class="hsd-rl-token" data-verdict=${verdict} title=${title}>${tokens[t]}</span>`;
+    const examined = isWhole(rule) ? n : accepted + 1;
+    const fate = (k: number) => (k < accepted ? "accepted" : k < examined ? "rejected" : "unreached");
+    return html`<div class="hsd-rl-tokens">${draft.map((t, k) => chip(t, fate(k)))}${chip(
+      token,
+      "own",
+      accepted === n ? "bonus token" : "correction",
+    )}</div>`;
+  };
+  const card = (rule: Rule, k: number) => {
+    const [name, how] = RULE_WORDS[rule];
+    const [found, law] = [verdicts[k], lawOf(rule, models, n)];
+    const lossy = rule === "typical";
+    const most = Math.max(...law.first, ...p);
+    return html`<section class="hsd-rl-rule" aria-label=${name} data-rule=${rule} ?data-lossy=${lossy}>
           <div class="hsd-rl-name"><strong>${name}</strong> <span>${lossy ? "not lossless" : "lossless"}</span></div>
           <p class="hsd-rl-how">${how}</p>
           ${chain(rule, found)}
@@ -102,16 +89,14 @@ export default templated<Traits>(
             <dt>Distance from the target</dt><dd>${law.distance < 1e-9 ? "0" : law.distance.toFixed(3)}</dd>
           </dl>
         </section>`;
-      };
-      return html`<h3>One draft, four verification rules</h3>
+  };
+  return html`<h3>One draft, four verification rules</h3>
         <div class="hsd-rl-form">${SLIDERS.map(
-          ([name, words, min, max, step]) => html`<label><span>${words} <output>${model.get(name)}</output></span
-            ><input type="range" min=${min} max=${max} step=${step} .value=${live(String(model.get(name)))}
-              @input=${(e: { target: HTMLInputElement }) => set(name, Number(e.target.value))}></label>`,
-        )}<button @click=${() => set("seed", model.get("seed") + 1)}>Draw another draft</button></div>
+          ([name, words, min, max, step]) => html`<label><span>${words} <output>${get(name)}</output></span
+            ><input type="range" min=${min} max=${max} step=${step} .value=${live(String(get(name)))}
+              @input=${(e: { target: HTMLInputElement }) => put({ [name]: Number(e.target.value) })}></label>`,
+        )}<button @click=${() => put({ seed: get("seed") + 1 })}>Draw another draft</button></div>
         <p class="hsd-note">Draft: ${draft.map((t) => tokens[t]).join(" ")}, with u = ${u.map(f).join(", ")}. Probabilities p / q: ${rows}.</p>
         <div class="hsd-rl-rules">${RULES.map(card)}</div>
         <p class="hsd-source">${NOTE}</p>`;
-    };
-  },
-);
+});

@@ -27,7 +27,7 @@ const LEGEND = [
   ["bonus", "bonus"],
 ];
 
-function sceneView({ root, group, store, palette, follow }: View<object>) {
+function sceneView({ root, group, store, palette, follow, resized, soon }: View<object>) {
   const uid = unique();
   root.classList.add("hsd-scene");
   const reading = createReading(store, palette);
@@ -365,15 +365,9 @@ function sceneView({ root, group, store, palette, follow }: View<object>) {
   });
 
   // --- life
-  let waiting = 0;
-  const soon = () => {
-    waiting ||= requestAnimationFrame(() => {
-      waiting = 0;
-      refresh();
-    });
-  };
+  const later = soon(refresh);
   const onStore = (what: Change) => {
-    if (what !== "reset") return soon();
+    if (what !== "reset") return later();
     stop();
     state.top = null;
     made = detailed = "";
@@ -392,16 +386,9 @@ function sceneView({ root, group, store, palette, follow }: View<object>) {
   };
   follow(onStore, onCursor);
   refresh();
-  let wide = root.clientWidth;
-  const resized = new ResizeObserver(() => {
-    if (root.clientWidth !== wide) soon();
-    wide = root.clientWidth;
-  });
-  resized.observe(root);
+  resized(root, later);
   return () => {
     stop();
-    cancelAnimationFrame(waiting);
-    resized.disconnect();
     group.light(null);
   };
 }

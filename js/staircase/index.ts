@@ -1,7 +1,7 @@
 // The player: the staircase of the run (stairs.ts) as its scrub bar, and buttons to step and play.
 import { html, nothing, render, svg } from "lit-html";
 import { live } from "lit-html/directives/live.js";
-import { axisX, axisY, type Frame, frameOf, onResize } from "../lib/chart";
+import { axisX, axisY, type Frame, frameOf } from "../lib/chart";
 import { focusable, make } from "../lib/dom";
 import { linkedWidget, type View } from "../lib/linked";
 import { duration, eventWords, plural } from "../lib/words";
@@ -31,7 +31,7 @@ const STEPS: Record<"back" | "on", [icon: string, label: string, way: Way, by: n
 };
 const MARGIN = { left: 40, right: 14, top: 30, bottom: 22 };
 
-function staircaseView({ root, group, store, palette, follow }: View<object>) {
+function staircaseView({ root, group, store, palette, follow, redrawn, resized }: View<object>) {
   root.classList.add("hsd-player");
   root.setAttribute("role", "group");
   root.setAttribute("aria-label", "Staircase and player");
@@ -153,21 +153,10 @@ function staircaseView({ root, group, store, palette, follow }: View<object>) {
   });
   bar.addEventListener("pointerleave", () => group.hover(null));
 
-  let waiting = 0;
-  const redraw = () => {
-    waiting = 0;
-    paint();
-  };
   // Steps of a live run arrive more often than it is redrawn.
-  follow((what) => {
-    if (what === "reset") redraw();
-    else waiting ||= setTimeout(redraw, 80);
-  }, paintCursor);
-  const unwatch = onResize(bar, paint);
+  redrawn(paint, 80);
+  follow(null, paintCursor);
+  resized(bar, paint);
   paint();
-  return () => {
-    unwatch();
-    clearTimeout(waiting);
-  };
 }
 export default linkedWidget(staircaseView);

@@ -35,7 +35,7 @@ function legendOf({ tokens }: Store, palette: Palette) {
   </div>`;
 }
 
-function streamView({ model, root, group, store, palette, follow }: View<Traits>) {
+function streamView({ model, root, group, store, palette, follow, on }: View<Traits>) {
   root.classList.add("hsd-stream");
 
   // --- the frame
@@ -204,14 +204,13 @@ function streamView({ model, root, group, store, palette, follow }: View<Traits>
     root.classList.toggle("hsd-live", model.get("live"));
     show();
   };
-  const heard = { "change:pinned": onPinned, "change:ghosts": drawBar, "change:live": onLive };
   follow(onStore, onCursor);
-  for (const [event, act] of Object.entries(heard)) model.on(event, act);
+  on("change:pinned", onPinned);
+  on("change:ghosts", drawBar);
+  on("change:live", onLive);
   onPinned();
   onLive();
   onStore("reset", 0);
-  // Steps sent while this page was disconnected are lost: request a snapshot.
-  if (model.get("live")) model.send({ kind: "sync" });
   // The first drawing happens before layout: scroll again afterwards.
   const laidOut = new ResizeObserver(() => {
     if (!scroll.clientHeight) return;
@@ -221,10 +220,7 @@ function streamView({ model, root, group, store, palette, follow }: View<Traits>
     });
   });
   laidOut.observe(scroll);
-  return () => {
-    laidOut.disconnect();
-    for (const [event, act] of Object.entries(heard)) model.off(event, act);
-  };
+  return () => laidOut.disconnect();
 }
 
 export default linkedWidget(streamView);

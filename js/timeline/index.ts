@@ -2,7 +2,7 @@
 // drafted, a lane of calls per level, and idle time. A slider zooms; the strip scrolls as any wide element does, and draws what is in view.
 import { html, nothing, render, svg } from "lit-html";
 import { live } from "lit-html/directives/live.js";
-import { onResize, ticks } from "../lib/chart";
+import { ticks } from "../lib/chart";
 import { focusable, make } from "../lib/dom";
 import type { Cursor } from "../lib/group";
 import { linkedWidget, type View } from "../lib/linked";
@@ -26,7 +26,7 @@ interface Row {
   picture(): unknown;
 }
 
-function timelineView({ model, root, group, store, palette, follow }: View<object>) {
+function timelineView({ model, root, group, store, palette, follow, resized, soon: within }: View<object>) {
   root.classList.add("hsd-timeline");
   const area = focusable(make("div", "hsd-tl-area"));
   area.setAttribute("role", "group");
@@ -211,18 +211,13 @@ function timelineView({ model, root, group, store, palette, follow }: View<objec
       root,
     );
   }
-  let frame = 0;
   let fresh = true;
   function now() {
-    frame = 0;
     if (fresh) gather();
     fresh = false;
     paint();
   }
-  function soon(changed = false) {
-    fresh ||= changed;
-    frame ||= requestAnimationFrame(now);
-  }
+  const soon = within(now);
 
   // --- moving
   /** Zoom, and keep a time in its place: the selection's if in view, else the middle. */
@@ -260,7 +255,7 @@ function timelineView({ model, root, group, store, palette, follow }: View<objec
     walked = byKey;
     soon();
   }
-  area.addEventListener("scroll", () => soon(), { passive: true });
+  area.addEventListener("scroll", soon, { passive: true });
   area.addEventListener("pointermove", (e) => {
     if (e.pointerType === "touch") return;
     const s = at(e);
@@ -306,7 +301,8 @@ function timelineView({ model, root, group, store, palette, follow }: View<objec
   follow(
     (what) => {
       if (what === "reset") [looked, zoom] = [null, 0];
-      soon(true);
+      fresh = true;
+      soon();
     },
     (cursor: Cursor, before: Cursor) => {
       const moved = cursor.round !== before.round;
@@ -319,11 +315,7 @@ function timelineView({ model, root, group, store, palette, follow }: View<objec
     },
   );
   now();
-  const unwatch = onResize(area, () => soon());
-  return () => {
-    cancelAnimationFrame(frame);
-    unwatch();
-  };
+  resized(area, soon);
 }
 
 export default linkedWidget(timelineView);

@@ -1,13 +1,13 @@
 // Comparison of runs of one prompt: race, metrics and texts; all from the columns of the runs.
 import { html, nothing, render } from "lit-html";
 import { keyed } from "lit-html/directives/keyed.js";
-import { followTheme, make } from "../lib/dom";
-import { drawNotice, guarded } from "../lib/notice";
-import { type PaletteData, paletteOf } from "../lib/palette";
+import { make } from "../lib/dom";
+import { linkedWidget, type View } from "../lib/linked";
+import { drawNotice } from "../lib/notice";
 import type { Snapshot } from "../lib/run";
 import type { Sources } from "../lib/stack";
 import { term } from "../lib/tip";
-import { type Drawing, unique } from "../lib/widget";
+import { unique } from "../lib/widget";
 import { brief } from "../lib/words";
 import { type Agreement, agreementOf, doubtsOf, factsOf, refusalOf, storesOf, tableOf } from "./compare";
 import { type Runner, raceOf, runnerOf } from "./race";
@@ -21,7 +21,6 @@ export interface Traits {
   pinned: number;
   /** The time of the race shown first, in milliseconds; -1: its end. */
   time: number;
-  palette: PaletteData;
 }
 const SIGNS = { same: "=", apart: "≠", broken: "!" };
 
@@ -48,15 +47,11 @@ function metricsTable(runs: Runner[]) {
     </table></section>`;
 }
 
-function draw({ model, el }: Drawing<Traits>) {
-  const root = make("div", "hsd-linked hsd-versus");
-  const palette = paletteOf(model.get("palette"));
-  palette.paint(root);
-  const unfollow = followTheme(root, { behind: "--backdrop" });
+function versusView({ model, root, palette, on }: View<Traits>) {
+  root.classList.add("hsd-versus");
   const refusal = make("div", "hsd-vs-refusal");
   const body = make("div", "hsd-vs-body");
   root.append(refusal, body);
-  el.append(root);
   const motion = matchMedia("(prefers-reduced-motion: reduce)");
   let race: ReturnType<typeof raceOf> | null = null;
   let texts: ReturnType<typeof textsOf> | null = null;
@@ -108,19 +103,16 @@ function draw({ model, el }: Drawing<Traits>) {
     e.stopPropagation();
   };
   const again = () => race?.again();
-  root.addEventListener("keydown", keydown);
+  // Its runs are not that of a group, which has the same keys.
+  root.addEventListener("keydown", keydown, true);
   motion.addEventListener("change", again);
-  model.on("change:runs", open);
-  model.on("change:pinned", pinned);
+  on("change:runs", open);
+  on("change:pinned", pinned);
   open();
   return () => {
     race?.close();
-    unfollow();
     motion.removeEventListener("change", again);
-    model.off("change:runs", open);
-    model.off("change:pinned", pinned);
-    root.remove();
   };
 }
 
-export default { render: guarded(draw) };
+export default linkedWidget(versusView);
