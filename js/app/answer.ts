@@ -1,10 +1,9 @@
 // An answer of the host on the page: it is asked when its tab is shown, and again when the run or one of its menus changes.
 import { html, render } from "lit-html";
-import { live } from "lit-html/directives/live.js";
 import type { Answer, File, Host, Part, Question } from "../host";
-import { KernelError } from "../host/kernel";
 import { make } from "../lib/dom";
-import { drawNotice } from "../lib/notice";
+import { field, menu } from "../lib/fields";
+import { drawNotice, troubleOf } from "../lib/notice";
 import type { Snapshot } from "../lib/run";
 import { type Mounted, mount } from "../views";
 import { save } from "./files";
@@ -28,10 +27,7 @@ export function elsewhere(about: string, words: string) {
 
 /** A page in a frame of its own height. Its scripts do not run; it has the origin of this page only to be measured. */
 function framed(title: string, page: string) {
-  const el = make("iframe", "hsd-frame");
-  el.title = title;
-  el.setAttribute("sandbox", "allow-same-origin");
-  el.srcdoc = page;
+  const el = make("iframe", "hsd-frame", "", { title, sandbox: "allow-same-origin", srcdoc: page });
   const fit = () => {
     const root = el.contentDocument?.documentElement;
     if (!root) return;
@@ -59,7 +55,7 @@ function partOf(host: Host, part: Part, state: Record<string, unknown>) {
     let close = () => {};
     host.widget?.(part.model, el, String(state.group)).then(
       (end) => (close = end),
-      (error) => drawNotice(el, { title: "This view failed", message: String(error?.message ?? error) }),
+      (error) => drawNotice(el, troubleOf(error, "This view failed")),
     );
     return { el, close: () => close() };
   }
@@ -85,8 +81,7 @@ export function answerView(
   const root = make("section", "hsd-answers");
   root.dataset.about = about;
   const menus = make("div", "hsd-menu");
-  const status = make("p", "hsd-stage");
-  status.setAttribute("role", "status");
+  const status = make("p", "hsd-stage", "", { role: "status" });
   const trouble = make("div");
   trouble.hidden = true;
   const body = make("div", "hsd-views");
@@ -111,34 +106,34 @@ export function answerView(
     clear();
     parts = (answer?.parts ?? []).map((part) => partOf(host, part, state));
     const button = ([name, label, content]: [string, string, string]) => {
-      const node = make("button", "hsd-quiet", label);
-      node.type = "button";
+      const node = make("button", "hsd-quiet", label, { type: "button" });
       const type = name.endsWith(".html") ? "text/html" : "application/json";
       node.addEventListener("click", () => save({ name, type, bytes: content }));
       return node;
     };
     body.replaceChildren(...parts.map((part) => part.el), ...(answer?.files ?? []).map(button));
     render(
-      (answer?.choices ?? []).map(
-        ({ name, label, options: all, value }) =>
-          html`<label class="hsd-field">${label}<select @change=${(e: { target: HTMLSelectElement }) => {
-            chosen = { ...chosen, [name]: e.target.value };
-            files = name === "name" ? [] : files;
-            refresh();
-          }}>${all.map(([text, v]) => html`<option value=${v} .selected=${live(v === value)}>${text}</option>`)}</select></label>`,
-      ),
+      (answer?.choices ?? []).map(({ name, label, options: all, value }) => {
+        const take = (picked: string) => {
+          chosen = { ...chosen, [name]: picked };
+          files = name === "name" ? [] : files;
+          refresh();
+        };
+        return field(
+          label,
+          menu(
+            all.map(([words, v]) => [v, words]),
+            value,
+            take,
+          ),
+        );
+      }),
       menus,
     );
   }
   function fail(error: unknown) {
-    const known = error instanceof Error ? error : new Error(String(error));
-    const details = error instanceof KernelError ? error.details : "";
-    drawNotice(trouble, {
-      title: details ? `${words} failed` : "",
-      message: known.message,
-      details,
-      caution: !details,
-    });
+    const found = troubleOf(error);
+    drawNotice(trouble, { ...found, title: found.details ? `${words} failed` : "", caution: !found.details });
   }
   async function askNow() {
     if (!can || !host.ask) return false;

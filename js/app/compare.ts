@@ -1,8 +1,8 @@
 // The Compare tab: runs of one prompt side by side, recorded or decoded here.
 import { html, nothing, render } from "lit-html";
-import { live } from "lit-html/directives/live.js";
 import { make } from "../lib/dom";
-import { drawNotice } from "../lib/notice";
+import { area } from "../lib/fields";
+import { drawNotice, troubleOf } from "../lib/notice";
 import type { Snapshot } from "../lib/run";
 import { countRefusal, MOST } from "../versus/compare";
 import { mount } from "../views";
@@ -31,11 +31,18 @@ export function compareView({ host, store, state }: Context): Section {
   const trouble = make("div");
   trouble.hidden = true;
   const titles = Object.fromEntries(about.stacks);
-  const versus = mount("versus", { ...state, group: "", runs: [], titles, sources: about.sources, pinned: -1, time: -1 });
+  const versus = mount("versus", {
+    ...state,
+    group: "",
+    runs: [],
+    titles,
+    sources: about.sources,
+    pinned: -1,
+    time: -1,
+  });
   const runs = () => versus.model.get("runs") as unknown as Snapshot[];
   const show = (all: Snapshot[]) => versus.model.set("runs", all as never);
-  const fail = (error: unknown, title = "Comparison failed") =>
-    drawNotice(trouble, { title, message: error instanceof Error ? error.message : String(error) });
+  const fail = (error: unknown, title = "Comparison failed") => drawNotice(trouble, troubleOf(error, title));
 
   // --- recordings
   let race = about.races.find((r) => r.title.includes(String(about.form.temperature))) ?? about.races[0];
@@ -137,8 +144,7 @@ export function compareView({ host, store, state }: Context): Section {
         return [label, lines().includes(stack), act, `${titles[stack] ?? ""}: ${stack}`];
       }),
     )}
-    <label class="hsd-field">Stacks, one per line<textarea class="hsd-mono" rows="3" spellcheck="false" .value=${live(text)}
-      @input=${(e: { target: HTMLTextAreaElement }) => write(e.target.value)}></textarea></label>
+    ${area("Stacks, one per line", 3, text, write)}
     <div class="hsd-buttons">
       <button type="button" class="hsd-button-main" title="Decode the form's prompt with each stack in turn (Ctrl+Enter)" ?disabled=${busy !== null} @click=${start}>Decode and compare</button>
       <button type="button" ?disabled=${busy === null} @click=${() => busy?.abort()}>Cancel</button>

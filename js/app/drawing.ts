@@ -1,5 +1,5 @@
 // Vector pictures of the page's own charts: SVG with its styles written out, without HTML, one chart below the other.
-import { draw } from "../lib/dom";
+import { draw, setAttributes } from "../lib/dom";
 
 /** Styles that the charts use, as attributes of SVG. */
 const STYLES = [
@@ -26,13 +26,11 @@ function standing(chart: SVGSVGElement): SVGSVGElement {
     if (style.display === "none" || style.visibility === "hidden") hidden.push(made);
     for (const name of made.getAttributeNames())
       if (/^(class|style|data-|aria-|tabindex|role)/.test(name)) made.removeAttribute(name);
-    for (const name of STYLES) made.setAttribute(name, plain(style.getPropertyValue(name)));
+    setAttributes(made, Object.fromEntries(STYLES.map((name) => [name, plain(style.getPropertyValue(name))])));
   });
   for (const node of hidden) node.remove();
   const { width, height } = chart.getBoundingClientRect();
-  const box = chart.getAttribute("viewBox") ?? `0 0 ${width} ${height}`;
-  for (const [name, value] of Object.entries({ width, height, viewBox: box })) copy.setAttribute(name, String(value));
-  return copy;
+  return setAttributes(copy, { width, height, viewBox: chart.getAttribute("viewBox") ?? `0 0 ${width} ${height}` });
 }
 
 /** The names of the rows beside a chart, as texts of SVG at their places relative to it. */
@@ -41,11 +39,9 @@ const namesBeside = (chart: Element) => {
   return [...(chart.closest(".hsd-tl-chart")?.querySelectorAll(".hsd-tl-who") ?? [])].map((name) => {
     const [box, style] = [name.getBoundingClientRect(), getComputedStyle(name)];
     const place = { x: box.left - left, y: box.bottom - top - 5, fill: plain(style.color) };
-    return draw(
-      "text",
-      { ...place, "font-family": style.fontFamily, "font-size": style.fontSize },
-      name.textContent ?? "",
-    );
+    const text = draw("text", { ...place, "font-family": style.fontFamily, "font-size": style.fontSize });
+    text.textContent = name.textContent;
+    return text;
   });
 };
 
@@ -60,9 +56,7 @@ export function drawingOf(page: HTMLElement): string {
     const [part, names] = [standing(chart), namesBeside(chart)];
     part.append(...names);
     const wide = names.length ? Math.max(...names.map((name) => -Number(name.getAttribute("x")))) : 0;
-    part.setAttribute("overflow", "visible");
-    part.setAttribute("x", String(GAP + wide));
-    part.setAttribute("y", String(top));
+    setAttributes(part, { overflow: "visible", x: GAP + wide, y: top });
     top += Number(part.getAttribute("height")) + GAP;
     return part;
   });

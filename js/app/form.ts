@@ -2,6 +2,7 @@
 import { html, nothing } from "lit-html";
 import { live } from "lit-html/directives/live.js";
 import type { About } from "../host";
+import { area, check, field, menu } from "../lib/fields";
 import { parseStack, refusalOf } from "../lib/stack";
 import { unique } from "../lib/widget";
 import { changedIn, type Form, NUMBERS, numberOf, rangesOf, type Store } from "./state";
@@ -24,22 +25,18 @@ export function formOf(store: Store, about: About, run: () => void, cancel: () =
     }
   }
 
-  const menu = (
-    label: string,
-    name: keyof Form | "",
-    options: [value: string, words: string][],
-    value: string,
-    take?: (value: string) => void,
-  ) =>
-    html`<label class="hsd-field">${label}<select
-      @change=${({ target }: Field) => (take ? take(target.value) : set({ [name]: target.value }))}
-      >${options.map(([v, words]) => html`<option value=${v} .selected=${live(v === value)}>${words}</option>`)}</select></label>`;
-  const check = (words: string, name: "chat" | "beside_plain", on: boolean) =>
-    html`<label class="hsd-check"><input type="checkbox" .checked=${live(on)}
-      @change=${({ target }: Field) => set({ [name]: target.checked })}><span>${words}</span></label>`;
-  const line = (label: string, name: keyof Form, value: string, hint = "") =>
-    html`<label class="hsd-field">${label}<input class="hsd-mono" spellcheck="false" maxlength="1000" placeholder=${hint} .value=${live(value)}
-      @input=${({ target }: Field) => set({ [name]: target.value })}></label>`;
+  const choice = (label: string, name: "rule" | "device" | "dtype", options: readonly (readonly string[])[]) =>
+    field(
+      label,
+      menu(options, store.state.form[name], (value) => set({ [name]: value })),
+    );
+  const named = (names: string[]) => [["", "automatic"], ...names.map((name) => [name, name])];
+  const line = (label: string, name: "stack" | "target" | "databases", hint = "") =>
+    field(
+      label,
+      html`<input class="hsd-mono" spellcheck="false" maxlength="1000" placeholder=${hint} .value=${live(store.state.form[name])}
+        @input=${({ target }: Field) => set({ [name]: target.value })}>`,
+    );
   function number(name: (typeof NUMBERS)[number], form: Form) {
     const problem = numberOf(form[name], ranges[name]);
     const wrong = typeof problem === "string";
@@ -57,60 +54,43 @@ export function formOf(store: Store, about: About, run: () => void, cancel: () =
     const stack = about.stacks.find(([text]) => text === form.stack);
     const changed = Object.keys(changedIn(form, filled)).length > 0;
     const wrong = error();
+    const folder = `Folder of databases (empty: shipped${about.models ? "; others need --allow-models" : ""})`;
     const most = about.models === null || about.devices.length > 0;
     return html`<h2>New run</h2>
-      ${menu(
+      ${field(
         "Prompt preset",
-        "",
-        [...about.prompts.map((p): [string, string] => [p.title, p.title]), ["", "custom"]],
-        preset?.title ?? "",
-        (title) => {
+        menu([...about.prompts.map((p) => [p.title, p.title]), ["", "custom"]], preset?.title ?? "", (title) => {
           const chosen = about.prompts.find((p) => p.title === title);
           if (chosen) set({ prompt: chosen.prompt });
-        },
+        }),
       )}
       ${preset ? html`<p class="hsd-blurb">${preset.blurb}</p>` : nothing}
-      <label class="hsd-field">Prompt<textarea class="hsd-mono" rows="8" spellcheck="false" .value=${live(form.prompt)}
-        @input=${(e: { target: HTMLTextAreaElement }) => set({ prompt: e.target.value })}></textarea></label>
-      ${menu(
+      ${area("Prompt", 8, form.prompt, (prompt) => set({ prompt }))}
+      ${field(
         "Stack preset",
-        "",
-        [...about.stacks.map(([text, words]): [string, string] => [text, `${text}  (${words})`]), ["", "custom"]],
-        stack?.[0] ?? "",
-        (text) => text && set({ stack: text }),
+        menu(
+          [...about.stacks.map(([text, words]) => [text, `${text}  (${words})`]), ["", "custom"]],
+          stack?.[0] ?? "",
+          (text) => text && set({ stack: text }),
+        ),
       )}
-      ${line("Stack", "stack", form.stack)}
+      ${line("Stack", "stack")}
       <p class="hsd-field-problem" role="status">${wrong ? `${wrong[0].toUpperCase()}${wrong.slice(1)}.` : nothing}</p>
       <div class="hsd-buttons">
         <button type="button" class="hsd-button-main" title="Decode the prompt with the stack (Ctrl+Enter)" ?disabled=${busy} @click=${run}>Run</button>
         <button type="button" class="hsd-cancel" title="Stop after the current token" ?disabled=${!busy} @click=${cancel}>Cancel</button>
       </div>
-      ${check("Measure speed-up over plain decoding", "beside_plain", form.beside_plain)}
+      ${check("hsd-check", "Measure speed-up over plain decoding", form.beside_plain, (on) => set({ beside_plain: on }))}
       <div class="hsd-fields">
         ${NUMBERS.map((name) => number(name, form))}
-        ${menu(
-          "Verification rule",
-          "rule",
-          about.rules.map((rule) => [rule, rule]),
-          form.rule,
-        )}
-        ${about.devices.length ? menu("Device", "device", [["", "automatic"], ...about.devices.map((d): [string, string] => [d, d])], form.device) : nothing}
-        ${about.dtypes.length ? menu("Number type", "dtype", [["", "automatic"], ...about.dtypes.map((d): [string, string] => [d, d])], form.dtype) : nothing}
+        ${choice("Verification rule", "rule", named(about.rules).slice(1))}
+        ${about.devices.length ? choice("Device", "device", named(about.devices)) : nothing}
+        ${about.dtypes.length ? choice("Number type", "dtype", named(about.dtypes)) : nothing}
       </div>
       ${numberOf(form.temperature, ranges.temperature) === 0 ? html`<p class="hsd-blurb">${GREEDY}</p>` : nothing}
       <details class="hsd-settings"><summary>More settings</summary><div>
-        ${check("Chat: format the prompt by the target's chat template", "chat", form.chat)}
-        ${most ? line(`Target model (${about.models?.join(", ") ?? "a ladder name, hub id or path"})`, "target", form.target) : nothing}
-        ${
-          most
-            ? line(
-                `Folder of databases (empty: shipped${about.models ? "; others need --allow-models" : ""})`,
-                "databases",
-                form.databases,
-                "made by hsd-viz databases build",
-              )
-            : nothing
-        }
+        ${check("hsd-check", "Chat: format the prompt by the target's chat template", form.chat, (chat) => set({ chat }))}
+        ${most ? [line(`Target model (${about.models?.join(", ") ?? "a ladder name, hub id or path"})`, "target"), line(folder, "databases", "made by hsd-viz databases build")] : nothing}
       </div></details>
       <button type="button" class="hsd-quiet" ?hidden=${!changed} title="Fill the form with the prompt and the settings of the run shown"
         @click=${() => store.set({ form: { ...filled } })}>Use the settings of the run shown</button>`;

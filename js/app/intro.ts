@@ -65,8 +65,7 @@ export const introSeen = () => kept(() => localStorage.getItem(SEEN) === "yes", 
 export function playIntro(root: HTMLElement, host: Host, story: Story, closed: () => void): () => void {
   const palette = paletteOf(host.about.palette);
   const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  const box = make("section", "hsd-linked hsd-intro");
-  box.setAttribute("aria-label", "Introduction");
+  const box = make("section", "hsd-linked hsd-intro", "", { "aria-label": "Introduction" });
   palette.paint(box);
   const unfollow = followTheme(box);
   const hatch = unique();

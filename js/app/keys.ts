@@ -29,8 +29,7 @@ export function typed(e: KeyboardEvent, app: Element | null) {
 
 /** The dialog, closed. */
 export function keySheet() {
-  const dialog = make("dialog", "hsd-keys-sheet");
-  dialog.setAttribute("aria-label", "Keys");
+  const dialog = make("dialog", "hsd-keys-sheet", "", { "aria-label": "Keys" });
   const list = (keys: Record<string, string>) =>
     Object.entries(keys).map(
       ([key, words]) => html`<dt>${key.split(" ").map((one) => html`<kbd>${one}</kbd> `)}</dt><dd>${words}</dd>`,

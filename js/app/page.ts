@@ -1,12 +1,11 @@
 // The page: one program over one state (state.ts), drawn for any host (host.ts).
 import { html, nothing, render } from "lit-html";
-import { live } from "lit-html/directives/live.js";
 import type { Host } from "../host";
-import { KernelError } from "../host/kernel";
 import { make, suppressShortcuts } from "../lib/dom";
 import { factsOf } from "../lib/facts";
+import { field, menu } from "../lib/fields";
 import { hsdGroup } from "../lib/group";
-import { drawNotice } from "../lib/notice";
+import { drawNotice, troubleOf } from "../lib/notice";
 import type { Snapshot } from "../lib/run";
 import { unique } from "../lib/widget";
 import { mount } from "../views";
@@ -39,6 +38,7 @@ const PICTURES = [
 ];
 const BADGES = { none: "No run", recording: "Recording", live: "Live run", finished: "Finished run" };
 const THEMES = { system: "System theme", light: "Light", dark: "Dark" };
+const THEME_MENU = { class: "hsd-theme", label: "Theme", title: "Theme of the page" };
 const TOUR_KEPT = "hsd_viz.tour";
 /** Milliseconds between updates of the tiles during a run, so that they stay readable. */
 const TILES = 400;
@@ -89,18 +89,13 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
     const taken = await host.recording(shown);
     if (wanted === shown) show(shown, "recording", taken, recording.blurb);
   }
-  function fail(error: unknown, title = "") {
-    const message = error instanceof Error ? error.message : String(error);
-    const details = error instanceof KernelError ? error.details : "";
-    set({ trouble: { title, message, details } });
-  }
   /** Call what may fail; an error becomes a card. */
   const tried =
     (act: () => unknown, title = "") =>
     () => {
       Promise.resolve()
         .then(act)
-        .catch((error) => fail(error, title));
+        .catch((error) => set({ trouble: troubleOf(error, title) }));
     };
   let control: AbortController | null = null;
   async function decode() {
@@ -270,7 +265,6 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
     }
   }
   // --- drawing
-  const select = (e: { target: HTMLSelectElement }) => tried(() => open(e.target.value), "Open failed")();
   function saveAs(topic: string) {
     if (topic === "paper") return print();
     if (topic !== "drawing") return download(host, { about: topic, run: complete() ?? undefined });
@@ -278,10 +272,10 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
   }
   function picker() {
     const { shown, here, opened, busy, kind, tour: key } = store.state;
-    const options: [value: string, words: string][] = [
-      ...(here || kind === "live" ? [[HERE, "Run decoded here"] as [string, string]] : []),
-      ...about.recordings.map((r): [string, string] => [r.name, r.title]),
-      ...(opened ? [[OPENED, `${opened.name} (your file)`] as [string, string]] : []),
+    const options = [
+      ...(here || kind === "live" ? [[HERE, "Run decoded here"]] : []),
+      ...about.recordings.map((r) => [r.name, r.title]),
+      ...(opened ? [[OPENED, `${opened.name} (your file)`]] : []),
     ];
     const form = ([topic, words, ending, hint]: string[]) =>
       html`<button type="button" role="menuitem" @click=${(e: { target: HTMLElement }) => {
@@ -290,9 +284,10 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
       }}><span><strong>${words}</strong> <code>${ending}</code></span><small>${hint}</small></button>`;
     const kept = KEYS.indexOf(tourKept());
     return html`<div class="hsd-recordings">
-      <label class="hsd-field">Recording<select ?disabled=${busy} @change=${select}>
-        ${options.map(([value, words]) => html`<option value=${value} .selected=${live(value === shown)}>${words}</option>`)}
-      </select></label>
+      ${field(
+        "Recording",
+        menu(options, shown, (value) => tried(() => open(value), "Open failed")(), { disabled: busy }),
+      )}
       ${host.open ? html`<button type="button" class="hsd-quiet" ?disabled=${busy} @click=${() => choose(".json,.gz", openFile)}>Open a trace</button>` : nothing}
       <details class="hsd-save" @keydown=${(e: KeyboardEvent & { currentTarget: HTMLElement }) => {
         if (e.key === "Escape") e.currentTarget.removeAttribute("open");
@@ -318,15 +313,7 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
       <a class="hsd-skip" href="#${uid}" @click=${skip}>Skip to the run shown</a>
       <h1>hsd_viz</h1>
       <p><strong>Speculative decoding:</strong> draft models or databases propose several tokens, and the target model verifies them in one forward pass: the same text, faster.</p>
-      ${
-        themes
-          ? html`<select class="hsd-theme" aria-label="Theme" title="Theme of the page" @change=${(e: { target: HTMLSelectElement }) => themes.choose(e.target.value)}>
-              ${Object.entries(THEMES).map(
-                ([value, words]) =>
-                  html`<option value=${value} .selected=${value === themes.chosen()}>${words}</option>`,
-              )}</select>`
-          : nothing
-      }
+      ${themes ? menu(Object.entries(THEMES), themes.chosen(), themes.choose, THEME_MENU) : nothing}
       <div class="hsd-header-tools">${about.races.length ? html`<button type="button" title="What speculative decoding does, in ten seconds" @click=${tried(intro)}>Intro</button>` : nothing}<button type="button" title="The keys of the page (?)" @click=${() => sheet.showModal()}>Keys</button></div>
       ${
         form

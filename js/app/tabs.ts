@@ -2,6 +2,7 @@
 import { html, nothing, render } from "lit-html";
 import type { File, Host } from "../host";
 import { make } from "../lib/dom";
+import { area, field, menu } from "../lib/fields";
 import type { Group } from "../lib/group";
 import { failure } from "../lib/notice";
 import type { Snapshot } from "../lib/run";
@@ -112,8 +113,7 @@ function reports({ host, state }: Context): Section {
   );
   const made = answerView(host, { about: "report", words: "A benchmark report" }, state);
   if (host.ask && host.answers.includes("report")) {
-    const open = make("button", "hsd-quiet", "Open a report");
-    open.type = "button";
+    const open = make("button", "hsd-quiet", "Open a report", { type: "button" });
     open.addEventListener("click", () =>
       choose(".json,application/json", (file) => {
         read(file).then((one) => made.ask([one]), made.fail);
@@ -185,22 +185,25 @@ function traffic({ host, state }: Context): Section {
       made.fail(error);
     }
   }
-  const menu = (label: string, name: "tokenizer" | "costs", all: string[][]) =>
-    html`<label class="hsd-field">${label}<select @change=${(e: { target: HTMLSelectElement }) => {
-      values[name] = e.target.value;
-      paint();
-    }}>${all.map(([value, words]) => html`<option value=${value}>${words}</option>`)}</select></label>`;
+  const set = (change: Partial<typeof values>) => {
+    Object.assign(values, change);
+    paint();
+  };
   function paint() {
     render(
       html`${logField}
         <div class="hsd-fields">
-          ${menu("Tokenizer of the log", "tokenizer", TOKENIZERS)}${menu("Cost of verifying a draft", "costs", COSTS)}
+          ${field(
+            "Tokenizer of the log",
+            menu(TOKENIZERS, values.tokenizer, (tokenizer) => set({ tokenizer })),
+          )}
+          ${field(
+            "Cost of verifying a draft",
+            menu(COSTS, values.costs, (costs) => set({ costs })),
+          )}
         </div>
         ${values.tokenizer === "own" ? own : nothing}
-        <label class="hsd-field">Drafters, one per line<textarea class="hsd-mono" rows="7" spellcheck="false" .value=${values.drafters}
-          @input=${(e: { target: HTMLTextAreaElement }) => {
-            values.drafters = e.target.value;
-          }}></textarea></label>
+        ${area("Drafters, one per line", 7, values.drafters, (drafters) => set({ drafters }))}
         <div class="hsd-buttons">
           <button type="button" class="hsd-button-main" title="Count the forward passes that each drafter would have needed (Ctrl+Enter)" @click=${start}>Replay</button>
           <button type="button" title="Stop and keep what was replayed" @click=${made.cancel}>Cancel</button>

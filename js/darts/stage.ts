@@ -1,11 +1,16 @@
 // The stage of a dart board: its columns, the darts thrown at it, and the pile they make beside p.
 import { html, nothing, render, svg } from "lit-html";
+import { menu } from "../lib/fields";
 import { folded, tableOf } from "../lib/table";
 import { unique } from "../lib/widget";
 import { figure } from "../lib/words";
 import { type Board, type Dart, lawOf, numbers, throwFor } from "./board";
 
 const MANY = 1000;
+const RULES = [
+  ["residual", "the residual (lossless)"],
+  ["p", "p (lossy)"],
+];
 const SIZE = { height: 240, top: 18, bottom: 34 };
 type Thrown = Dart & { x: number; counts: boolean };
 
@@ -160,8 +165,8 @@ export function createDarts(host: HTMLElement, seed = 1) {
     const it = shown;
     if (!it) return render(nothing, host);
     const whole = it.board.left !== null;
-    const rule = (e: Event) => {
-      lossy = (e.target as HTMLSelectElement).value === "p";
+    const rule = (value: string) => {
+      lossy = value === "p";
       clear();
     };
     render(
@@ -179,9 +184,7 @@ export function createDarts(host: HTMLElement, seed = 1) {
                 <button @click=${() => throwMany(1)}>Throw a dart</button>
                 <button @click=${() => throwMany(MANY)}>Throw 1 000</button>
                 <button ?disabled=${!darts.length} @click=${clear}>Clear</button>
-                <label>Correction from <select @change=${rule} .value=${lossy ? "p" : "residual"}>
-                  <option value="residual">the residual (lossless)</option><option value="p">p (lossy)</option>
-                </select></label>
+                <label>Correction from ${menu(RULES, lossy ? "p" : "residual", rule)}</label>
               </div>${outcome(it)}`
             : nothing
         }

@@ -4,6 +4,7 @@ import { html, nothing, render, svg } from "lit-html";
 import { axisX, axisY, frameOf, spread } from "../lib/chart";
 import { make } from "../lib/dom";
 import { linkedWidget, type View } from "../lib/linked";
+import { troubleOf } from "../lib/notice";
 import type { Store } from "../lib/run";
 import { figure, glyphs, plural } from "../lib/words";
 import { drawRamp } from "../staircase/drawing";
@@ -50,10 +51,7 @@ function drafterView({ model, root, group, store, follow, on, resized }: View<Tr
   };
   const live = () => model.get("live") ?? null;
   const failed = (error: unknown) =>
-    set({
-      trouble: error instanceof Error ? error.message : String(error),
-      mode: game.counts.length ? "live" : "recorded",
-    });
+    set({ trouble: troubleOf(error).message, mode: game.counts.length ? "live" : "recorded" });
 
   /** Begin a game on the form's prompt: the target's first tokens are the choices. */
   async function begin() {

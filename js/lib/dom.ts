@@ -5,32 +5,26 @@ export function suppressShortcuts(el: HTMLElement) {
   el.addEventListener("focusin", (e) => ((e.target as HTMLElement).dataset.lmSuppressShortcuts = "true"));
 }
 
+type Attributes = Record<string, string | number>;
+
+export function setAttributes<N extends Element>(node: N, attributes: Attributes): N {
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, String(value));
+  return node;
+}
 export function make<K extends keyof HTMLElementTagNameMap>(
   tag: K,
-  cls?: string,
-  text?: string,
+  cls = "",
+  text = "",
+  attributes: Attributes = {},
 ): HTMLElementTagNameMap[K] {
   const node = document.createElement(tag);
   if (cls) node.className = cls;
-  if (text !== undefined) node.textContent = text;
-  return node;
+  if (text) node.textContent = text;
+  return setAttributes(node, attributes);
 }
 /** An SVG element. */
-export function draw<K extends keyof SVGElementTagNameMap>(
-  tag: K,
-  attributes: Record<string, string | number> = {},
-  text?: string,
-): SVGElementTagNameMap[K] {
-  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, String(value));
-  if (text !== undefined) node.textContent = text;
-  return node;
-}
-/** Make a node focusable. */
-export function focusable<N extends HTMLElement | SVGElement>(node: N): N {
-  node.tabIndex = 0;
-  return node;
-}
+export const draw = (tag: keyof SVGElementTagNameMap, attributes: Attributes) =>
+  setAttributes(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes);
 /**
  * Follow the theme of JupyterLab and Voilà (set on <body>), else of the browser; print is light. `behind` names the style property
  * for the page's colour behind `root`; `changed` is called after every change. Returns a function that stops following.

@@ -1,5 +1,5 @@
 // The card for errors on the page, for those of Python and for those of a view.
-import { make, suppressShortcuts } from "./dom";
+import { make, setAttributes, suppressShortcuts } from "./dom";
 import type { Drawing } from "./widget";
 
 export interface Trouble {
@@ -21,14 +21,12 @@ export function drawNotice(
   root.hidden = !message;
   root.replaceChildren();
   if (!message) return;
-  root.setAttribute("role", "alert");
+  setAttributes(root, { role: "alert" });
   if (title) root.append(make("strong", "", title));
   root.append(make("p", "", message));
   if (details) {
     const more = make("details");
-    const pre = make("pre", "", details);
-    pre.tabIndex = 0; // focusable, because it scrolls
-    more.append(make("summary", "", "Details"), pre);
+    more.append(make("summary", "", "Details"), make("pre", "", details, { tabindex: 0 })); // focusable, because it scrolls
     root.append(more);
   }
   if (!dismiss) return;
@@ -37,11 +35,17 @@ export function drawNotice(
   root.append(close);
 }
 
+/** An error as a card; `details`: of one that the kernel did not expect, its traceback. */
+export const troubleOf = (error: unknown, title = ""): Trouble => ({
+  title,
+  message: error instanceof Error ? error.message : String(error),
+  details: (error as { details?: string } | null)?.details ?? "",
+});
+
 /** The card of a view or a part of one that failed; other views are not affected. */
 export function failure(error: unknown, title = "This view failed") {
   const root = make("div");
-  const known = error instanceof Error;
-  drawNotice(root, { title, message: known ? error.message : String(error), details: known ? error.stack : "" });
+  drawNotice(root, { ...troubleOf(error, title), details: (error instanceof Error && error.stack) || "" });
   return root;
 }
 

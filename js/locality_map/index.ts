@@ -1,7 +1,7 @@
 // Copy arcs: the text from left to right, an arc from each copied passage to the place that it was copied from.
 import { html, nothing, render, svg } from "lit-html";
 import { axisX, frameOf } from "../lib/chart";
-import { focusable, make } from "../lib/dom";
+import { make, setAttributes } from "../lib/dom";
 import { linkedWidget, type View } from "../lib/linked";
 import { folded, tableOf } from "../lib/table";
 import { plural, visible } from "../lib/words";
@@ -16,8 +16,7 @@ const white = (text: string) => visible(text).replace(/\n/g, "⏎").replace(/\t/
 
 function arcsView({ root, group, store, palette, follow, resized, soon }: View<object>) {
   root.classList.add("hsd-arcs");
-  const plot = focusable(make("div", "hsd-arc-plot"));
-  plot.setAttribute("role", "group");
+  const plot = make("div", "hsd-arc-plot", "", { tabindex: 0, role: "group" });
   let text = textOf(store);
   let chosen: Passage | null = null;
   const words = (p: Passage) =>
@@ -99,10 +98,8 @@ function arcsView({ root, group, store, palette, follow, resized, soon }: View<o
     const tokens = copied.reduce((sum, p) => sum + p.length, 0);
     const written = text.ids.length - text.prompt;
     const share = written ? Math.round((100 * tokens) / written) : 0;
-    plot.setAttribute(
-      "aria-label",
-      `Copy arcs: ${plural(copied.length, "passage")} copied, ${plural(tokens, "token")}. Arrow keys move between passages, Enter pins; the table lists them.`,
-    );
+    const label = `Copy arcs: ${plural(copied.length, "passage")} copied, ${plural(tokens, "token")}. Arrow keys move between passages, Enter pins; the table lists them.`;
+    setAttributes(plot, { "aria-label": label });
     render(drawing(), plot);
     const said = chosen
       ? words(chosen)

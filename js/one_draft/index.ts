@@ -1,8 +1,8 @@
 // What if: one draft model. Sliders of acceptance and costs, and the speed over plain decoding by lookahead. The law of one draft:
 // (gamma c_draft + c_verify(gamma + 1)) over the tokens of a round, in forward passes of the target.
 import { html, nothing, svg } from "lit-html";
-import { live } from "lit-html/directives/live.js";
 import { axisY, frameOf } from "../lib/chart";
+import { menu, slider } from "../lib/fields";
 import { templated } from "../lib/widget";
 
 /** A calibrated draft model. */
@@ -60,27 +60,19 @@ export default templated<Traits>(
     const x = (n: number) => f.x(n - 0.5);
     const presets = get("presets") ?? [];
     const own = presets.find((p) => p.acceptance === a && p.cost === c && p.slope === s);
-    const choose = (e: { target: HTMLSelectElement }) => {
-      const { name: _, ...values } = presets.find((p) => p.name === e.target.value) ?? presets[0];
-      if (e.target.value) put(values);
+    const names = [["", "custom"], ...presets.map((p) => [p.name, p.name])];
+    const choose = (name: string) => {
+      const { name: _, ...values } = presets.find((p) => p.name === name) ?? presets[0];
+      if (name) put(values);
     };
     const dot = (n: number) =>
       svg`<circle class=${n === chosen ? "hsd-wi-here" : n === best ? "hsd-wi-best" : "hsd-wi-dot"} cx=${x(n)} cy=${f.y(speed(n))} r=${n === chosen || n === best ? 6 : 3}><title>Lookahead ${n}: ${times(n)}</title></circle>
           <text class="hsd-tick" x=${x(n)} y=${f.foot + 16} text-anchor="middle">${n}</text>`;
     return html`<div class="hsd-wi-fields">
-          ${
-            presets.length
-              ? html`<label>Draft model<select @change=${choose}>
-                  <option value="" .selected=${live(!own)}>custom</option>
-                  ${presets.map((p) => html`<option value=${p.name} .selected=${live(p === own)}>${p.name}</option>`)}
-                </select></label>`
-              : nothing
-          }
+          ${presets.length ? html`<label>Draft model${menu(names, own?.name ?? "", choose)}</label>` : nothing}
           ${SLIDERS.map(
             ([name, words, min, max, step, write]) =>
-              html`<label>${words}<span class="hsd-wi-slide"><input type="range" min=${min} max=${max} step=${step}
-                .value=${live(String(get(name)))}
-                @input=${(e: { target: HTMLInputElement }) => put({ [name]: Number(e.target.value) })}><output>${write(get(name))}</output></span></label>`,
+              html`<label>${words}<span class="hsd-wi-slide">${slider(min, max, step, get(name), (v) => put({ [name]: v }))}<output>${write(get(name))}</output></span></label>`,
           )}
         </div>
         <p aria-live="polite"><strong>${speed(chosen).toFixed(2)} ×</strong> Lookahead ${chosen}: ${tokensOf(a, chosen).toFixed(2)} tokens per target forward pass, ${times(chosen)}. ${advice} ${pays}</p>

@@ -1,6 +1,6 @@
 // Counts of a run as tables with bars. `which` names the panels; those of a verifier have a menu of levels where there are several.
 import { html, nothing, render } from "lit-html";
-import { live } from "lit-html/directives/live.js";
+import { menu } from "../lib/fields";
 import type { View } from "../lib/linked";
 import { linkedWidget } from "../lib/linked";
 import { tableOf } from "../lib/table";
@@ -46,18 +46,19 @@ function panelsView({ model, root, store, palette, redrawn, resized }: View<Trai
     const levels = verifiers(store);
     if (!levels.includes(level)) level = topLevel(store);
     const which = model.get("which");
-    const menu = () =>
-      html`<label class="hsd-pn-level">Verifier<select @change=${(e: { target: HTMLSelectElement }) => {
-        level = Number(e.target.value);
-        paint();
-      }}>${levels.map((at) => html`<option value=${at} .selected=${live(at === level)}>${levelName(store, at)}</option>`)}</select></label>`;
+    const options = levels.map((at) => [String(at), levelName(store, at)]);
+    const take = (value: string) => {
+      level = Number(value);
+      paint();
+    };
+    const chosen = () => html`<label class="hsd-pn-level">Verifier${menu(options, String(level), take)}</label>`;
     const drawn = which.map((name, k) => {
       if (name === "ribbons")
         return ribbons(stagesOf(store, databases), palette, Math.max(280, root.clientWidth || 640));
       return table(all[name as keyof typeof all](level), k);
     });
     render(
-      html`${levels.length > 1 && which.some((name) => OF_LEVEL.includes(name)) ? menu() : nothing}
+      html`${levels.length > 1 && which.some((name) => OF_LEVEL.includes(name)) ? chosen() : nothing}
         <div class="hsd-pn-grid">${store.tokens.length ? drawn : html`<p class="hsd-pn-measure">No run.</p>`}</div>`,
       root,
     );

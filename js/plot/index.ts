@@ -1,7 +1,7 @@
 // A plotly figure: its title, words and values in HTML, its colours those of the page.
 import { html, nothing, render } from "lit-html";
 import { onResize } from "../lib/chart";
-import { followTheme, make } from "../lib/dom";
+import { followTheme, make, setAttributes } from "../lib/dom";
 import { failInto, guarded } from "../lib/notice";
 import { folded, tableOf } from "../lib/table";
 import type { Drawing } from "../lib/widget";
@@ -32,9 +32,8 @@ function draw({ model, el }: Drawing<Traits>) {
   function write() {
     const { title, text, words = "", note, table } = figure().layout?.meta ?? {};
     const name = title ?? figure().layout?.title?.text ?? "Figure";
-    root.setAttribute("aria-label", name);
-    frame.setAttribute("role", "img");
-    frame.setAttribute("aria-label", `${name}. ${table ? "The table has all values." : words}`);
+    setAttributes(root, { "aria-label": name });
+    setAttributes(frame, { role: "img", "aria-label": `${name}. ${table ? "The table has all values." : words}` });
     const [heads, ...rows] = table ?? [];
     render(
       html`<div class="hsd-chart-head">${title ? html`<h3>${title}</h3>` : nothing}${text ? html`<p class="hsd-note">${text}</p>` : nothing}</div>

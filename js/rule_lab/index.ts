@@ -1,6 +1,6 @@
 // The rule lab: one draft, four verification rules. All sums are exact and made here, from two rows of probabilities.
 import { html, nothing } from "lit-html";
-import { live } from "lit-html/directives/live.js";
+import { slider } from "../lib/fields";
 import { templated } from "../lib/widget";
 import { disagreeing, isWhole, lawOf, RULES, type Rule, type Step, thresholds, tried, type Verdict } from "./rules";
 
@@ -93,8 +93,7 @@ export default templated<Traits>({ class: "hsd-latency hsd-rl", label: "Rule lab
   return html`<h3>One draft, four verification rules</h3>
         <div class="hsd-rl-form">${SLIDERS.map(
           ([name, words, min, max, step]) => html`<label><span>${words} <output>${get(name)}</output></span
-            ><input type="range" min=${min} max=${max} step=${step} .value=${live(String(get(name)))}
-              @input=${(e: { target: HTMLInputElement }) => put({ [name]: Number(e.target.value) })}></label>`,
+            >${slider(min, max, step, get(name), (v) => put({ [name]: v }))}</label>`,
         )}<button @click=${() => put({ seed: get("seed") + 1 })}>Draw another draft</button></div>
         <p class="hsd-note">Draft: ${draft.map((t) => tokens[t]).join(" ")}, with u = ${u.map(f).join(", ")}. Probabilities p / q: ${rows}.</p>
         <div class="hsd-rl-rules">${RULES.map(card)}</div>

@@ -4,7 +4,7 @@ import { repeat } from "lit-html/directives/repeat.js";
 import { boardOfDraft } from "../darts/board";
 import { createDarts, type Shown } from "../darts/stage";
 import { createCard } from "../lib/card";
-import { focusable, make } from "../lib/dom";
+import { make, setAttributes } from "../lib/dom";
 import type { Cursor } from "../lib/group";
 import { linkedWidget, type View } from "../lib/linked";
 import type { Change } from "../lib/run";
@@ -34,8 +34,7 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
   const { levelName, actor, ownOf, stepOf, titleOf } = reading;
   const card = createCard(store, palette, (position) => group.light(position, true));
   const box = make("div", "hsd-sc-scroll");
-  const stage = focusable(make("div", "hsd-sc-stage"));
-  stage.setAttribute("role", "listbox");
+  const stage = make("div", "hsd-sc-stage", "", { tabindex: 0, role: "listbox" });
   box.append(stage);
   const board = make("div", "hsd-sc-board");
   const darts = createDarts(board);
@@ -157,10 +156,8 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
     const wide = Math.max(lefts[it.columns], root.clientWidth - 28);
     stage.style.cssText = `width: ${lefts[it.columns]}px; height: ${height}px`;
     stage.style.setProperty("--wide", String(lefts[it.columns])); // print does not scroll
-    stage.setAttribute(
-      "aria-label",
-      `Round ${store.order.get(it.round.id)}: ${plural(it.chips.length, "token")}. Arrow keys move between tokens, Enter pins.`,
-    );
+    const tokens = `Round ${store.order.get(it.round.id)}: ${plural(it.chips.length, "token")}`;
+    setAttributes(stage, { "aria-label": `${tokens}. Arrow keys move between tokens, Enter pins.` });
     const lines = tops.slice(1).map((_, k) => {
       const beams = it.beams.filter((b) => b.floor === k + 1);
       const y = tops[k] - SIZE.line + 4;

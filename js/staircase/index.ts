@@ -1,8 +1,8 @@
 // The player: the staircase of the run (stairs.ts) as its scrub bar, and buttons to step and play.
 import { html, nothing, render, svg } from "lit-html";
-import { live } from "lit-html/directives/live.js";
 import { axisX, axisY, type Frame, frameOf } from "../lib/chart";
-import { focusable, make } from "../lib/dom";
+import { make, setAttributes } from "../lib/dom";
+import { menu } from "../lib/fields";
 import { linkedWidget, type View } from "../lib/linked";
 import { duration, eventWords, plural } from "../lib/words";
 import { drawRamp, drawStairs } from "./drawing";
@@ -33,12 +33,9 @@ const MARGIN = { left: 40, right: 14, top: 30, bottom: 22 };
 
 function staircaseView({ root, group, store, palette, follow, redrawn, resized }: View<object>) {
   root.classList.add("hsd-player");
-  root.setAttribute("role", "group");
-  root.setAttribute("aria-label", "Staircase and player");
-  const bar = focusable(make("div", "hsd-player-bar"));
-  bar.setAttribute("role", "slider");
-  bar.setAttribute("aria-label", "Events of the run");
-  bar.setAttribute("aria-valuemin", "1");
+  setAttributes(root, { role: "group", "aria-label": "Staircase and player" });
+  const slider = { tabindex: 0, role: "slider", "aria-label": "Events of the run", "aria-valuemin": 1 };
+  const bar = make("div", "hsd-player-bar", "", slider);
   const row = make("div", "hsd-player-row");
   root.append(make("h2", "hsd-heard", "Staircase of the run"), bar, row);
   // With reduced motion, start at one event per second.
@@ -109,11 +106,10 @@ function staircaseView({ root, group, store, palette, follow, redrawn, resized }
     const words = event
       ? eventWords(store, palette, step)
       : "A tread is what a round cost, a riser what it brought. Play, or drag over the staircase.";
-    bar.setAttribute("aria-valuemax", String(events.length));
-    bar.setAttribute("aria-valuenow", String(Math.max(0, step) + 1));
+    setAttributes(bar, { "aria-valuemax": events.length, "aria-valuenow": Math.max(0, step) + 1 });
     // Playing and hovering are not announced.
-    if (!event) bar.setAttribute("aria-valuetext", "no event selected");
-    else if (!playing && !hover) bar.setAttribute("aria-valuetext", `${place}: ${words}`);
+    if (!event || !(playing || hover))
+      setAttributes(bar, { "aria-valuetext": event ? `${place}: ${words}` : "no event selected" });
 
     const button = (icon: string, label: string, act: () => void, cls = "") =>
       html`<button class="hsd-player-button ${cls}" aria-label=${label} title=${label} @click=${act}><svg viewBox="0 0 20 20" width="16" height="16" aria-hidden="true"><path d=${icon}></path></svg></button>`;
@@ -126,13 +122,10 @@ function staircaseView({ root, group, store, palette, follow, redrawn, resized }
         }),
       );
     const toggle = () => (group.cursor.playing ? group.pause() : group.play());
-    const pace = (e: { target: HTMLSelectElement }) =>
-      group.pace(e.target.value === "recorded" ? "recorded" : Number(e.target.value));
+    const pace = (value: string) => group.pace(value === "recorded" ? value : Number(value));
     render(
       html`<div class="hsd-player-buttons">${steps(STEPS.back)}${button(playing ? PAUSE : PLAY, playing ? "Pause (Space)" : "Play (Space)", toggle, "hsd-player-main")}${steps(STEPS.on)}</div>
-        <select class="hsd-player-speed" aria-label="Speed" .value=${live(String(speed))} @change=${pace}>${SPEEDS.map(
-          ([value, name]) => html`<option value=${value} ?selected=${value === String(speed)}>${name}</option>`,
-        )}</select>
+        ${menu(SPEEDS, String(speed), pace, { class: "hsd-player-speed", label: "Speed" })}
         <div class="hsd-player-line"><span class="hsd-player-place">${place}</span><span class="hsd-player-words">${words}</span
           ><button class="hsd-player-whole" title="Escape" ?hidden=${shown === null} @click=${() => group.release()}>Show whole text</button></div>`,
       row,

@@ -1,8 +1,8 @@
 // The token stream: prompt, emitted tokens coloured by source and marked by verdict, rejected drafts as ghosts, and a card of details.
 import { html, render } from "lit-html";
-import { live } from "lit-html/directives/live.js";
 import { createCard } from "../lib/card";
-import { focusable, make } from "../lib/dom";
+import { make } from "../lib/dom";
+import { check } from "../lib/fields";
 import type { Cursor } from "../lib/group";
 import { linkedWidget, type View } from "../lib/linked";
 import { countsBy } from "../lib/metrics";
@@ -39,34 +39,26 @@ function streamView({ model, root, group, store, palette, follow, on }: View<Tra
   root.classList.add("hsd-stream");
 
   // --- the frame
-  const scroll = make("div", "hsd-scroll");
-  scroll.tabIndex = -1;
+  const scroll = make("div", "hsd-scroll", "", { tabindex: -1 });
   const text = make("div", "hsd-text");
-  const prompt = make("span", "hsd-prompt");
-  prompt.setAttribute("role", "note");
-  prompt.setAttribute("aria-label", "Tokens of the prompt");
-  const out = focusable(make("span", "hsd-out"));
-  out.setAttribute("role", "listbox");
-  out.setAttribute("aria-label", "Emitted tokens. Arrow keys move, Enter pins, Escape unpins.");
+  const prompt = make("span", "hsd-prompt", "", { role: "note", "aria-label": "Tokens of the prompt" });
+  const label = "Emitted tokens. Arrow keys move, Enter pins, Escape unpins.";
+  const out = make("span", "hsd-out", "", { tabindex: 0, role: "listbox", "aria-label": label });
   text.append(prompt, out);
   scroll.append(text);
-  const card = focusable(make("aside", "hsd-card")); // focusable, because it scrolls
-  card.setAttribute("aria-label", "Token details");
+  // Focusable, because it scrolls.
+  const card = make("aside", "hsd-card", "", { tabindex: 0, "aria-label": "Token details" });
   const pane = tokenPane(prompt, out, store, palette);
   const { spans, place } = pane;
   const details = createCard(store, palette, (position) => group.light(position, true));
   const bar = make("div", "hsd-bar");
   function drawBar() {
     root.classList.toggle("hsd-ghosts", model.get("ghosts"));
-    const turn = (e: { target: HTMLInputElement }) => {
-      model.set("ghosts", e.target.checked);
+    const turn = (on: boolean) => {
+      model.set("ghosts", on);
       model.save_changes();
     };
-    render(
-      html`${legendOf(store, palette)}
-        <label class="hsd-switch"><input type="checkbox" .checked=${live(model.get("ghosts"))} @change=${turn}>Rejected drafts</label>`,
-      bar,
-    );
+    render(html`${legendOf(store, palette)}${check("hsd-switch", "Rejected drafts", model.get("ghosts"), turn)}`, bar);
   }
   const body = make("div", "hsd-body");
   body.append(scroll, card);

@@ -1,7 +1,7 @@
 // The tokens of the stream: prompt, emitted tokens, ghosts. Tokens are in chunks that begin at a line break, so that appending does not
 // change the layout of earlier chunks, and hidden ones are not laid out.
 
-import { make } from "../lib/dom";
+import { make, setAttributes } from "../lib/dom";
 import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
 import type { Draft } from "../lib/tables";
@@ -44,15 +44,12 @@ export function tokenPane(prompt: HTMLElement, out: HTMLElement, store: Store, p
     if (tail) {
       tail.style.setProperty("--lines", String(tail.querySelectorAll(".hsd-nl").length)); // estimated height until laid out
       // The first line break of the next chunk is the edge of its box.
-      const edge = make("span", first ? "hsd-first" : "");
-      edge.append(make("span", "hsd-nl"));
-      (edge.firstChild as HTMLElement).dataset.glyph = "↵";
-      edge.setAttribute("aria-hidden", "true");
+      const edge = make("span", first ? "hsd-first" : "", "", { "aria-hidden": "true" });
+      edge.append(make("span", "hsd-nl", "", { "data-glyph": "↵" }));
       tail.append(edge);
     }
     // The first chunk continues the prompt's last line.
-    tail = make(tail ? "div" : "span", "hsd-chunk");
-    tail.setAttribute("role", "presentation");
+    tail = make(tail ? "div" : "span", "hsd-chunk", "", { role: "presentation" });
     out.append(tail);
     count = 0;
     return tail;
@@ -62,19 +59,14 @@ export function tokenPane(prompt: HTMLElement, out: HTMLElement, store: Store, p
     // The most likely rejected branch, then a count of the others; the card lists all.
     const drafts = store.drafts.get(roundId) || [];
     const refused = drafts.filter((d) => d.verdict === "rejected");
-    const strip = make("span", "hsd-strip");
-    strip.setAttribute("aria-hidden", "true");
     if (!refused.length) return null;
+    const strip = make("span", "hsd-strip", "", { "aria-hidden": "true" });
     let node: Draft | undefined = refused[0];
     let shown = 0;
     while (node && shown < 2) {
-      const ghost = make("span", "hsd-ghost", brief(node.text));
-      ghost.dataset.family = palette.family(node.source);
-      ghost.dataset.verdict = node.verdict;
-      ghost.dataset.round = String(roundId);
-      ghost.dataset.node = String(node.node);
-      ghost.title = FATES[node.verdict];
-      strip.append(ghost);
+      const data = { "data-family": palette.family(node.source), "data-verdict": node.verdict, "data-node": node.node };
+      const more = { "data-round": roundId, title: FATES[node.verdict] };
+      strip.append(make("span", "hsd-ghost", brief(node.text), { ...data, ...more }));
       shown += 1;
       const here: number = node.node;
       node = drafts.find((d) => d.parent === here && d.verdict !== "accepted");
@@ -103,12 +95,8 @@ export function tokenPane(prompt: HTMLElement, out: HTMLElement, store: Store, p
     span.classList.toggle("hsd-first", t.round !== lastRound);
     span.classList.toggle("hsd-bytes", t.raw !== null);
     lastRound = t.round;
-    span.setAttribute("role", "option");
-    span.setAttribute("aria-selected", "false");
-    span.setAttribute(
-      "aria-label",
-      `${glyphs(t.text)}: ${KIND_WORDS[t.kind] || t.kind}, ${palette.words(t.source)}, round ${store.order.get(t.round)}`,
-    );
+    const label = `${glyphs(t.text)}: ${KIND_WORDS[t.kind] || t.kind}, ${palette.words(t.source)}, round ${store.order.get(t.round)}`;
+    setAttributes(span, { role: "option", "aria-selected": "false", "aria-label": label });
     const strip = t.depth === 0 ? ghostsOf(t.round) : null;
     if (strip) {
       (tail ?? begin()).append(strip);

@@ -1,9 +1,9 @@
 // The strip of a run over time, in nanoseconds from the start of the decode: target rounds, their tokens by source, what each database
 // drafted, a lane of calls per level, and idle time. A slider zooms; the strip scrolls as any wide element does, and draws what is in view.
 import { html, nothing, render, svg } from "lit-html";
-import { live } from "lit-html/directives/live.js";
 import { ticks } from "../lib/chart";
-import { focusable, make } from "../lib/dom";
+import { make } from "../lib/dom";
+import { slider } from "../lib/fields";
 import type { Cursor } from "../lib/group";
 import { linkedWidget, type View } from "../lib/linked";
 import type { Call, Round } from "../lib/tables";
@@ -28,12 +28,9 @@ interface Row {
 
 function timelineView({ model, root, group, store, palette, follow, resized, soon: within }: View<object>) {
   root.classList.add("hsd-timeline");
-  const area = focusable(make("div", "hsd-tl-area"));
-  area.setAttribute("role", "group");
-  area.setAttribute(
-    "aria-label",
-    "Timeline. Plus and minus zoom, Page Up and Page Down scroll, 0 shows the whole run; up and down move between calls, left and right between events; Enter pins.",
-  );
+  const label =
+    "Timeline. Plus and minus zoom, Page Up and Page Down scroll, 0 shows the whole run; up and down move between calls, left and right between events; Enter pins.";
+  const area = make("div", "hsd-tl-area", "", { tabindex: 0, role: "group", "aria-label": label });
   const told = createTelling(store, palette);
   const { databases } = model.get("palette");
   const isDatabase = (s: string) => databases.includes(s) || s === "logits" || palette.family(s) === "baseline";
@@ -203,8 +200,7 @@ function timelineView({ model, root, group, store, palette, follow, resized, soo
         : "Hover over a bar for details; click it to select its round.";
     render(
       html`<div class="hsd-tl-bar"><span class="hsd-tl-range">${inOrder.length ? range : "no calls yet"}</span>
-          <div class="hsd-tl-buttons"><label>Zoom <input type="range" min="0" max=${CLOSEST} step="0.25" .value=${live(String(zoom))}
-              @input=${(e: { target: HTMLInputElement }) => look(Number(e.target.value))}></label>
+          <div class="hsd-tl-buttons"><label>Zoom ${slider(0, CLOSEST, 0.25, zoom, look)}</label>
             <button ?disabled=${!r} @click=${() => r && show(r, 1.16)}>This round</button><button @click=${() => look(0)}>Whole run</button></div></div>
         <div class="hsd-tl-chart"><div class="hsd-tl-names">${names}</div>${area}</div>
         <p class="hsd-tl-readout" aria-live=${walked ? "polite" : "off"}>${said}</p><p class="hsd-tl-note">${note}</p>`,

@@ -3,6 +3,7 @@ import { html, render, svg } from "lit-html";
 import { live } from "lit-html/directives/live.js";
 import { axisX, axisY, frameOf, onResize, spread } from "../lib/chart";
 import { make } from "../lib/dom";
+import { menu } from "../lib/fields";
 import { metricsOf } from "../lib/metrics";
 import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
@@ -59,8 +60,7 @@ const SIZE = { height: 260, left: 36, right: 22, top: 12, bottom: 24 };
 
 /** `moved(ns)` is called with the clock; `still()`: no motion is wanted. */
 export function raceOf(runs: Runner[], palette: Palette, moved: (ns: number) => void, still: () => boolean) {
-  const root = make("section", "hsd-vs-race");
-  root.setAttribute("aria-label", "Race");
+  const root = make("section", "hsd-vs-race", "", { "aria-label": "Race" });
   const plot = make("div", "hsd-vs-plot");
   const end = Math.max(...runs.map((r) => r.stairs.end));
   const most = Math.max(...runs.map((r) => r.stairs.tokens));
@@ -128,9 +128,7 @@ export function raceOf(runs: Runner[], palette: Palette, moved: (ns: number) => 
           <input type="range" min="0" max="1000" step="1" aria-label="Time of the race" aria-valuetext="${duration(t)}: ${words}"
             .value=${live(String(Math.round((1000 * t) / end)))} @input=${(e: { target: HTMLInputElement }) => set((Number(e.target.value) / 1000) * end)}>
           <output>${(t / 1e6).toFixed(1)} ms</output>
-          <select aria-label="Speed of the race" ?hidden=${still()} @change=${(e: { target: HTMLSelectElement }) => {
-            speed = e.target.value;
-          }}>${SPEEDS.map(([value, text]) => html`<option value=${value} .selected=${value === speed}>${text}</option>`)}</select>
+          ${menu(SPEEDS, speed, (value) => void (speed = value), { label: "Speed of the race", hidden: still() })}
         </div>
         <ol class="hsd-vs-runs">${runs.map(row)}</ol>
         <p class="hsd-vs-state">${words}</p>

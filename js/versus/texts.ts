@@ -1,6 +1,6 @@
 // The texts of compared runs side by side, with one cursor over output positions.
 import { html, render } from "lit-html";
-import { focusable, make } from "../lib/dom";
+import { make } from "../lib/dom";
 import type { Palette } from "../lib/palette";
 import { duration, figure, glyphs, KIND_WORDS, plural } from "../lib/words";
 import { tokenPane } from "../stream/pane";
@@ -10,15 +10,13 @@ const HINT = "← → move by output position, ↑ ↓ select the run; Enter pin
 
 /** `moved(at)` is called with the pinned position; -1: none. */
 export function textsOf(runs: Runner[], palette: Palette, moved: (pinned: number) => void) {
-  const root = make("section", "hsd-vs-texts hsd-stream");
-  root.setAttribute("aria-label", "Texts");
+  const root = make("section", "hsd-vs-texts hsd-stream", "", { "aria-label": "Texts" });
   const last = Math.max(...runs.map((r) => r.store.tokens.length)) - 1;
   const state = { at: -1, row: runs.length - 1, pinned: false };
   const panes = runs.map(({ store, letter }, k) => {
     const text = make("div", "hsd-text");
-    const out = focusable(make("div", "hsd-out"));
-    out.setAttribute("role", "listbox");
-    out.setAttribute("aria-label", `Output of ${letter}. ${HINT}.`);
+    const label = `Output of ${letter}. ${HINT}.`;
+    const out = make("div", "hsd-out", "", { tabindex: 0, role: "listbox", "aria-label": label });
     text.append(out);
     const pane = tokenPane(make("span"), out, store, palette);
     pane.clear();
