@@ -43,7 +43,7 @@ function framed(title: string, page: string) {
 /** A part as an element, with what ends it. */
 function partOf(host: Host, part: Part, state: Record<string, unknown>) {
   if (part.kind === "text")
-    return { el: make("p", part.caution ? "hsd-caution-line" : "hsd-blurb", part.text), close() {} };
+    return { el: make("p", part.caution ? "hsd-note hsd-warning" : "hsd-note", part.text), close() {} };
   if (part.kind === "heading") return { el: make("h3", "", part.text), close() {} };
   if (part.kind === "figure") {
     const config = { displaylogo: false, responsive: false, displayModeBar: false };
@@ -81,7 +81,7 @@ export function answerView(
   const root = make("section", "hsd-answers");
   root.dataset.about = about;
   const menus = make("div", "hsd-menu");
-  const status = make("p", "hsd-stage", "", { role: "status" });
+  const status = make("p", "hsd-stage hsd-note hsd-number", "", { role: "status" });
   const trouble = make("div");
   trouble.hidden = true;
   const body = make("div", "hsd-views");

@@ -135,7 +135,7 @@ export function compareView({ host, store, state }: Context): Section {
     paint();
   };
   const decoding = () => html`<h3>Compare on this page</h3>
-    <p class="hsd-blurb">Uses the form's prompt, sampling and number of tokens; each stack first decodes a few untimed tokens. HD: Hierarchy Drafting. HSD: Hierarchical Speculative Decoding.</p>
+    <p class="hsd-note">Uses the form's prompt, sampling and number of tokens; each stack first decodes a few untimed tokens. HD: Hierarchy Drafting. HSD: Hierarchical Speculative Decoding.</p>
     ${chips(
       "Stacks",
       PRESETS.map(([label, name]) => {
@@ -146,10 +146,10 @@ export function compareView({ host, store, state }: Context): Section {
     )}
     ${area("Stacks, one per line", 3, text, write)}
     <div class="hsd-buttons">
-      <button type="button" class="hsd-button-main" title="Decode the form's prompt with each stack in turn (Ctrl+Enter)" ?disabled=${busy !== null} @click=${start}>Decode and compare</button>
+      <button type="button" class="hsd-primary" title="Decode the form's prompt with each stack in turn (Ctrl+Enter)" ?disabled=${busy !== null} @click=${start}>Decode and compare</button>
       <button type="button" ?disabled=${busy === null} @click=${() => busy?.abort()}>Cancel</button>
     </div>
-    <p class="hsd-stage" role="status">${said}</p>`;
+    <p class="hsd-stage hsd-note hsd-number" role="status">${said}</p>`;
   function paint() {
     render(
       html`<p class="hsd-lede">Runs of one prompt and seed, aligned by output position, with their recorded times: a faster stack needs fewer target forward passes for the same position.</p>

@@ -64,7 +64,7 @@ export function formOf(store: Store, about: About, run: () => void, cancel: () =
           if (chosen) set({ prompt: chosen.prompt });
         }),
       )}
-      ${preset ? html`<p class="hsd-blurb">${preset.blurb}</p>` : nothing}
+      ${preset ? html`<p class="hsd-note">${preset.blurb}</p>` : nothing}
       ${area("Prompt", 8, form.prompt, (prompt) => set({ prompt }))}
       ${field(
         "Stack preset",
@@ -77,7 +77,7 @@ export function formOf(store: Store, about: About, run: () => void, cancel: () =
       ${line("Stack", "stack")}
       <p class="hsd-field-problem" role="status">${wrong ? `${wrong[0].toUpperCase()}${wrong.slice(1)}.` : nothing}</p>
       <div class="hsd-buttons">
-        <button type="button" class="hsd-button-main" title="Decode the prompt with the stack (Ctrl+Enter)" ?disabled=${busy} @click=${run}>Run</button>
+        <button type="button" class="hsd-primary" title="Decode the prompt with the stack (Ctrl+Enter)" ?disabled=${busy} @click=${run}>Run</button>
         <button type="button" class="hsd-cancel" title="Stop after the current token" ?disabled=${!busy} @click=${cancel}>Cancel</button>
       </div>
       ${check("hsd-check", "Measure speed-up over plain decoding", form.beside_plain, (on) => set({ beside_plain: on }))}
@@ -87,7 +87,7 @@ export function formOf(store: Store, about: About, run: () => void, cancel: () =
         ${about.devices.length ? choice("Device", "device", named(about.devices)) : nothing}
         ${about.dtypes.length ? choice("Number type", "dtype", named(about.dtypes)) : nothing}
       </div>
-      ${numberOf(form.temperature, ranges.temperature) === 0 ? html`<p class="hsd-blurb">${GREEDY}</p>` : nothing}
+      ${numberOf(form.temperature, ranges.temperature) === 0 ? html`<p class="hsd-note">${GREEDY}</p>` : nothing}
       <details class="hsd-settings"><summary>More settings</summary><div>
         ${check("hsd-check", "Chat: format the prompt by the target's chat template", form.chat, (chat) => set({ chat }))}
         ${most ? [line(`Target model (${about.models?.join(", ") ?? "a ladder name, hub id or path"})`, "target"), line(folder, "databases", "made by hsd-viz databases build")] : nothing}

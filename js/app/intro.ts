@@ -4,7 +4,7 @@ import { html, nothing, render } from "lit-html";
 import { boardPicture, type Drawn } from "../darts/stage";
 import type { Host } from "../host";
 import { frameOf } from "../lib/chart";
-import { followTheme, make } from "../lib/dom";
+import { make } from "../lib/dom";
 import { paletteOf } from "../lib/palette";
 import { createStore, type Store } from "../lib/run";
 import type { Draft, Token } from "../lib/tables";
@@ -67,7 +67,6 @@ export function playIntro(root: HTMLElement, host: Host, story: Story, closed: (
   const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
   const box = make("section", "hsd-linked hsd-intro", "", { "aria-label": "Introduction" });
   palette.paint(box);
-  const unfollow = followTheme(box);
   const hatch = unique();
   const runs = story.runs.map((store) => runnerOf(store, ""));
   const [plain, drafted] = runs;
@@ -90,7 +89,7 @@ export function playIntro(root: HTMLElement, host: Host, story: Story, closed: (
     const f = frameOf(SIZE, end, plain.stairs.tokens);
     const picture = runs.map(({ stairs, store }) => drawStairs(stairs, store.tokens, palette.family, f));
     const lane = (k: number, title: string) => html`<div class="hsd-in-lane"><h3>${title}</h3>${lanes[k]}
-      <p><strong>${plural(passesAt(runs[k].stairs, ns), "pass")}</strong> of the target, ${plural(shownAt(runs[k].stairs, ns), "token")}</p></div>`;
+      <p class="hsd-note hsd-number"><strong>${plural(passesAt(runs[k].stairs, ns), "pass")}</strong> of the target, ${plural(shownAt(runs[k].stairs, ns), "token")}</p></div>`;
     const { stop } = story;
     const gain = end / drafted.stairs.end;
     render(
@@ -98,16 +97,16 @@ export function playIntro(root: HTMLElement, host: Host, story: Story, closed: (
         ms < WRITTEN
           ? "A model writes one token per pass. A drafter guesses several, and one pass verifies them."
           : `Same text, ${plural(drafted.stairs.treads.length, "pass")} instead of ${plain.stairs.treads.length}.`
-      }</h2><button class="hsd-in-skip" @click=${close}>${ms < WHOLE ? "Skip" : "Explore"}</button></div>
+      }</h2><button class="hsd-in-skip hsd-primary" @click=${close}>${ms < WHOLE ? "Skip" : "Explore"}</button></div>
         <div class=${ms < WRITTEN ? "hsd-in-body" : "hsd-in-body hsd-in-done"}>
           ${lane(0, "Plain decoding")}${lane(1, `Drafted: ${drafted.store.meta.stack}`)}
           <figure class="hsd-in-stairs"><svg class="hsd-stairs" viewBox="0 0 ${SIZE.width} ${SIZE.height}" aria-hidden="true">${picture}
             <rect class="hsd-in-later" x=${f.x(ns) + 3} y="0" width=${Math.max(0, SIZE.width - f.x(ns) - 3)} height=${SIZE.height}></rect></svg>
-            <figcaption>Tokens over time: a tread is what a pass cost, a riser what it brought.${ms < WRITTEN ? nothing : ` ${gain.toFixed(1)} times as fast here: ${duration(drafted.stairs.end)} instead of ${duration(end)}.`}</figcaption></figure>
+            <figcaption class="hsd-note">Tokens over time: a tread is what a pass cost, a riser what it brought.${ms < WRITTEN ? nothing : ` ${gain.toFixed(1)} times as fast here: ${duration(drafted.stairs.end)} instead of ${duration(end)}.`}</figcaption></figure>
           ${
             stop && ms >= WRITTEN
               ? html`<figure class="hsd-in-stop hsd-dt">${boardPicture(stop.drawn, 420, hatch)}
-                <figcaption>One rejection: ${palette.phrase(stop.draft.source)} proposed “${glyphs(stop.draft.text)}” with q = ${figure(stop.draft.q)}; the target gives it p = ${figure(stop.draft.p)}.
+                <figcaption class="hsd-note">One rejection: ${palette.phrase(stop.draft.source)} proposed “${glyphs(stop.draft.text)}” with q = ${figure(stop.draft.q)}; the target gives it p = ${figure(stop.draft.p)}.
                   The dart falls at u·q = ${figure((stop.draft.u ?? 0) * (stop.draft.q ?? 0))}, above p: rejected. “${glyphs(stop.token.text)}” comes from the hatched residual, so that every token has the target’s own probability.</figcaption></figure>`
               : nothing
           }
@@ -122,7 +121,6 @@ export function playIntro(root: HTMLElement, host: Host, story: Story, closed: (
   }
   function close() {
     cancelAnimationFrame(frame);
-    unfollow();
     document.removeEventListener("keydown", leave, true);
     document.removeEventListener("pointerdown", leave, true);
     box.remove();

@@ -35,7 +35,7 @@ export function keySheet() {
       ([key, words]) => html`<dt>${key.split(" ").map((one) => html`<kbd>${one}</kbd> `)}</dt><dd>${words}</dd>`,
     );
   render(
-    html`<form method="dialog" class="hsd-keys-head"><h2>Keys</h2><button>Close</button></form>
+    html`<form method="dialog" class="hsd-keys-head"><h2>Keys</h2><button class="hsd-quiet">Close</button></form>
       ${Object.entries(KEYS).map(([title, keys]) => html`<section><h3>${title}</h3><dl>${list(keys)}</dl></section>`)}`,
     dialog,
   );

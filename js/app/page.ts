@@ -333,7 +333,7 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
     return html`<div class="hsd-now">
       <span class="hsd-badge hsd-badge-${kind}">${BADGES[kind]}</span>
       ${busy ? nothing : html`<span class="hsd-lede">${blurb || nothing}</span>`}
-      <span class="hsd-stage" role="status">${stage.text}</span>
+      <span class="hsd-stage hsd-note hsd-number" role="status">${stage.text}</span>
       ${
         busy
           ? html`<progress class="hsd-meter" aria-label="Progress" max=${known ? stage.total : nothing} value=${known ? stage.done : nothing}></progress>`
@@ -376,7 +376,7 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
       address
         ? "A run in progress was interrupted. Prompt, stack, settings and finished runs are kept in this browser."
         : "Run the cell again to continue."
-    }</span>${address ? html`<button type="button" @click=${() => location.reload()}>Reload</button>` : nothing}</div>`;
+    }</span>${address ? html`<button type="button" class="hsd-quiet" @click=${() => location.reload()}>Reload</button>` : nothing}</div>`;
   }
   let drawn = 0;
   let waiting = 0;
@@ -397,7 +397,7 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
             <div class="hsd-transport">${stairs.el}</div>
             <div class="hsd-text-view">${stream.el}</div>
             ${explorer()}
-            <p class="hsd-foot">${facts.join("  ·  ")}</p>
+            <p class="hsd-foot hsd-source">${facts.join("  ·  ")}</p>
             ${stage}
           </div>
         </div>
@@ -421,7 +421,7 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
     // During a run only the stage and the tiles change.
     if (now.busy && was.busy && now.shown === was.shown && now.kind === was.kind && now.tab === was.tab) soon();
     else paint();
-    const next = `.hsd-controls ${now.busy ? ".hsd-cancel" : ".hsd-button-main"}`;
+    const next = `.hsd-controls ${now.busy ? ".hsd-cancel" : ".hsd-primary"}`;
     if (now.busy !== was.busy && focused?.matches(":disabled") && root.contains(focused))
       root.querySelector<HTMLElement>(next)?.focus({ preventScroll: true });
     if (now.form !== was.form || now.filled !== was.filled) kept.keepForm(kept.changedIn(now.form, now.filled));
@@ -433,7 +433,7 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
   const runByKey = (e: KeyboardEvent) => {
     if (e.key !== "Enter" || !(e.ctrlKey || e.metaKey) || e.altKey || e.shiftKey) return;
     const own = (e.target as HTMLElement).closest(".hsd-measure");
-    const button = own?.querySelector<HTMLButtonElement>(".hsd-button-main");
+    const button = own?.querySelector<HTMLButtonElement>(".hsd-primary");
     if (own ? !button || button.disabled : !host.decode) return;
     e.preventDefault();
     (e.target as HTMLElement).dispatchEvent(new Event("change", { bubbles: true }));

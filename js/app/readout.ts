@@ -107,12 +107,12 @@ export function readout(run: Run, running: boolean, sources: Sources, uid: strin
   const note = losslessWords(run.meta, sources);
   return html`<section class="hsd-readout" aria-label="Run">
     <div class="hsd-origin"><h2><code class="hsd-origin-stack">${run.meta.stack}</code></h2>
-      ${note ? html`<p class="hsd-origin-note">${note}</p>` : nothing}</div>
+      ${note ? html`<p class="hsd-origin-note hsd-note">${note}</p>` : nothing}</div>
     <div class="hsd-tiles">${tilesOf(run).map(
       ({ label, value, unit, note, about }, k) => html`<div class="hsd-tile">
-        <div class="hsd-tile-label">${term(label, about, `${uid}-${k}`)}</div>
+        <div class="hsd-note">${term(label, about, `${uid}-${k}`)}</div>
         <div class="hsd-tile-value">${value}${unit && value !== "–" ? html`<span class="hsd-tile-unit"> ${unit}</span>` : nothing}</div>
-        <div class="hsd-tile-note">${note}</div>
+        <div class="hsd-source">${note}</div>
       </div>`,
     )}</div>
     <p class="hsd-verdict" ?hidden=${!verdict}>${verdict}</p>

@@ -205,7 +205,7 @@ function traffic({ host, state }: Context): Section {
         ${values.tokenizer === "own" ? own : nothing}
         ${area("Drafters, one per line", 7, values.drafters, (drafters) => set({ drafters }))}
         <div class="hsd-buttons">
-          <button type="button" class="hsd-button-main" title="Count the forward passes that each drafter would have needed (Ctrl+Enter)" @click=${start}>Replay</button>
+          <button type="button" class="hsd-primary" title="Count the forward passes that each drafter would have needed (Ctrl+Enter)" @click=${start}>Replay</button>
           <button type="button" title="Stop and keep what was replayed" @click=${made.cancel}>Cancel</button>
         </div>`,
       form,

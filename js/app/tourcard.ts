@@ -54,7 +54,7 @@ export function tourCard(app: HTMLElement, group: Group, go: (key: string, done?
           ${textOf(stop, group.store).map((words) => html`<p>${visible(words)}</p>`)}</div>
         <div class="hsd-tour-foot">
           <button class="hsd-tour-back" ?disabled=${at === 0} aria-label="Previous step (←)" @click=${() => go(KEYS[at - 1])}>Back</button>
-          <button class="hsd-tour-next" aria-label=${last ? "End the tour" : "Next step (→)"} @click=${() => go(KEYS[at + 1] ?? "", last)}>${last ? "Done" : "Next"}</button></div>
+          <button class="hsd-tour-next hsd-primary" aria-label=${last ? "End the tour" : "Next step (→)"} @click=${() => go(KEYS[at + 1] ?? "", last)}>${last ? "Done" : "Next"}</button></div>
       </section>`,
       root,
     );

@@ -179,21 +179,21 @@ function drafterView({ model, root, group, store, follow, on, resized }: View<Tr
     };
     render(
       html`<h3>You are the drafter</h3>
-        <p class="hsd-df-note">Propose the next tokens. The target verifies them in one pass, accepts those that it would have written itself, and adds one of its own.</p>
+        <p class="hsd-note">Propose the next tokens. The target verifies them in one pass, accepts those that it would have written itself, and adds one of its own.</p>
         <div class="hsd-df-body"><div>
           <pre class="hsd-df-text" tabindex="0" aria-label="Text so far">${before.length < prompt.length ? "…" : ""}${before}${shown.map(
             ({ text, mine }) => html`<span class=${mine ? "hsd-df-mine" : "hsd-df-own"}>${text}</span>`,
           )}${proposal.map((part) => html`<mark>${part.text}</mark>`)}<span class="hsd-df-caret" aria-hidden="true"></span></pre>
           ${done ? html`<p>The recorded text ends here.</p>` : controls}
           <div class="hsd-df-form">
-            <button class="hsd-df-go" ?disabled=${waits || done} @click=${go}>${waits ? "Verifying …" : `Verify${proposal.length ? "" : " nothing: one plain token"}`}</button>
+            <button class="hsd-df-go hsd-primary" ?disabled=${waits || done} @click=${go}>${waits ? "Verifying …" : `Verify${proposal.length ? "" : " nothing: one plain token"}`}</button>
             <button ?disabled=${waits || !proposal.length} @click=${() => set({ proposal: proposal.slice(0, -1) })}>Undo</button>
             <button ?disabled=${waits || (!counts.length && mode === "recorded")} @click=${again}>Start again</button>
             ${live() && mode === "recorded" ? html`<button class="hsd-df-live" @click=${begin}>Play live on the form’s prompt</button>` : nothing}
           </div>
           <p class="hsd-df-result" role="status">${trouble || (result && verdict(result))}</p>
-        </div><div>${plot}<p class="hsd-df-note">${words}</p></div></div>
-        <p class="hsd-df-note">${
+        </div><div>${plot}<p class="hsd-note">${words}</p></div></div>
+        <p class="hsd-note">${
           mode === "recorded"
             ? "Recorded run: a proposal is compared with the token that the target drew at each place, so the text is that of the run. p is at temperature 1."
             : "Live: the target of this page decodes the next tokens after the text, and a proposal is accepted as far as it agrees: the verdict of one verification pass. The databases and nano decode the same prompt beside you."

@@ -130,6 +130,6 @@ export function createCard(store: Store, palette: Palette, light: (position: num
         ([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`,
       )}</dl>
       ${t ? [bars("Target’s top 5 at temperature 1", t.top, t.token_id), bars(t.q_top ? "Residual, top 5" : "p without draft tokens, scaled to 1, top 5", t.residual_top, t.token_id), bars("Drafter’s q, top 5", t.q_top, t.token_id)] : nothing}
-      ${note ? html`<p class="hsd-hint">${note}</p>` : nothing}`;
+      ${note ? html`<p class="hsd-note">${note}</p>` : nothing}`;
   };
 }

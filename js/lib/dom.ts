@@ -29,16 +29,12 @@ export const draw = (tag: keyof SVGElementTagNameMap, attributes: Attributes) =>
  * Follow the theme of JupyterLab and Voilà (set on <body>), else of the browser; print is light. `behind` names the style property
  * for the page's colour behind `root`; `changed` is called after every change. Returns a function that stops following.
  */
-export function followTheme(
-  root: HTMLElement,
-  { behind = "", changed = () => {} }: { behind?: string; changed?: (dark: boolean) => void } = {},
-) {
+export function followTheme(root: HTMLElement, behind = "", changed: (dark: boolean) => void = () => {}) {
   const system = matchMedia("(prefers-color-scheme: dark)");
   const paper = matchMedia("print");
   const apply = () => {
     const host = document.body.dataset.jpThemeLight;
     const dark = !paper.matches && (host === undefined ? system.matches : host === "false");
-    root.classList.toggle("hsd-dark", dark);
     for (let node = behind ? root.parentElement : null; node; node = node.parentElement) {
       const colour = getComputedStyle(node).backgroundColor;
       if (!/^(transparent|rgba\(.*, 0\))$/.test(colour)) {

@@ -51,7 +51,7 @@ export function open<T>({ model, el }: Drawing<LinkedTraits & T>, group: Group, 
   const root = make("div", "hsd-linked");
   const palette = paletteOf(model.get("palette"));
   palette.paint(root);
-  const ends: (() => unknown)[] = [group.attend(), followTheme(root, { behind: "--backdrop" })];
+  const ends: (() => unknown)[] = [group.attend(), followTheme(root, "--backdrop")];
   el.append(root);
   root.addEventListener("keydown", (event) => void group.keydown(event));
   let shown: HTMLElement = root;

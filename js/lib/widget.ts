@@ -78,7 +78,7 @@ export function templated<T>(
       const paint = () => render(template(model.get.bind(model), put, root), root);
       model.on("change", paint);
       el.append(root);
-      const unfollow = followTheme(root, { behind: "--paper" });
+      const unfollow = followTheme(root, "--paper");
       paint();
       return () => {
         model.off("change", paint);

@@ -114,7 +114,7 @@ function arcsView({ root, group, store, palette, follow, resized, soon }: View<o
     const more = copied.length - rows.length;
     render(
       html`<h3>Copied passages</h3>
-        <p class="hsd-arc-note">The text from left to right, the prompt first; each token has the colour of its source. An arc leads from a passage to the place it was copied from; its width is the passage’s length. Databases of other texts (model, statistics) have no arcs.</p>
+        <p class="hsd-note">The text from left to right, the prompt first; each token has the colour of its source. An arc leads from a passage to the place it was copied from; its width is the passage’s length. Databases of other texts (model, statistics) have no arcs.</p>
         ${plot}
         <p class="hsd-arc-words" role="status">${said}</p>
         <div class="hsd-arc-pair">${chosen ? html`<span>earlier</span>${snippet(chosen.from, chosen.length)}<span>here</span>${snippet(chosen.at, chosen.length)}` : nothing}</div>

@@ -36,9 +36,9 @@ function panelsView({ model, root, store, palette, redrawn, resized }: View<Trai
     );
     return html`<section class="hsd-pn">
       <h3>${title}</h3>
-      <p class="hsd-pn-measure">${term(measure, definition, `${uid}-${k}`)}</p>
-      ${empty ? html`<p class="hsd-pn-measure">${empty}</p>` : body}
-      ${foot && !empty ? html`<p class="hsd-pn-foot">${foot}</p>` : nothing}
+      <p class="hsd-note">${term(measure, definition, `${uid}-${k}`)}</p>
+      ${empty ? html`<p class="hsd-note">${empty}</p>` : body}
+      ${foot && !empty ? html`<p class="hsd-pn-foot hsd-source">${foot}</p>` : nothing}
     </section>`;
   }
   function paint() {
@@ -59,7 +59,7 @@ function panelsView({ model, root, store, palette, redrawn, resized }: View<Trai
     });
     render(
       html`${levels.length > 1 && which.some((name) => OF_LEVEL.includes(name)) ? chosen() : nothing}
-        <div class="hsd-pn-grid">${store.tokens.length ? drawn : html`<p class="hsd-pn-measure">No run.</p>`}</div>`,
+        <div class="hsd-pn-grid">${store.tokens.length ? drawn : html`<p class="hsd-note">No run.</p>`}</div>`,
       root,
     );
   }

@@ -102,7 +102,7 @@ export function ribbons(stages: Stage[], palette: Palette, width: number) {
   const sum = (s: Stage) => s.flows.reduce((n, f) => n + f.accepted, 0);
   return html`<section class="hsd-pn hsd-pn-ribbons">
     <h3>What survives each level</h3>
-    <p class="hsd-pn-measure">A column per verifier, as high as the draft tokens it got, by source; to the right goes what it accepted, below falls what it rejected or did not examine.</p>
+    <p class="hsd-note">A column per verifier, as high as the draft tokens it got, by source; to the right goes what it accepted, below falls what it rejected or did not examine.</p>
     <div class="hsd-rb-heads" style="--stages: ${stages.length}">${stages.map(
       (s) =>
         html`<div><strong>${s.name}</strong><br>${s.name === "text" ? plural(total(s), "token") : `accepts ${sum(s)} of ${total(s)}`}</div>`,

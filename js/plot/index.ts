@@ -75,12 +75,10 @@ function draw({ model, el }: Drawing<Traits>) {
     write();
     redraw();
   };
-  const unfollow = followTheme(root, {
-    changed: (now) => {
-      if (now === dark) return;
-      dark = now;
-      redraw();
-    },
+  const unfollow = followTheme(root, "", (now) => {
+    if (now === dark) return;
+    dark = now;
+    redraw();
   });
   const unwatch = onResize(frame, () => {
     if (frame.clientWidth !== shownAt) redraw();

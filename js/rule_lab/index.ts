@@ -70,7 +70,7 @@ export default templated<Traits>({ class: "hsd-latency hsd-rl", label: "Rule lab
     const most = Math.max(...law.first, ...p);
     return html`<section class="hsd-rl-rule" aria-label=${name} data-rule=${rule} ?data-lossy=${lossy}>
           <div class="hsd-rl-name"><strong>${name}</strong> <span>${lossy ? "not lossless" : "lossless"}</span></div>
-          <p class="hsd-rl-how">${how}</p>
+          <p class="hsd-note">${how}</p>
           ${chain(rule, found)}
           <ol class="hsd-rl-steps">
             ${found.steps.map((step) => html`<li>${said(rule, step)}</li>`)}

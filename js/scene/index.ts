@@ -251,16 +251,16 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
     const share = top && it?.timed ? (PLAYED * 0.72) / Math.max(1e-9, top.duration_ns / 1e6) : 0;
     const shown = it ? boardFor(it, chip) : null;
     const title = !top ? "No round" : titleOf(r && !isTarget(r) ? r : top, top.id).replace(", ", " · ");
-    const hint = html`<p class="hsd-hint">Each chip is a token. Below a line: stopped by that level. In the text: accepted by all levels, or the target’s own. Hover over a chip or use the arrow keys for details.</p>
+    const hint = html`<p class="hsd-note">Each chip is a token. Below a line: stopped by that level. In the text: accepted by all levels, or the target’s own. Hover over a chip or use the arrow keys for details.</p>
       <ul class="hsd-sc-legend">${LEGEND.map(
         ([verdict, words]) =>
           html`<li><span class="hsd-sc-chip hsd-sc-sample" data-verdict=${verdict} aria-hidden="true"><code>abc</code></span>${words}</li>`,
       )}</ul>`;
     render(
       html`<div class="hsd-sc-head">
-          <h3 class="hsd-sc-title">${title}</h3>
+          <h3 class="hsd-number">${title}</h3>
           <div class="hsd-sc-nav">
-            <button class="hsd-sc-play" ?disabled=${!it} aria-pressed=${playing} @click=${play}
+            <button class="hsd-sc-play hsd-primary" ?disabled=${!it} aria-pressed=${playing} @click=${play}
               title=${share ? `About ${share.toFixed(0)} times slower than recorded` : nothing}>${playing ? "Stop" : "Play round"}</button>
             <button ?disabled=${!top || number === 1} @click=${() => walk(-1)} aria-label="Previous round">←<span> Previous round</span></button>
             <button ?disabled=${!top || number === store.order.size} @click=${() => walk(1)} aria-label="Next round"><span>Next round </span>→</button>

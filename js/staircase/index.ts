@@ -124,7 +124,7 @@ function staircaseView({ root, group, store, palette, follow, redrawn, resized }
     const toggle = () => (group.cursor.playing ? group.pause() : group.play());
     const pace = (value: string) => group.pace(value === "recorded" ? value : Number(value));
     render(
-      html`<div class="hsd-player-buttons">${steps(STEPS.back)}${button(playing ? PAUSE : PLAY, playing ? "Pause (Space)" : "Play (Space)", toggle, "hsd-player-main")}${steps(STEPS.on)}</div>
+      html`<div class="hsd-player-buttons">${steps(STEPS.back)}${button(playing ? PAUSE : PLAY, playing ? "Pause (Space)" : "Play (Space)", toggle, "hsd-player-main hsd-primary")}${steps(STEPS.on)}</div>
         ${menu(SPEEDS, String(speed), pace, { class: "hsd-player-speed", label: "Speed" })}
         <div class="hsd-player-line"><span class="hsd-player-place">${place}</span><span class="hsd-player-words">${words}</span
           ><button class="hsd-player-whole" title="Escape" ?hidden=${shown === null} @click=${() => group.release()}>Show whole text</button></div>`,

@@ -143,7 +143,7 @@ function streamView({ model, root, group, store, palette, follow, on }: View<Tra
       const words = store.tokens.length
         ? "Hover over a token to preview it; click or press Enter to pin it. ← → move by event, with Shift by round; Esc unpins."
         : "Tokens appear here as they are decoded.";
-      render(html`<h3>Token details</h3><p class="hsd-hint">${words}</p>`, card);
+      render(html`<h3>Token details</h3><p class="hsd-note">${words}</p>`, card);
       return;
     }
     const unpin = () => {

@@ -203,7 +203,7 @@ function timelineView({ model, root, group, store, palette, follow, resized, soo
           <div class="hsd-tl-buttons"><label>Zoom ${slider(0, CLOSEST, 0.25, zoom, look)}</label>
             <button ?disabled=${!r} @click=${() => r && show(r, 1.16)}>This round</button><button @click=${() => look(0)}>Whole run</button></div></div>
         <div class="hsd-tl-chart"><div class="hsd-tl-names">${names}</div>${area}</div>
-        <p class="hsd-tl-readout" aria-live=${walked ? "polite" : "off"}>${said}</p><p class="hsd-tl-note">${note}</p>`,
+        <p class="hsd-tl-readout" aria-live=${walked ? "polite" : "off"}>${said}</p><p class="hsd-note">${note}</p>`,
       root,
     );
   }

@@ -34,7 +34,7 @@ const agreementWords = (agreement: Agreement[]) =>
 function metricsTable(runs: Runner[]) {
   const uid = unique();
   const cell = ({ value, difference }: { value: string; difference: string }) =>
-    html`<td><span class="hsd-vs-value">${value}</span> <span class="hsd-vs-hint">${difference}</span></td>`;
+    html`<td><span class="hsd-vs-value">${value}</span> <span class="hsd-note">${difference}</span></td>`;
   return html`<section class="hsd-vs-figures" aria-label="Figures"><h3>Figures</h3>
     <table .style=${`--runs: ${runs.length}`}>
       <thead><tr><th>difference to A</th>${runs.map(
@@ -78,12 +78,12 @@ function versusView({ model, root, palette, on }: View<Traits>) {
     render(
       keyed(
         race,
-        html`<p class="hsd-vs-about">
+        html`<p class="hsd-vs-about hsd-note">
             <code class="hsd-vs-prompt" title="prompt of all runs">${brief(stores[0].prompt)}</code>
             <span>${factsOf(stores[0]).join(" · ")}</span>
           </p>
           ${agreementWords(agreementOf(stores, model.get("sources")))}
-          ${doubtsOf(stores).map((words) => html`<p class="hsd-vs-caution">${words}</p>`)}
+          ${doubtsOf(stores).map((words) => html`<p class="hsd-warning">${words}</p>`)}
           ${race.root}${metricsTable(runs)}${shown.root}`,
       ),
       body,

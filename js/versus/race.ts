@@ -124,7 +124,7 @@ export function raceOf(runs: Runner[], palette: Palette, moved: (ns: number) => 
     render(
       html`<h3>Race</h3>${plot}
         <div class="hsd-vs-controls">
-          <button class="hsd-vs-play" ?hidden=${still()} @click=${toggle}>${playing ? "Pause" : t > 0 && t < end ? "Resume" : "Start the race"}</button>
+          <button class="hsd-vs-play hsd-primary" ?hidden=${still()} @click=${toggle}>${playing ? "Pause" : t > 0 && t < end ? "Resume" : "Start the race"}</button>
           <input type="range" min="0" max="1000" step="1" aria-label="Time of the race" aria-valuetext="${duration(t)}: ${words}"
             .value=${live(String(Math.round((1000 * t) / end)))} @input=${(e: { target: HTMLInputElement }) => set((Number(e.target.value) / 1000) * end)}>
           <output>${(t / 1e6).toFixed(1)} ms</output>
@@ -132,7 +132,7 @@ export function raceOf(runs: Runner[], palette: Palette, moved: (ns: number) => 
         </div>
         <ol class="hsd-vs-runs">${runs.map(row)}</ol>
         <p class="hsd-vs-state">${words}</p>
-        <p class="hsd-vs-hint">Recorded times, without prefill (${prefill}). A tread is what a round cost, a riser what it brought.</p>`,
+        <p class="hsd-note">Recorded times, without prefill (${prefill}). A tread is what a round cost, a riser what it brought.</p>`,
       root,
     );
   }

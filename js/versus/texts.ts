@@ -42,7 +42,7 @@ export function textsOf(runs: Runner[], palette: Palette, moved: (pinned: number
     if (!token || !own) return html`<p class="hsd-vs-card">ended after ${plural(store.tokens.length, "token")}</p>`;
     const how = token.kind === "accepted" ? `accepted, from ${palette.phrase(token.source)}` : KIND_WORDS[token.kind];
     return html`<p class="hsd-vs-card"><code data-family=${palette.family(token.source)}>${glyphs(token.text)}</code> ${how}; after
-      <strong>${plural(own.passes, "target pass")}, ${duration(own.ns)}</strong>. <span class="hsd-vs-hint">p ${figure(token.p)}</span></p>`;
+      <strong>${plural(own.passes, "target pass")}, ${duration(own.ns)}</strong>. <span class="hsd-note">p ${figure(token.p)}</span></p>`;
   }
   function paint() {
     for (const node of marked) {
@@ -63,7 +63,7 @@ export function textsOf(runs: Runner[], palette: Palette, moved: (pinned: number
     });
     render(
       html`<h3>Texts</h3>
-        <p class="hsd-vs-hint">Output position ${(state.at < 0 ? last : state.at) + 1} of ${last + 1}${state.pinned ? ", pinned" : ""}. ${HINT}.</p>
+        <p class="hsd-note">Output position ${(state.at < 0 ? last : state.at) + 1} of ${last + 1}${state.pinned ? ", pinned" : ""}. ${HINT}.</p>
         <div class="hsd-vs-columns" .style=${`--runs: ${runs.length}`}>${runs.map(
           (run, k) => html`<div class=${k === state.row ? "hsd-vs-column hsd-vs-active" : "hsd-vs-column"}>
             <h4><b class="hsd-vs-letter">${run.letter}</b> ${run.title}</h4>${panes[k].text}${cardOf(run)}</div>`,
