@@ -4,18 +4,14 @@ import type { Form } from "./state";
 import { HERE } from "./state";
 
 /** Parameters of the form, and its fields. */
-const FORM: Record<string, keyof Form> = {
-  prompt: "prompt",
-  stack: "stack",
-  temperature: "temperature",
-  top_k: "top_k",
-  top_p: "top_p",
-  seed: "seed",
-  rule: "rule",
-  tokens: "max_new_tokens",
-};
+const FORM = [
+  ...(["prompt", "stack", "temperature", "top_k", "top_p", "seed", "rule"] as const).map(
+    (name) => [name, name] as const,
+  ),
+  ["tokens", "max_new_tokens"] as const,
+];
 /** Parameters that belong to the page; others, as a server's token, stay as they are. */
-const OURS = ["trace", "step", "tab", "tour", ...Object.keys(FORM)];
+const OURS = ["trace", "step", "tab", "tour", ...FORM.map(([key]) => key)];
 /** Those whose change is a step of the browser's history. */
 const STEPS = ["trace", "tab"];
 /** Most characters of a query that is read, of a prompt in an address, and of an invalid value in a message. */
@@ -58,9 +54,7 @@ export function read(
   if (typed && !step) ignored.push(`the step ${short(typed)} is not a whole number from 1`);
   // A step of another run would be the wrong place.
   if (fields.has("trace") && !trace) step = 0;
-  const form = Object.fromEntries(
-    Object.entries(FORM).flatMap(([key, name]) => (fields.has(key) ? [[name, fields.get(key)]] : [])),
-  );
+  const form = Object.fromEntries(FORM.flatMap(([key, name]) => (fields.has(key) ? [[name, fields.get(key)]] : [])));
   return { trace, step, tab, tour, form, ignored };
 }
 
@@ -68,7 +62,7 @@ export function read(
 export function parameters(form: Partial<Form>): Record<string, string> {
   if ((form.prompt?.length ?? 0) > MOST_PROMPT) return {};
   return Object.fromEntries(
-    Object.entries(FORM).flatMap(([key, name]) => (form[name] === undefined ? [] : [[key, String(form[name])]])),
+    FORM.flatMap(([key, name]) => (form[name] === undefined ? [] : [[key, String(form[name])]])),
   );
 }
 

@@ -9,6 +9,7 @@ import { mount } from "../views";
 import { elsewhere } from "./answer";
 import { decoded } from "./decode";
 import { download } from "./files";
+import LEDES from "./ledes.json";
 import { requestOf } from "./state";
 import type { Context, Section } from "./tabs";
 
@@ -61,37 +62,26 @@ export function compareView({ host, store, state }: Context): Section {
       show(await Promise.all(chosen.map((name) => host.recording(name))));
     }
   }
-  const chips = (label: string, all: [words: string, on: boolean, act: () => void, title?: string][]) =>
-    html`<div class="hsd-presets" role="group" aria-label=${label}>${all.map(
-      ([words, on, act, title]) =>
-        html`<button type="button" aria-pressed=${on} title=${title ?? nothing} @click=${act}>${words}</button>`,
-    )}</div>`;
+  const chip = (words: string, on: boolean, act: () => void, title = "") =>
+    html`<button type="button" aria-pressed=${on} title=${title || nothing} @click=${act}>${words}</button>`;
+  const chips = (label: string, all: unknown[]) =>
+    html`<div class="hsd-presets" role="group" aria-label=${label}>${all}</div>`;
   const toggled = (all: string[], one: string) =>
     all.includes(one) ? all.filter((other) => other !== one) : [...all, one];
-  const recordings = () =>
-    html`${
-      about.races.length > 1
-        ? chips(
-            "Sampling",
-            about.races.map((r) => [
-              r.title,
-              r === race,
-              () => {
-                race = r;
-                choose(opening()).catch(fail);
-              },
-            ]),
-          )
-        : nothing
-    }${chips(
-      "Stacks (two or three)",
-      race.runs.map(({ name, title, stack, blurb }) => [
-        title,
-        chosen.includes(name),
-        () => choose(toggled(chosen, name)).catch(fail),
-        `${stack}: ${blurb}`,
-      ]),
-    )}`;
+  function recordings() {
+    const races = about.races.map((r) => {
+      const act = () => {
+        race = r;
+        choose(opening()).catch(fail);
+      };
+      return chip(r.title, r === race, act);
+    });
+    const stacks = race.runs.map(({ name, title, stack, blurb }) => {
+      const act = () => void choose(toggled(chosen, name)).catch(fail);
+      return chip(title, chosen.includes(name), act, `${stack}: ${blurb}`);
+    });
+    return html`${races.length > 1 ? chips("Sampling", races) : nothing}${chips("Stacks (two or three)", stacks)}`;
+  }
 
   // --- decode
   let text = OPENING.map((name) => about.sides[name]).join("\n");
@@ -141,7 +131,7 @@ export function compareView({ host, store, state }: Context): Section {
       PRESETS.map(([label, name]) => {
         const stack = about.sides[name];
         const act = () => write(toggled(lines(), stack).join("\n"));
-        return [label, lines().includes(stack), act, `${titles[stack] ?? ""}: ${stack}`];
+        return chip(label, lines().includes(stack), act, `${titles[stack] ?? ""}: ${stack}`);
       }),
     )}
     ${area("Stacks, one per line", 3, text, write)}
@@ -152,7 +142,7 @@ export function compareView({ host, store, state }: Context): Section {
     <p class="hsd-stage hsd-note hsd-number" role="status">${said}</p>`;
   function paint() {
     render(
-      html`<p class="hsd-lede">Runs of one prompt and seed, aligned by output position, with their recorded times: a faster stack needs fewer target forward passes for the same position.</p>
+      html`<p class="hsd-lede">${LEDES.compare}</p>
         ${host.decode ? decoding() : elsewhere("decode", "Decoding your own prompt with several stacks")}
         ${race ? html`<h3>Recorded runs</h3>${recordings()}` : nothing}
         ${host.file ? html`<button type="button" class="hsd-quiet" @click=${save}>Save as a page</button>` : nothing}`,

@@ -41,7 +41,7 @@ export function formOf(store: Store, about: About, run: () => void, cancel: () =
     const problem = numberOf(form[name], ranges[name]);
     const wrong = typeof problem === "string";
     const id = `${uid}-${name}`;
-    return html`<div class="hsd-field"><label for="${id}-field">${ranges[name].label}</label><input id="${id}-field"
+    return html`<div class="hsd-field"><label for="${id}-field">${ranges[name][0]}</label><input id="${id}-field"
         inputmode="decimal" autocomplete="off" maxlength="100" .value=${live(form[name])}
         aria-invalid=${wrong ? "true" : nothing} aria-describedby=${wrong ? id : nothing}
         @input=${({ target }: Field) => set({ [name]: target.value })}

@@ -1,7 +1,7 @@
 // The page: one program over one state (state.ts), drawn for any host (host.ts).
 import { html, nothing, render } from "lit-html";
 import type { Host } from "../host";
-import { make, suppressShortcuts } from "../lib/dom";
+import { make, press, suppressShortcuts } from "../lib/dom";
 import { factsOf } from "../lib/facts";
 import { field, menu } from "../lib/fields";
 import { hsdGroup } from "../lib/group";
@@ -18,7 +18,7 @@ import { keySheet, typed } from "./keys";
 import { readout } from "./readout";
 import * as kept from "./state";
 import { createState, fieldsOf, HERE, OPENED } from "./state";
-import { built, type Context, type Section, tabsOf } from "./tabs";
+import { APART, built, type Context, type Section, tabsOf } from "./tabs";
 import { KEYS, STOPS } from "./tour";
 import { tourCard } from "./tourcard";
 
@@ -58,10 +58,12 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
   const tabs = tabsOf(host);
   const first = kept.formOf(about.form);
   const recordings = about.recordings.map((r) => r.name);
-  const store = createState({
+  let closed = false;
+  const begun: kept.State = {
     ...{ shown: "", kind: "none", blurb: "", busy: false, stage: { text: "" }, here: kept.keptRun(), opened: null },
     ...{ form: first, filled: first, drawer: false, tab: 0, trouble: null, lost: "", tour: "" },
-  });
+  };
+  const store = createState(begun, (now, was) => closed || changed(now, was));
   const { set } = store;
   const ends: (() => void)[] = [];
 
@@ -349,16 +351,10 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
       button?.focus({ preventScroll: true });
       button?.scrollIntoView({ block: "nearest", inline: "nearest" });
     };
-    const keys = (e: KeyboardEvent) => {
-      const last = tabs.length - 1;
-      const to = { ArrowRight: (tab + 1) % tabs.length, ArrowLeft: (tab + last) % tabs.length, Home: 0, End: last }[
-        e.key
-      ];
-      if (to === undefined || e.ctrlKey || e.metaKey || e.altKey || e.shiftKey) return;
-      pick(to);
-      e.preventDefault();
-      e.stopPropagation();
-    };
+    const last = tabs.length - 1;
+    const to = (k: number) => () => pick(k % tabs.length);
+    const moves = { ArrowRight: to(tab + 1), ArrowLeft: to(tab + last), Home: to(0), End: to(last) };
+    const keys = (e: KeyboardEvent) => press(e, moves);
     return html`<div class="hsd-explorer">
       <div class="hsd-tabs" role="tablist" aria-label="Views of the run" @keydown=${keys}>${tabs.map(
         (t, k) =>
@@ -392,7 +388,7 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
       html`${lost()}${header()}
         <div class="hsd-layout">
           ${form ? html`<div class="hsd-controls hsd-form" role="form" aria-label="New run" ?inert=${Boolean(why)} ?hidden=${!drawer}>${form.template()}</div>` : nothing}
-          <div class="hsd-main ${tabs[tab].follows ? "" : "hsd-apart"}" id=${uid}>
+          <div class="hsd-main ${APART.includes(tabs[tab].title) ? "hsd-apart" : ""}" id=${uid}>
             ${picker()}${status()}${notice}
             <div class="hsd-transport">${stairs.el}</div>
             <div class="hsd-text-view">${stream.el}</div>
@@ -416,7 +412,7 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
   }
 
   // --- life
-  const ended = store.listen((now, was) => {
+  function changed(now: kept.State, was: kept.State) {
     const focused = document.activeElement as HTMLElement | null;
     // During a run only the stage and the tiles change.
     if (now.busy && was.busy && now.shown === was.shown && now.kind === was.kind && now.tab === was.tab) soon();
@@ -428,8 +424,11 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
     const moved = now.shown !== was.shown || now.tab !== was.tab || now.busy !== was.busy;
     if (moved || now.form !== was.form) write();
     if (moved || now.form.temperature !== was.form.temperature) refresh();
+  }
+  ends.push(() => {
+    closed = true;
+    clearTimeout(waiting);
   });
-  ends.push(ended, () => clearTimeout(waiting));
   const runByKey = (e: KeyboardEvent) => {
     if (e.key !== "Enter" || !(e.ctrlKey || e.metaKey) || e.altKey || e.shiftKey) return;
     const own = (e.target as HTMLElement).closest(".hsd-measure");

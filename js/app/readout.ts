@@ -1,20 +1,13 @@
 // The run's metrics as tiles, with the verdict on its speed. Computed from the columns, also while the run is in progress.
 import { html, nothing } from "lit-html";
+import DEFINITIONS from "../lib/definitions.json";
 import { losslessWords } from "../lib/facts";
 import { gainOf, metricsOf } from "../lib/metrics";
 import type { Store as Run } from "../lib/run";
 import { isPlain, type Sources } from "../lib/stack";
 import { term } from "../lib/tip";
 import { plural } from "../lib/words";
-import { LATENCY, LENGTH, RATE, SPEED, SPEEDUP } from "../panels/panels";
 
-interface Tile {
-  label: string;
-  value: string;
-  unit?: string;
-  note: string;
-  about: string;
-}
 /** Share of repeated tokens from which a run is called repetitive, as in bench reports. */
 const REPETITIVE = 0.2;
 const STOPS: Record<string, string> = {
@@ -26,10 +19,9 @@ const STOPS: Record<string, string> = {
 const fixed = (x: number | null, digits: number) => (x === null ? "–" : x.toFixed(digits));
 
 /** The metrics of a run. */
-export function tilesOf(run: Run): Tile[] {
+export function tilesOf(run: Run) {
   const m = metricsOf(run);
   const gain = gainOf(run, m);
-  const latency = m.draft_seconds_per_round;
   let note = "plain decoding was not measured";
   if (isPlain(run.meta.stack)) note = "this is plain decoding";
   else if (gain?.impossible) note = "timings disturbed: see below";
@@ -38,34 +30,22 @@ export function tilesOf(run: Run): Tile[] {
     note = `${spread}over plain decoding: ${fixed(run.meta.plain?.tokens_per_second ?? null, 0)} tokens/s`;
   }
   const shown = gain && !gain.impossible && !isPlain(run.meta.stack);
+  const tile = (label: keyof typeof DEFINITIONS, value: string, unit: string, note: string) => ({
+    label,
+    value,
+    unit,
+    note,
+  });
+  const speed = fixed(m.tokens_per_second, 0);
+  const rate = m.acceptance_rate === null ? "–" : `${Math.round(100 * m.acceptance_rate)}%`;
+  const passes = `tokens per target forward pass; ${plural(m.rounds, "pass")}`;
+  const finding = m.draft_seconds_per_round ? (m.draft_seconds_per_round * 1e6).toFixed(0) : "–";
   return [
-    {
-      label: "Speed",
-      value: fixed(m.tokens_per_second, 0),
-      unit: "tokens/s",
-      note: `${plural(m.tokens, "token")}, without prefill`,
-      about: SPEED,
-    },
-    { label: "Speed-up", value: shown ? gain.value.toFixed(2) : "–", unit: "×", note, about: SPEEDUP },
-    {
-      label: "Mean acceptance length",
-      value: fixed(m.mean_acceptance_length, 2),
-      note: `tokens per target forward pass; ${plural(m.rounds, "pass")}`,
-      about: LENGTH,
-    },
-    {
-      label: "Acceptance rate",
-      value: m.acceptance_rate === null ? "–" : `${Math.round(100 * m.acceptance_rate)}%`,
-      note: `${m.accepted} of ${plural(m.drafted, "draft token")}`,
-      about: RATE,
-    },
-    {
-      label: "Drafting latency",
-      value: latency ? (latency * 1e6).toFixed(0) : "–",
-      unit: "µs",
-      note: "per round, without model forward passes",
-      about: LATENCY,
-    },
+    tile("Speed", speed, "tokens/s", `${plural(m.tokens, "token")}, without prefill`),
+    tile("Speed-up", shown ? gain.value.toFixed(2) : "–", "×", note),
+    tile("Mean acceptance length", fixed(m.mean_acceptance_length, 2), "", passes),
+    tile("Acceptance rate", rate, "", `${m.accepted} of ${plural(m.drafted, "draft token")}`),
+    tile("Drafting latency", finding, "µs", "per round, without model forward passes"),
   ];
 }
 
@@ -109,8 +89,8 @@ export function readout(run: Run, running: boolean, sources: Sources, uid: strin
     <div class="hsd-origin"><h2><code class="hsd-origin-stack">${run.meta.stack}</code></h2>
       ${note ? html`<p class="hsd-origin-note hsd-note">${note}</p>` : nothing}</div>
     <div class="hsd-tiles">${tilesOf(run).map(
-      ({ label, value, unit, note, about }, k) => html`<div class="hsd-tile">
-        <div class="hsd-note">${term(label, about, `${uid}-${k}`)}</div>
+      ({ label, value, unit, note }, k) => html`<div class="hsd-tile">
+        <div class="hsd-note">${term(label, DEFINITIONS[label], `${uid}-${k}`)}</div>
         <div class="hsd-tile-value">${value}${unit && value !== "–" ? html`<span class="hsd-tile-unit"> ${unit}</span>` : nothing}</div>
         <div class="hsd-source">${note}</div>
       </div>`,

@@ -35,14 +35,10 @@ export interface State {
   tour: string;
 }
 
-export interface Store {
-  readonly state: State;
-  set(change: Partial<State>): void;
-  listen(heard: (now: State, before: State) => void): () => void;
-}
+export type Store = ReturnType<typeof createState>;
 
-export function createState(first: State): Store {
-  const all = new Set<(now: State, before: State) => void>();
+/** `changed` is called after each change. */
+export function createState(first: State, changed: (now: State, before: State) => void) {
   const store = {
     state: first,
     set(change: Partial<State>) {
@@ -50,11 +46,7 @@ export function createState(first: State): Store {
       const names = Object.keys(change) as (keyof State)[];
       if (names.every((name) => change[name] === before[name])) return;
       store.state = { ...before, ...change };
-      for (const heard of [...all]) heard(store.state, before);
-    },
-    listen(heard: (now: State, before: State) => void) {
-      all.add(heard);
-      return () => void all.delete(heard);
+      changed(store.state, before);
     },
   };
   return store;
@@ -68,53 +60,35 @@ const written = (x: number) => String(Number(x.toPrecision(12)));
 
 export function formOf(request: DecodeRequest): Form {
   const numbers = Object.fromEntries(NUMBERS.map((name) => [name, written(request[name])])) as Record<Numbers, string>;
-  const {
-    prompt,
-    stack,
-    rule,
-    chat = false,
-    beside_plain = true,
-    device = "",
-    dtype = "",
-    target = "target",
-    databases = "",
-  } = request;
-  return { prompt, stack, rule, chat, beside_plain, device, dtype, target, databases, ...numbers };
+  const usual = { chat: false, beside_plain: true, device: "", dtype: "", target: "target", databases: "" };
+  return { ...usual, ...request, ...numbers };
 }
 
 /** The fields that would decode a run again. */
 export function fieldsOf(run: Snapshot, most: number): Partial<Form> {
   const { meta } = run;
   const { temperature, top_k, top_p, seed } = meta.sampling ?? {};
+  const [rule, chat] = [meta.sampling?.rule || "token", Boolean(meta.chat)];
   return {
-    prompt: run.prompt,
-    stack: meta.asked || meta.stack,
-    rule: meta.sampling?.rule || "token",
-    chat: Boolean(meta.chat),
-    temperature: written(temperature ?? 0),
-    top_k: written(top_k ?? 0),
-    top_p: written(top_p ?? 1),
-    seed: written(seed ?? 0),
+    ...{ prompt: run.prompt, stack: meta.asked || meta.stack, rule, chat },
+    ...{ temperature: written(temperature ?? 0), top_k: written(top_k ?? 0) },
+    ...{ top_p: written(top_p ?? 1), seed: written(seed ?? 0) },
     ...(meta.max_new_tokens ? { max_new_tokens: written(Math.min(most, meta.max_new_tokens)) } : {}),
   };
 }
 
-export interface Range {
-  label: string;
-  least: number;
-  most: number;
-  whole: boolean;
-}
+/** The label of a number's field, the least and the greatest one, and whether it is whole. */
+type Range = [label: string, least: number, most: number, whole: boolean];
 export const rangesOf = (tokens: number): Record<Numbers, Range> => ({
-  temperature: { label: "Temperature", least: 0, most: 100, whole: false },
-  top_k: { label: "Top-k (0: off)", least: 0, most: 1_000_000, whole: true },
-  top_p: { label: "Top-p (1: off)", least: 0.01, most: 1, whole: false },
-  seed: { label: "Seed", least: 0, most: 2 ** 31 - 1, whole: true },
-  max_new_tokens: { label: "New tokens", least: 1, most: tokens, whole: true },
+  temperature: ["Temperature", 0, 100, false],
+  top_k: ["Top-k (0: off)", 0, 1_000_000, true],
+  top_p: ["Top-p (1: off)", 0.01, 1, false],
+  seed: ["Seed", 0, 2 ** 31 - 1, true],
+  max_new_tokens: ["New tokens", 1, tokens, true],
 });
 
 /** The number that a field holds, or what is wrong with it. */
-export function numberOf(text: string, { label, least, most, whole }: Range): number | string {
+export function numberOf(text: string, [label, least, most, whole]: Range): number | string {
   const value = Number(text.trim().replace(",", "."));
   const fits = text.trim() !== "" && Number.isFinite(value) && value >= least && value <= most;
   if (fits && (!whole || Number.isInteger(value))) return value;
@@ -134,13 +108,8 @@ export function requestOf(form: Form, limits: { prompt: number; tokens: number }
   ) as Record<Numbers, number>;
   if (form.prompt.length > limits.prompt)
     throw new Error(`The prompt has ${form.prompt.length} characters; the maximum is ${limits.prompt}.`);
-  return {
-    ...form,
-    ...numbers,
-    stack: form.stack.trim(),
-    target: form.target.trim() || "target",
-    databases: form.databases.trim(),
-  };
+  const [stack, target, databases] = [form.stack.trim(), form.target.trim() || "target", form.databases.trim()];
+  return { ...form, ...numbers, stack, target, databases };
 }
 
 // --- what the browser keeps

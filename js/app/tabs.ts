@@ -11,6 +11,7 @@ import { answerView, elsewhere } from "./answer";
 import { compareView } from "./compare";
 import { decoded } from "./decode";
 import { choose, dropField, read } from "./files";
+import LEDES from "./ledes.json";
 import { requestOf, type Store } from "./state";
 
 /** A part of a tab: an element that may have to be asked for again when the run changes. */
@@ -29,45 +30,39 @@ export interface Context {
   /** The run shown as columns, once it is complete. */
   run(): Snapshot | null;
 }
+type Make = (context: Context) => Section;
 export interface Tab {
   title: string;
-  /** Whether it shows the run on the page; else the player scrolls away. */
-  follows: boolean;
-  build(context: Context): Section[];
+  parts: Make[];
 }
+type Lede = keyof typeof LEDES | "";
 
-const lede = (words: string) => make("p", "hsd-lede", words);
-/** A view of the run with a line above it. */
-function view(name: string, words = "", extra: Record<string, unknown> = {}) {
-  return ({ state }: Context): Section => {
-    const root = make("section", "hsd-part");
-    if (words) root.append(lede(words));
-    root.append(mount(name, { ...state, ...extra }).el);
-    return { root };
-  };
+/** A section with a line above its content. */
+function sectionOf(lede: Lede, ...content: Node[]) {
+  const root = make("section", "hsd-part");
+  root.append(...(lede ? [make("p", "hsd-lede", LEDES[lede])] : []), ...content);
+  return root;
 }
-const panels = (...which: string[]) => view("panels", "", { which });
+/** A view of the run. */
+const view =
+  (name: string, lede: Lede = "", extra: Record<string, unknown> = {}): Make =>
+  ({ state }) => ({ root: sectionOf(lede, mount(name, { ...state, ...extra }).el) });
 
-function asked(about: string, words: string, title = "", ofRun = true) {
-  return ({ host, state, run }: Context): Section => {
+function asked(about: string, words: string, lede: Lede = "", ofRun = true): Make {
+  return ({ host, state, run }) => {
     const made = answerView(host, { about, words, run: ofRun ? run : undefined }, state);
-    const root = make("section", "hsd-part");
-    if (title) root.append(lede(title));
-    root.append(made.root);
-    return { root, refresh: made.refresh, stale: made.stale };
+    return { root: sectionOf(lede, made.root), refresh: made.refresh, stale: made.stale };
   };
 }
 
 /** The drafter races the recordings of the same prompt and temperature, or stacks decoded now. */
 function drafter({ host, store, state, group }: Context): Section {
-  const root = make("section", "hsd-part");
   /** A run of the form's settings after a text; a proposal is verified by the target's. */
   const live = (prompt: string, stack: string, max_new_tokens: number) => {
     const asked = requestOf(store.state.form, host.about.limits);
     return decoded(host, { ...asked, prompt: prompt || asked.prompt, chat: false, stack, max_new_tokens });
   };
   const made = mount("drafter", { ...state, others: [], live: host.decode ? live : null });
-  root.append(lede("You are the drafter: propose the next tokens of a text, and race the other drafters."), made.el);
   let of = "";
   async function refresh() {
     const { run, prompt, meta } = group.store;
@@ -83,16 +78,12 @@ function drafter({ host, store, state, group }: Context): Section {
     }
     if (of === run) made.model.set("others", found as never);
   }
-  return { root, refresh: () => void refresh().catch(reportError) };
+  return { root: sectionOf("drafter", made.el), refresh: () => void refresh().catch(reportError) };
 }
 
 /** The law: what the host answers, else the sliders alone. */
 function law(context: Context): Section {
-  const made = asked(
-    "law",
-    "The fastest stack by the latency law",
-    "The fastest stack of models and databases by this project's latency law, predicted from the calibration named below each figure and compared with measurements. No model runs here.",
-  )(context);
+  const made = asked("law", "The fastest stack by the latency law", "law")(context);
   if (!context.host.answers.includes("law")) {
     const sliders = { acceptance: 0.7, cost: 0.15, lookahead: 4, slope: 0.02, presets: [], source: "" };
     made.root.append(
@@ -105,20 +96,12 @@ function law(context: Context): Section {
 
 /** Saved reports, and a file of the visitor. */
 function reports({ host, state }: Context): Section {
-  const root = make("section", "hsd-part");
-  root.append(
-    lede(
-      "Stacks compared over a suite of prompts: reports of hsd-viz bench --json, with intervals, and with the repetition of the texts.",
-    ),
-  );
+  const root = sectionOf("report");
   const made = answerView(host, { about: "report", words: "A benchmark report" }, state);
   if (host.ask && host.answers.includes("report")) {
     const open = make("button", "hsd-quiet", "Open a report", { type: "button" });
-    open.addEventListener("click", () =>
-      choose(".json,application/json", (file) => {
-        read(file).then((one) => made.ask([one]), made.fail);
-      }),
-    );
+    const take = (file: globalThis.File) => void read(file).then((one) => made.ask([one]), made.fail);
+    open.addEventListener("click", () => choose(".json,application/json", take));
     root.append(open);
   }
   root.append(made.root);
@@ -140,12 +123,7 @@ const MOST_LOG = 8_000_000;
 
 /** A log of another server, replayed with any drafter. */
 function traffic({ host, state }: Context): Section {
-  const root = make("section", "hsd-part");
-  root.append(
-    lede(
-      "What drafters would have brought on your own traffic. Drafts never change a text, so a log of prompts and outputs is enough: no model runs. The log stays on this machine; results hold no text of it.",
-    ),
-  );
+  const root = sectionOf("replay");
   if (!host.ask || !host.answers.includes("replay")) {
     const card = make("div");
     render(elsewhere("replay", "Replaying a log"), card);
@@ -161,18 +139,10 @@ function traffic({ host, state }: Context): Section {
     "Log: choose a file, or drop it here",
     `JSON lines or one array, also .gz, up to ${MOST_LOG / 1e6} MB (the command takes any size): prompt and output as text or token ids, OpenAI chat logs, ShareGPT.`,
     ".jsonl,.json,.gz",
-    (file) => {
-      log = file;
-    },
+    (file) => void (log = file),
   );
-  const own = dropField(
-    "Tokenizer: choose a file, or drop it here",
-    "The tokenizer.json of the log's model.",
-    ".json",
-    (file) => {
-      tokenizer = file;
-    },
-  );
+  const hint = "The tokenizer.json of the log's model.";
+  const own = dropField("Tokenizer: choose a file, or drop it here", hint, ".json", (file) => void (tokenizer = file));
   async function start() {
     try {
       if (!log) throw new Error("no log: drop a file on the field above, or open one");
@@ -216,82 +186,39 @@ function traffic({ host, state }: Context): Section {
   return { root };
 }
 
-export const tabsOf = (host: Host): Tab[] => [
-  {
-    title: "Watch",
-    follows: true,
-    build: (c) => [asked("doctor", "What limits the speed-up")].map((make) => make(c)),
-  },
-  {
-    title: "Why",
-    follows: true,
-    build: (c) =>
-      [
-        view(
-          "scene",
-          "The target round under the cursor, level by level: what each drafted, what each stopped, and why. All values are recorded.",
-        ),
-        drafter,
-        view(
-          "rule_lab",
-          "Verification rules on one draft: token, block and branch verification, and a lossy rule.",
-          RULE_LAB,
-        ),
-        view("panels", "Acceptance in the run shown: what was accepted, and at which positions.", {
-          which: ["byPosition", "perRound"],
-        }),
-      ].map((make) => make(c)),
-  },
-  {
-    title: "Databases",
-    follows: true,
-    build: (c) =>
-      [
-        view("timeline", "Which level supplied what: tokens and drafts by source, round by round."),
-        view("locality_map"),
-        panels("byMatch"),
-      ].map((make) => make(c)),
-  },
-  {
-    title: "Time",
-    follows: true,
-    build: (c) =>
-      [
-        view("timeline", "Every forward pass and look-up of the run shown, with recorded times."),
-        panels("ribbons"),
-        law,
-        asked(
-          "predict",
-          "A prediction for other hardware",
-          "Speed-ups on hardware that is not at hand, by the same law.",
-          false,
-        ),
-      ].map((make) => make(c)),
-  },
-  {
-    title: "Compare",
-    follows: false,
-    build: (c) => [compareView(c), reports(c)],
-  },
-  { title: "Your traffic", follows: false, build: (c) => [traffic(c)] },
-  ...host.about.tabs.map(
-    (title): Tab => ({ title, follows: true, build: (c) => [asked(title, `The view '${title}'`)(c)] }),
-  ),
-];
-
 const RULE_LAB = {
-  tokens: ["the", "a", "one", "no"],
-  p: [0.5, 0.25, 0.15, 0.1],
-  lookahead: 3,
-  disagreement: 0.4,
-  epsilon: 0.2,
-  seed: 93,
+  ...{ tokens: ["the", "a", "one", "no"], p: [0.5, 0.25, 0.15, 0.1] },
+  ...{ lookahead: 3, disagreement: 0.4, epsilon: 0.2, seed: 93 },
 };
+const tab = (title: string, ...parts: Make[]): Tab => ({ title, parts });
+export const tabsOf = (host: Host): Tab[] => [
+  tab("Watch", asked("doctor", "What limits the speed-up")),
+  tab(
+    "Why",
+    view("scene", "scene"),
+    drafter,
+    view("rule_lab", "rule_lab", RULE_LAB),
+    view("panels", "acceptance", { which: ["byPosition", "perRound"] }),
+  ),
+  tab("Databases", view("timeline", "supplies"), view("locality_map"), view("panels", "", { which: ["byMatch"] })),
+  tab(
+    "Time",
+    view("timeline", "calls"),
+    view("panels", "", { which: ["ribbons"] }),
+    law,
+    asked("predict", "A prediction for other hardware", "predict", false),
+  ),
+  tab("Compare", compareView, reports),
+  tab("Your traffic", traffic),
+  ...host.about.tabs.map((title) => tab(title, asked(title, `The view '${title}'`))),
+];
+/** Tabs that do not show the run on the page: its player scrolls away. */
+export const APART = ["Compare", "Your traffic"];
 
 /** Build a tab; one that fails shows a card. */
 export function built(tab: Tab, context: Context): Section[] {
   try {
-    return tab.build(context);
+    return tab.parts.map((make) => make(context));
   } catch (error) {
     reportError(error);
     return [{ root: failure(error) }];

@@ -1,6 +1,6 @@
 // The tour's card and outline: it moves the cursor to the event of its stop, outlines the element, and keeps it in view beside the card.
 import { html, render } from "lit-html";
-import { make } from "../lib/dom";
+import { make, press } from "../lib/dom";
 import type { Group } from "../lib/group";
 import { visible } from "../lib/words";
 import { KEYS, STOPS, type Stop, stepOf, textOf } from "./tour";
@@ -32,13 +32,8 @@ export function tourCard(app: HTMLElement, group: Group, go: (key: string, done?
   const kinds = ["wheel", "touchmove", "keydown", "pointerdown"];
   for (const kind of kinds) window.addEventListener(kind, touch, { passive: true, capture: true });
 
-  function keys(e: KeyboardEvent) {
-    const name = { ArrowRight: "next", ArrowLeft: "back", Escape: "leave" }[e.key];
-    if (!name || e.ctrlKey || e.metaKey || e.altKey || e.shiftKey) return;
-    root.querySelector<HTMLElement>(`.hsd-tour-${name}`)?.click();
-    e.preventDefault();
-    e.stopPropagation();
-  }
+  const to = (name: string) => () => root.querySelector<HTMLElement>(`.hsd-tour-${name}`)?.click();
+  const keys = (e: KeyboardEvent) => press(e, { ArrowRight: to("next"), ArrowLeft: to("back"), Escape: to("leave") });
   function show(key: string) {
     const opened = !stop;
     const at = KEYS.indexOf(key);

@@ -22,6 +22,14 @@ export function make<K extends keyof HTMLElementTagNameMap>(
   if (text) node.textContent = text;
   return setAttributes(node, attributes);
 }
+/** Act on a key, unless a modifier is held (Shift where `keys` does not read it) or it is another one; returns whether it did. */
+export function press(e: KeyboardEvent, keys: Record<string, () => unknown>, shift = false) {
+  if (e.ctrlKey || e.metaKey || e.altKey || (e.shiftKey && !shift) || !Object.hasOwn(keys, e.key)) return false;
+  keys[e.key]();
+  e.preventDefault();
+  e.stopPropagation();
+  return true;
+}
 /** An SVG element. */
 export const draw = (tag: keyof SVGElementTagNameMap, attributes: Attributes) =>
   setAttributes(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes);

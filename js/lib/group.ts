@@ -1,4 +1,5 @@
 // A group is one run and one cursor, identified by name.
+import { press } from "./dom";
 import { listeners } from "./listeners";
 import { advance, createStore, lasts, type Snapshot } from "./run";
 import type { Model } from "./widget";
@@ -74,18 +75,8 @@ export function createGroup() {
     const shown = following && mark ? (store.index().events[mark.step]?.shown ?? null) : null;
     const before = group.cursor;
     const { token, round, inner, step } = here;
-    const next: Cursor = {
-      token,
-      round,
-      inner,
-      step,
-      pinned: Boolean(at.pin),
-      hover: at.hover,
-      lit,
-      shown,
-      playing,
-      speed,
-    };
+    const place = { token, round, inner, step, pinned: Boolean(at.pin), hover: at.hover };
+    const next: Cursor = { ...place, lit, shown, playing, speed };
     if ((Object.keys(next) as (keyof Cursor)[]).every((k) => next[k] === before[k])) return;
     group.cursor = Object.freeze(next);
     group.listeners.tell(group.cursor, before);
@@ -145,11 +136,10 @@ export function createGroup() {
       const emitted = stepOf[event.shown - 1] === base();
       group.go({ step: stepOf[by > 0 ? event.shown : event.shown - (emitted ? 2 : 1)] });
     },
-    /** Unpin; `all`: forget the place of keys, too. */
-    release(all = false) {
+    /** Unpin, and show the whole text. */
+    release() {
       const held = at.pin || at.hover || following;
       at.pin = at.hover = null;
-      if (all) at.key = null;
       following = false;
       group.pause();
       tell();
@@ -193,7 +183,7 @@ export function createGroup() {
       tell();
     },
     keydown(event: KeyboardEvent) {
-      if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return false;
+      if (event.defaultPrevented) return false;
       const keys: Record<string, () => unknown> = {
         ArrowRight: () => (event.shiftKey ? group.round(1) : group.move(1)),
         ArrowLeft: () => (event.shiftKey ? group.round(-1) : group.move(-1)),
@@ -201,23 +191,14 @@ export function createGroup() {
         ",": () => group.token(-1),
         Home: () => group.go({ step: 0 }),
         End: () => group.go({ step: last() }),
-        Enter: () => {
-          if (base() >= 0) group.pin({ step: base() });
-        },
+        Enter: () => base() >= 0 && group.pin({ step: base() }),
         " ": () => (playing ? group.pause() : group.play()),
         Escape: () => group.release(),
       };
-      if (!Object.hasOwn(keys, event.key)) return false;
       // Fields handle their own keys; Enter and Space activate buttons.
-      const own =
-        event.key === "Enter" || event.key === " "
-          ? "button, input, select, textarea, summary, a"
-          : "input, select, textarea";
+      const own = `input, select, textarea${event.key === "Enter" || event.key === " " ? ", button, summary, a" : ""}`;
       if (event.key !== "Escape" && (event.target as Element).closest?.(own)) return false;
-      keys[event.key]();
-      event.preventDefault();
-      event.stopPropagation();
-      return true;
+      return press(event, keys, true);
     },
     /** Whether a model is in the group. */
     used: () => members.size > 0,

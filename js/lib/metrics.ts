@@ -2,48 +2,8 @@
 import type { Store } from "./run";
 import type { Call, Round } from "./tables";
 
-export interface CallSum {
-  level: number;
-  name: string;
-  kind: Call["kind"];
-  calls: number;
-  steps: number;
-  fed: number;
-  seconds: number;
-}
-export interface Metrics {
-  tokens: number;
-  rounds: number;
-  drafted: number;
-  accepted: number;
-  acceptance_rate: number | null;
-  conditional_acceptance: number | null;
-  mean_acceptance_length: number | null;
-  tokens_per_second: number | null;
-  seconds: number;
-  prefill_seconds: number;
-  draft_seconds_per_round: number | null;
-  target_forwards: number;
-  repetition_share: number;
-  drafted_by_source: Record<string, number>;
-  accepted_by_source: Record<string, number>;
-  emitted_by_source: Record<string, number>;
-  levels: LevelSum[];
-  calls_by_level: CallSum[];
-}
-/** The rounds of a level. */
-export interface LevelSum extends Counts {
-  level: number;
-  rounds: number;
-  accepted_histogram: number[];
-}
-interface Counts {
-  drafted: number;
-  examined: number;
-  accepted: number;
-  acceptance_rate: number | null;
-  conditional_acceptance: number | null;
-}
+export type Metrics = ReturnType<typeof metricsOf>;
+type CallSum = Pick<Call, "level" | "name" | "kind" | "steps" | "fed"> & { calls: number; seconds: number };
 export type Run = Pick<Store, "tokens" | "rounds" | "order" | "drafts" | "calls" | "meta">;
 
 const NGRAM = 8;
@@ -67,8 +27,10 @@ export function countsBy<T>(items: Iterable<T>, key: (item: T) => string): Recor
   return counts;
 }
 
+export const bySource = (items: Iterable<{ source: string }>) => countsBy(items, (item) => item.source);
+
 /** The calls of a run summed by level, name and kind. */
-export function callSums(calls: readonly Call[]): CallSum[] {
+export function callSums(calls: readonly Call[]) {
   const sums = new Map<string, CallSum>();
   for (const { level, name, kind, steps, fed, duration_ns } of calls) {
     const key = `${level}\n${name}\n${kind}`;
@@ -83,13 +45,13 @@ export function callSums(calls: readonly Call[]): CallSum[] {
   return [...sums.values()].sort((a, b) => a.level - b.level || order(a.name, b.name) || order(a.kind, b.kind));
 }
 
-function countsOf(rounds: readonly Round[]): Counts {
+function countsOf(rounds: readonly Round[]) {
   const sum = (name: "drafted" | "examined" | "accepted") => rounds.reduce((total, r) => total + r[name], 0);
   const [drafted, examined, accepted] = [sum("drafted"), sum("examined"), sum("accepted")];
   const rates = { acceptance_rate: ratio(accepted, drafted), conditional_acceptance: ratio(accepted, examined) };
   return { drafted, examined, accepted, ...rates };
 }
-function levelsOf(rounds: readonly Round[]): LevelSum[] {
+function levelsOf(rounds: readonly Round[]) {
   return [...new Set(rounds.map((r) => r.level))]
     .sort((a, b) => a - b)
     .map((level) => {
@@ -101,32 +63,21 @@ function levelsOf(rounds: readonly Round[]): LevelSum[] {
 }
 
 /** All metrics of a run; of one in progress up to its last round. Rates are null where the denominator is zero. */
-export function metricsOf(run: Run): Metrics {
+export function metricsOf(run: Run) {
   const all = [...run.rounds.values()];
   const target = Math.max(0, ...all.map((r) => r.level));
   const rounds = all.filter((r) => r.level === target);
   const { drafted, accepted, acceptance_rate, conditional_acceptance } = countsOf(rounds);
-  const prefill = run.meta.prefill_ns ?? run.calls.reduce((n, c) => n + (c.kind === "prefill" ? c.duration_ns : 0), 0);
+  const spent = (fits: (c: Call) => boolean) => run.calls.reduce((ns, c) => ns + (fits(c) ? c.duration_ns : 0), 0);
+  const finding = spent((c) => c.kind === "lookup" || c.kind === "update") / 1e9;
+  const forwards = run.calls.filter((c) => c.kind === "verify" && c.level === target).length;
+  const prefill = run.meta.prefill_ns ?? spent((c) => c.kind === "prefill");
   const last = rounds.at(-1);
-  const seconds =
-    run.meta.wall_ns !== null && run.meta.wall_ns !== undefined
-      ? (run.meta.wall_ns - prefill) / 1e9
-      : last
-        ? (last.start_ns + last.duration_ns - rounds[0].start_ns) / 1e9
-        : 0;
-  let finding = 0;
-  let forwards = 0;
-  for (const c of run.calls) {
-    if (c.kind === "lookup" || c.kind === "update") finding += c.duration_ns / 1e9;
-    if (c.kind === "verify" && c.level === target) forwards += 1;
-  }
+  const sofar = last ? last.start_ns + last.duration_ns - rounds[0].start_ns : 0;
+  const seconds = (typeof run.meta.wall_ns === "number" ? run.meta.wall_ns - prefill : sofar) / 1e9;
   return {
-    tokens: run.tokens.length,
-    rounds: rounds.length,
-    drafted,
-    accepted,
-    acceptance_rate,
-    conditional_acceptance,
+    ...{ tokens: run.tokens.length, rounds: rounds.length },
+    ...{ drafted, accepted, acceptance_rate, conditional_acceptance },
     mean_acceptance_length: ratio(run.tokens.length, forwards),
     tokens_per_second: ratio(run.tokens.length, seconds),
     seconds,
@@ -134,15 +85,9 @@ export function metricsOf(run: Run): Metrics {
     draft_seconds_per_round: ratio(finding, rounds.length),
     target_forwards: forwards,
     repetition_share: repetitionShare(run.tokens.map((t) => t.token_id)),
-    drafted_by_source: countsBy(
-      rounds.flatMap((r) => run.drafts.get(r.id) ?? []),
-      (d) => d.source,
-    ),
-    accepted_by_source: countsBy(
-      run.tokens.filter((t) => t.kind === "accepted"),
-      (t) => t.source,
-    ),
-    emitted_by_source: countsBy(run.tokens, (t) => t.source),
+    drafted_by_source: bySource(rounds.flatMap((r) => run.drafts.get(r.id) ?? [])),
+    accepted_by_source: bySource(run.tokens.filter((t) => t.kind === "accepted")),
+    emitted_by_source: bySource(run.tokens),
     levels: levelsOf(all),
     calls_by_level: callSums(run.calls),
   };
@@ -153,15 +98,8 @@ const NOISE = 0.05;
 /** Whether a speed-up over plain decoding exceeds the tokens per forward pass: its timings were disturbed. */
 export const impossible = (gain: number, length: number | null) => length !== null && gain > length * (1 + NOISE);
 
-export interface Gain {
-  value: number;
-  low: number;
-  high: number;
-  pairs: number;
-  impossible: boolean;
-}
 /** The speed-up over the plain runs measured with a run: the median over pairs, with the least and the greatest. */
-export function gainOf(run: Run, m = metricsOf(run)): Gain | null {
+export function gainOf(run: Run, m = metricsOf(run)) {
   const plain = run.meta.plain;
   if (!plain?.tokens_per_second || !m.tokens_per_second) return null;
   const pairs = [...(plain.speedups?.length ? plain.speedups : [m.tokens_per_second / plain.tokens_per_second])];

@@ -120,6 +120,7 @@ function rowsOf<Row>(columns: Columns<Row>): Row[] {
     (_, k) => Object.fromEntries(named.map(([name, values]) => [name, values[k]])) as Row,
   );
 }
+const isTimed = (meta?: Meta) => (meta?.wall_ns ?? null) !== null;
 const NO_META: Meta = { stack: "", sampling: {}, prefill_ns: null, wall_ns: null };
 
 /**
@@ -129,6 +130,12 @@ const NO_META: Meta = { stack: "", sampling: {}, prefill_ns: null, wall_ns: null
 export function createStore(letter = "") {
   let index: Index | null = null;
   const empty = () => ({
+    run: "",
+    seq: 0,
+    prompt: "",
+    promptIds: [] as number[],
+    levels: [] as string[],
+    meta: NO_META,
     pieces: {} as Record<number, string>,
     tokens: [] as Token[],
     /** Those of all levels. */
@@ -145,12 +152,6 @@ export function createStore(letter = "") {
   const store = {
     /** The name of the run among several: A, B, C. */
     letter,
-    run: "",
-    seq: 0,
-    prompt: "",
-    promptIds: [] as number[],
-    levels: [] as string[],
-    meta: NO_META,
     ...empty(),
     listeners: listeners<[what: Change, from: number]>(),
     extend(part: Step) {
@@ -179,16 +180,7 @@ export function createStore(letter = "") {
     /** Forget the run. */
     clear() {
       index = null;
-      Object.assign(store, {
-        letter: "",
-        run: "",
-        seq: 0,
-        prompt: "",
-        promptIds: [],
-        levels: [],
-        meta: NO_META,
-        ...empty(),
-      });
+      Object.assign(store, empty());
     },
     /** Take a snapshot, unless it is not newer; of a run that has all its steps the final head is enough. */
     adopt(taken: Partial<Snapshot> | null) {
@@ -196,14 +188,12 @@ export function createStore(letter = "") {
       const data = taken as Snapshot;
       if (data.run === store.run && data.seq <= store.seq) {
         // End of a live run: the same rows with final times.
-        if (data.seq === store.seq && (store.meta.wall_ns ?? null) === null && (data.meta?.wall_ns ?? null) !== null) {
-          store.meta = data.meta;
-          store.listeners.tell("append", store.tokens.length);
-        }
-        return;
+        if (data.seq < store.seq || isTimed(store.meta) || !isTimed(data.meta)) return;
+        store.meta = data.meta;
+        return store.listeners.tell("append", store.tokens.length);
       }
       const { run, seq, prompt, prompt_ids: promptIds, levels, meta = NO_META } = data;
-      Object.assign(store, { run, seq, prompt, promptIds, levels, meta, ...empty() });
+      Object.assign(store, empty(), { run, seq, prompt, promptIds, levels, meta });
       store.extend(data);
       store.listeners.tell("reset", 0);
     },
@@ -230,12 +220,8 @@ export function createStore(letter = "") {
     },
     /** The draft row of an accepted token in its target round, or null. */
     ownDraft(t: Token): Draft | null {
-      if (t.kind !== "accepted") return null;
-      return (
-        (store.drafts.get(t.round) || []).find(
-          (d) => d.verdict === "accepted" && d.depth === t.depth && d.token_id === t.token_id,
-        ) || null
-      );
+      const own = (d: Draft) => d.verdict === "accepted" && d.depth === t.depth && d.token_id === t.token_id;
+      return (t.kind === "accepted" && store.drafts.get(t.round)?.find(own)) || null;
     },
   };
   return store;
@@ -268,13 +254,8 @@ export function indexOf(store: Pick<Store, "tokens" | "order" | "drafts" | "ownD
       const t = tokens[i];
       refuse(t.kind === "accepted" ? t.depth : Infinity);
       stepOf.push(events.length);
-      events.push({
-        kind: t.kind === "accepted" ? "verdict" : "token",
-        round,
-        token: i,
-        shown: i + 1,
-        draft: store.ownDraft(t),
-      });
+      const kind = t.kind === "accepted" ? "verdict" : "token";
+      events.push({ kind, round, token: i, shown: i + 1, draft: store.ownDraft(t) });
     }
     refuse(Infinity);
     placeOf.set(round, rounds.length);

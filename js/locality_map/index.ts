@@ -1,7 +1,7 @@
 // Copy arcs: the text from left to right, an arc from each copied passage to the place that it was copied from.
 import { html, nothing, render, svg } from "lit-html";
 import { axisX, frameOf } from "../lib/chart";
-import { make, setAttributes } from "../lib/dom";
+import { make, press, setAttributes } from "../lib/dom";
 import { linkedWidget, type View } from "../lib/linked";
 import { folded, tableOf } from "../lib/table";
 import { plural, visible } from "../lib/words";
@@ -30,21 +30,17 @@ function arcsView({ root, group, store, palette, follow, resized, soon }: View<o
     group.light(p?.from ?? null, pin);
     paint();
   }
-  plot.addEventListener("keydown", (e) => {
-    const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[e.key];
-    if (e.ctrlKey || e.metaKey || e.altKey || e.shiftKey) return;
-    if (by) {
-      const shown = text.passages;
-      const at = chosen ? shown.indexOf(chosen) : by > 0 ? -1 : shown.length;
-      choose(shown[Math.max(0, Math.min(shown.length - 1, at + by))] ?? null);
-    } else if (e.key === "Enter") choose(chosen, true);
-    else if (e.key === "Escape") {
-      choose(null);
-      group.release();
-    } else return;
-    e.preventDefault();
-    e.stopPropagation();
-  });
+  const walk = (by: number) => () => {
+    const shown = text.passages;
+    const at = chosen ? shown.indexOf(chosen) : by > 0 ? -1 : shown.length;
+    choose(shown[Math.max(0, Math.min(shown.length - 1, at + by))] ?? null);
+  };
+  const leave = () => {
+    choose(null);
+    group.release();
+  };
+  const moves = { ArrowRight: walk(1), ArrowDown: walk(1), ArrowLeft: walk(-1), ArrowUp: walk(-1) };
+  plot.addEventListener("keydown", (e) => press(e, { ...moves, Enter: () => choose(chosen, true), Escape: leave }));
   plot.addEventListener("pointerleave", () => {
     if (!group.cursor.pinned) choose(null);
   });

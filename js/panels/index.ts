@@ -1,5 +1,6 @@
 // Counts of a run as tables with bars. `which` names the panels; those of a verifier have a menu of levels where there are several.
 import { html, nothing, render } from "lit-html";
+import DEFINITIONS from "../lib/definitions.json";
 import { menu } from "../lib/fields";
 import type { View } from "../lib/linked";
 import { linkedWidget } from "../lib/linked";
@@ -27,17 +28,13 @@ function panelsView({ model, root, store, palette, redrawn, resized }: View<Trai
           html`<span class="hsd-pn-part" data-family=${["rejected", "unreached", "rounds"].includes(key) ? "none" : palette.family(key)}
             data-key=${key} title=${words} .style=${`width: ${(100 * length) / most}%`}></span>`,
       )}</span>`;
-  function table({ title, measure, definition, heads, rows, empty, foot }: Panel, k: number) {
+  function table({ title, measure, more = "", heads, rows, empty, foot }: Panel, k: number) {
     const most = Math.max(1e-9, ...rows.map((row) => row.parts.reduce((sum, [, n]) => sum + n, 0)));
-    const body = tableOf(
-      title,
-      heads,
-      rows.map((row) => [row.label, bar(row, most), ...row.cells]),
-    );
+    const cells = rows.map((row) => [row.label, bar(row, most), ...row.cells]);
     return html`<section class="hsd-pn">
       <h3>${title}</h3>
-      <p class="hsd-note">${term(measure, definition, `${uid}-${k}`)}</p>
-      ${empty ? html`<p class="hsd-note">${empty}</p>` : body}
+      <p class="hsd-note">${term(measure, `${DEFINITIONS[measure]} ${more}`, `${uid}-${k}`)}</p>
+      ${empty ? html`<p class="hsd-note">${empty}</p>` : tableOf(title, heads, cells)}
       ${foot && !empty ? html`<p class="hsd-pn-foot hsd-source">${foot}</p>` : nothing}
     </section>`;
   }

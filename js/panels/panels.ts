@@ -1,39 +1,30 @@
 // Counts of one run as small tables that are drawn as bars. Acceptance rate = accepted / drafted, conditional acceptance =
 // accepted / examined. Pure.
-import { countsBy } from "../lib/metrics";
+import type DEFINITIONS from "../lib/definitions.json";
+import { bySource } from "../lib/metrics";
 import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
 import type { Draft } from "../lib/tables";
 import { plural } from "../lib/words";
 
 /** A bar and its values. The key of a part selects its colour: a source, or "rejected", "unreached", "rounds". */
+type Part = [key: string, length: number, words: string];
 export interface Row {
   label: string;
-  parts: [key: string, length: number, words: string][];
+  parts: Part[];
   cells: string[];
 }
-/** One table: its `measure` with `definition`, and `heads` above labels, bars and values. `empty` replaces missing rows. */
+/** One table: its measure, what is said besides its definition, and `heads` above labels, bars and values. `empty` replaces missing rows. */
 export interface Panel {
   title: string;
-  measure: string;
-  definition: string;
+  measure: keyof typeof DEFINITIONS;
+  more?: string;
   heads: string[];
   rows: Row[];
   empty?: string;
   foot?: string;
 }
 type Run = Pick<Store, "tokens" | "rounds" | "drafts" | "levels">;
-
-export const SPEED = "Tokens per second from the end of prefill to the last token.";
-export const SPEEDUP =
-  "Speed-up = tokens per second of this run / tokens per second of plain decoding, measured in alternation.";
-export const RATE = "Acceptance rate = accepted / drafted: share of draft tokens that the verifier accepted.";
-const CONDITIONAL =
-  "Conditional acceptance = accepted / examined. Tokens after the first rejected one are not examined.";
-export const LENGTH =
-  "Mean acceptance length = emitted tokens / target forward passes, bonus tokens included. Plain decoding: 1.00.";
-export const LATENCY =
-  "Drafting latency = time per target round spent finding drafts, updating databases and building the draft tree. Excludes forward passes of draft models.";
 
 /** Rows of a table; beyond that, neighbouring values are binned. */
 const MOST_ROWS = 20;
@@ -67,24 +58,19 @@ export function inOrder(sources: Iterable<string>, databases: readonly string[])
 
 export function panelsOf(run: Run, palette: Pick<Palette, "words">, databases: readonly string[]) {
   const all = draftsOf(run);
-  const label = (source: string) => palette.words(source);
   /** Accepted by source, then rejected, then what was not examined or was cut. */
-  const parts = (drafts: Draft[]): Row["parts"] => {
-    const accepted = countsBy(
-      drafts.filter((d) => d.verdict === "accepted"),
-      (d) => d.source,
-    );
+  const parts = (drafts: Draft[]): Part[] => {
+    const accepted = bySource(drafts.filter((d) => d.verdict === "accepted"));
     const rejected = drafts.filter((d) => d.verdict === "rejected").length;
     const rest = drafts.length - rejected - Object.values(accepted).reduce((a, b) => a + b, 0);
-    return [
-      ...inOrder(Object.keys(accepted), databases).map((s): Row["parts"][number] => [
-        s,
-        accepted[s],
-        `${label(s)}: ${accepted[s]} accepted`,
-      ]),
-      ...(rejected ? [["rejected", rejected, `${rejected} rejected`] as Row["parts"][number]] : []),
-      ...(rest ? [["unreached", rest, `${rest} not examined`] as Row["parts"][number]] : []),
+    const bySources = inOrder(Object.keys(accepted), databases).map((s): Part => {
+      return [s, accepted[s], `${palette.words(s)}: ${accepted[s]} accepted`];
+    });
+    const others: Part[] = [
+      ["rejected", rejected, `${rejected} rejected`],
+      ["unreached", rest, `${rest} not examined`],
     ];
+    return [...bySources, ...others.filter(([, n]) => n)];
   };
   const rate = (drafts: Draft[]) => {
     const kept = drafts.filter((d) => d.verdict === "accepted").length;
@@ -117,7 +103,7 @@ export function panelsOf(run: Run, palette: Pick<Palette, "words">, databases: r
     return {
       title: "By draft position",
       measure: "Conditional acceptance",
-      definition: `${CONDITIONAL} The bars show all draft tokens at a position; in a tree with several, the verifier chooses once.`,
+      more: "The bars show all draft tokens at a position; in a tree with several, the verifier chooses once.",
       heads: ["position", "draft tokens", "accepted / examined", "rate"],
       rows,
       empty: none(drafts),
@@ -127,18 +113,13 @@ export function panelsOf(run: Run, palette: Pick<Palette, "words">, databases: r
     const rounds = [...run.rounds.values()].filter((r) => r.level === level);
     const rows = ranges([0, ...rounds.map((r) => r.accepted)]).map((bin): Row => {
       const n = rounds.filter((r) => within(bin, r.accepted)).length;
-      return {
-        label: rangeWords(bin),
-        parts: n ? [["rounds", n, plural(n, "round")]] : [],
-        cells: [String(n), share(n, rounds.length)],
-      };
+      const parts: Part[] = n ? [["rounds", n, plural(n, "round")]] : [];
+      return { label: rangeWords(bin), parts, cells: [String(n), share(n, rounds.length)] };
     });
     const mean = rounds.length ? rounds.reduce((n, r) => n + r.accepted, 0) / rounds.length : 0;
     return {
       title: "Accepted per round",
       measure: "Rounds by accepted tokens",
-      definition:
-        "Rounds of the verifier by number of accepted draft tokens; a round without a draft counts as 0. Each round emits the accepted tokens and one token of its own.",
       heads: ["accepted", "rounds", "rounds", "share"],
       rows,
       empty: none(all),
@@ -154,7 +135,7 @@ export function panelsOf(run: Run, palette: Pick<Palette, "words">, databases: r
     return {
       title: "By match length",
       measure: "Acceptance rate",
-      definition: `${RATE} Match length: number of latest tokens that a database found in earlier text. Draft models match nothing and are excluded.`,
+      more: "Match length: number of latest tokens that a database found in earlier text. Draft models match nothing and are excluded.",
       heads: ["tokens matched", "draft tokens", "accepted / drafted", "rate"],
       rows,
       empty:

@@ -4,14 +4,14 @@ import { repeat } from "lit-html/directives/repeat.js";
 import { boardOfDraft } from "../darts/board";
 import { createDarts, type Shown } from "../darts/stage";
 import { createCard } from "../lib/card";
-import { make, setAttributes } from "../lib/dom";
+import { make, press, setAttributes } from "../lib/dom";
 import type { Cursor } from "../lib/group";
 import { linkedWidget, type View } from "../lib/linked";
 import type { Change } from "../lib/run";
 import { unique } from "../lib/widget";
 import { columnsOfText, duration, plural, VERDICT_MARKS } from "../lib/words";
 import { boardOfRound, pieceOf } from "./board";
-import { type Beam, beside, type Chip, chipOf, moveAt, type Scene, sceneOf, stillsOf, timeOf } from "./scene";
+import { type Beam, beside, type Chip, chipOf, moveAt, type Scene, sceneOf, stillsOf, timeOf, type Way } from "./scene";
 import { createReading, isTarget, OWN, ROOT, token } from "./words";
 
 /** Pixels: a character, the padding of a chip, its mark, its height, a row, the line of a beam with its words, between chips. */
@@ -349,16 +349,15 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
   stage.addEventListener("pointerleave", peek);
   stage.addEventListener("click", (e) => choose(under(e), true));
   stage.addEventListener("keydown", (e) => {
-    if (!scene || e.ctrlKey || e.metaKey || e.altKey || e.shiftKey) return;
-    const ways = { ArrowRight: "right", ArrowLeft: "left", ArrowDown: "down", ArrowUp: "up" } as const;
-    const text = scene.chips.filter((c) => c.rest === scene?.round.level).sort((a, b) => a.column - b.column);
-    if (e.key in ways) choose(beside(scene, state.key, ways[e.key as keyof typeof ways]));
-    else if (e.key === "Home") choose(text[0] ?? null);
-    else if (e.key === "End") choose(text.at(-1) ?? null);
-    else if (e.key === "Enter") choose(scene.chips.find((c) => c.key === state.key) ?? null, true);
-    else return;
-    e.preventDefault();
-    e.stopPropagation();
+    const it = scene;
+    if (!it) return;
+    const to = (way: Way) => () => choose(beside(it, state.key, way));
+    const text = it.chips.filter((c) => c.rest === it.round.level).sort((a, b) => a.column - b.column);
+    press(e, {
+      ...{ ArrowRight: to("right"), ArrowLeft: to("left"), ArrowDown: to("down"), ArrowUp: to("up") },
+      ...{ Home: () => choose(text[0] ?? null), End: () => choose(text.at(-1) ?? null) },
+      Enter: () => choose(it.chips.find((c) => c.key === state.key) ?? null, true),
+    });
   });
 
   // --- life

@@ -101,19 +101,9 @@ export function sceneOf(store: Rows, id: number): Scene {
   // Without recorded times each draft and each verification takes one unit.
   let tick = 0;
   const born = (key: string, draft: Pick<Draft, "text" | "source">, column: number, floor: number, at: number) => {
-    const chip: Chip = {
-      key,
-      text: draft.text,
-      source: draft.source,
-      column,
-      born: floor,
-      rest: floor,
-      judged: [],
-      own: null,
-      rows: [],
-      moves: [{ at, floor, fate: "" }],
-      above: null,
-    };
+    const { text, source } = draft;
+    const place = { key, text, source, column, born: floor, rest: floor, moves: [{ at, floor, fate: "" }] };
+    const chip: Chip = { ...place, judged: [], own: null, rows: [], above: null };
     chips.push(chip);
     return chip;
   };
@@ -233,8 +223,9 @@ export function timeOf(scene: Scene, node: number): number {
   return chip ? chip.moves[chip.moves.length - 1].at : scene.ready;
 }
 
+export type Way = "left" | "right" | "up" | "down";
 /** The chip beside another: columns to the left and right on the nearest floor, floors and rows above and below. */
-export function beside(scene: Scene, key: string | null, way: "left" | "right" | "up" | "down"): Chip | null {
+export function beside(scene: Scene, key: string | null, way: Way): Chip | null {
   const here = scene.chips.find((c) => c.key === key);
   if (!here) return scene.chips[0] ?? null;
   const height = (c: Chip) => c.rest * 100 - c.rows[c.rest];

@@ -66,7 +66,7 @@ export function createReading(store: Store, palette: Pick<Palette, "phrase">) {
   }
   /** The title of a round; `top` is its target round. */
   function titleOf(r: Round, top: number) {
-    const title = `${store.letter && `${store.letter}: `}Round ${store.order.get(top)} of ${store.order.size}`;
+    const title = `Round ${store.order.get(top)} of ${store.order.size}`;
     return isTarget(r) ? title : `${title}, ${levelName(r.level)}’s round ${given(r).place + 1}`;
   }
   function summaryOf(r: Round) {

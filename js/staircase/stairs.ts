@@ -50,15 +50,12 @@ export function gainOf({ plain, end, tokens, treads }: Stairs): number | null {
 export function stepAt(stairs: Stairs, ns: number, spans: readonly { begin: number; end: number }[]): number {
   const { treads } = stairs;
   if (!treads.length) return 0;
-  let low = 0;
-  let high = treads.length - 1;
-  while (low < high) {
-    const middle = (low + high + 1) >> 1;
-    if (treads[middle].from <= ns) low = middle;
-    else high = middle - 1;
-  }
-  const { from, to } = treads[low];
-  const { begin, end } = spans[low];
+  const k = Math.max(
+    0,
+    treads.findLastIndex((tread) => tread.from <= ns),
+  );
+  const { from, to } = treads[k];
+  const { begin, end } = spans[k];
   const share = to > from ? Math.max(0, Math.min(1, (ns - from) / (to - from))) : 0;
   return Math.min(end - 1, begin + Math.floor(share * (end - begin)));
 }

@@ -5,7 +5,7 @@ import { make } from "../lib/dom";
 import { check } from "../lib/fields";
 import type { Cursor } from "../lib/group";
 import { linkedWidget, type View } from "../lib/linked";
-import { countsBy } from "../lib/metrics";
+import { bySource, countsBy } from "../lib/metrics";
 import type { Palette } from "../lib/palette";
 import type { Change, Store } from "../lib/run";
 import { tokenPane } from "./pane";
@@ -18,7 +18,7 @@ interface Traits {
 
 /** The legend: sources and shapes with counts. */
 function legendOf({ tokens }: Store, palette: Palette) {
-  const sources = Object.entries(countsBy(tokens, (t) => t.source)).sort((a, b) => b[1] - a[1]);
+  const sources = Object.entries(bySource(tokens)).sort((a, b) => b[1] - a[1]);
   const kinds = countsBy(tokens, (t) => t.kind);
   const shapes = ["accepted", "correction", "bonus", ...(kinds.plain ? ["plain"] : [])];
   const ghost = (words: string, verdict: string) =>

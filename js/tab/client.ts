@@ -1,25 +1,14 @@
 // The worker seen from a page: requests as promises, progress, and one reason when it cannot decode (any more).
+import type { Progress } from "../host";
 import { listeners } from "../lib/listeners";
-import type { Append, Snapshot } from "../lib/run";
-import type { Answer, Ask, Request, Result } from "./protocol";
+import type { Answer, Ask, Request } from "./protocol";
 
-export interface On {
-  stage?(text: string, done?: number | null, total?: number | null): void;
-  begin?(run: Snapshot): void;
-  append?(steps: Append): void;
-}
-export interface Finished {
-  run: Snapshot;
-  result: Result;
-  /** Bytes of the runtime's memory. */
-  memory: number;
-}
-export interface Loading {
-  done: number;
-  total: number;
-  file: string;
-  ready: string[];
-}
+/** What is done with answers on the way. */
+export type On = Partial<Progress>;
+/** A decode; `memory`: bytes of the runtime's. */
+export type Finished = Pick<Extract<Answer, { kind: "done" }>, "run" | "result" | "memory">;
+type Loading = Omit<Extract<Answer, { kind: "loading" }>, "kind">;
+const NOTHING: Loading = { done: 0, total: 0, file: "", ready: [] };
 interface Pending {
   on: On;
   resolve(value: never): void;
@@ -28,14 +17,11 @@ interface Pending {
 /** Seconds awake without a message, while something is asked, after which a worker is lost. A long forward pass takes a few. */
 const PATIENCE_S = 10;
 
-/** Reject what a signal aborted before anything came. */
-const aborted = () => new DOMException("The decode was cancelled.", "AbortError");
-
 export class Client {
   /** Called with a reason when the worker cannot decode, and with "" when a new one starts. */
   readonly state = listeners<[why: string]>();
   readonly progress = listeners<[loading: Loading]>();
-  loading: Loading = { done: 0, total: 0, file: "", ready: [] };
+  loading = NOTHING;
   /** Why nothing can be decoded; "": it can. */
   why = "";
   private worker: Worker | null = null;
@@ -56,7 +42,7 @@ export class Client {
   start() {
     this.worker?.terminate();
     this.set("");
-    this.loading = { done: 0, total: 0, file: "", ready: [] };
+    this.loading = NOTHING;
     if (location.protocol === "file:") {
       this.lost("Browsers let no page that was opened as a file start a worker: open the site by any web server.");
       return;
@@ -80,7 +66,7 @@ export class Client {
 
   private request<T>(asked: (id: number) => Ask, on: On, signal?: AbortSignal): Promise<T> {
     if (this.why) return Promise.reject(new Error(this.why));
-    if (signal?.aborted) return Promise.reject(aborted());
+    if (signal?.aborted) return Promise.reject(new DOMException("The decode was cancelled.", "AbortError"));
     const id = this.next++;
     return new Promise<T>((resolve, reject) => {
       this.pending.set(id, { on, resolve, reject });
@@ -96,15 +82,13 @@ export class Client {
   }
 
   private look() {
+    const { done, total } = this.loading;
     if (!this.pending.size) {
       window.clearInterval(this.watch);
       this.watch = 0;
-    } else if (++this.silent > PATIENCE_S && !this.stillLoading()) {
+    } else if (++this.silent > PATIENCE_S && total && done >= total) {
       this.lost("The worker that decodes does not answer. Start it again, or reload the page.");
     }
-  }
-  private stillLoading() {
-    return !this.loading.total || this.loading.done < this.loading.total;
   }
 
   private receive(answer: Answer) {

@@ -1,18 +1,10 @@
 // The messages between a page and its worker.
+import type { DecodeRequest } from "../host";
 import type { Append, Snapshot } from "../lib/run";
 
-/** What is decoded; left out: greedy, no cut, seed 0, the rule `token`, 128 tokens. */
-export interface Request {
-  prompt: string;
-  stack: string;
-  max_new_tokens?: number;
-  temperature?: number;
-  top_k?: number;
-  top_p?: number;
-  /** A number, or text where it has more than 53 bits. */
-  seed?: number | string | bigint;
-  rule?: string;
-}
+type Settings = Omit<DecodeRequest, "prompt" | "stack" | "seed">;
+/** What is decoded; left out: greedy, no cut, seed 0, the rule `token`, 128 tokens. A seed of more than 53 bits is text. */
+export type Request = Pick<DecodeRequest, "prompt" | "stack"> & Partial<Settings> & { seed?: number | string | bigint };
 /** The object that `hsd-viz decode --json` prints. */
 export interface Result {
   text: string;

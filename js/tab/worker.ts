@@ -1,8 +1,8 @@
 // The worker of a page: loads the runtime's files, the small models first, and decodes one request at a time.
 import { metricsOf } from "../lib/metrics";
-import { createStore, type Snapshot } from "../lib/run";
-import type { Columns, Tables } from "../lib/tables";
-import { check, FORMAT, type Manifest } from "./manifest";
+import { createStore, joined, type Snapshot, type Step } from "../lib/run";
+import type { Tables } from "../lib/tables";
+import { type Column, check, FORMAT, type Manifest } from "./manifest";
 import { Module, OutOfMemory } from "./memory";
 import type { Answer, Ask, Request, Result } from "./protocol";
 import { Runtime, type Sampling } from "./runtime";
@@ -59,25 +59,19 @@ async function fetched(where: string, heard: (bytes: number) => void): Promise<U
     throw lost("no answer");
   }
   if (!answer.ok || !answer.body) throw lost(`status ${answer.status}`);
-  const pieces: Uint8Array[] = [];
   let length = 0;
-  const reader = answer.body.getReader();
-  try {
-    for (let part = await reader.read(); !part.done; part = await reader.read()) {
-      pieces.push(part.value);
-      length += part.value.length;
+  const counted = new TransformStream<Uint8Array, Uint8Array>({
+    transform(part, to) {
+      length += part.length;
       heard(length);
-    }
+      to.enqueue(part);
+    },
+  });
+  try {
+    return new Uint8Array(await new Response(answer.body.pipeThrough(counted)).arrayBuffer());
   } catch {
     throw lost("the connection was lost");
   }
-  const whole = new Uint8Array(length);
-  let at = 0;
-  for (const piece of pieces) {
-    whole.set(piece, at);
-    at += piece.length;
-  }
-  return whole;
 }
 
 async function load(folder: string) {
@@ -162,6 +156,7 @@ async function decode(id: number, request: Request) {
     ...stack.models.map(({ name }) => name),
     ...(stack.databases ?? []).filter((name) => name !== "context"),
   ]);
+  const empty = emptyStep(manifest);
   const run = runtime.decode({ prompt, stack, sampling, max_new_tokens: tokens });
   try {
     for (const [name, done, total] of run.prefill()) {
@@ -184,15 +179,15 @@ async function decode(id: number, request: Request) {
       ...{ run: `tab-${id}`, seq: steps.length, prompt: request.prompt, prompt_ids: prompt, levels },
       meta: { ...meta, prefill_ns: prefilled, wall_ns: wall },
     });
-    const steps: Tables[] = [];
+    const steps: Step[] = [];
     const known = new Set<number>();
     const pieces = (ids: Iterable<number>) => {
       const unnamed = [...new Set(ids)].filter((token) => !known.has(token));
       for (const token of unnamed) known.add(token);
       return Object.fromEntries(unnamed.map((token) => [token, tokenizer.piece(token)[0]]));
     };
-    const none = joined([], manifest);
-    say({ kind: "begin", id, run: { ...head(null), ...none, pieces: pieces(prompt) } });
+    const start = { ...empty, pieces: pieces(prompt) };
+    say({ kind: "begin", id, run: { ...head(null), ...start } });
     let wall = prefilled;
     while (!cancelled.has(id)) {
       run.resumeAt(wall);
@@ -200,18 +195,14 @@ async function decode(id: number, request: Request) {
       if (!part) break;
       wall = run.ended;
       name(part, tokenizer);
-      steps.push(part);
       const { token_id, top, residual_top, q_top } = part.tokens;
       const tops = [...top, ...residual_top, ...q_top].flatMap((row) => (row ?? []).map((pair) => pair[0]));
-      const fresh = [{ ...part, pieces: pieces([...token_id, ...part.drafts.token_id, ...tops]) }];
-      say({
-        kind: "append",
-        id,
-        steps: { kind: "append", run: `tab-${id}`, first: steps.length, seq: steps.length, steps: fresh },
-      });
+      const step = { ...part, pieces: pieces([...token_id, ...part.drafts.token_id, ...tops]) };
+      const seq = steps.push(step);
+      say({ kind: "append", id, steps: { kind: "append", run: `tab-${id}`, first: seq, seq, steps: [step] } });
       await pause();
     }
-    const tables = joined(steps, manifest);
+    const whole = { ...head(wall), ...joined([start, ...steps]) };
     const ids = run.emitted;
     const stop: Result["stop_reason"] =
       ids.at(-1) === tokenizer.end
@@ -221,20 +212,15 @@ async function decode(id: number, request: Request) {
           : ids.length >= tokens
             ? "length"
             : "context";
-    const whole = createStore();
-    whole.adopt({ ...head(wall), ...tables, pieces: {} });
-    const { calls_by_level, ...figures } = metricsOf(whole);
+    const store = createStore();
+    store.adopt(whole);
+    const { calls_by_level, ...figures } = metricsOf(store);
     const result: Result = {
       ...{ text: tokenizer.decode(ids), token_ids: [...ids], stop_reason: stop },
-      ...{
-        stack: stack.written,
-        stack_resolved: stack.resolved,
-        target: (stack.models.at(-1) as { name: string }).name,
-      },
+      ...{ stack: stack.written, stack_resolved: stack.resolved, target: stack.models.at(-1)?.name ?? "" },
       ...{ metrics: figures, calls_by_level },
     };
-    const all = Object.fromEntries([...known].map((token) => [token, tokenizer.piece(token)[0]]));
-    say({ kind: "done", id, run: { ...head(wall), ...tables, pieces: all }, result, memory: runtime.module.bytes });
+    say({ kind: "done", id, run: whole, result, memory: runtime.module.bytes });
   } finally {
     run.close();
     cancelled.delete(id);
@@ -249,14 +235,13 @@ function name({ tokens, drafts }: Tables, tokenizer: Tokenizer) {
   drafts.text = drafts.token_id.map((id) => tokenizer.piece(id)[0]);
 }
 
-/** The tables of several steps as one. */
-function joined(steps: Tables[], manifest: Manifest): Tables {
-  const tables = Object.entries(manifest.tables).map(([table, columns]) => {
-    const of = (name: string) =>
-      steps.flatMap((step) => (step[table as keyof Tables] as Columns<object>)[name as never]);
-    return [table, Object.fromEntries(columns.map(([name]) => [name, of(name)]))];
-  });
-  return Object.fromEntries(tables);
+/** A step without rows. */
+function emptyStep({ tables }: Manifest): Step {
+  const none = (columns: Column[]) => Object.fromEntries(columns.map(([name]) => [name, []]));
+  return {
+    ...Object.fromEntries(Object.entries(tables).map(([table, columns]) => [table, none(columns)])),
+    pieces: {},
+  } as Step;
 }
 
 /** Measure forward passes after 128 tokens. */

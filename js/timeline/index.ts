@@ -2,7 +2,7 @@
 // drafted, a lane of calls per level, and idle time. A slider zooms; the strip scrolls as any wide element does, and draws what is in view.
 import { html, nothing, render, svg } from "lit-html";
 import { ticks } from "../lib/chart";
-import { make } from "../lib/dom";
+import { make, press } from "../lib/dom";
 import { slider } from "../lib/fields";
 import type { Cursor } from "../lib/group";
 import { linkedWidget, type View } from "../lib/linked";
@@ -281,16 +281,12 @@ function timelineView({ model, root, group, store, palette, follow, resized, soo
     lookAt(call, true);
   }
   area.addEventListener("keydown", (e) => {
-    if (e.ctrlKey || e.metaKey || e.altKey) return;
     const page = (by: number) => () => area.scrollBy({ left: by * width() });
     const keys: Record<string, () => void> = {
       ...{ "+": () => look(zoom + 1), "=": () => look(zoom + 1), "-": () => look(zoom - 1), 0: () => look(0) },
       ...{ PageUp: page(-0.8), PageDown: page(0.8), ArrowDown: () => walk(1), ArrowUp: () => walk(-1) },
     };
-    if (!Object.hasOwn(keys, e.key)) return;
-    keys[e.key]();
-    e.preventDefault();
-    e.stopPropagation();
+    press(e, keys, true);
   });
 
   // --- life

@@ -1,5 +1,6 @@
 // Two or three runs of one prompt as figures: whether they can be compared, whether their texts agree and must, and their metrics
 // with the differences to the first run. Pure.
+import DEFINITIONS from "../lib/definitions.json";
 import { factsOf as runFacts, samplingWords } from "../lib/facts";
 import { callSums, impossible, type Metrics, metricsOf } from "../lib/metrics";
 import type { Snapshot, Store } from "../lib/run";
@@ -7,13 +8,6 @@ import { createStore } from "../lib/run";
 import { draftsWithModels, isPlain, type Sources } from "../lib/stack";
 import { glyphs, plural } from "../lib/words";
 
-export interface FigureRow {
-  name: string;
-  definition: string;
-  /** One of the times that sum to the row above. */
-  part: boolean;
-  cells: { value: string; difference: string }[];
-}
 /** A run compared with a reference. */
 export interface Agreement {
   state: "same" | "apart" | "broken";
@@ -129,78 +123,37 @@ export function signed(x: number, write: (x: number) => string): string {
 }
 type Write = (x: number) => string;
 type Of = (m: Metrics, run: Store) => number | null;
+const minus = (write: Write) => (x: number, first: number) => signed(x - first, write);
 const points = (x: number, first: number) => `${signed(100 * (x - first), whole)} points`;
 
-const ROWS: [name: string, definition: string, of: Of, write: Write, differ?: (x: number, first: number) => string][] =
+/** A row's name, its value in a run, and how values and their differences to the first run are written. */
+type Figure = [name: keyof typeof DEFINITIONS, of: Of, write: Write, differ?: (x: number, first: number) => string];
+const meanLog = ({ tokens }: Store) =>
+  tokens.reduce((sum, t) => sum + Math.log(Math.max(t.p ?? NaN, 1e-12)), 0) / tokens.length || null;
+const ROWS: Figure[] = [
   [
-    [
-      "Speed",
-      "Emitted tokens per second of wall time from the end of prefill. The difference is a ratio.",
-      (m) => m.tokens_per_second,
-      (x) => `${whole(x)} tokens/s`,
-      (x, first) => (first ? `${(x / first).toFixed(2)} × A` : ""),
-    ],
-    [
-      "Target forward passes",
-      "Forward passes of the target after prefill. Plain decoding needs one per token.",
-      (m) => m.target_forwards,
-      whole,
-    ],
-    [
-      "Mean acceptance length",
-      "Emitted tokens per target forward pass, bonus tokens included. Plain decoding: 1.00.",
-      (m) => m.mean_acceptance_length,
-      hundredths,
-    ],
-    [
-      "Acceptance rate",
-      "Accepted / drafted tokens at the target. Low for wide draft trees, of which only one branch can be accepted.",
-      (m) => m.acceptance_rate,
-      percent,
-      points,
-    ],
-    [
-      "Repetition",
-      "Share of emitted tokens that end an 8-gram repeated in the output. Repetition favours drafting.",
-      (m) => m.repetition_share,
-      percent,
-      points,
-    ],
-    [
-      "Drafting latency",
-      "Time per target round spent finding drafts and updating databases, without model forward passes.",
-      (m) => m.draft_seconds_per_round || null,
-      ms,
-    ],
-    [
-      "Mean log-probability",
-      "Mean ln p of the emitted tokens, p the target’s probability at temperature 1. Texts of one distribution have similar means.",
-      (_, { tokens }) =>
-        tokens.reduce((sum, t) => sum + Math.log(Math.max(t.p ?? NaN, 1e-12)), 0) / tokens.length || null,
-      hundredths,
-    ],
-    [
-      "Decoding",
-      "Wall time from the end of prefill to the end of the run: the sum of the times below.",
-      (m) => m.seconds,
-      ms,
-    ],
-  ];
+    "Speed",
+    (m) => m.tokens_per_second,
+    (x) => `${whole(x)} tokens/s`,
+    (x, first) => (first ? `${hundredths(x / first)} × A` : ""),
+  ],
+  ["Target forward passes", (m) => m.target_forwards, whole],
+  ["Mean acceptance length", (m) => m.mean_acceptance_length, hundredths],
+  ["Acceptance rate", (m) => m.acceptance_rate, percent, points],
+  ["Repetition", (m) => m.repetition_share, percent, points],
+  ["Drafting latency", (m) => m.draft_seconds_per_round || null, ms],
+  ["Mean log-probability", (_, run) => meanLog(run), hundredths],
+  ["Decoding", (m) => m.seconds, ms],
+];
 
-/** The metrics of each run; the times of its levels, target first, and between calls sum to the decoding time. */
-export function tableOf(runs: Store[]): FigureRow[] {
+/** The metrics of each run. `part`: one of the times that sum to the row above: those of its levels, target first, and between calls. */
+export function tableOf(runs: Store[]) {
   const all = runs.map((run) => metricsOf(run));
-  const row = (
-    name: string,
-    definition: string,
-    values: (number | null)[],
-    write: Write,
-    differ = (x: number, first: number) => signed(x - first, write),
-  ) => ({
+  const row = (name: string, definition: string, values: (number | null)[], write: Write, differ?: Figure[3]) => ({
     ...{ name, definition, part: false },
     cells: values.map((x, k) => ({
       value: x === null ? "–" : write(x),
-      difference: k && x !== null && values[0] !== null ? differ(x, values[0]) : "",
+      difference: !k || x === null || values[0] === null ? "" : (differ ?? minus(write))(x, values[0]),
     })),
   });
   const spent = runs.map((run) => callSums(run.calls).filter((c) => c.kind !== "prefill"));
@@ -209,30 +162,19 @@ export function tableOf(runs: Store[]): FigureRow[] {
     return own.length ? own.reduce((sum, c) => sum + c.seconds, 0) : null;
   };
   const names = [...new Set(spent.flatMap((own) => own.map((c) => c.name).reverse()))];
-  const rest = (k: number) => names.reduce((left, name) => left - (secondsOf(k, name) ?? 0), all[k].seconds);
-  const times = names.map((name) =>
-    row(
-      `in ${name}`,
-      `Forward passes or look-ups of ${name} after prefill.`,
-      runs.map((_, k) => secondsOf(k, name)),
-      ms,
-    ),
-  );
-  const words = "Decoding time without a call: sampling, verification, draft trees and bookkeeping.";
-  const between = row(
-    "between calls",
-    words,
-    runs.map((_, k) => rest(k)),
-    ms,
-  );
+  const rest = runs.map((_, k) => names.reduce((left, name) => left - (secondsOf(k, name) ?? 0), all[k].seconds));
+  const times = names.map((name) => {
+    const own = runs.map((_, k) => secondsOf(k, name));
+    return row(`in ${name}`, `Forward passes or look-ups of ${name} after prefill.`, own, ms);
+  });
+  const between = row("between calls", DEFINITIONS["between calls"], rest, ms);
   return [
-    ...ROWS.map(([name, definition, of, write, differ]) =>
+    ...ROWS.map(([name, of, ...how]) =>
       row(
         name,
-        definition,
+        DEFINITIONS[name],
         all.map((m, k) => of(m, runs[k])),
-        write,
-        differ,
+        ...how,
       ),
     ),
     ...[...times, between].map((one) => ({ ...one, part: true })),

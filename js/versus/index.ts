@@ -1,7 +1,7 @@
 // Comparison of runs of one prompt: race, metrics and texts; all from the columns of the runs.
 import { html, nothing, render } from "lit-html";
 import { keyed } from "lit-html/directives/keyed.js";
-import { make } from "../lib/dom";
+import { make, press } from "../lib/dom";
 import { linkedWidget, type View } from "../lib/linked";
 import { drawNotice } from "../lib/notice";
 import type { Snapshot } from "../lib/run";
@@ -94,13 +94,9 @@ function versusView({ model, root, palette, on }: View<Traits>) {
     if (model.get("pinned") >= 0) texts?.move(model.get("pinned"), undefined, true);
   };
   const keydown = (e: KeyboardEvent) => {
-    if (e.defaultPrevented || e.ctrlKey || e.metaKey || e.altKey) return;
     const own = e.key === "Enter" || e.key === " " ? "button, input, select" : "input, select";
     if (e.key !== "Escape" && (e.target as Element).closest?.(own)) return;
-    if (e.key === " ") race?.toggle();
-    else if (!texts?.key(e.key)) return;
-    e.preventDefault();
-    e.stopPropagation();
+    press(e, { ...texts?.keys(), " ": () => race?.toggle() }, true);
   };
   const again = () => race?.again();
   // Its runs are not that of a group, which has the same keys.

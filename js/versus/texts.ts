@@ -77,10 +77,9 @@ export function textsOf(runs: Runner[], palette: Palette, moved: (pinned: number
     move,
     /** Tokens after this time are not written yet. */
     clock: (ns: number) => runs.forEach(({ stairs }, k) => panes[k].pane.dim(shownAt(stairs, ns))),
-    /** Whether a key was taken. */
-    key(key: string) {
+    keys() {
       const at = Math.max(0, state.at);
-      const keys: Record<string, () => void> = {
+      return {
         ArrowRight: () => move(Math.max(0, state.at + 1)),
         ArrowLeft: () => move(Math.max(0, state.at - 1)),
         ArrowDown: () => move(at, Math.min(runs.length - 1, state.row + 1)),
@@ -90,9 +89,6 @@ export function textsOf(runs: Runner[], palette: Palette, moved: (pinned: number
         Enter: () => move(at, state.row, true),
         Escape: () => move(-1, state.row, false),
       };
-      if (!Object.hasOwn(keys, key)) return false;
-      keys[key]();
-      return true;
     },
   };
 }
