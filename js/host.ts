@@ -1,4 +1,4 @@
-// What the page needs from what runs it: a kernel (host/kernel.ts), recorded runs in a file (host/recording.ts), or a worker with the
+// What the page needs from what runs it: a kernel (host/kernel.ts), recorded runs in a file (page/start.ts), or a worker with the
 // WebAssembly runtime. `openPage(el, host)` of app/page.ts draws the page. A capability that a host lacks is undefined; the page then
 // shows a card with the command that offers it.
 
@@ -13,17 +13,12 @@ export interface Recording {
   title: string;
   blurb: string;
 }
-/** A prompt of the form's menu. */
-export interface Preset {
-  title: string;
-  blurb: string;
-  prompt: string;
-}
 /** What the page shows and checks before anything is asked; JSON, written by hsd_viz.views.app.about(). */
 export interface About {
   palette: PaletteData;
   recordings: Recording[];
-  prompts: Preset[];
+  /** Prompts of the form's menu. */
+  prompts: { title: string; blurb: string; prompt: string }[];
   /** Stacks of the form's menu: [stack, description]. */
   stacks: [stack: string, words: string][];
   rules: string[];
@@ -77,34 +72,24 @@ export interface File {
 }
 
 /** A figure of plotly. */
-export interface Plotted {
+interface Plotted {
   data: unknown[];
   layout: Record<string, unknown>;
-}
-/** A figure for a light page, and for a dark one (empty: the same). */
-export interface Figure {
-  drawn: Plotted;
-  dark: Partial<Plotted>;
 }
 /** A part of an answer: a paragraph, a heading, a figure, a page, or a view of this bundle with its state. */
 export type Part =
   | { kind: "text"; text: string; caution?: boolean }
   | { kind: "heading"; text: string }
-  | { kind: "figure"; figure: Figure }
+  /** For a light page, and for a dark one (empty: the same). */
+  | { kind: "figure"; figure: { drawn: Plotted; dark: Partial<Plotted> } }
   /** A whole page of HTML without scripts. */
   | { kind: "page"; title: string; html: string }
   | { kind: "view"; view: string; state: Record<string, unknown> }
   /** A widget of another package, by the id of its model in the kernel. */
   | { kind: "widget"; model: string };
-/** An option of a question: a menu above its answer. */
-export interface Choice {
-  name: string;
-  label: string;
-  options: [words: string, value: string][];
-  value: string;
-}
 export interface Answer {
-  choices?: Choice[];
+  /** Options of the question: menus above its answer. */
+  choices?: { name: string; label: string; options: [words: string, value: string][]; value: string }[];
   parts: Part[];
   /** Files to save: [name, words of the button, content]. */
   files?: [name: string, words: string, content: string][];

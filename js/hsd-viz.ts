@@ -8,11 +8,11 @@ import { VIEWS } from "./views";
 
 export { openPage } from "./app/page";
 export type { About, Answer, DecodeRequest, Host, Progress, Question } from "./host";
-export { recordingHost } from "./host/recording";
 export { groups, hsdGroup } from "./lib/group";
 export { linkedWidget } from "./lib/linked";
 export { metricsOf } from "./lib/metrics";
 export { createStore } from "./lib/run";
+export { recordingHost } from "./page/start";
 export { provide } from "./plot/library";
 export { mount, widgetOf } from "./views";
 

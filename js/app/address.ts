@@ -17,25 +17,13 @@ const STEPS = ["trace", "tab"];
 /** Most characters of a query that is read, of a prompt in an address, and of an invalid value in a message. */
 const [MOST_QUERY, MOST_PROMPT, MOST_SHOWN] = [8000, 1500, 40];
 
-export interface Asked {
-  trace: string;
-  /** From 1, as the player counts events; 0: none. */
-  step: number;
-  tab: string;
-  tour: string;
-  form: Partial<Form>;
-  /** A sentence for each parameter that is ignored. */
-  ignored: string[];
-}
 export const slug = (title: string) => title.toLowerCase().split(/\s+/).join("-");
 
-/** Read a query. Only `names` can be opened, and only `tabs` and `stops`. */
-export function read(
-  query: string,
-  names: readonly string[],
-  tabs: readonly string[],
-  stops: readonly string[],
-): Asked {
+/**
+ * Read a query. Only `names` can be opened, and only `tabs` and `stops`. `step` is from 1, as the player counts events (0: none);
+ * `ignored` has a sentence for each parameter that is ignored.
+ */
+export function read(query: string, names: readonly string[], tabs: readonly string[], stops: readonly string[]) {
   const fields = new URLSearchParams(query.slice(0, MOST_QUERY));
   const ignored: string[] = [];
   const short = (value: string) => `'${value.slice(0, MOST_SHOWN)}'${value.length > MOST_SHOWN ? " …" : ""}`;
@@ -54,7 +42,9 @@ export function read(
   if (typed && !step) ignored.push(`the step ${short(typed)} is not a whole number from 1`);
   // A step of another run would be the wrong place.
   if (fields.has("trace") && !trace) step = 0;
-  const form = Object.fromEntries(FORM.flatMap(([key, name]) => (fields.has(key) ? [[name, fields.get(key)]] : [])));
+  const form: Partial<Form> = Object.fromEntries(
+    FORM.flatMap(([key, name]) => (fields.has(key) ? [[name, fields.get(key)]] : [])),
+  );
   return { trace, step, tab, tour, form, ignored };
 }
 

@@ -96,14 +96,9 @@ export function answerView(
   const can = host.ask && host.answers.includes(about);
   if (!can) render(elsewhere(about, words), body);
 
-  const clear = () => {
-    for (const part of parts.splice(0)) part.close();
-  };
-  function question(): Question {
-    return { about, run: run?.() ?? undefined, options: { ...options(), ...chosen }, files };
-  }
+  const question = (): Question => ({ about, run: run?.() ?? undefined, options: { ...options(), ...chosen }, files });
   function draw() {
-    clear();
+    for (const part of parts) part.close();
     parts = (answer?.parts ?? []).map((part) => partOf(host, part, state));
     const button = ([name, label, content]: [string, string, string]) => {
       const node = make("button", "hsd-quiet", label, { type: "button" });
@@ -136,36 +131,24 @@ export function answerView(
     drawNotice(trouble, { ...found, title: found.details ? `${words} failed` : "", caution: !found.details });
   }
   async function askNow() {
-    if (!can || !host.ask) return false;
+    if (!can || !host.ask) return;
     control?.abort();
     const mine = new AbortController();
     control = mine;
     drawNotice(trouble, { message: "" });
     status.textContent = parts.length ? "" : "Computing …";
     root.toggleAttribute("aria-busy", true);
-    try {
-      const stage = (text: string, done?: number | null, total?: number | null) => {
-        if (control === mine)
-          status.textContent = total ? `${Math.round((100 * (done ?? 0)) / total)}%: ${text}` : text;
-      };
-      const found = await host.ask(question(), { stage }, mine.signal);
-      if (control !== mine) return false;
-      answer = found;
-      draw();
-      return true;
-    } catch (error) {
-      if (control !== mine) return false;
-      answer = null;
-      clear();
-      body.replaceChildren();
-      fail(error);
-      return false;
-    } finally {
-      if (control === mine) {
-        status.textContent = "";
-        root.removeAttribute("aria-busy");
-      }
-    }
+    const stage = (text: string, done?: number | null, total?: number | null) => {
+      if (control === mine) status.textContent = total ? `${Math.round((100 * (done ?? 0)) / total)}%: ${text}` : text;
+    };
+    const found = await host.ask(question(), { stage }, mine.signal).catch((error) => ({ error }));
+    // Another question was asked meanwhile.
+    if (control !== mine) return;
+    status.textContent = "";
+    root.removeAttribute("aria-busy");
+    answer = "error" in found ? null : found;
+    draw();
+    if ("error" in found) fail(found.error);
   }
   const key = () => JSON.stringify([run?.()?.run ?? "", options(), chosen, files.map((f) => f.name)]);
   async function refresh() {
@@ -185,7 +168,6 @@ export function answerView(
       return askNow();
     },
     cancel: () => control?.abort(),
-    clear,
     fail,
   };
 }

@@ -5,6 +5,7 @@ import type { About } from "../host";
 import { area, check, field, menu } from "../lib/fields";
 import { parseStack, refusalOf } from "../lib/stack";
 import { unique } from "../lib/widget";
+import { sentence } from "../lib/words";
 import { changedIn, type Form, NUMBERS, numberOf, rangesOf, type Store } from "./state";
 
 const GREEDY =
@@ -75,7 +76,7 @@ export function formOf(store: Store, about: About, run: () => void, cancel: () =
         ),
       )}
       ${line("Stack", "stack")}
-      <p class="hsd-field-problem" role="status">${wrong ? `${wrong[0].toUpperCase()}${wrong.slice(1)}.` : nothing}</p>
+      <p class="hsd-field-problem" role="status">${sentence(wrong) || nothing}</p>
       <div class="hsd-buttons">
         <button type="button" class="hsd-primary" title="Decode the prompt with the stack (Ctrl+Enter)" ?disabled=${busy} @click=${run}>Run</button>
         <button type="button" class="hsd-cancel" title="Stop after the current token" ?disabled=${!busy} @click=${cancel}>Cancel</button>

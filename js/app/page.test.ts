@@ -2,8 +2,8 @@
 // The page over hosts made for tests: what it shows, asks, keeps, and says when something is missing or fails.
 import assert from "node:assert/strict";
 import { beforeEach, expect, test, vi } from "vitest";
-import { recordingHost } from "../host/recording";
 import { ABOUT, RECORDED } from "../lib/testing";
+import { recordingHost } from "../page/start";
 import { addressOf, parameters, read } from "./address";
 import { openPage } from "./page";
 import { fieldsOf, formOf, numberOf, rangesOf, requestOf } from "./state";

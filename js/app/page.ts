@@ -8,6 +8,7 @@ import { hsdGroup } from "../lib/group";
 import { drawNotice, troubleOf } from "../lib/notice";
 import type { Snapshot } from "../lib/run";
 import { unique } from "../lib/widget";
+import { sentence } from "../lib/words";
 import { mount } from "../views";
 import { addressOf, parameters, read as readAddress, slug } from "./address";
 import { drawingOf } from "./drawing";
@@ -103,7 +104,7 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
   async function decode() {
     if (!host.decode || store.state.busy) return;
     const error = form?.error();
-    if (error) throw new Error(`${error[0].toUpperCase()}${error.slice(1)}`);
+    if (error) throw new Error(sentence(error).slice(0, -1));
     const request = kept.requestOf(store.state.form, about.limits);
     control = new AbortController();
     wanted = "";
@@ -235,12 +236,12 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
     if (!address || store.state.busy) return;
     const { href, step } = addressOf(location.href, ours());
     if (href === wrote) return;
-    try {
-      history[push && step && wrote ? "pushState" : "replaceState"](null, "", href);
+    const change = push && step && wrote ? "pushState" : "replaceState";
+    // A file's address cannot be changed.
+    kept.kept(() => {
+      history[change](null, "", href);
       wrote = href;
-    } catch {
-      /* a file's address cannot be changed */
-    }
+    }, undefined);
   }
   async function follow(query: string, back = false) {
     const titles = tabs.map((t) => t.title);
@@ -262,8 +263,7 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
     }
     if (asked.tour) await stop(asked.tour);
     if (ignored.length) {
-      const words = ignored.join("; ");
-      set({ trouble: { message: `${words[0].toUpperCase()}${words.slice(1)}.`, caution: true } });
+      set({ trouble: { message: sentence(ignored.join("; ")), caution: true } });
     }
   }
   // --- drawing
@@ -306,6 +306,11 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
   }
   function header() {
     const { busy, drawer } = store.state;
+    const turn = () => {
+      if (busy) return cancel();
+      set({ drawer: !drawer });
+      if (!drawer) root.querySelector<HTMLElement>(".hsd-controls select")?.focus({ preventScroll: true });
+    };
     const skip = (e: Event) => {
       // In a notebook, JupyterLab handles fragment links.
       e.preventDefault();
@@ -317,15 +322,7 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
       <p><strong>Speculative decoding:</strong> draft models or databases propose several tokens, and the target model verifies them in one forward pass: the same text, faster.</p>
       ${themes ? menu(Object.entries(THEMES), themes.chosen(), themes.choose, THEME_MENU) : nothing}
       <div class="hsd-header-tools">${about.races.length ? html`<button type="button" title="What speculative decoding does, in ten seconds" @click=${tried(intro)}>Intro</button>` : nothing}<button type="button" title="The keys of the page (?)" @click=${() => sheet.showModal()}>Keys</button></div>
-      ${
-        form
-          ? html`<button type="button" class="hsd-form-switch hsd-quiet" aria-expanded=${drawer} @click=${() => {
-              if (busy) return cancel();
-              set({ drawer: !drawer });
-              if (!drawer) root.querySelector<HTMLElement>(".hsd-controls select")?.focus({ preventScroll: true });
-            }}>${busy ? "Cancel run" : drawer ? "Close form" : "New run"}</button>`
-          : nothing
-      }
+      ${form ? html`<button type="button" class="hsd-form-switch hsd-quiet" aria-expanded=${drawer} @click=${turn}>${busy ? "Cancel run" : drawer ? "Close form" : "New run"}</button>` : nothing}
       ${sheet}
     </div>`;
   }
@@ -336,11 +333,7 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
       <span class="hsd-badge hsd-badge-${kind}">${BADGES[kind]}</span>
       ${busy ? nothing : html`<span class="hsd-lede">${blurb || nothing}</span>`}
       <span class="hsd-stage hsd-note hsd-number" role="status">${stage.text}</span>
-      ${
-        busy
-          ? html`<progress class="hsd-meter" aria-label="Progress" max=${known ? stage.total : nothing} value=${known ? stage.done : nothing}></progress>`
-          : nothing
-      }
+      ${busy ? html`<progress class="hsd-meter" aria-label="Progress" max=${known ? stage.total : nothing} value=${known ? stage.done : nothing}></progress>` : nothing}
     </div>`;
   }
   function explorer() {
@@ -368,11 +361,12 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
   function lost() {
     const { lost: why } = store.state;
     if (!why) return nothing;
-    return html`<div class="hsd-lost" role="alert"><strong>${why}</strong><span>${
-      address
-        ? "A run in progress was interrupted. Prompt, stack, settings and finished runs are kept in this browser."
-        : "Run the cell again to continue."
-    }</span>${address ? html`<button type="button" class="hsd-quiet" @click=${() => location.reload()}>Reload</button>` : nothing}</div>`;
+    const kept =
+      "A run in progress was interrupted. Prompt, stack, settings and finished runs are kept in this browser.";
+    const reload = html`<button type="button" class="hsd-quiet" @click=${() => location.reload()}>Reload</button>`;
+    return html`<div class="hsd-lost" role="alert"><strong>${why}</strong>${
+      address ? html`<span>${kept}</span>${reload}` : html`<span>Run the cell again to continue.</span>`
+    }</div>`;
   }
   let drawn = 0;
   let waiting = 0;
@@ -445,18 +439,16 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
     e.preventDefault();
     sheet.showModal();
   };
+  const back = () => {
+    wrote = location.href;
+    tried(() => follow(location.search, true))();
+  };
   document.addEventListener("keydown", help);
+  if (address) addEventListener("popstate", back);
   ends.push(() => document.removeEventListener("keydown", help));
+  ends.push(() => removeEventListener("popstate", back));
   ends.push(dropZone(root, openFile));
   if (host.watch) ends.push(host.watch((why) => set({ lost: why })));
-  if (address) {
-    const back = () => {
-      wrote = location.href;
-      tried(() => follow(location.search, true))();
-    };
-    addEventListener("popstate", back);
-    ends.push(() => removeEventListener("popstate", back));
-  }
   paint();
   tried(async () => {
     const written = kept.keptForm(first);

@@ -40,8 +40,9 @@ export function valuesAt(store: Store, step: number): Record<string, string> {
   const drafts = store.drafts.get(event.round) ?? [];
   const calls = store.calls.filter((c) => c.round === event.round);
   const own = store.tokens.find((t) => t.round === event.round && t.depth === 0);
-  const spent = (kind: string) =>
-    duration(calls.filter((c) => c.kind === kind).reduce((sum, c) => sum + c.duration_ns, 0));
+  const sumOf = (kind: string, of: "duration_ns" | "fed") =>
+    calls.reduce((sum, c) => sum + (c.kind === kind ? c[of] : 0), 0);
+  const spent = (kind: string) => duration(sumOf(kind, "duration_ns"));
   const gain = gainOf(store, m);
   const speed = (m.tokens_per_second ?? 0).toFixed(0);
   const wall = store.meta.wall_ns || 1;
@@ -49,8 +50,10 @@ export function valuesAt(store: Store, step: number): Record<string, string> {
   const passes = new Map<string, number>();
   for (const c of [...store.calls].sort((a, b) => b.level - a.level)) {
     shares.set(c.name, (shares.get(c.name) ?? 0) + c.duration_ns);
-    if (c.kind === "draft" || c.kind === "verify") passes.set(c.name, (passes.get(c.name) ?? 0) + c.steps);
+    if (c.steps && (c.kind === "draft" || c.kind === "verify")) passes.set(c.name, (passes.get(c.name) ?? 0) + c.steps);
   }
+  const each = (counts: Iterable<[string, number]>, words: (name: string, n: number) => string) =>
+    [...counts].map(([name, n]) => words(name, n)).join(", ");
   const percent = (x: number | null) => `${Math.round(100 * (x ?? 0))}%`;
   const source = (row ?? drafts[0])?.source ?? store.tokens[event.token].source;
   return {
@@ -63,26 +66,15 @@ export function valuesAt(store: Store, step: number): Record<string, string> {
     run_drafted: String(m.drafted),
     rate: percent(m.acceptance_rate),
     speed,
-    against: gain
-      ? `this run reached ${speed} tokens/s, plain decoding ${store.meta.plain?.tokens_per_second?.toFixed(0)}: ${gain.value.toFixed(2)} times the speed`
-      : `this run reached ${speed} tokens/s`,
-    sources: Object.entries(m.emitted_by_source)
-      .map(([name, n]) => `${n} ${name}`)
-      .join(", "),
-    shares: [...shares].map(([name, ns]) => `${name} ${percent(ns / wall)}`).join(", "),
-    passes: [...passes]
-      .reverse()
-      .filter(([, n]) => n)
-      .map(([name, n]) => `${n} of ${name}`)
-      .join(", "),
+    against: `this run reached ${speed} tokens/s${gain ? `, plain decoding ${store.meta.plain?.tokens_per_second?.toFixed(0)}: ${gain.value.toFixed(2)} times the speed` : ""}`,
+    sources: each(Object.entries(m.emitted_by_source), (name, n) => `${n} ${name}`),
+    shares: each(shares, (name, ns) => `${name} ${percent(ns / wall)}`),
+    passes: each([...passes].reverse(), (name, n) => `${n} of ${name}`),
     drafted: plural(drafts.length, "token"),
     tokens: drafts.map((d) => quoted(d.text)).join(", "),
     accepted: `${drafts.filter((d) => d.verdict === "accepted").length} of ${drafts.length}`,
     unreached: plural(drafts.filter((d) => d.verdict === "unreached").length, "token"),
-    fed: plural(
-      calls.filter((c) => c.kind === "verify").reduce((sum, c) => sum + c.fed, 0),
-      "token",
-    ),
+    fed: plural(sumOf("verify", "fed"), "token"),
     drafting: spent("draft"),
     verifying: spent("verify"),
     lookup: spent("lookup"),

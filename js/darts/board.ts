@@ -62,10 +62,8 @@ export function boardOfCorrection(t: Token, refused: Draft[], sampling: Sampling
   const others = (part: "accepted" | "residual" | "surplus", whole: number) =>
     Math.max(0, whole - columns.reduce((s, c) => s + c[part], 0));
   const surplus = walk ? 0 : others("surplus", sum);
-  columns.push({
-    ...{ id: null, accepted: others("accepted", 1 - sum), residual: others("residual", sum) },
-    ...{ surplus, drafted: false },
-  });
+  const [accepted, residual] = [others("accepted", 1 - sum), others("residual", sum)];
+  columns.push({ id: null, accepted, residual, surplus, drafted: false });
   return { rule: walk ? "walk" : "ratio", columns, left: sum };
 }
 
@@ -87,22 +85,22 @@ function point(board: Board, height: (c: Column) => number, foot: (c: Column) =>
  * whole of p, as if nothing had been accepted before. The token is that of the last dart.
  */
 export function throwFor(board: Board, lossy: boolean, next: () => number): Dart[] {
-  const accepted = (c: Column) => c.accepted;
-  const whole = (c: Column) => c.accepted + c.residual;
-  if (board.rule === "walk") {
-    const first = point(board, whole, () => 0, next);
-    first.hit = board.columns[first.column].drafted;
-    return first.hit || !lossy ? [first] : [first, point(board, whole, () => 0, next)];
-  }
-  const first = point(
-    board,
-    (c) => c.accepted + c.surplus,
-    () => 0,
-    next,
-  );
-  first.hit = first.y < board.columns[first.column].accepted;
-  if (first.hit) return [first];
-  return [first, lossy ? point(board, whole, () => 0, next) : point(board, (c) => c.residual, accepted, next)];
+  const under = (height: (c: Column) => number, foot = (_: Column) => 0) => point(board, height, foot, next);
+  const p = (c: Column) => c.accepted + c.residual;
+  const walk = board.rule === "walk";
+  const first = under(walk ? p : (c) => c.accepted + c.surplus);
+  const { drafted, accepted } = board.columns[first.column];
+  first.hit = walk ? drafted : first.y < accepted;
+  if (first.hit || (walk && !lossy)) return [first];
+  return [
+    first,
+    lossy
+      ? under(p)
+      : under(
+          (c) => c.residual,
+          (c) => c.accepted,
+        ),
+  ];
 }
 
 /** The share of tokens by column that a rule emits in the long run. */

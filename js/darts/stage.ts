@@ -3,7 +3,7 @@ import { html, nothing, render, svg } from "lit-html";
 import { menu } from "../lib/fields";
 import { folded, tableOf } from "../lib/table";
 import { unique } from "../lib/widget";
-import { figure } from "../lib/words";
+import { cut, figure } from "../lib/words";
 import { type Board, type Dart, lawOf, numbers, throwFor } from "./board";
 
 const MANY = 1000;
@@ -51,10 +51,14 @@ export function boardPicture(
     to - from > 1e-9
       ? svg`<rect class=${cls} fill=${cls === "hsd-dt-residual" ? `url(#${hatch})` : nothing} x=${left(k)} width=${wide} y=${y(to)} height=${y(from) - y(to)}></rect>`
       : nothing;
+  const share = (n: number, k: number) => {
+    const off = Math.abs(n - columns[k].accepted - columns[k].residual) > 0.04;
+    return svg`<path class=${off ? "hsd-dt-pile hsd-off" : "hsd-dt-pile"} d="M${left(k) - 5} ${y(n)}h${wide + 10}"></path>`;
+  };
   const dots = (some: Thrown[]) =>
     some.map((d) => `M${(left(d.column) + wide * (0.06 + 0.88 * d.x)).toFixed(1)} ${y(d.y).toFixed(1)}h0`).join("");
   const letters = Math.max(3, Math.floor(step / 7.6));
-  const short = (text: string) => (text.length > letters ? `${text.slice(0, letters - 1)}…` : text);
+  const [first, drawn] = [recorded?.first, columns[recorded?.token ?? -1]];
   const ring = (k: number, at: number, cls: string) =>
     svg`<circle class=${cls} cx=${left(k) + wide / 2} cy=${y(at)} r="5"></circle>`;
   return svg`<svg width=${width} height=${SIZE.height} viewBox="0 0 ${width} ${SIZE.height}" aria-hidden="true">
@@ -65,27 +69,16 @@ export function boardPicture(
           ${box(k, 0, c.accepted, "hsd-dt-accepted")}
           ${box(k, c.accepted, c.accepted + c.residual, "hsd-dt-residual")}
           ${box(k, c.accepted, c.accepted + c.surplus, "hsd-dt-surplus")}
-          <text x=${step * (k + 0.5)} y=${foot + 15} class=${k === recorded?.token ? "hsd-dt-name hsd-on" : "hsd-dt-name"}>${short(names[k])}</text>
+          <text x=${step * (k + 0.5)} y=${foot + 15} class=${k === recorded?.token ? "hsd-dt-name hsd-on" : "hsd-dt-name"}>${cut(names[k], letters)}</text>
           <text x=${step * (k + 0.5)} y=${foot + 29} class="hsd-dt-p">${(c.accepted + c.residual).toFixed(3)}</text>
         </g>`,
       )}
       <line class="hsd-dt-foot" x2=${width} y1=${foot} y2=${foot}></line>
       <path class="hsd-dt-miss" d=${dots(darts.filter((d) => !d.counts))}></path>
       <path class="hsd-dt-dart" d=${dots(counted)}></path>
-      ${
-        counted.length < 50
-          ? nothing
-          : pile.map((share, k) => {
-              const off = Math.abs(share - columns[k].accepted - columns[k].residual) > 0.04;
-              return svg`<path class=${off ? "hsd-dt-pile hsd-off" : "hsd-dt-pile"} d="M${left(k) - 5} ${y(share)}h${wide + 10}"></path>`;
-            })
-      }
-      ${recorded?.first ? ring(recorded.first.column, recorded.first.y, recorded.first.hit ? "hsd-dt-ring" : "hsd-dt-ring hsd-out") : nothing}
-      ${
-        recorded && recorded.token !== null && !recorded.first?.hit
-          ? ring(recorded.token, columns[recorded.token].accepted + columns[recorded.token].residual / 2, "hsd-dt-ring")
-          : nothing
-      }
+      ${counted.length < 50 ? nothing : pile.map(share)}
+      ${first ? ring(first.column, first.y, first.hit ? "hsd-dt-ring" : "hsd-dt-ring hsd-out") : nothing}
+      ${drawn && !first?.hit ? ring(columns.indexOf(drawn), drawn.accepted + drawn.residual / 2, "hsd-dt-ring") : nothing}
     </svg>`;
 }
 
@@ -116,12 +109,10 @@ export function createDarts(host: HTMLElement, seed = 1) {
   /** What the board says, as a sentence with its numbers. */
   function words({ board, recorded, names }: Shown) {
     const kept = board.left === null ? null : 1 - board.left;
-    if (kept === null) {
-      const [c] = board.columns;
-      return html`A dart under q = ${figure(c.accepted + c.surplus)} counts below p = ${figure(c.accepted + c.residual)}: ${
-        recorded?.first?.hit ? "accepted" : "rejected"
-      }.`;
-    }
+    const [c] = board.columns;
+    const fate = recorded?.first?.hit ? "accepted" : "rejected";
+    if (kept === null)
+      return `A dart under q = ${figure(c.accepted + c.surplus)} counts below p = ${figure(c.accepted + c.residual)}: ${fate}.`;
     const last = darts.at(-1);
     const two = last && darts.length > 1 && !darts[darts.length - 2].counts;
     const thrown = last ? html` Last dart: ${two ? "rejected, then " : ""}“${names[last.column]}”.` : nothing;
@@ -135,15 +126,11 @@ export function createDarts(host: HTMLElement, seed = 1) {
     );
     const worst = off.reduce((at, x, k) => (Math.abs(x) > Math.abs(off[at]) ? k : at), 0);
     const law = lawOf(board, lossy)[worst];
+    const p = figure(board.columns[worst].accepted + board.columns[worst].residual);
+    const wrong = `With the correction from p this pile stays wrong: in the long run ${figure(law)} in place of ${p}.`;
     return html`<p class="hsd-dt-words">${counted.length} tokens: largest difference from p ${figure(Math.abs(off[worst]))}, at “${
       names[worst]
-    }”. ${
-      lossy
-        ? html`With the correction from p this pile stays wrong: in the long run ${figure(law)} in place of ${figure(
-            board.columns[worst].accepted + board.columns[worst].residual,
-          )}.`
-        : "The pile becomes p."
-    }</p>`;
+    }”. ${lossy ? wrong : "The pile becomes p."}</p>`;
   }
   function table({ board, names }: Shown) {
     const sum = board.left;

@@ -6,7 +6,7 @@ import { make } from "../lib/dom";
 import { linkedWidget, type View } from "../lib/linked";
 import { troubleOf } from "../lib/notice";
 import type { Store } from "../lib/run";
-import { figure, glyphs, plural } from "../lib/words";
+import { cut, figure, glyphs, plural } from "../lib/words";
 import { drawRamp } from "../staircase/drawing";
 import { afterPasses, choicesAt, MOST, type Proposed, type Result, verify } from "./game";
 
@@ -123,9 +123,8 @@ function drafterView({ model, root, group, store, follow, on, resized }: View<Tr
       ends.map((tokens) => ({ x: f.x(tokens.length) + 6, y: f.y(tokens.at(-1) ?? 0) + 4 })),
       15,
     );
-    const short = (name: string) => (name.length > 17 ? `${name.slice(0, 16)}…` : name);
     const line = (k: number) => svg`<path class=${k ? "hsd-df-other" : "hsd-df-you"} d=${path(ends[k])}></path>
-      <text class=${k ? "hsd-df-name" : "hsd-df-name hsd-you"} x=${places[k].x} y=${places[k].y}>${short(all[k].name)}</text>`;
+      <text class=${k ? "hsd-df-name" : "hsd-df-name hsd-you"} x=${places[k].x} y=${places[k].y}>${cut(all[k].name, 17)}</text>`;
     render(
       svg`<svg class="hsd-stairs" width=${width} height=${Math.max(SIZE.height, ...places.map((p) => p.y + 8))} aria-hidden="true">
         ${axisY(f, 3)}${axisX({ ...f, width: f.end + 50 }, 3, (n) => (n === 1 ? "1 pass" : `${n} passes`))}${drawRamp(f, most, most)}

@@ -3,6 +3,7 @@ import { html, nothing } from "lit-html";
 import type { Hue } from "../lib/palette";
 import { tableOf } from "../lib/table";
 import { templated } from "../lib/widget";
+import { duration, signed } from "../lib/words";
 
 /** From a level to the one that verifies it; `per`: tokens per look-up of a database, null between models. */
 interface Edge {
@@ -34,9 +35,7 @@ interface Traits {
 }
 
 const percent = (v: number) => `${(100 * v).toFixed(0)} %`;
-const signed = (v: number) =>
-  Math.abs(v) < 0.0005 ? "0 %" : `${v > 0 ? "+" : "−"}${Math.abs(100 * v).toFixed(Math.abs(v) < 0.0995 ? 1 : 0)} %`;
-const time = (ms: number) => (ms < 0.1 ? `${(1000 * ms).toFixed(0)} µs` : `${ms.toFixed(ms < 10 ? 2 : 1)} ms`);
+const points = (v: number) => `${(100 * v).toFixed(Math.abs(v) < 0.0995 ? 1 : 0)} %`;
 const last = (name: string) => name.split("/").pop();
 
 function graphTable({ levels, edges }: Graph, path: NonNullable<Picked["path"]>) {
@@ -59,21 +58,18 @@ function graphTable({ levels, edges }: Graph, path: NonNullable<Picked["path"]>)
     ["drafter", "time per token", ...verifiers.map((name) => `accepted by ${last(name)}`)],
     levels.map(({ name, ms, hues }) => [
       html`<span class="hsd-hi-key">${hues.map(key)}</span>${last(name)}`,
-      bar(ms / most, time(ms), "hsd-hi-cost"),
+      bar(ms / most, duration(1e6 * ms), "hsd-hi-cost"),
       ...verifiers.map((to) => cell(name, to)),
     ]),
   );
 }
 
 function answer(p: Picked) {
+  const single = p.single === p.stack ? "this stack is the best single draft" : p.single || "no draft model";
   const facts = [
     ["Predicted", `${p.ms.toPrecision(3)} ms`, `per token; ${p.length.toFixed(2)} tokens per target forward pass`],
-    ["Over plain decoding", signed(p.over_plain), "tokens/s"],
-    [
-      "Over the best single draft",
-      p.over_single === null ? "–" : signed(p.over_single),
-      p.single === p.stack ? "this stack is the best single draft" : p.single || "no draft model",
-    ],
+    ["Over plain decoding", signed(p.over_plain, points), "tokens/s"],
+    ["Over the best single draft", p.over_single === null ? "–" : signed(p.over_single, points), single],
   ];
   return html`<p><span class="hsd-note">Best stack</span><br><code class="hsd-answer-stack">${p.stack}</code></p>
     <p>${p.words}</p>

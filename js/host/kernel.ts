@@ -27,16 +27,6 @@ interface Manager {
   create_view(model: unknown): Promise<{ el: HTMLElement; remove(): void }>;
 }
 
-/** An error of the kernel; `details` is its traceback where it was not expected. */
-export class KernelError extends Error {
-  constructor(
-    message: string,
-    readonly details: string,
-  ) {
-    super(message);
-  }
-}
-
 export function kernelHost(model: Model<Traits>): Host & { end(): void } {
   const waiting = new Map<string, Waiting>();
   const page = Math.random().toString(36).slice(2);
@@ -51,8 +41,8 @@ export function kernelHost(model: Model<Traits>): Host & { end(): void } {
     else if (message.kind === "append") on.append?.(message.steps as Append);
     else {
       waiting.delete(message.id);
-      if (message.kind === "failed")
-        one.reject(new KernelError(String(message.message), String(message.details ?? "")));
+      const { details = "" } = message;
+      if (message.kind === "failed") one.reject(Object.assign(new Error(String(message.message)), { details }));
       else one.resolve({ message, buffers });
     }
   }
@@ -63,12 +53,8 @@ export function kernelHost(model: Model<Traits>): Host & { end(): void } {
     return new Promise<{ message: Message; buffers: Buffers }>((resolve, reject) => {
       waiting.set(id, { on, resolve, reject });
       signal?.addEventListener("abort", () => waiting.has(id) && model.send({ id, kind: "cancel" }));
-      const names = files.map(({ name }) => name);
-      model.send(
-        { id, kind, ...args, names },
-        undefined,
-        files.map(({ bytes }) => bytes),
-      );
+      const [names, bytes] = [files.map((file) => file.name), files.map((file) => file.bytes)];
+      model.send({ id, kind, ...args, names }, undefined, bytes);
     });
   }
   const run = async (kind: string, args: object, files?: File[]) =>
@@ -92,12 +78,8 @@ export function kernelHost(model: Model<Traits>): Host & { end(): void } {
     async file(question) {
       await tell(question.run);
       const { message, buffers } = await request("file", asked(question));
-      const { buffer, byteOffset, byteLength } = buffers[0];
-      return {
-        name: String(message.name),
-        type: String(message.type),
-        bytes: buffer.slice(byteOffset, byteOffset + byteLength),
-      };
+      const { buffer, byteOffset: at, byteLength } = buffers[0];
+      return { name: String(message.name), type: String(message.type), bytes: buffer.slice(at, at + byteLength) };
     },
     decode: can("decode")
       ? async (asking: DecodeRequest, on, signal) =>

@@ -115,11 +115,11 @@ const REST = 50;
 /** Set the `cursor` trait of a model from its group, and the group from it; one model of a group does. */
 function report(model: Model<LinkedTraits>, group: Group) {
   let timer = 0;
+  const all = reporters.get(group) ?? new Set();
+  reporters.set(group, all.add(model));
   const tell = () => {
-    timer = 0;
-    if (!reporters.get(group)?.has(model) || [...(reporters.get(group) ?? [])][0] !== model) return;
     const { token, round, pinned, hover, playing } = group.cursor;
-    if (playing || (hover && !pinned)) return;
+    if (playing || (hover && !pinned) || [...all][0] !== model) return;
     const cursor = token < 0 || round === null ? {} : { token, round, pinned };
     if (JSON.stringify(cursor) === JSON.stringify(model.get("cursor"))) return;
     model.set("cursor", cursor);
@@ -133,8 +133,6 @@ function report(model: Model<LinkedTraits>, group: Group) {
     const { token, pinned } = model.get("cursor") ?? {};
     if (token !== undefined && token !== group.cursor.token) (pinned ? group.pin : group.go)({ token });
   };
-  const all = reporters.get(group) ?? new Set();
-  reporters.set(group, all.add(model));
   group.listeners.add(moved);
   model.on("change:cursor", pin);
   return () => {
@@ -150,41 +148,34 @@ const reporters = new WeakMap<Group, Set<unknown>>();
 export function linkedWidget<T>(create: Create<T>): () => Required<Widget<LinkedTraits & T>> {
   return () => {
     let group: Group;
-    let name = "";
-    let leave = () => {};
+    /** Begin, and again with another group; `begin` returns what ends it. */
+    const perGroup = (model: Model<LinkedTraits & T>, begin: () => () => void) => {
+      let end = () => {};
+      const again = () => {
+        end();
+        end = begin();
+      };
+      again();
+      model.on("change:group", again);
+      return () => {
+        model.off("change:group", again);
+        end();
+      };
+    };
     return {
-      initialize({ model }) {
-        const quit = () => {
-          leave();
-          leave = () => {};
-          release(name);
-        };
-        const join = () => {
-          quit();
-          name = model.get("group");
+      initialize: ({ model }) =>
+        perGroup(model, () => {
+          const name = model.get("group");
           group = hsdGroup(name);
           const stops = [group.join(model), ...(model.get("cursor") ? [report(model, group)] : [])];
-          leave = () => stops.forEach((stop) => stop());
-        };
-        join();
-        model.on("change:group", join);
-        return () => {
-          model.off("change:group", join);
-          quit();
-        };
-      },
+          return () => {
+            for (const stop of stops) stop();
+            release(name);
+          };
+        }),
       render({ model, el }) {
         suppressShortcuts(el);
-        let close = open({ model, el }, group, create);
-        const again = () => {
-          close();
-          close = open({ model, el }, group, create);
-        };
-        model.on("change:group", again);
-        return () => {
-          model.off("change:group", again);
-          close();
-        };
+        return perGroup(model, () => open({ model, el }, group, create));
       },
     };
   };

@@ -1,7 +1,5 @@
 // Functions to call after a change.
 
-export type Listeners<A extends unknown[]> = ReturnType<typeof listeners<A>>;
-
 /** A set of listeners. One that throws is removed and its error passed to its `failed`; the others are called. */
 export function listeners<A extends unknown[]>() {
   const all = new Map<(...args: A) => void, (error: unknown) => void>();

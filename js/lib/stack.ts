@@ -10,7 +10,7 @@ export const MAX_LOOKAHEAD = 64;
 
 const LOOKAHEAD = String.raw`:\s*(?:[0-9]+|auto)(?=\s*(?:[>\],]|$))`;
 const TOKEN = new RegExp(
-  String.raw`\s*(?:"([^"]+)"|([>[\],])|(${LOOKAHEAD})|((?:[^\s>[\],":]|(?!${LOOKAHEAD}):)+))\s*`,
+  String.raw`\s*(?:"(?<quoted>[^"]+)"|(?<mark>[>[\],])|(?<look>${LOOKAHEAD})|(?<word>(?:[^\s>[\],":]|(?!${LOOKAHEAD}):)+))\s*`,
   "y",
 );
 const NAME = /^(?:(?:\.\.?\/|\/|~).*|[A-Za-z_][A-Za-z0-9_.-]*|[\p{L}\p{N}_.-]+\/[\p{L}\p{N}_.:-]+)$/su;
@@ -19,16 +19,14 @@ interface Lexeme {
   text: string;
   kind: "quoted" | "mark" | "look" | "word";
 }
-const KINDS = ["quoted", "mark", "look", "word"] as const;
-
 function lexemes(text: string): Lexeme[] {
   const found: Lexeme[] = [];
   TOKEN.lastIndex = 0;
   while (TOKEN.lastIndex < text.length) {
     const match = TOKEN.exec(text);
     if (!match) throw new Error(`the stack '${text.trim()}' has an unclosed or empty double quote`);
-    const group = KINDS.findIndex((_, k) => match[k + 1] !== undefined);
-    found.push({ text: match[group + 1], kind: KINDS[group] });
+    const [named] = Object.entries(match.groups ?? {}).filter(([, part]) => part !== undefined);
+    found.push({ text: named[1], kind: named[0] as Lexeme["kind"] });
   }
   return found;
 }
@@ -51,11 +49,9 @@ function modelOf(part: Lexeme[]): Part {
   if (!look) return { kind: "model", name: name.text, lookahead: null };
   const value = look.text.slice(1).trim();
   if (value === "auto") return { kind: "model", name: name.text, lookahead: "auto" };
-  const number = Number(value);
+  const [number, range] = [Number(value), `expected a whole number from 1 to ${MAX_LOOKAHEAD}, or auto`];
   if (number < 1 || number > MAX_LOOKAHEAD)
-    throw new Error(
-      `the lookahead '${value}' of '${name.text}' is out of range: expected a whole number from 1 to ${MAX_LOOKAHEAD}, or auto`,
-    );
+    throw new Error(`the lookahead '${value}' of '${name.text}' is out of range: ${range}`);
   return { kind: "model", name: name.text, lookahead: number };
 }
 
@@ -79,6 +75,9 @@ function partOf(part: Lexeme[], sources: Sources): Part {
   return { kind: "bottom", name: name.text, items };
 }
 
+/** The items of `auto`; null for other parts. */
+const autoOf = (part: Part) => (part.kind === "bottom" && part.name === "auto" ? part.items : null);
+
 /** The parts of a stack, lowest level first. Throws an error with a one-line message if the text is not a stack. */
 export function parseStack(text: string, sources: Sources): Part[] {
   if (!text.trim())
@@ -96,16 +95,12 @@ export function parseStack(text: string, sources: Sources): Part[] {
   const target = models.at(-1);
   if (!target)
     throw new Error(`'${bottom.name}' has no target: end the stack with a model, as in '${bottom.name} > target'`);
-  if (target.lookahead !== null)
-    throw new Error(
-      `the last part '${writeStack([target])}' is the target and takes no lookahead: write '${target.name}'`,
-    );
-  if (bottom.kind === "bottom" && bottom.name === "auto" && models.length > 1)
+  const last = `the last part '${writeStack([target])}' is the target`;
+  if (target.lookahead !== null) throw new Error(`${last} and takes no lookahead: write '${target.name}'`);
+  const chosen = autoOf(bottom);
+  if (chosen && models.length > 1)
     throw new Error("'auto' chooses the draft models and must be followed by the target");
-  const names = [
-    ...models.map((m) => m.name),
-    ...(bottom.kind === "bottom" && bottom.name === "auto" ? bottom.items : []),
-  ];
+  const names = [...models.map((m) => m.name), ...(chosen ?? [])];
   const twice = names.find((name, k) => names.indexOf(name) !== k);
   if (twice) throw new Error(`'${twice}' appears twice in the stack: a model cannot draft for itself`);
   return parts;
@@ -127,7 +122,8 @@ export const writeStack = (parts: readonly Part[]) =>
 export function draftsWithModels(stack: string, sources: Sources): boolean {
   try {
     const [bottom, ...rest] = parseStack(stack, sources);
-    if (bottom.kind === "bottom" && bottom.name === "auto") return bottom.items.join() !== "db";
+    const chosen = autoOf(bottom);
+    if (chosen) return chosen.join() !== "db";
     return (bottom.kind === "bottom" ? rest.length : rest.length + 1) > 1;
   } catch {
     return true;
@@ -137,11 +133,8 @@ export const isPlain = (stack: string) => !stack.includes(">") && Boolean(stack.
 export const targetOf = (stack: string) => stack.split(">").at(-1)?.trim().replaceAll('"', "") ?? "";
 /** Why a page does not allow a stack; "" if it does. `models` null: any. */
 export function refusalOf(parts: readonly Part[], models: readonly string[] | null): string {
-  if (!models) return "";
-  const auto = parts[0]?.kind === "bottom" && parts[0].name === "auto" ? parts[0].items.filter((i) => i !== "db") : [];
-  const other = [...parts.flatMap((p) => (p.kind === "model" ? [p.name] : [])), ...auto].find(
-    (name) => !models.includes(name),
-  );
+  const named = (p: Part) => (p.kind === "model" ? [p.name] : (autoOf(p) ?? []).filter((item) => item !== "db"));
+  const other = models && parts.flatMap(named).find((name) => !models.includes(name));
   return other
     ? `'${other}' is not allowed on this page: use ${models.join(", ")}; other models need \`hsd-viz dashboard --allow-models\``
     : "";

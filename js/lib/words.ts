@@ -72,6 +72,15 @@ export const duration = (ns: number | null | undefined) => {
   const digits = (v: number) => (v >= 100 ? v.toFixed(0) : v >= 10 ? v.toFixed(1) : v.toFixed(2));
   return ns >= 1e9 ? `${digits(ns / 1e9)} s` : ns >= 1e6 ? `${digits(ns / 1e6)} ms` : `${digits(ns / 1e3)} µs`;
 };
+/** A signed difference; one that rounds to zero is ±0. */
+export function signed(x: number, write: (x: number) => string): string {
+  const words = write(Math.abs(x));
+  return words === write(0) ? "±0" : `${x > 0 ? "+" : "−"}${words}`;
+}
+/** Words as a sentence: with a capital. */
+export const sentence = (words: string) => words && `${words[0].toUpperCase()}${words.slice(1)}.`;
+/** At most `most` characters of a text. */
+export const cut = (text: string, most: number) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
 /** A, B and C. */
 export const listed = (words: string[]) =>
   words.length > 1 ? `${words.slice(0, -1).join(", ")} and ${words[words.length - 1]}` : (words[0] ?? "");

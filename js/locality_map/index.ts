@@ -97,9 +97,7 @@ function arcsView({ root, group, store, palette, follow, resized, soon }: View<o
     const label = `Copy arcs: ${plural(copied.length, "passage")} copied, ${plural(tokens, "token")}. Arrow keys move between passages, Enter pins; the table lists them.`;
     setAttributes(plot, { "aria-label": label });
     render(drawing(), plot);
-    const said = chosen
-      ? words(chosen)
-      : `${tokens} of ${written} tokens (${share} %) were copied in ${plural(copied.length, "passage")}.`;
+    const whole = `${tokens} of ${written} tokens (${share} %) were copied in ${plural(copied.length, "passage")}.`;
     const rows = copied
       .slice(0, MOST_ROWS)
       .map((p) => [
@@ -107,17 +105,14 @@ function arcsView({ root, group, store, palette, follow, resized, soon }: View<o
         ...[p.from, p.length, palette.words(p.source)],
         html`<code>${white(text.pieces.slice(p.at, p.at + p.length).join(""))}</code>`,
       ]);
-    const more = copied.length - rows.length;
+    const title = `Passages as a table${copied.length > rows.length ? `, the first ${MOST_ROWS}` : ""}`;
     render(
       html`<h3>Copied passages</h3>
         <p class="hsd-note">The text from left to right, the prompt first; each token has the colour of its source. An arc leads from a passage to the place it was copied from; its width is the passage’s length. Databases of other texts (model, statistics) have no arcs.</p>
         ${plot}
-        <p class="hsd-arc-words" role="status">${said}</p>
+        <p class="hsd-arc-words" role="status">${chosen ? words(chosen) : whole}</p>
         <div class="hsd-arc-pair">${chosen ? html`<span>earlier</span>${snippet(chosen.from, chosen.length)}<span>here</span>${snippet(chosen.at, chosen.length)}` : nothing}</div>
-        ${folded(
-          `Passages as a table${more > 0 ? `, the first ${MOST_ROWS}` : ""}`,
-          tableOf("Passages", ["token", "from", "tokens", "source", "text"], rows),
-        )}`,
+        ${folded(title, tableOf("Passages", ["token", "from", "tokens", "source", "text"], rows))}`,
       root,
     );
   }

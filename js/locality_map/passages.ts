@@ -8,19 +8,12 @@ export interface Passage {
   length: number;
   source: string;
 }
-export interface Text {
-  /** Ids and pieces of prompt and output, and the number of prompt tokens. */
-  ids: number[];
-  pieces: string[];
-  prompt: number;
-  /** Who first proposed each token; "prompt": it was given. */
-  sources: string[];
-  /** By the place of their copies. */
-  passages: Passage[];
-}
 
-/** The text of a run with its passages. */
-export function textOf(store: Store): Text {
+/**
+ * The text of a run: ids and pieces of prompt and output, the number of prompt tokens, who first proposed each token ("prompt": it was
+ * given), and the passages by the place of their copies.
+ */
+export function textOf(store: Store) {
   const { promptIds, tokens, pieces } = store;
   const passages: Passage[] = [];
   tokens.forEach((token, k) => {

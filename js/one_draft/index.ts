@@ -5,22 +5,12 @@ import { axisY, frameOf } from "../lib/chart";
 import { menu, slider } from "../lib/fields";
 import { templated } from "../lib/widget";
 
-/** A calibrated draft model. */
-export interface Calibrated {
-  name: string;
-  acceptance: number;
-  cost: number;
-  slope: number;
-}
-interface Traits {
-  acceptance: number;
-  cost: number;
-  lookahead: number;
-  slope: number;
-  presets: Calibrated[];
+type Traits = Record<"acceptance" | "cost" | "slope" | "lookahead", number> & {
+  /** Calibrated draft models. */
+  presets: ({ name: string } & Record<"acceptance" | "cost" | "slope", number>)[];
   /** Where the presets come from. */
   source: string;
-}
+};
 const MOST = 16;
 const ALL = Array.from({ length: MOST }, (_, k) => k + 1);
 const SLIDERS = [

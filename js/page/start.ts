@@ -2,14 +2,26 @@
 // content is JSON in the element #hsd-content, packed by gzip and base64.
 import { plotlyOf } from "../app";
 import { openPage } from "../app/page";
-import type { About } from "../host";
-import { recordingHost } from "../host/recording";
+import type { About, Host } from "../host";
 import { moduleOf, unpacked } from "../lib/dom";
 import { failure } from "../lib/notice";
 import type { Snapshot } from "../lib/run";
 import { standIn } from "../lib/widget";
 import { type Plotly, provide } from "../plot/library";
 import { mount } from "../views";
+
+/** The host of a page that has only recorded runs, by the names in `about`: what it lacks is said on the page. */
+export function recordingHost(about: About, runs: Record<string, Snapshot>): Host {
+  return {
+    about,
+    answers: [],
+    async recording(name) {
+      const run = runs[name];
+      if (!run) throw new Error(`no recording is named '${name}'`);
+      return run;
+    },
+  };
+}
 
 interface Content {
   /** A page of recorded runs, which opens on the first one. */

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { beforeEach, test, vi } from "vitest";
 import { modelOf } from "../lib/testing";
-import { fitted } from "./fit";
+import { fitted } from ".";
 import { libraryOf, provide } from "./library";
 
 beforeEach(() => {

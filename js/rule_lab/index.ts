@@ -2,6 +2,7 @@
 import { html, nothing } from "lit-html";
 import { slider } from "../lib/fields";
 import { templated } from "../lib/widget";
+import { figure } from "../lib/words";
 import { disagreeing, isWhole, lawOf, RULES, type Rule, type Step, thresholds, tried, type Verdict } from "./rules";
 
 interface Traits {
@@ -36,7 +37,7 @@ const NOTE =
   "Exact sums over all drafts and outcomes; p and q are the same at every place. Bars: the law of the first emitted token; marks: the target’s. " +
   "Distance: total variation between texts of lookahead + 1 tokens and the target’s. " +
   "Token: Leviathan et al. 2023. Block: Sun et al. 2024. Typical acceptance: Cai et al. 2024 (Medusa).";
-const f = (x: number) => (x === 0 || x === 1 ? String(x) : x.toFixed(3));
+const f = figure;
 
 /** The comparison at one place, as text. */
 function said(rule: Rule, { place, left, right, accepted }: Step) {

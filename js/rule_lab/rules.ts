@@ -120,16 +120,11 @@ export function* outcomes(rule: Rule, m: Models, n: number): Generator<Outcome> 
     }
   }
 }
-export interface Law {
-  /** Of the first token of a text. */
-  first: number[];
-  /** Total variation distance between texts of n + 1 tokens by the rule's rounds and by the target. */
-  distance: number;
-  /** Expected tokens of a round: accepted ones and one more. */
-  tokens: number;
-}
-/** The law of the text that rounds of a rule emit, with drafts of `n` tokens. */
-export function lawOf(rule: Rule, m: Models, n: number): Law {
+/**
+ * The law of the text that rounds of a rule emit, with drafts of `n` tokens: of its first token; the total variation distance between
+ * texts of n + 1 tokens by the rule's rounds and by the target; the expected tokens of a round, accepted ones and one more.
+ */
+export function lawOf(rule: Rule, m: Models, n: number) {
   const v = m.p.length;
   const rounds = [...outcomes(rule, m, n)];
   // texts[r]: the law of a text of r tokens, by its digits in base v.

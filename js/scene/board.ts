@@ -17,11 +17,9 @@ export function boardOfRound(store: Store, palette: Palette, r: Round, t: Token 
   const board = t && boardOfCorrection(t, refused, store.meta.sampling ?? {}, r.rule !== "token");
   if (!board) return null;
   const [d] = refused;
-  const first =
-    d.u === null
-      ? null
-      : { column: board.columns.findIndex((c) => c.id === d.token_id), y: d.u * (d.q ?? 0), hit: false };
-  const at = board.columns.findIndex((c) => c.id === t.token_id);
+  const columnOf = (id: number) => board.columns.findIndex((c) => c.id === id);
+  const first = d.u === null ? null : { column: columnOf(d.token_id), y: d.u * (d.q ?? 0), hit: false };
+  const at = columnOf(t.token_id);
   const sources = new Map(refused.map((o) => [o.token_id, palette.family(o.source)]));
   const drafter = palette.family(store.levels[r.level - 1] ?? "");
   return {

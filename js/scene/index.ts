@@ -1,5 +1,6 @@
 // The scene of the cursor's round: chips on floors (scene.ts), details of one chip, and its dart board. Model output is only set as text.
 import { html, nothing, render } from "lit-html";
+import { classMap } from "lit-html/directives/class-map.js";
 import { repeat } from "lit-html/directives/repeat.js";
 import { boardOfDraft } from "../darts/board";
 import { createDarts, type Shown } from "../darts/stage";
@@ -40,16 +41,11 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
   const darts = createDarts(board);
   const still = matchMedia("(prefers-reduced-motion: reduce)");
 
-  const state = {
-    top: null as number | null,
-    key: null as string | null,
-    peek: null as string | null,
-    step: -1,
-    /** A round of a lower level that was pinned elsewhere. */
-    inner: null as number | null,
-    /** Time of the scene while it is played here. */
-    t: null as number | null,
-  };
+  /** `inner`: a round of a lower level that was pinned elsewhere; `t`: time of the scene while it is played here. */
+  const state: { top: number | null; key: string | null; peek: string | null; step: number } & Record<
+    "inner" | "t",
+    number | null
+  > = { top: null, key: null, peek: null, step: -1, inner: null, t: null };
   let scene: Scene | null = null;
   let made = "";
   /** Left, top and width of the chips as drawn. */
@@ -165,7 +161,7 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
       const beam = (b: Beam) => {
         const lit = state.t !== null && t >= b.from && t <= b.to + 0.03;
         const place = `top: ${y - 2}px; left: ${lefts[b.left]}px; width: ${Math.max(24, lefts[b.right] - lefts[b.left] - SIZE.gap)}px; --reach: ${tops[k] - y + SIZE.row}px`;
-        return html`<div class=${`hsd-sc-beam${lit ? " hsd-lit" : ""}${t >= b.from ? " hsd-done" : ""}`} .style=${place} title=${passes([b], levelName(k + 1))}></div>`;
+        return html`<div class=${classMap({ "hsd-sc-beam": true, "hsd-lit": lit, "hsd-done": t >= b.from })} .style=${place} title=${passes([b], levelName(k + 1))}></div>`;
       };
       return html`<div class="hsd-sc-floor" .style=${`top: ${y}px; width: ${wide}px; height: ${foot - y}px`}
         ><span class="hsd-sc-label">${passes(beams, levelName(k + 1))}</span></div>${beams.map(beam)}`;
@@ -187,14 +183,9 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
       const width = lefts[c.column + 1] - lefts[c.column] - SIZE.gap;
       const y = tops[floor] + SIZE.row * (c.rows[floor] ?? 0) + (move ? 0 : 22);
       places.set(c.key, [lefts[c.column], y, width]);
-      const cls = [
-        "hsd-sc-chip",
-        !move && "hsd-unborn",
-        c === on && "hsd-on",
-        path.has(c) && "hsd-path",
-        c.key === state.key && group.cursor.pinned && "hsd-pinned",
-      ];
-      return html`<div class=${cls.filter(Boolean).join(" ")} id="${uid}-${c.key}" data-key=${c.key} data-family=${palette.family(c.source)}
+      const pinned = c.key === state.key && group.cursor.pinned;
+      const marks = { "hsd-unborn": !move, "hsd-on": c === on, "hsd-path": path.has(c), "hsd-pinned": pinned };
+      return html`<div class=${classMap({ "hsd-sc-chip": true, ...marks })} id="${uid}-${c.key}" data-key=${c.key} data-family=${palette.family(c.source)}
         data-verdict=${fate} role="option" aria-selected=${c.key === state.key} aria-label=${last ? reading.nodeWords(last.draft) : `${token(c.text)}: ${own}`}
         .style=${`width: ${width}px; transform: translate(${lefts[c.column]}px, ${y}px)`}
       ><span class="hsd-sc-mark" aria-hidden="true">${floor < text ? VERDICT_MARKS[fate] || "" : ""}</span><code>${token(c.text)}</code></div>`;
@@ -222,9 +213,7 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
       const first = last.u === null ? null : { column: 0, y: last.u * (last.q ?? 0), hit };
       return (
         alone && {
-          board: alone,
-          key: `${chip?.key}:${r.id}`,
-          names: alone.columns.map((c) => pieceOf(store, c.id)),
+          ...{ board: alone, key: `${chip?.key}:${r.id}`, names: alone.columns.map((c) => pieceOf(store, c.id)) },
           families: alone.columns.map((c) => (c.drafted ? palette.family(last.source) : null)),
           recorded: { first, token: !first && hit ? 0 : null },
           title: `Position ${last.depth}: ${actor(r)} examines “${token(last.text)}”`,

@@ -1,9 +1,9 @@
 // The page of a built site: the article's scenes over a worker that decodes in this tab, and window.hsd for scripts.
 import type * as Page from "../hsd-viz";
 import { make } from "../lib/dom";
+import type { Request, Result } from "../tab/client";
 import { Client, type On } from "../tab/client";
 import { tabHost } from "../tab/host";
-import type { Request, Result } from "../tab/protocol";
 import { type SiteData, scenes } from "./scenes";
 
 declare global {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Call } from "../lib/tables";
-import { elsewhere } from "./law";
+import { elsewhere } from "./scenes";
 
 const call = (kind: Call["kind"], name: string, fed: number, steps = 1, duration_ns = 0): Call => ({
   ...{ round: 0, level: 0, cached: 0, start_ns: 0 },

@@ -3,9 +3,8 @@ import { html, render } from "lit-html";
 import type { About } from "../host";
 import type * as Page from "../hsd-viz";
 import type { Store } from "../lib/run";
-import type { Client } from "../tab/client";
-import type { Result } from "../tab/protocol";
-import { elsewhere } from "./law";
+import type { Call } from "../lib/tables";
+import type { Client, On, Result } from "../tab/client";
 
 /** What hsd_viz/views/site.py writes into the page. */
 export interface SiteData extends About {
@@ -25,7 +24,33 @@ interface Run {
   store: Store;
   result: Result;
 }
-type Say = (text: string) => void;
+/** What a scene's work is given: when to stop, and where to say how far it is. */
+interface Work {
+  signal: AbortSignal;
+  say: (text: string) => void;
+}
+
+/** The ladder name of a level: the target is the largest model. */
+export const ladderPart = (name: string) => (name === "ladder-target" ? "target" : name);
+
+/**
+ * Milliseconds that a run's passes take where a pass of a model over m tokens costs `milliseconds[name][m - 1]`. Drafting from databases is
+ * counted as measured here. Prefill is left out.
+ */
+export function elsewhere(calls: Call[], milliseconds: Record<string, number[]>): number {
+  const cost = (name: string, fed: number) => {
+    const curve = milliseconds[ladderPart(name)];
+    return curve[Math.min(fed, curve.length) - 1];
+  };
+  let sum = 0;
+  for (const { kind, name, steps, fed, duration_ns } of calls) {
+    if (kind === "verify") sum += cost(name, fed);
+    // The first of several passes also feeds what is not cached.
+    else if (kind === "draft") sum += cost(name, fed - steps + 1) + (steps - 1) * cost(name, 1);
+    else if (kind !== "prefill") sum += duration_ns / 1e6;
+  }
+  return sum;
+}
 
 const WIDTHS = [1, 2, 4, 8, 16];
 const TOKENS = 64;
@@ -35,12 +60,7 @@ const times = (x: number) => `${x.toFixed(2)} ×`;
 const place = (name: string) => document.getElementById(`scene-${name}`) as HTMLElement;
 
 /** Controls and a button that works, and cancels while it does; returns the element below for what it shows. */
-function scene(
-  el: HTMLElement,
-  controls: unknown,
-  words: string,
-  work: (given: FormData, signal: AbortSignal, say: Say) => Promise<void>,
-) {
+function scene(el: HTMLElement, controls: unknown, words: string, act: (given: FormData, work: Work) => Promise<void>) {
   const form = document.createElement("form");
   form.className = "controls";
   const out = document.createElement("div");
@@ -59,7 +79,7 @@ function scene(
     paint();
     let failed = "";
     try {
-      await work(new FormData(form), running.signal, paint);
+      await act(new FormData(form), { signal: running.signal, say: paint });
     } catch (error) {
       failed = (error as Error).message;
     }
@@ -75,25 +95,18 @@ const tick = (name: string, value: string, words: string, on: boolean) =>
   html`<label><input type="checkbox" name=${name} value=${value} ?checked=${on}>${words}</label>`;
 
 /** Decode with a stack into a store, which grows with the run. */
-async function decode(
-  { client, settings }: Article,
-  stack: string,
-  tokens: number,
-  store: Store,
-  signal: AbortSignal,
-  say: Say,
-  more = {},
-) {
+async function decode(article: Article, stack: string, tokens: number, store: Store, work: Work, more = {}) {
+  const { client, settings } = article;
+  const { signal, say } = work;
   // The rule of the scenes' words; the command line's own default is another one.
   const request = { ...settings(), ...more, stack, max_new_tokens: tokens, rule: "token" };
-  const on = {
-    stage: (text: string, done?: number | null, total?: number | null) =>
-      say(total ? `${text}: ${done} of ${total}` : text),
-    begin(run: Parameters<Store["adopt"]>[0]) {
+  const on: On = {
+    stage: (text, done, total) => say(total ? `${text}: ${done} of ${total}` : text),
+    begin(run) {
       say(`decoding with ${stack}`);
       store.adopt(run);
     },
-    append: (steps: Parameters<Store["receive"]>[0]) => void store.receive(steps),
+    append: (steps) => void store.receive(steps),
   };
   const { run, result } = await client.decode(request, on, signal);
   store.adopt({ ...run, meta: { ...run.meta, stop_reason: result.stop_reason } });
@@ -101,13 +114,13 @@ async function decode(
   return { store, result };
 }
 /** Decode with stacks in turns, and keep the fastest run of each. */
-async function inTurns(article: Article, stacks: string[], signal: AbortSignal, say: Say) {
+async function inTurns(article: Article, stacks: string[], { signal, say }: Work) {
   const fastest = new Map<string, Run>();
   const speed = (run?: Run) => run?.result.metrics.tokens_per_second ?? 0;
   for (let turn = 1; turn <= TURNS; turn++)
     for (const stack of stacks) {
-      const turns: Say = (text) => say(`${text}, turn ${turn} of ${TURNS}`);
-      const run = await decode(article, stack, TOKENS, article.page.createStore(), signal, turns);
+      const turns = { signal, say: (text: string) => say(`${text}, turn ${turn} of ${TURNS}`) };
+      const run = await decode(article, stack, TOKENS, article.page.createStore(), turns);
       if (speed(run) > speed(fastest.get(stack))) fastest.set(stack, run);
     }
   return fastest;
@@ -137,7 +150,7 @@ function passes({ client, data }: Article) {
     place("passes"),
     menu("Model", "model", models),
     "Measure in this tab",
-    async (given, signal, say) => {
+    async (given, { signal, say }) => {
       const name = String(given.get("model"));
       const found = await client.time(name, WIDTHS, { stage: (text) => say(text) }, signal);
       const [native, gpu] = [data.native[name], data.gpu.milliseconds[name]];
@@ -166,13 +179,13 @@ function draftAndVerify(article: Article) {
   ];
   const controls = html`${menu("Drafter", "drafter", drafters)}<label>Lookahead <input type="number" name="look" min="1" max="12" value="4"></label>`;
   const [verify, chart] = [document.createElement("div"), document.createElement("div")];
-  const out = scene(place("draft"), controls, "Draft and verify 64 tokens", async (given, signal, say) => {
+  const out = scene(place("draft"), controls, "Draft and verify 64 tokens", async (given, work) => {
     const name = String(given.get("drafter"));
     const stack = name === "db" ? "db > target" : `${name}:${given.get("look")} > target`;
     place("verify").replaceChildren(verify, chart);
-    await decode(article, stack, TOKENS, shown().store, signal, say);
+    await decode(article, stack, TOKENS, shown().store, work);
     shown().pin({ token: 0 });
-    const runs = await inTurns(article, ["target", stack], signal, say);
+    const runs = await inTurns(article, ["target", stack], work);
     race(article, chart, runs.values());
   });
   const shown = views(article, "draft", [
@@ -183,10 +196,10 @@ function draftAndVerify(article: Article) {
 
 /** Why sampling stays exact: darts on the rows of a real correction. */
 function darts(article: Article) {
-  const out = scene(place("darts"), "", "Take a rejected token of a real run", async (_, signal, say) => {
+  const out = scene(place("darts"), "", "Take a rejected token of a real run", async (_, work) => {
     const store = article.page.createStore();
     const hot = { temperature: 1, seed: Math.floor(Math.random() * 1e6) };
-    await decode(article, "small:4 > target", TOKENS, store, signal, say, hot);
+    await decode(article, "small:4 > target", TOKENS, store, work, hot);
     const found = store.tokens.filter((token) => token.kind === "correction" && token.residual_top?.length);
     if (!found.length) throw new Error("No token was rejected in this run: try another prompt.");
     shown().store.adopt(store.snapshot());
@@ -200,9 +213,9 @@ function databases(article: Article) {
   const names = ["context", "model", "statistics"];
   const ticks = names.map((name) => tick("db", name, article.data.palette.hues[name].label, true));
   const arcs = document.createElement("div");
-  const out = scene(place("databases"), ticks, "Decode with databases", async (given, signal, say) => {
+  const out = scene(place("databases"), ticks, "Decode with databases", async (given, work) => {
     if (!given.has("db")) throw new Error("Choose at least one database.");
-    await decode(article, `db[${given.getAll("db").join(",")}] > target`, 2 * TOKENS, shown().store, signal, say);
+    await decode(article, `db[${given.getAll("db").join(",")}] > target`, 2 * TOKENS, shown().store, work);
   });
   out.after(arcs);
   const shown = views(article, "databases", [
@@ -211,45 +224,38 @@ function databases(article: Article) {
   ]);
 }
 
-const RACERS: [stack: string, on: boolean][] = [
-  ["db > target", true],
-  ["small:4 > target", false],
-  ["nano:4 > target", false],
-  ["db > small:4 > target", true],
-  ["nano:3 > small:6 > target", false],
-  ["db > nano:4 > small:7 > target", false],
+const RACERS = [
+  ...["db > target", "small:4 > target", "nano:4 > target"],
+  ...["db > small:4 > target", "nano:3 > small:6 > target", "db > nano:4 > small:7 > target"],
 ];
+const OPENING = ["db > target", "db > small:4 > target"];
 
 /** Hierarchies and when they pay: stacks on the same prompt in this tab, and the same rounds where verification is nearly free. */
 function hierarchies(article: Article) {
   const { gpu } = article.data;
   const chart = document.createElement("div");
-  const ticks = RACERS.map(([stack, on]) => tick("stack", stack, stack, on));
-  const out = scene(place("hierarchies"), ticks, "Race in this tab", async (given, signal, say) => {
+  const ticks = RACERS.map((stack) => tick("stack", stack, stack, OPENING.includes(stack)));
+  const out = scene(place("hierarchies"), ticks, "Race in this tab", async (given, work) => {
     const stacks = given.getAll("stack").map(String);
     if (stacks.length < 1 || stacks.length > 2) throw new Error("Choose one or two stacks; plain decoding races, too.");
-    const runs = await inTurns(article, ["target", ...stacks], signal, say);
+    const runs = await inTurns(article, ["target", ...stacks], work);
     race(article, chart, runs.values());
     const here = ({ result }: Run) => result.metrics.tokens_per_second ?? 0;
     const there = ({ store }: Run) => store.tokens.length / elsewhere(store.calls, gpu.milliseconds);
     const plain = runs.get("target") as Run;
+    const models = Object.entries(gpu.models)
+      .map(([name, model]) => `${model} for ${name}`)
+      .join(", ");
+    const row = ([stack, run]: [string, Run]) =>
+      html`<tr><td><code>${stack}</code></td><td>${here(run).toFixed(0)}</td><td>${times(here(run) / here(plain))}</td>
+        <td>${times(there(run) / there(plain))}</td><td>${Number(run.result.metrics.mean_acceptance_length).toFixed(2)}</td></tr>`;
     render(
       html`<table>
           <tr>${["Stack", "Tokens/s", "Speed-up here", "Speed-up there", "Tokens per target pass"].map((head) => html`<th>${head}</th>`)}</tr>
-          ${[...runs].map(
-            ([
-              stack,
-              run,
-            ]) => html`<tr><td><code>${stack}</code></td><td>${here(run).toFixed(0)}</td><td>${times(here(run) / here(plain))}</td>
-              <td>${times(there(run) / there(plain))}</td><td>${Number(run.result.metrics.mean_acceptance_length).toFixed(2)}</td></tr>`,
-          )}
+          ${[...runs].map(row)}
         </table>
         <p class="note">Here: measured in this tab, the fastest of ${TURNS} runs each, in turns. There: the same forward passes at the predicted
-          costs of ${gpu.words} (${Object.entries(gpu.models)
-            .map(([name, model]) => `${model} for ${name}`)
-            .join(
-              ", ",
-            )}), drafting from databases as measured here. Acceptance is that of the models of this tab; other models accept more or less.</p>`,
+          costs of ${gpu.words} (${models}), drafting from databases as measured here. Acceptance is that of the models of this tab; other models accept more or less.</p>`,
       out,
     );
   });

@@ -1,26 +1,14 @@
 // The staircase of a run: x is time after prefill, y is tokens. A tread is what a round cost, a riser what it brought. Pure.
 import type { Store } from "../lib/run";
 
-/** One target round: nanoseconds from the first round's start, and the tokens before and after it. */
-export interface Tread {
-  round: number;
-  from: number;
-  to: number;
-  low: number;
-  high: number;
-}
-export interface Stairs {
-  treads: Tread[];
-  tokens: number;
-  /** End of the decode, as in the metrics; while it runs, of the last round; ns. */
-  end: number;
-  /** Plain decoding of as many tokens, ns; null where it was not measured. */
-  plain: number | null;
-  /** Whether times were recorded; otherwise each round is one unit wide. */
-  timed: boolean;
-}
+export type Stairs = ReturnType<typeof stairsOf>;
 
-export function stairsOf(store: Pick<Store, "index" | "rounds" | "tokens" | "meta">): Stairs {
+/**
+ * The treads, one per target round: nanoseconds from the first round's start, and the tokens before and after it. `end` is that of the
+ * decode, as in the metrics, or of the last round while it runs; `plain` of plain decoding of as many tokens, null where it was not
+ * measured. Not `timed`: times were not recorded, and each round is one unit wide.
+ */
+export function stairsOf(store: Pick<Store, "index" | "rounds" | "tokens" | "meta">) {
   const { rounds } = store.index();
   const rows = rounds.map((span) => store.rounds.get(span.id));
   const timed = rows.every((row) => row && row.start_ns !== null && row.duration_ns !== null);

@@ -9,8 +9,6 @@ import { unique } from "../lib/widget";
 import { brief, FATES, glyphs, KIND_WORDS } from "../lib/words";
 import { partsOf, promptPieces, RIGHT_TO_LEFT } from "./text";
 
-export type Pane = ReturnType<typeof tokenPane>;
-
 /** Tokens after which a chunk ends at the next token that begins with a line break. */
 const CHUNK = 160;
 

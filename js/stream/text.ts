@@ -1,18 +1,13 @@
 // Drawn parts of a token's text. Pure.
 import { codePoint, HIDDEN } from "../lib/words";
 
-export interface TextPart {
-  shown: string;
-  cls: string;
-  glyph: string;
-}
 /** Text with letters of a script written from right to left. */
 export const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
 const ALWAYS = new RegExp(`\\n|^\\p{M}|${HIDDEN.source}`, "gu");
 
 /** The drawn parts of a token's text, in order and without gaps: `cls` is "" for plain text, `glyph` is drawn besides. */
-export function partsOf(text: string): TextPart[] {
-  const parts: TextPart[] = [];
+export function partsOf(text: string) {
+  const parts: { shown: string; cls: string; glyph: string }[] = [];
   let at = 0;
   const plain = (to: number) => {
     if (to > at) parts.push({ shown: text.slice(at, to), cls: "", glyph: "" });

@@ -1,8 +1,7 @@
 // The worker as a host of the explorer (../host.ts): recorded runs from the site's files, live runs from this tab.
 import type { About, DecodeRequest, Host, Progress } from "../host";
 import type { Head, Snapshot } from "../lib/run";
-import type { Client } from "./client";
-import type { Request } from "./protocol";
+import type { Client, Request } from "./client";
 
 /** Tokens of the plain run that a speed-up is measured against. */
 const PLAIN_TOKENS = 32;

@@ -1,9 +1,5 @@
 // What hsd_viz/engine/tab.py writes about the runtime's files, and what it takes from Python: one JSON file beside them.
 
-export interface FileFacts {
-  bytes: number;
-  crc32: number;
-}
 export interface ModelFacts {
   file: string;
   hash: string;
@@ -20,7 +16,7 @@ export type Column = [name: string, kind: "int" | "float" | "str" | "ints" | "to
 export interface Manifest {
   format: string;
   version: string;
-  files: Record<string, FileFacts>;
+  files: Record<string, { bytes: number; crc32: number }>;
   models: Record<string, ModelFacts>;
   databases: Record<string, string>;
   structures: Record<string, [name: string, kind: string][]>;

@@ -28,14 +28,16 @@ interface Model {
 }
 /** Tokens of the prompt fed at a time: PREFILL_CHUNK of loop.hpp. */
 const PREFILL_CHUNK = 512;
-const LINEAR: Record<string, string> = {
-  ...Object.fromEntries(["q", "k", "v", "o"].map((slot) => [slot, `self_attn.${slot}_proj`])),
-  ...Object.fromEntries(["gate", "up", "down"].map((slot) => [slot, `mlp.${slot}_proj`])),
-};
-const NORMS: Record<string, string> = {
-  ...{ input_norm: "input_layernorm", post_norm: "post_attention_layernorm" },
-  ...{ q_norm: "self_attn.q_norm", k_norm: "self_attn.k_norm" },
-};
+/** The tensors of a layer by their slots. */
+const LAYER = [
+  ...["q", "k", "v", "o"].map((slot) => [slot, `self_attn.${slot}_proj`]),
+  ...["gate", "up", "down"].map((slot) => [slot, `mlp.${slot}_proj`]),
+  ...["q_norm", "k_norm"].map((slot) => [slot, `self_attn.${slot}`]),
+  ...[
+    ["input_norm", "input_layernorm"],
+    ["post_norm", "post_attention_layernorm"],
+  ],
+];
 
 interface Tensors {
   /** The bytes of each tensor. */
@@ -49,15 +51,13 @@ export function readTensors(file: Uint8Array): Tensors {
   const { __metadata__: metadata = {}, ...header } = JSON.parse(new TextDecoder().decode(file.subarray(8, 8 + length)));
   const found: Tensors = { bytes: {}, types: {}, metadata };
   for (const [name, { dtype, data_offsets }] of Object.entries(header as Record<string, Entry>)) {
-    found.bytes[name] = file.subarray(8 + length + data_offsets[0], 8 + length + data_offsets[1]);
+    const [begin, end] = data_offsets.map((offset) => 8 + length + offset);
+    found.bytes[name] = file.subarray(begin, end);
     found.types[name] = dtype;
   }
   return found;
 }
-interface Entry {
-  dtype: string;
-  data_offsets: [number, number];
-}
+type Entry = { dtype: string; data_offsets: [number, number] };
 
 /** Tables of cosines and sines [places][n], doubled from one place as hsd_viz/native/weights.py does. */
 export function angles({ cos: c, sin: s }: ModelFacts["turn"], places: number): [Float32Array, Float32Array] {
@@ -106,11 +106,8 @@ export class Runtime {
       module.free(data);
       if (by) module.free(by);
     };
-    for (let layer = 0; layer < facts.shape.layers; layer++) {
-      for (const [slot, part] of [...Object.entries(LINEAR), ...Object.entries(NORMS)]) {
-        set(layer, slot, `model.layers.${layer}.${part}.weight`);
-      }
-    }
+    for (let layer = 0; layer < facts.shape.layers; layer++)
+      for (const [slot, part] of LAYER) set(layer, slot, `model.layers.${layer}.${part}.weight`);
     set(-1, "embedding", "model.embed_tokens.weight", true);
     set(-1, "final_norm", "model.norm.weight");
     set(-1, "head", "model.embed_tokens.weight");
@@ -161,9 +158,7 @@ export class Runtime {
     return least;
   }
 
-  decode(settings: DecodeSettings): Decode {
-    return new Decode(this, settings);
-  }
+  decode = (settings: DecodeSettings) => new Decode(this, settings);
 
   model(name: string): Model {
     return this.models.get(name) as Model;
@@ -271,9 +266,8 @@ export class Decode {
     if (this.more === 0) return null;
     this.run(ms * 1e6);
     const rows = Object.entries(this.runtime.manifest.tables).map(([name, columns]) => {
-      let cells = this.rows(name);
-      if (name === "calls" && this.filled.length) [cells, this.filled] = [[...this.filled, ...cells], []];
-      return [name, this.columns(cells, columns)];
+      const before = name === "calls" ? this.filled.splice(0) : [];
+      return [name, this.columns([...before, ...this.rows(name)], columns)];
     });
     const found: Tables = Object.fromEntries(rows);
     for (const token of found.tokens.token_id) this.emitted.push(token);
@@ -298,29 +292,19 @@ export class Decode {
     const n = module.call("hsd_decode_rows", this.handle, Object.keys(manifest.tables).indexOf(table), start);
     const at = module.view().getUint32(start, true);
     module.free(start);
-    return [
-      ...module.array(
-        Float64Array,
-        at,
-        n * manifest.tables[table].reduce((sum, column) => sum + this.width(column), 0),
-      ),
-    ];
+    return [...module.array(Float64Array, at, n * this.width(manifest.tables[table]))];
   }
 
-  /** Numbers of a value. */
-  private width([, kind]: Column): number {
-    return kind === "top" ? 2 * this.runtime.manifest.top : 1;
+  /** Numbers of a row with these columns. */
+  private width(columns: Column[]): number {
+    return columns.reduce((sum, [, kind]) => sum + (kind === "top" ? 2 * this.runtime.manifest.top : 1), 0);
   }
 
   private columns(cells: number[], columns: Column[]): Record<string, unknown[]> {
-    const width = columns.reduce((sum, column) => sum + this.width(column), 0);
-    let place = 0;
-    const values = columns.map((column) => {
-      const at = place;
-      place += this.width(column);
-      const rows = Array.from({ length: cells.length / width }, (_, row) =>
-        this.value(cells, row * width + at, column),
-      );
+    const width = this.width(columns);
+    const values = columns.map((column, k) => {
+      const at = this.width(columns.slice(0, k));
+      const rows = Array.from({ length: cells.length / width }, (_, n) => this.value(cells, n * width + at, column));
       return [column[0], rows];
     });
     return Object.fromEntries(values);

@@ -2,9 +2,9 @@
 import { metricsOf } from "../lib/metrics";
 import { createStore, joined, type Snapshot, type Step } from "../lib/run";
 import type { Tables } from "../lib/tables";
+import type { Answer, Ask, Request, Result } from "./client";
 import { type Column, check, FORMAT, type Manifest } from "./manifest";
 import { Module, OutOfMemory } from "./memory";
-import type { Answer, Ask, Request, Result } from "./protocol";
 import { Runtime, type Sampling } from "./runtime";
 import { parse, type TabStack } from "./stacks";
 import { Tokenizer } from "./tokenizer";

@@ -6,7 +6,7 @@ import { callSums, impossible, type Metrics, metricsOf } from "../lib/metrics";
 import type { Snapshot, Store } from "../lib/run";
 import { createStore } from "../lib/run";
 import { draftsWithModels, isPlain, type Sources } from "../lib/stack";
-import { glyphs, plural } from "../lib/words";
+import { duration, glyphs, plural, signed } from "../lib/words";
 
 /** A run compared with a reference. */
 export interface Agreement {
@@ -111,16 +111,10 @@ export const factsOf = ({ meta, tokens }: Store) => [
 
 // --- metrics
 
-const ms = (x: number) =>
-  x < 1e-3 ? `${(1e6 * x).toFixed(0)} µs` : x < 1 ? `${(1e3 * x).toFixed(1)} ms` : `${x.toFixed(2)} s`;
+const ms = (x: number) => duration(1e9 * x);
 const whole = (x: number) => x.toFixed(0);
 const hundredths = (x: number) => x.toFixed(2).replace("-", "−");
 const percent = (x: number) => `${(100 * x).toFixed(0)}%`;
-/** A signed difference; one that rounds to zero is ±0. */
-export function signed(x: number, write: (x: number) => string): string {
-  const words = write(Math.abs(x));
-  return words === write(0) ? "±0" : `${x > 0 ? "+" : "−"}${words}`;
-}
 type Write = (x: number) => string;
 type Of = (m: Metrics, run: Store) => number | null;
 const minus = (write: Write) => (x: number, first: number) => signed(x - first, write);

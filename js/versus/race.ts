@@ -94,12 +94,7 @@ export function raceOf(runs: Runner[], palette: Palette, moved: (ns: number) => 
 
   function drawing() {
     const f = frame();
-    const ends = runs.map(({ letter, stairs }) => ({
-      letter,
-      x: f.x(stairs.end) + 9,
-      y: f.y(stairs.tokens) + 4,
-      stairs,
-    }));
+    const ends = runs.map((run) => ({ ...run, x: f.x(run.stairs.end) + 9, y: f.y(run.stairs.tokens) + 4 }));
     const letters = spread(ends, 16, 16).filter(({ stairs }) => stairs.end <= t);
     return svg`<svg class="hsd-stairs" width=${f.width} height=${f.height} viewBox="0 0 ${f.width} ${f.height}" aria-hidden="true">
       ${axisY(f, 5)}${axisX(f, f.width / 120, duration)}${runs.map((r) => drawStairs(r.stairs, r.store.tokens, palette.family, f))}
