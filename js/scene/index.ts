@@ -247,7 +247,7 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
       )}</ul>`;
     render(
       html`<div class="hsd-sc-head">
-          <h3 class="hsd-number">${title}</h3>
+          <h3 class="hsd-sc-title hsd-number">${title}</h3>
           <div class="hsd-sc-nav">
             <button class="hsd-sc-play hsd-primary" ?disabled=${!it} aria-pressed=${playing} @click=${play}
               title=${share ? `About ${share.toFixed(0)} times slower than recorded` : nothing}>${playing ? "Stop" : "Play round"}</button>

@@ -21,7 +21,6 @@ HARNESS = """async ([script, widgets, states]) => {
       send: () => {},
       on: (e, f) => listeners.set(e, [...(listeners.get(e) || []), f]),
       off: (e, f) => listeners.set(e, (listeners.get(e) || []).filter((g) => g !== f)),
-      receive: (m) => (listeners.get("msg:custom") || []).forEach((f) => f(m)),
     };
     window.models.push(model);
     const widget = module.widgetOf(view);

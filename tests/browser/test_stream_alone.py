@@ -15,17 +15,16 @@ pytestmark = pytest.mark.browser
 #: What anywidget does: one model, ``initialize`` once, ``render`` for each view.
 HARNESS = """async ([script, state]) => {
   const listeners = new Map();
-  window.sent = [];
   window.model = {
     get: (k) => state[k],
     set: (k, v) => { state[k] = v; (listeners.get(`change:${k}`) || []).forEach((f) => f()); },
     save_changes: () => {},
-    send: (m) => window.sent.push(m),
+    send: () => {},
     on: (e, f) => listeners.set(e, [...(listeners.get(e) || []), f]),
     off: (e, f) => listeners.set(e, (listeners.get(e) || []).filter((g) => g !== f)),
   };
-  window.receive = (m) => (listeners.get("msg:custom") || []).forEach((f) => f(m));
   const module = await import(URL.createObjectURL(new Blob([script], { type: "text/javascript" })));
+  window.receive = (m) => module.hsdGroup("g").store.receive(m);
   const widget = module.widgetOf("stream");
   widget.initialize({ model: window.model });
   const el = document.body.appendChild(document.createElement("div"));
@@ -59,7 +58,7 @@ def start(page, steps: list[Step], live: bool = False) -> float:
     for s in steps:
         trace.append(s)
     data = run_data.snapshot(trace, "r", len(steps))
-    state = {"data": data, "palette": page_palette(), "pinned": -1, "live": live, "dark": False, "ghosts": True}
+    state = {"data": data, "palette": page_palette(), "group": "g", "pinned": -1, "live": live, "ghosts": True}
     return page.evaluate(HARNESS, [BUNDLE, state])
 
 
