@@ -16,6 +16,7 @@ import { stairsOf } from "../staircase/stairs";
 import { passesAt, runnerOf, shownAt } from "../versus/race";
 import { kept } from "./state";
 
+const STORY = "A model writes one token per pass. A drafter guesses several, and one pass verifies them.";
 const SEEN = "hsd_viz.intro";
 /** Milliseconds until the texts are written, and of the whole. */
 const [WRITTEN, WHOLE] = [6000, 9500];
@@ -93,11 +94,7 @@ export function playIntro(root: HTMLElement, host: Host, story: Story, closed: (
     const { stop } = story;
     const gain = end / drafted.stairs.end;
     render(
-      html`<div class="hsd-in-head"><h2>${
-        ms < WRITTEN
-          ? "A model writes one token per pass. A drafter guesses several, and one pass verifies them."
-          : `Same text, ${plural(drafted.stairs.treads.length, "pass")} instead of ${plain.stairs.treads.length}.`
-      }</h2><button class="hsd-in-skip hsd-primary" @click=${close}>${ms < WHOLE ? "Skip" : "Explore"}</button></div>
+      html`<div class="hsd-in-head"><h2>${ms < WRITTEN ? STORY : `Same text, ${plural(drafted.stairs.treads.length, "pass")} instead of ${plain.stairs.treads.length}.`}</h2><button class="hsd-in-skip hsd-primary" @click=${close}>${ms < WHOLE ? "Skip" : "Explore"}</button></div>
         <div class=${ms < WRITTEN ? "hsd-in-body" : "hsd-in-body hsd-in-done"}>
           ${lane(0, "Plain decoding")}${lane(1, `Drafted: ${drafted.store.meta.stack}`)}
           <figure class="hsd-in-stairs"><svg class="hsd-stairs" viewBox="0 0 ${SIZE.width} ${SIZE.height}" aria-hidden="true">${picture}

@@ -57,25 +57,19 @@ export function verdictOf(run: Run): string {
   const { meta } = run;
   const said: string[] = [];
   if (gain && m.rounds) {
-    const length = m.tokens / m.rounds;
+    const [times, length] = [`${gain.value.toFixed(2)}×`, (m.tokens / m.rounds).toFixed(1)];
+    const cost = (m.tokens / m.rounds / gain.value).toFixed(1);
     if (gain.impossible)
-      said.push(
-        `No speed-up: ${gain.value.toFixed(2)}× at ${length.toFixed(1)} tokens per round is impossible; timings were disturbed.`,
-      );
-    else
-      said.push(
-        `${gain.value.toFixed(2)}×: a round cost ${(length / gain.value).toFixed(1)} plain steps and brought ${length.toFixed(1)} tokens.`,
-      );
+      said.push(`No speed-up: ${times} at ${length} tokens per round is impossible; timings were disturbed.`);
+    else said.push(`${times}: a round cost ${cost} plain steps and brought ${length} tokens.`);
     if (gain.pairs > 1) said.push(`${gain.low.toFixed(2)}–${gain.high.toFixed(2)}× over ${gain.pairs} pairs of runs.`);
     else if ((meta.fastest_of ?? 0) > 1) said.push(`Fastest of ${meta.fastest_of} runs; spread not recorded.`);
     else said.push("One pair of runs: spread unknown.");
   }
   const { load_average: load, cores } = meta.plain ?? {};
   if (load && cores && load > cores) said.push(`Busy machine: load ${load.toFixed(1)} on ${plural(cores, "core")}.`);
-  if (m.repetition_share >= REPETITIVE)
-    said.push(
-      `Repetitive: ${Math.round(100 * m.repetition_share)}% of tokens end a repeated 8-gram, which favours drafting.`,
-    );
+  const repeated = `${Math.round(100 * m.repetition_share)}% of tokens end a repeated 8-gram`;
+  if (m.repetition_share >= REPETITIVE) said.push(`Repetitive: ${repeated}, which favours drafting.`);
   const stop = STOPS[meta.cancelled ? "cancelled" : (meta.stop_reason ?? "")];
   if (stop) said.push(`Stopped: ${stop}.`);
   return said.join(" ");

@@ -29,9 +29,7 @@ export function watchKernel(kernel: Kernel, lost: (why: string) => void) {
   const tell = (why: string) => {
     clearTimeout(timer);
     timer = 0;
-    if (why === told || ended) return;
-    told = why;
-    lost(why);
+    if (why !== told && !ended) lost((told = why));
   };
   const look = () => {
     if (ENDED.has(kernel.status)) {

@@ -71,7 +71,7 @@ export function createCard(store: Store, palette: Palette, light: (position: num
   function draftFacts(d: Draft): Fact[] {
     const jump = (at: number) =>
       html`<button title="Show the copied text" @click=${() => light(at)}>text position ${at}</button>`;
-    const known: [string, number | null | undefined, (x: number) => unknown][] = [
+    const known: [string, number | null, (x: number) => unknown][] = [
       ["draft position", d.depth, String],
       ["p, verifier", d.p, (x) => `${precise(x)}${greedy() ? " (greedy)" : ""}`],
       ["q, drafter", d.q, (x) => (x === 1 && d.u === null ? "1 (point mass)" : precise(x))],
@@ -82,7 +82,7 @@ export function createCard(store: Store, palette: Palette, light: (position: num
       ["score", d.score, figure],
       ["copied from", d.position, jump],
     ];
-    return known.flatMap(([name, x, write]) => (x === null || x === undefined ? [] : [[name, write(x)] as Fact]));
+    return known.flatMap(([name, x, write]): Fact[] => ((x ?? null) === null ? [] : [[name, write(x as number)]]));
   }
   const tokenFacts = (t: Token): Fact[] => [
     ["token", `${t.index + 1} of ${store.tokens.length}`],

@@ -2,14 +2,7 @@
 import { svg } from "lit-html";
 
 /** Pixels of a drawing, and of its margins. */
-export interface Size {
-  width: number;
-  height: number;
-  left: number;
-  right: number;
-  top: number;
-  bottom: number;
-}
+type Size = Record<"width" | "height" | "left" | "right" | "top" | "bottom", number>;
 export type Frame = ReturnType<typeof frameOf>;
 
 /** The scales of a drawing from 0 to `mostX` across and to `mostY` up. */

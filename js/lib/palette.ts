@@ -28,13 +28,8 @@ export function paletteOf(palette: PaletteData) {
     /** the draft model nano: within a sentence */
     phrase(s: string) {
       const f = family(s);
-      return f === "target"
-        ? "the target"
-        : f === "baseline"
-          ? `the baseline ${s}`
-          : palette.databases.includes(s)
-            ? `the ${palette.hues[f].label}`
-            : `the draft model ${s}`;
+      if (palette.databases.includes(s)) return `the ${palette.hues[f].label}`;
+      return f === "target" ? "the target" : `the ${f === "baseline" ? "baseline" : "draft model"} ${s}`;
     },
     paint(root: HTMLElement) {
       for (const [name, hue] of Object.entries(palette.hues)) {

@@ -3,21 +3,11 @@ import type { Speed } from "./group";
 import { listeners } from "./listeners";
 import type { Call, Columns, Draft, Round, Tables, Token } from "./tables";
 
-/** A model of the stack. */
-export interface ModelMeta {
-  name: string;
-  model?: string;
-  weights?: string | null;
-}
-export interface Sampling {
-  temperature?: number | null;
-  top_k?: number | null;
-  top_p?: number | null;
-  seed?: number | null;
-  rule?: string;
-}
+export type Sampling = Partial<Record<"temperature" | "top_k" | "top_p" | "seed", number | null>> & { rule?: string };
+type Texts = "device" | "device_name" | "dtype" | "runtime" | "runtime_note" | "created" | "clock" | "stop_reason";
+type Counts = "threads" | "fastest_of" | "max_new_tokens";
 /** The meta of a trace that views read; the times (ns) of prefill and of the decode are null during the run. */
-export interface Meta {
+export interface Meta extends Partial<Record<Texts, string | null> & Record<Counts, number | null>> {
   /** The stack as decoded. */
   stack: string;
   /** The stack as written. */
@@ -27,19 +17,8 @@ export interface Meta {
   wall_ns: number | null;
   /** Plain decoding measured beside the run: its speed, and the speed-ups of repeated pairs. */
   plain?: { tokens_per_second?: number; speedups?: number[]; load_average?: number; cores?: number } | null;
-  models?: ModelMeta[];
-  device?: string | null;
-  device_name?: string | null;
-  dtype?: string | null;
-  threads?: number | null;
-  runtime?: string | null;
-  runtime_note?: string | null;
-  created?: string | null;
-  fastest_of?: number | null;
-  clock?: string | null;
+  models?: { name: string; model?: string; weights?: string | null }[];
   chat?: boolean;
-  max_new_tokens?: number | null;
-  stop_reason?: string | null;
   cancelled?: boolean;
 }
 /** The tables of one or more target rounds; `pieces` are token texts by id. */
@@ -102,13 +81,9 @@ const TABLES = ["tokens", "drafts", "rounds", "calls"] as const;
 export function joined(steps: readonly Step[]): Step {
   const pieces = Object.assign({}, ...steps.map((step) => step.pieces));
   const all = TABLES.map((table) => {
-    const columns: Record<string, unknown[]> = {};
-    for (const step of steps)
-      for (const [name, values] of Object.entries(step[table] as Record<string, unknown[]>)) {
-        columns[name] ??= [];
-        for (const value of values) columns[name].push(value);
-      }
-    return [table, columns];
+    const parts = steps.map((step) => step[table] as Record<string, unknown[]>);
+    const names = new Set(parts.flatMap(Object.keys));
+    return [table, Object.fromEntries([...names].map((name) => [name, parts.flatMap((part) => part[name] ?? [])]))];
   });
   return { ...Object.fromEntries(all), pieces } as Step;
 }

@@ -86,12 +86,6 @@ export const listed = (words: string[]) =>
   words.length > 1 ? `${words.slice(0, -1).join(", ")} and ${words[words.length - 1]}` : (words[0] ?? "");
 export const plural = (n: number, word: string) => `${n} ${word}${n === 1 ? "" : word.endsWith("s") ? "es" : "s"}`;
 
-const HOW: Record<string, string> = {
-  correction: "correction",
-  bonus: "bonus token after a fully accepted draft",
-  plain: "no draft",
-};
-
 /** An event (run.ts) as a sentence. */
 export function eventWords(store: Store, palette: Pick<Palette, "phrase">, step: number) {
   const e = store.index().events[step];
@@ -105,6 +99,6 @@ export function eventWords(store: Store, palette: Pick<Palette, "phrase">, step:
     const d = e.draft;
     return `“${glyphs(d ? d.text : token.text)}”, drafted by ${palette.phrase(d ? d.source : token.source)}, is ${d ? d.verdict : "accepted"}`;
   }
-  const how = HOW[token.kind];
-  return `The target adds “${glyphs(token.text)}”: ${how}`;
+  const how = { bonus: "bonus token after a fully accepted draft", plain: "no draft" }[token.kind as string];
+  return `The target adds “${glyphs(token.text)}”: ${how ?? "correction"}`;
 }

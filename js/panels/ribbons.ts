@@ -1,6 +1,7 @@
 // Filter ribbons: how many draft tokens of each source survive each level. A column per verifier and one for the text; from each
 // column what was accepted runs on to the next, and what was not falls out below.
 import { html, nothing, svg } from "lit-html";
+import { bySource } from "../lib/metrics";
 import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
 import { tableOf } from "../lib/table";
@@ -24,27 +25,23 @@ export function stagesOf(
   databases: readonly string[],
 ): Stage[] {
   const drafts = [...run.drafts.values()].flat();
-  const stages = verifiers(run)
-    .reverse()
-    .map((level) => {
-      const here = drafts.filter((d) => d.level === level);
-      const flows = inOrder(
-        here.map((d) => d.source),
-        databases,
-      ).map((source) => {
-        const own = here.filter((d) => d.source === source);
-        return { source, drafted: own.length, accepted: own.filter((d) => d.verdict === "accepted").length };
-      });
-      return { name: levelName(run, level), flows };
-    });
-  const emitted = inOrder(
-    run.tokens.map((t) => t.source),
-    databases,
-  ).map((source) => {
-    const n = run.tokens.filter((t) => t.source === source).length;
-    return { source, drafted: n, accepted: n };
-  });
-  return [...stages, { name: "text", flows: emitted }];
+  /** Counts by source; a token of the text counts as accepted. */
+  const flowsOf = (rows: { source: string; verdict?: string }[]) => {
+    const [drafted, accepted] = [
+      bySource(rows),
+      bySource(rows.filter((r) => (r.verdict ?? "accepted") === "accepted")),
+    ];
+    const flow = (source: string) => ({ source, drafted: drafted[source], accepted: accepted[source] ?? 0 });
+    return inOrder(Object.keys(drafted), databases).map(flow);
+  };
+  const stages = verifiers(run).reverse();
+  return [
+    ...stages.map((level) => ({
+      name: levelName(run, level),
+      flows: flowsOf(drafts.filter((d) => d.level === level)),
+    })),
+    { name: "text", flows: flowsOf(run.tokens) },
+  ];
 }
 
 const SIZE = { height: 230, bar: 14, gap: 4, fall: 46 };
@@ -81,17 +78,20 @@ export function ribbons(stages: Stage[], palette: Palette, width: number) {
     const words = `${palette.words(f.source)}: ${stages[k].name === "text" ? plural(f.drafted, "token") : `${f.accepted} of ${f.drafted} accepted by ${stages[k].name}`}`;
     const falls = right + Math.min(step * 0.42, 60);
     // The next level may have got fewer than were accepted, where the text ended.
+    const passed = () =>
+      band(
+        right,
+        top,
+        kept,
+        x(k + 1),
+        tops[k + 1].get(f.source) ?? 0,
+        Math.min(next?.drafted ?? 0, f.accepted) * scale,
+      );
+    const [from, to, wide] = [top + kept, top + kept + lost, Math.min(18, Math.max(2, lost * 0.4))];
+    const fallen = `M${right} ${from}C${falls} ${from} ${falls} ${to} ${falls} ${SIZE.height}h${-wide}C${falls - 18} ${to} ${right + 6} ${to} ${right} ${to}z`;
     return svg`<g data-family=${palette.family(f.source)}><title>${words}</title>
-      ${
-        next && kept
-          ? svg`<path class="hsd-rb-kept" d=${band(right, top, kept, x(k + 1), tops[k + 1].get(f.source) ?? 0, Math.min(next.drafted, f.accepted) * scale)}></path>`
-          : nothing
-      }
-      ${
-        lost > 0 && stages[k + 1]
-          ? svg`<path class="hsd-rb-lost" d=${`M${right} ${top + kept}C${falls} ${top + kept} ${falls} ${top + kept + lost} ${falls} ${SIZE.height}h${-Math.min(18, Math.max(2, lost * 0.4))}C${falls - 18} ${top + kept + lost} ${right + 6} ${top + kept + lost} ${right} ${top + kept + lost}z`}></path>`
-          : nothing
-      }
+      ${next && kept ? svg`<path class="hsd-rb-kept" d=${passed()}></path>` : nothing}
+      ${lost > 0 && stages[k + 1] ? svg`<path class="hsd-rb-lost" d=${fallen}></path>` : nothing}
       <rect class="hsd-rb-bar" x=${x(k)} y=${top} width=${SIZE.bar} height=${Math.max(1, f.drafted * scale)}></rect></g>`;
   };
   const sources = [...new Set(stages.flatMap((s) => s.flows.map((f) => f.source)))];

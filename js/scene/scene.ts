@@ -41,18 +41,7 @@ export interface Beam {
   /** Tokens of the forward pass, the last emitted one included. */
   fed: number | null;
 }
-export interface Scene {
-  round: Round;
-  chips: Chip[];
-  beams: Beam[];
-  /** Rows of each floor, lowest first; the last is the text. */
-  rows: number[];
-  columns: number;
-  /** When the target's beam starts and ends. */
-  ready: number;
-  swept: number;
-  timed: boolean;
-}
+export type Scene = ReturnType<typeof sceneOf>;
 
 /** Part of the scene in which the recorded round happens; in the rest, survivors move into the text. */
 const RECORDED = 0.72;
@@ -85,8 +74,11 @@ export function handedUp(drafts: Draft[], rounds: Round[]): Map<number, { first:
   return n === chain.length && chain.every((d, k) => d.parent === k - 1) ? out : new Map();
 }
 
-/** The scene of the target round `id`. */
-export function sceneOf(store: Rows, id: number): Scene {
+/**
+ * The scene of the target round `id`. `rows` are those of each floor, lowest first, the last is the text; `ready` and `swept` when the
+ * target's beam starts and ends.
+ */
+export function sceneOf(store: Rows, id: number) {
   const top = store.rounds.get(id) as Round;
   const chips: Chip[] = [];
   const raw: { beam: Beam; start: number; end: number }[] = [];

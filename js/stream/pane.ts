@@ -93,7 +93,8 @@ export function tokenPane(prompt: HTMLElement, out: HTMLElement, store: Store, p
     span.classList.toggle("hsd-first", t.round !== lastRound);
     span.classList.toggle("hsd-bytes", t.raw !== null);
     lastRound = t.round;
-    const label = `${glyphs(t.text)}: ${KIND_WORDS[t.kind] || t.kind}, ${palette.words(t.source)}, round ${store.order.get(t.round)}`;
+    const words = [KIND_WORDS[t.kind] || t.kind, palette.words(t.source), `round ${store.order.get(t.round)}`];
+    const label = `${glyphs(t.text)}: ${words.join(", ")}`;
     setAttributes(span, { role: "option", "aria-selected": "false", "aria-label": label });
     const strip = t.depth === 0 ? ghostsOf(t.round) : null;
     if (strip) {

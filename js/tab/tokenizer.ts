@@ -95,13 +95,7 @@ export class Tokenizer {
 
   /** The text of tokens; bytes that form no character become U+FFFD. */
   decode(ids: number[]): string {
-    const all = ids.map((id) => this.bytes(id));
-    const bytes = new Uint8Array(all.reduce((sum, part) => sum + part.length, 0));
-    let at = 0;
-    for (const part of all) {
-      bytes.set(part, at);
-      at += part.length;
-    }
+    const bytes = Uint8Array.from(ids.flatMap((id) => [...this.bytes(id)]));
     return new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
   }
 

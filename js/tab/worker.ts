@@ -152,10 +152,8 @@ async function decode(id: number, request: Request) {
   const { positions } = manifest.models[stack.models[0].name];
   if (prompt.length >= positions)
     throw new Error(`the prompt has ${prompt.length} tokens and the context holds ${positions}: use a shorter prompt`);
-  await wait(id, [
-    ...stack.models.map(({ name }) => name),
-    ...(stack.databases ?? []).filter((name) => name !== "context"),
-  ]);
+  const files = (stack.databases ?? []).filter((name) => name !== "context");
+  await wait(id, [...stack.models.map(({ name }) => name), ...files]);
   const empty = emptyStep(manifest);
   const run = runtime.decode({ prompt, stack, sampling, max_new_tokens: tokens });
   try {
@@ -204,14 +202,8 @@ async function decode(id: number, request: Request) {
     }
     const whole = { ...head(wall), ...joined([start, ...steps]) };
     const ids = run.emitted;
-    const stop: Result["stop_reason"] =
-      ids.at(-1) === tokenizer.end
-        ? "eos"
-        : prompt.length + ids.length < run.limit
-          ? "cancelled"
-          : ids.length >= tokens
-            ? "length"
-            : "context";
+    const full = ids.length >= tokens ? "length" : "context";
+    const stop = ids.at(-1) === tokenizer.end ? "eos" : prompt.length + ids.length < run.limit ? "cancelled" : full;
     const store = createStore();
     store.adopt(whole);
     const { calls_by_level, ...figures } = metricsOf(store);

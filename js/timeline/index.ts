@@ -138,9 +138,8 @@ function timelineView({ model, root, group, store, palette, follow, resized, soo
           }),
       },
     ];
-    const supplied = told.supplies.length
-      ? " Pale: drafted tokens of a round, solid: accepted by the first verifier."
-      : "";
+    const shades = " Pale: drafted tokens of a round, solid: accepted by the first verifier.";
+    const supplied = told.supplies.length ? shades : "";
     const kind = store.levels[0]?.endsWith("(simulated)")
       ? "Simulated: look-ups for likely outcomes beside the verification before"
       : "Calls do not overlap";
@@ -191,13 +190,8 @@ function timelineView({ model, root, group, store, palette, follow, resized, soo
         html`<div class=${row.high < 30 ? "hsd-tl-name hsd-low" : "hsd-tl-name"} .style=${`top: ${top}px; height: ${row.high - 4}px`}
           ><span class="hsd-tl-who" data-family=${row.family ?? nothing}>${row.name}</span><span class="hsd-tl-share">${row.more}</span></div>`,
     );
-    const said = looked
-      ? isCall(looked)
-        ? told.callSentence(looked)
-        : told.gapSentence(looked)
-      : r
-        ? told.roundSentence(r)
-        : "Hover over a bar for details; click it to select its round.";
+    const ofRound = r ? told.roundSentence(r) : "Hover over a bar for details; click it to select its round.";
+    const said = !looked ? ofRound : isCall(looked) ? told.callSentence(looked) : told.gapSentence(looked);
     render(
       html`<div class="hsd-tl-bar"><span class="hsd-tl-range">${inOrder.length ? range : "no calls yet"}</span>
           <div class="hsd-tl-buttons"><label>Zoom ${slider(0, CLOSEST, 0.25, zoom, look)}</label>

@@ -3,10 +3,7 @@ import type { Store } from "../lib/run";
 import type { Call } from "../lib/tables";
 
 /** Something with a start and a duration. */
-export interface TimeSpan {
-  start_ns: number;
-  duration_ns: number;
-}
+export type TimeSpan = Pick<Call, "start_ns" | "duration_ns">;
 export interface Lane {
   level: number;
   name: string;

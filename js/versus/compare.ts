@@ -9,10 +9,7 @@ import { draftsWithModels, isPlain, type Sources } from "../lib/stack";
 import { duration, glyphs, plural, signed } from "../lib/words";
 
 /** A run compared with a reference. */
-export interface Agreement {
-  state: "same" | "apart" | "broken";
-  words: string;
-}
+export type Agreement = { state: "same" | "apart" | "broken"; words: string };
 export const MOST = 3;
 /** Meta fields that affect times and rounding. */
 const MACHINE = ["device_name", "device", "dtype", "threads", "runtime"] as const;

@@ -4,7 +4,7 @@ import { keyed } from "lit-html/directives/keyed.js";
 import { make, press } from "../lib/dom";
 import { linkedWidget, type View } from "../lib/linked";
 import { drawNotice } from "../lib/notice";
-import type { Snapshot } from "../lib/run";
+import type { Snapshot, Store } from "../lib/run";
 import type { Sources } from "../lib/stack";
 import { term } from "../lib/tip";
 import { unique } from "../lib/widget";
@@ -68,9 +68,8 @@ function versusView({ model, root, palette, on }: View<Traits>) {
     drawNotice(refusal, { message: why, caution: true });
     if (why) return render(nothing, body);
     const titles = model.get("titles");
-    const runs = stores.map((store) =>
-      runnerOf(store, titles[store.meta.asked ?? ""] || titles[store.meta.stack] || ""),
-    );
+    const titleOf = ({ meta }: Store) => titles[meta.asked ?? ""] || titles[meta.stack] || "";
+    const runs = stores.map((store) => runnerOf(store, titleOf(store)));
     const shown = textsOf(runs, palette, pin);
     texts = shown;
     race = raceOf(runs, palette, shown.clock, () => motion.matches);
