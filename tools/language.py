@@ -160,6 +160,7 @@ _READERS = {
     ".ts": _c_like,
     ".css": _c_like,
     ".js": _c_like,
+    ".json": _c_like,
     "": _make,
 }
 
@@ -183,7 +184,8 @@ def files(*names: str) -> list[Path]:
     for name in names or CHECKED:
         base = (ROOT / name).resolve()
         below = [base] if base.is_file() else sorted(p for p in base.rglob("*") if p.is_file() and p.suffix)
-        found += [p for p in below if p.suffix in _READERS]
+        # JSON with texts of the page; other JSON is data.
+        found += [p for p in below if p.suffix in _READERS and (p.suffix != ".json" or p.parent.parent.name == "js")]
     skipped = tuple(str(ROOT / name) for name in EXEMPT)
     return [p for p in found if not str(p).startswith(skipped) and ".ipynb_checkpoints" not in p.parts]
 

@@ -82,8 +82,7 @@ export function answerView(
   root.dataset.about = about;
   const menus = make("div", "hsd-menu");
   const status = make("p", "hsd-stage hsd-note hsd-number", "", { role: "status" });
-  const trouble = make("div");
-  trouble.hidden = true;
+  const trouble = make("div", "", "", { hidden: "" });
   const body = make("div", "hsd-views");
   root.append(menus, status, trouble, body);
   let chosen: Record<string, string> = {};
@@ -114,14 +113,8 @@ export function answerView(
           files = name === "name" ? [] : files;
           refresh();
         };
-        return field(
-          label,
-          menu(
-            all.map(([words, v]) => [v, words]),
-            value,
-            take,
-          ),
-        );
+        const named = all.map(([words, v]) => [v, words]);
+        return field(label, menu(named, chosen[name] ?? value, take));
       }),
       menus,
     );
@@ -146,9 +139,16 @@ export function answerView(
     if (control !== mine) return;
     status.textContent = "";
     root.removeAttribute("aria-busy");
-    answer = "error" in found ? null : found;
-    draw();
-    if ("error" in found) fail(found.error);
+    try {
+      if ("error" in found) throw found.error;
+      answer = found;
+      draw();
+    } catch (error) {
+      // The menus stay: another choice may have an answer.
+      answer = { choices: answer?.choices, parts: [] };
+      draw();
+      fail(error);
+    }
   }
   const key = () => JSON.stringify([run?.()?.run ?? "", options(), chosen, files.map((f) => f.name)]);
   async function refresh() {

@@ -29,8 +29,7 @@ export function compareView({ host, store, state }: Context): Section {
   const { about } = host;
   const root = make("section", "hsd-part");
   const form = make("div", "hsd-form hsd-measure");
-  const trouble = make("div");
-  trouble.hidden = true;
+  const trouble = make("div", "", "", { hidden: "" });
   const titles = Object.fromEntries(about.stacks);
   const versus = mount("versus", {
     ...state,

@@ -1,20 +1,7 @@
 // The sheet of keys: a dialog that ? opens.
 import { html, render } from "lit-html";
 import { make } from "../lib/dom";
-
-const KEYS: Record<string, Record<string, string>> = {
-  "Run shown": {
-    "← →": "previous, next event",
-    "Shift ← →": "previous, next round",
-    ", .": "previous, next token",
-    "Home End": "first, last event",
-    Enter: "pin the token under the cursor",
-    Esc: "unpin, show the whole text",
-    Space: "play and pause",
-  },
-  Compare: { "← →": "output position", "↑ ↓": "run", Space: "race" },
-  Page: { "Ctrl Enter": "run the form", "?": "this list" },
-};
+import KEYS from "./keys.json";
 
 /** Whether a key is not the page's: of a field, or of the notebook around the page. */
 export function typed(e: KeyboardEvent, app: Element | null) {
@@ -30,7 +17,7 @@ export function typed(e: KeyboardEvent, app: Element | null) {
 /** The dialog, closed. */
 export function keySheet() {
   const dialog = make("dialog", "hsd-keys-sheet", "", { "aria-label": "Keys" });
-  const list = (keys: Record<string, string>) =>
+  const list = (keys: object) =>
     Object.entries(keys).map(
       ([key, words]) => html`<dt>${key.split(" ").map((one) => html`<kbd>${one}</kbd> `)}</dt><dd>${words}</dd>`,
     );

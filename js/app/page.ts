@@ -167,8 +167,7 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
   const stairs = mount("staircase", state);
   const stream = mount("stream", { ...state, pinned: -1, live: false, ghosts: true });
   const form = host.decode ? formOf(store, about, start, cancel) : null;
-  const notice = make("div");
-  notice.hidden = true;
+  const notice = make("div", "", "", { hidden: "" });
   const sheet = keySheet();
   const context: Context = { host, store, group, state, run: complete };
   const panels = new Map<number, { el: HTMLElement; sections: Section[] }>();

@@ -29,7 +29,9 @@ export function watchKernel(kernel: Kernel, lost: (why: string) => void) {
   const tell = (why: string) => {
     clearTimeout(timer);
     timer = 0;
-    if (why !== told && !ended) lost((told = why));
+    if (why === told || ended) return;
+    told = why;
+    lost(why);
   };
   const look = () => {
     if (ENDED.has(kernel.status)) {

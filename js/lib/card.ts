@@ -37,8 +37,7 @@ export function lineOf({ verdict, u, h, p, q }: Draft): string {
 
 export function createCard(store: Store, palette: Palette, light: (position: number) => void) {
   const greedy = () => store.meta.sampling?.temperature === 0;
-  const actor = ({ parent, level }: Round) =>
-    parent === null ? "the target" : (store.levels[level] ?? `level ${level}`);
+  const { actor } = store;
 
   /** Why a draft token was accepted or not. */
   function verdictWords({ round: r, draft: d }: Judged) {

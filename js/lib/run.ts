@@ -193,6 +193,9 @@ export function createStore(letter = "") {
       while (r && r.parent !== null) r = store.rounds.get(r.parent);
       return r ? r.id : null;
     },
+    levelName: (level: number) => store.levels[level] ?? `level ${level}`,
+    /** Who verifies in a round, within a sentence. */
+    actor: (r: Round) => (r.parent === null ? "the target" : store.levelName(r.level)),
     /** The draft row of an accepted token in its target round, or null. */
     ownDraft(t: Token): Draft | null {
       const own = (d: Draft) => d.verdict === "accepted" && d.depth === t.depth && d.token_id === t.token_id;

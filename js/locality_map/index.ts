@@ -121,7 +121,7 @@ function arcsView({ root, group, store, palette, follow, resized, soon }: View<o
     chosen = null;
     paint();
   };
-  // Seldom while the text grows: every token moves all others.
+  // Rarely while the text grows: every token moves all others.
   const later = soon(redraw, 1000);
   follow((what) => (what === "reset" || store.meta.wall_ns !== null ? redraw() : later()));
   redraw();

@@ -7,7 +7,7 @@ import { linkedWidget } from "../lib/linked";
 import { tableOf } from "../lib/table";
 import { term } from "../lib/tip";
 import { unique } from "../lib/widget";
-import { levelName, type Panel, panelsOf, type Row, topLevel, verifiers } from "./panels";
+import { type Panel, panelsOf, type Row, topLevel, verifiers } from "./panels";
 import { ribbons, stagesOf } from "./ribbons";
 
 export interface Traits {
@@ -43,7 +43,7 @@ function panelsView({ model, root, store, palette, redrawn, resized }: View<Trai
     const levels = verifiers(store);
     if (!levels.includes(level)) level = topLevel(store);
     const which = model.get("which");
-    const options = levels.map((at) => [String(at), levelName(store, at)]);
+    const options = levels.map((at) => [String(at), store.levelName(at)]);
     const take = (value: string) => {
       level = Number(value);
       paint();

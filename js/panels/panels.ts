@@ -24,7 +24,7 @@ export interface Panel {
   empty?: string;
   foot?: string;
 }
-type Run = Pick<Store, "tokens" | "rounds" | "drafts" | "levels">;
+type Run = Pick<Store, "tokens" | "rounds" | "drafts">;
 
 /** Rows of a table; beyond that, neighbouring values are binned. */
 const MOST_ROWS = 20;
@@ -45,7 +45,6 @@ const within = ([a, b]: [number, number], n: number) => a <= n && n <= b;
 
 const draftsOf = (run: Run) => [...run.drafts.values()].flat();
 export const topLevel = (run: Pick<Store, "rounds">) => Math.max(0, ...[...run.rounds.values()].map((r) => r.level));
-export const levelName = (run: Pick<Store, "levels">, level: number) => run.levels[level] ?? `level ${level}`;
 /** The levels that verified, the target first. */
 export const verifiers = (run: Pick<Store, "rounds">) =>
   [...new Set([...run.rounds.values()].map((r) => r.level))].sort((a, b) => b - a);

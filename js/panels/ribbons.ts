@@ -6,7 +6,7 @@ import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
 import { tableOf } from "../lib/table";
 import { plural } from "../lib/words";
-import { inOrder, levelName, verifiers } from "./panels";
+import { inOrder, verifiers } from "./panels";
 
 export interface Flow {
   source: string;
@@ -21,7 +21,7 @@ export interface Stage {
 
 /** Draft tokens by verifier, lowest first, and the emitted tokens last. Pure. */
 export function stagesOf(
-  run: Pick<Store, "rounds" | "drafts" | "tokens" | "levels">,
+  run: Pick<Store, "rounds" | "drafts" | "tokens" | "levelName">,
   databases: readonly string[],
 ): Stage[] {
   const drafts = [...run.drafts.values()].flat();
@@ -37,7 +37,7 @@ export function stagesOf(
   const stages = verifiers(run).reverse();
   return [
     ...stages.map((level) => ({
-      name: levelName(run, level),
+      name: run.levelName(level),
       flows: flowsOf(drafts.filter((d) => d.level === level)),
     })),
     { name: "text", flows: flowsOf(run.tokens) },

@@ -4,6 +4,7 @@ import { slider } from "../lib/fields";
 import { templated } from "../lib/widget";
 import { figure } from "../lib/words";
 import { disagreeing, isWhole, lawOf, RULES, type Rule, type Step, thresholds, tried, type Verdict } from "./rules";
+import WORDS from "./words.json";
 
 interface Traits {
   tokens: string[];
@@ -13,30 +14,11 @@ interface Traits {
   epsilon: number;
   seed: number;
 }
-const RULE_WORDS: Record<Rule, [name: string, how: string]> = {
-  token: ["Token", "Accept a token while u·q < p; after a rejection, draw from (p − q)+."],
-  block: [
-    "Block",
-    "Judge the draft as a whole, from its end: accept up to the last place with u < h; draw from (w·p − q)+.",
-  ],
-  branch: [
-    "Branch",
-    "Block by joint ratios: w is the ratio of the joint probabilities, divided by its largest value so far. Same verdicts.",
-  ],
-  typical: [
-    "Typical acceptance",
-    "Accept a token whose p is above a threshold; draw the next one from p. No random number decides.",
-  ],
-};
 const SLIDERS = [
   ["lookahead", "Lookahead", 1, 3, 1],
   ["disagreement", "Disagreement of the draft model", 0, 1, 0.05],
   ["epsilon", "Threshold ε of typical acceptance", 0.02, 0.6, 0.02],
 ] as const;
-const NOTE =
-  "Exact sums over all drafts and outcomes; p and q are the same at every place. Bars: the law of the first emitted token; marks: the target’s. " +
-  "Distance: total variation between texts of lookahead + 1 tokens and the target’s. " +
-  "Token: Leviathan et al. 2023. Block: Sun et al. 2024. Typical acceptance: Cai et al. 2024 (Medusa).";
 const f = figure;
 
 /** The comparison at one place, as text. */
@@ -65,7 +47,7 @@ export default templated<Traits>({ class: "hsd-latency hsd-rl", label: "Rule lab
     )}</div>`;
   };
   const card = (rule: Rule, k: number) => {
-    const [name, how] = RULE_WORDS[rule];
+    const [name, how] = WORDS[rule];
     const [found, law] = [verdicts[k], lawOf(rule, models, n)];
     const lossy = rule === "typical";
     const most = Math.max(...law.first, ...p);
@@ -98,5 +80,5 @@ export default templated<Traits>({ class: "hsd-latency hsd-rl", label: "Rule lab
         )}<button @click=${() => put({ seed: get("seed") + 1 })}>Draw another draft</button></div>
         <p class="hsd-note">Draft: ${draft.map((t) => tokens[t]).join(" ")}, with u = ${u.map(f).join(", ")}. Probabilities p / q: ${rows}.</p>
         <div class="hsd-rl-rules">${RULES.map(card)}</div>
-        <p class="hsd-source">${NOTE}</p>`;
+        <p class="hsd-source">${WORDS.note}</p>`;
 });

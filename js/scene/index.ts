@@ -32,7 +32,8 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
   const uid = unique();
   root.classList.add("hsd-scene");
   const reading = createReading(store, palette);
-  const { levelName, actor, ownOf, stepOf, titleOf } = reading;
+  const { ownOf, stepOf, titleOf } = reading;
+  const { levelName, actor } = store;
   const card = createCard(store, palette, (position) => group.light(position, true));
   const box = make("div", "hsd-sc-scroll");
   const stage = make("div", "hsd-sc-stage", "", { tabindex: 0, role: "listbox" });
@@ -42,10 +43,8 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
   const still = matchMedia("(prefers-reduced-motion: reduce)");
 
   /** `inner`: a round of a lower level that was pinned elsewhere; `t`: time of the scene while it is played here. */
-  const state: { top: number | null; key: string | null; peek: string | null; step: number } & Record<
-    "inner" | "t",
-    number | null
-  > = { top: null, key: null, peek: null, step: -1, inner: null, t: null };
+  type State = Record<"top" | "inner" | "t", number | null> & Record<"key" | "peek", string | null> & { step: number };
+  const state: State = { top: null, key: null, peek: null, step: -1, inner: null, t: null };
   let scene: Scene | null = null;
   let made = "";
   /** Left, top and width of the chips as drawn. */

@@ -79,9 +79,9 @@ test("a round of a level below is named by the level and its place among its lik
   const store = storeOf(small());
   const said = createReading(store, palette);
   assert.equal(said.titleOf(store.rounds.get(1), 2), "Round 1 of 2, nano’s round 1");
-  assert.equal(said.actor(store.rounds.get(1)), "nano");
-  assert.equal(said.actor(store.rounds.get(2)), "the target");
-  assert.equal(said.levelName(7), "level 7");
+  assert.equal(store.actor(store.rounds.get(1)), "nano");
+  assert.equal(store.actor(store.rounds.get(2)), "the target");
+  assert.equal(store.levelName(7), "level 7");
 });
 
 test("where the cursor is nowhere the first round with a draft is shown, of a live run the newest, and none jumps", () => {

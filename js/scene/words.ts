@@ -22,8 +22,7 @@ const isDatabase = (name: string) => name === "db" || name === "hd";
 
 /** All functions read the current store. */
 export function createReading(store: Store, palette: Pick<Palette, "phrase">) {
-  const levelName = (l: number) => store.levels[l] ?? `level ${l}`;
-  const actor = (r: Round) => (isTarget(r) ? "the target" : levelName(r.level));
+  const { levelName, actor } = store;
   const draftsOf = (id: number) => store.drafts.get(id) ?? [];
   /** What a round and those of the same parent proposed to it. */
   const given = (r: Round) => {
@@ -89,5 +88,5 @@ export function createReading(store: Store, palette: Pick<Palette, "phrase">) {
   /** What the drafters of the lowest level proposed. */
   const sourceName = () => (isDatabase(store.levels[0] ?? "") ? "databases" : (store.levels[0] ?? ""));
 
-  return { levelName, actor, usual, before, ownOf, stepOf, titleOf, summaryOf, nodeWords, sourceName };
+  return { usual, before, ownOf, stepOf, titleOf, summaryOf, nodeWords, sourceName };
 }

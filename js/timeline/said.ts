@@ -30,7 +30,7 @@ export function createTelling(store: Store, palette: Pick<Palette, "words">) {
     const r = store.rounds.get(id);
     if (!r) return `round ${id}`;
     const n = `round ${store.order.get(store.topRound(id) ?? NaN)}`;
-    return r.parent === null ? n : `within ${n}, for ${store.levels[r.level] ?? `level ${r.level}`}`;
+    return r.parent === null ? n : `within ${n}, for ${store.levelName(r.level)}`;
   }
   /** What the databases drafted in a round. */
   function drafted({ id, why_no_draft: why }: Round) {

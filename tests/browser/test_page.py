@@ -232,7 +232,7 @@ def test_runs_are_compared_recorded_and_decoded_here(open_page, voila):
 
 
 def test_the_tour_goes_through_its_stops_and_gives_the_run_back(open_page, voila):
-    shown = opened(open_page, f"{voila}?trace=both")
+    shown = opened(open_page, f"{voila}?trace=both&theme=dark")
     page = shown.page
     page.locator(".hsd-tour-button").click()
     card = page.locator(".hsd-tour-card")
@@ -241,6 +241,7 @@ def test_the_tour_goes_through_its_stops_and_gives_the_run_back(open_page, voila
     for k in range(8):
         expect(card.locator(".hsd-tour-count")).to_have_text(f"{k + 1} of 8")
         expect(page.locator(".hsd-tour-lit")).to_have_count(1)
+        assert k or violations(page) == [], "its text is readable in the dark"
         titles.append(card.locator(".hsd-tour-title").inner_text())
         card.locator(".hsd-tour-next").click()
     assert len(set(titles)) == 8
