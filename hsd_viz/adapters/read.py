@@ -119,12 +119,10 @@ def pooled(traces: Sequence[Trace]) -> Trace:
     exact = set.intersection(*(set(about["exact"]) for about in abouts))
     rounds = [trace.round_rows for trace in traces]
     steps = [(row.drafted, row.accepted, row.duration_ns) for rows in rounds for row in rows] if all(rounds) else []
-    times: dict[str, Any] = {}
-    for name in ("prefill", "decode"):
-        spent = [trace.meta[f"{name}_ns"] for trace in traces]
-        times[f"{name}_ms"] = None if None in spent else sum(spent) / 1e6
+    spent = [[trace.meta[name] for trace in traces] for name in ("prefill_ns", "decode_ns")]
+    prefill, decode = (None if None in each else sum(each) / 1e6 for each in spent)
     derived = [name for name in known if name not in exact]
-    return imported(engines[0], known, steps=steps, derived=derived, **times)
+    return imported(engines[0], known, steps=steps, derived=derived, prefill_ms=prefill, decode_ms=decode)
 
 
 def summary(traces: Sequence[Trace]) -> str:
@@ -132,9 +130,8 @@ def summary(traces: Sequence[Trace]) -> str:
     whole = pooled(traces)
     about, figures = whole.meta["imported"], whole.metrics()
     lines = [f"{counted(len(traces), 'record')} of {about['engine']} ({about['version']})"]
-    for name in ("exact", "derived", "not_observed"):
-        if about[name]:
-            lines.append(f"  {name.replace('_', ' ')}: {', '.join(about[name])}")
+    kinds = [name for name in ("exact", "derived", "not_observed") if about[name]]
+    lines += [f"  {name.replace('_', ' ')}: {', '.join(about[name])}" for name in kinds]
     shown = [
         (figures["acceptance_rate"], "acceptance rate {:.1%}"),
         (figures["mean_acceptance_length"], "{:.2f} tokens per forward pass"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,14 +39,13 @@ def trace_of(given: Given) -> Trace:
     raise TypeError(f"expected a Trace or the path of its file, not {type(given).__name__}")
 
 
+@cache
 def template(dark: bool = False) -> go.layout.Template:
     """Return the light or dark template; also registered as ``hsd_light`` and ``hsd_dark``."""
     import plotly.graph_objects as go
     import plotly.io as pio
 
     name = "hsd_dark" if dark else "hsd_light"
-    if name in pio.templates:
-        return pio.templates[name]
     inks = INKS[dark]
     line = {name: inks.grid for name in ("gridcolor", "linecolor", "zerolinecolor", "tickcolor")}
     axis = {**line, "automargin": True, "tickfont": {"color": inks.muted}}

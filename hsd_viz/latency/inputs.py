@@ -222,9 +222,7 @@ class Calibration:
 def _known(pairs: Mapping[tuple[str, str], Any], draft: str, verifier: str) -> Any:
     if (draft, verifier) in pairs:
         return pairs[draft, verifier]
-    raise ValueError(
-        f"the acceptance of '{draft}' by '{verifier}' is unknown: measure the stack '{draft} > {verifier}'"
-    )
+    raise ValueError(f"the acceptance of '{draft}' by '{verifier}' is unknown: measure '{draft} > {verifier}'")
 
 
 def _at(curve: tuple[float, ...], fed: int) -> float:

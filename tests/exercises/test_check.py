@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import subprocess
 import sys
 import time
@@ -219,11 +218,8 @@ def deeper(alpha, gamma):
 def test_wrong_answers_are_refused_in_words(number, answer, words):
     result = check(number, answer)
     assert not result and words in repr(result)
-    assert (
-        repr(result).startswith("✗ not yet")
-        and "\n" not in result.message
-        and ".hint() to the check for a hint." in repr(result)
-    )
+    assert "\n" not in result.message
+    assert repr(result).startswith("✗ not yet") and ".hint() to the check for a hint." in repr(result)
 
 
 def test_an_endless_answer_is_stopped_and_its_case_named(monkeypatch):
@@ -241,16 +237,11 @@ def test_an_endless_answer_is_stopped_and_its_case_named(monkeypatch):
     assert check("7.1", lambda a, n: sum(a**k for k in range(n + 1)))
 
 
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        (lambda: check("9.1", None), "there is no exercise '9.1'"),
-        (lambda: check("7.1", None).hint("x"), "hints 1 to 2, not 'x'"),
-    ],
-)
-def test_unknown_names_are_refused(call, words):
-    with pytest.raises(ValueError, match=re.escape(words)):
-        call()
+def test_unknown_names_are_refused():
+    with pytest.raises(ValueError, match=r"there is no exercise '9\.1'"):
+        check("9.1", None)
+    with pytest.raises(ValueError, match="hints 1 to 2, not 'x'"):
+        check("7.1", None).hint("x")
 
 
 @pytest.mark.parametrize(
