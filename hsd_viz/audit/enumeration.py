@@ -60,9 +60,7 @@ class Choices:
 
 
 def outcomes(program: Callable[[Choices], T], max_runs: int = MAX_RUNS) -> Iterator[tuple[T, Any]]:
-    """Yield (result, probability) for every run of ``program``, which draws from the :class:`Choices` it is given.
-    Raises: ValueError: if there are more than ``max_runs`` runs.
-    """
+    """Yield (result, probability) for each run of ``program``. Raises: ValueError: at more than ``max_runs``."""
     path: list[tuple[int, list[Any]]] = []
     for _ in range(max_runs):
         choices = Choices(path)

@@ -113,10 +113,10 @@ class ExactAudit:
         counts = f"{self.outputs} outputs, {self.instances} toy instances"
         if self.wrong is None:
             return f"{self.verdict}: {self.malformed or f'largest error {self.error:.1e}'} ({counts})"
-        rows = [f"[{', '.join(f'{p:.4f}' for p in row)}]" for row in (self.wrong.found, self.wrong.expected)]
+        found, true = (f"[{', '.join(f'{p:.4f}' for p in row)}]" for row in (self.wrong.found, self.wrong.expected))
         where = f"after {list(self.wrong.prefix)}" if self.wrong.prefix else "of the first token"
         cause = ", or ".join(f"fault {n}: {FAULTS[n]}" for n in self.faults) or "none of the six known faults"
-        return f"{self.verdict}: the law {where} is {rows[0]}, not {rows[1]}; {cause} ({counts})"
+        return f"{self.verdict}: the law {where} is {found}, not {true}; {cause} ({counts})"
 
 
 def exact(
@@ -231,9 +231,7 @@ def _explains(place: WrongConditional, fault: int, levels: set[int]) -> bool:
 
 
 def _law(place: WrongConditional, fault: int, levels: set[int], kept: Row) -> Row:
-    """Return the law of the target's token where the verifications by ``levels`` make ``fault``. Fault 4 drops the
-    tokens that are 0 in ``kept``.
-    """
+    """Return the law of the target's token where ``levels`` make ``fault``; fault 4 drops what is not ``kept``."""
     rows = place.sampled
     drafted = np.eye(len(kept))[rows[0].argmax()] if fault == 6 else rows[0]
     # Parts of the proposal: (probability by token, the row q it is proposed with).

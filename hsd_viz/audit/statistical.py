@@ -144,9 +144,7 @@ def statistical(
 
 
 def compare(speculative: Completion, plain: Completion, near_tie: float = 0.05) -> tuple[str, int]:
-    """Return how two greedy texts differ, and the first place where they do: ``equal``, a ``near-tie`` (the plain
-    endpoint's log probabilities of the two tokens differ by at most ``near_tie`` nats), a ``bug``, or ``unknown``.
-    """
+    """Return how greedy texts differ, and where first: ``equal``, ``near-tie`` (by nats), ``bug`` or ``unknown``."""
     pairs = [*zip_longest(plain.tokens, speculative.tokens, fillvalue=None)]
     if (place := next((k for k, (mine, other) in enumerate(pairs) if mine != other), None)) is None:
         return "equal", len(pairs)

@@ -45,16 +45,15 @@ class HFDecoder:
         target, assistant = self._target, self._assistant
         encoded = self._tokenizer.encode(prompt, verbose=False) if isinstance(prompt, str) else list(prompt)
         ids = torch.tensor([encoded], device=target.device)
-        models = [m for m in (target, assistant) if m is not None]
-        positions = min((p for m in models if (p := getattr(m.config, "max_position_embeddings", None))), default=None)
-        if positions is not None and ids.shape[1] >= positions:
+        limits = [getattr(m.config, "max_position_embeddings", None) for m in (target, assistant) if m is not None]
+        if (positions := min(filter(None, limits), default=None)) is not None and ids.shape[1] >= positions:
             raise PromptTooLong(ids.shape[1], positions)
         seen, config = _Times(), self._config(new_tokens, sampling)
         options: dict[str, Any] = {"generation_config": config, "streamer": seen}
-        own = None if assistant is None else assistant.generation_config
         if assistant is not None:
             # transformers changes some of the assistant's settings.
-            assistant.generation_config, options["assistant_model"] = deepcopy(own), assistant
+            own, options["assistant_model"] = assistant.generation_config, assistant
+            assistant.generation_config = deepcopy(own)
         widths: list[int] = []
         fed = lambda module, args, kwargs: widths.append((args[0] if args else kwargs["input_ids"]).shape[1])
         hook = target.register_forward_pre_hook(fed, with_kwargs=True)
@@ -73,8 +72,7 @@ class HFDecoder:
             if assistant is not None:
                 assistant.generation_config = own
             hook.remove()
-        tokens = made[0, ids.shape[1] :].tolist()
-        arrivals = [(at - started, count) for at, count in seen[1:]]
+        tokens, arrivals = made[0, ids.shape[1] :].tolist(), [(at - started, count) for at, count in seen[1:]]
         prefill, first = arrivals[0]
         fields = {
             "token_ids": tuple(tokens),
@@ -91,15 +89,15 @@ class HFDecoder:
         return fields, arrivals
 
     def _config(self, max_new_tokens: int, sampling: Sampling) -> GenerationConfig:
-        eos, options = self._target.generation_config.eos_token_id, {}
+        eos = self._target.generation_config.eos_token_id
         eos = eos if eos is not None else self._tokenizer.eos_token_id
+        options = {"max_new_tokens": max_new_tokens, "do_sample": not sampling.greedy, "eos_token_id": eos}
+        options["pad_token_id"] = eos[0] if isinstance(eos, list) else eos
         if not sampling.greedy:
             options |= {"temperature": sampling.temperature, "top_k": sampling.top_k, "top_p": sampling.top_p}
         if self._name == "hf-lookup":
-            options |= {"prompt_lookup_num_tokens": LOOKUP_TOKENS}
-        pad = eos[0] if isinstance(eos, list) else eos
-        options |= {"eos_token_id": eos, "pad_token_id": pad, "do_sample": not sampling.greedy}
-        return GenerationConfig(max_new_tokens=max_new_tokens, **options)
+            options["prompt_lookup_num_tokens"] = LOOKUP_TOKENS
+        return GenerationConfig(**options)
 
 
 class _Times(list, BaseStreamer):

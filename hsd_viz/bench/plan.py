@@ -140,9 +140,7 @@ def _row(prediction: Prediction, outputs: Sequence[Output]) -> Data:
 
 
 def _errors(rows: Sequence[Data]) -> Data | None:
-    """Return relative errors of the predictions, also without the machine's drift since the calibration, which is that
-    of plain decoding.
-    """
+    """Return relative errors of the predictions, also without the drift of plain decoding since the calibration."""
     done = {row["stack"]: row for row in rows if row["measured_ms_per_token"] is not None}
     if not done:
         return None

@@ -186,9 +186,7 @@ def predict(
 
 
 def settings(stack: str, lookaheads: Sequence[Mapping[str, Any]] = ()) -> dict[str, str]:
-    """Return the settings of serving engines for a stack with one draft model; without drafts, how to switch off. Of a
-    plan's ``lookaheads``, those at the first context give a schedule by batch size.
-    """
+    """Return the settings of serving engines for a stack with one draft model, by batch size with ``lookaheads``."""
     by_batch = [(c["batch"], c["lookahead"]) for c in lookaheads if c["context"] == lookaheads[0]["context"]]
     if not (drafts := parse(stack).drafts):
         return engine_settings("plain", 0)

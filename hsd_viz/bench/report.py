@@ -67,9 +67,7 @@ def speedup(block: Block) -> Estimate:
 
 
 def impossible(speedup: float | None, length: float | None) -> bool:
-    """Return whether a speed-up exceeds the acceptance length by more than timing noise: a forward pass that verifies
-    drafts takes at least the time of a plain one, and emits ``length`` tokens.
-    """
+    """Return whether a speed-up exceeds the acceptance length, which bounds it, by more than timing noise."""
     return speedup is not None and length is not None and speedup > length * (1 + NOISE)
 
 
@@ -189,9 +187,7 @@ def read_report(content: str | bytes, name: str) -> Report:
 def build_report(
     measurement: Measurement, machine: Mapping[str, Any], engine: Mapping[str, Any], command: str | None = None
 ) -> Report:
-    """Return the report of a measurement. ``machine``: :func:`hsd_viz.machine.describe`; ``engine``: fields of
-    :class:`ReportSettings`; ``command``: the command line.
-    """
+    """Return the report of a measurement by a command; ``engine`` has fields of :class:`ReportSettings`."""
     settings, suite, plain = measurement.settings, measurement.suite, measurement.outputs[PLAIN]
     low = {k for k, o in enumerate(plain) if repetition_share(o.token_ids) < LOW_REPETITION}
     used = [p.category for p in measurement.prompts]

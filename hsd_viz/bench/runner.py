@@ -88,7 +88,7 @@ def from_trace(trace: Trace) -> Output:
     """Return the measures of a decode in our own loop."""
     figures, parts = trace.metrics(), round_parts(trace)
     emitted = Counter(t.round for t in trace.token_rows)
-    rounds = [r for r in trace.round_rows if r.parent is None]
+    ends = [(r.start_ns + r.duration_ns, emitted[r.id]) for r in trace.round_rows if r.parent is None and emitted[r.id]]
     calls = dict.fromkeys((c.name for c in trace.call_rows), 0)
     for call in trace.call_rows:
         if call.kind in ("draft", "verify", "lookup"):
@@ -101,7 +101,7 @@ def from_trace(trace: Trace) -> Output:
         runtime=trace.meta.get("runtime"),
         parts=parts,
         calls=calls,
-        **arrival_times([((r.start_ns + r.duration_ns) / 1e9, emitted[r.id]) for r in rounds if emitted[r.id]]),
+        **arrival_times([(end / 1e9, tokens) for end, tokens in ends]),
     )
 
 
@@ -180,9 +180,7 @@ class Measurement:
 
 
 def read_stacks(texts: Sequence[str]) -> dict[str, Stack | HFStack]:
-    """Parse stacks, by their canonical text; the plain ``target`` is put first where it is missing. Raises: ValueError:
-    if a text is not a stack, a stack is given twice, or a stack does not end in ``target``.
-    """
+    """Parse stacks, by their canonical text, the plain ``target`` first where it is missing. Raises: ValueError."""
     stacks: dict[str, Stack | HFStack] = {}
     for text in texts:
         stack = parse_bench(text)
@@ -195,9 +193,7 @@ def read_stacks(texts: Sequence[str]) -> dict[str, Stack | HFStack]:
 
 
 def rows_of(stacks: dict[str, Stack | HFStack], states: str) -> dict[str, tuple[Stack | HFStack, str | None]]:
-    """Return (stack, state) of each row by name. A stack that learns from run to run is ``cold`` or ``warm`` (its name
-    ends in ``(warm)``), or both, as ``states`` has it; others have no state.
-    """
+    """Return (stack, state) of each row by name: what learns from run to run is ``cold``, ``warm`` or both."""
     rows: dict[str, tuple[Stack | HFStack, str | None]] = {}
     for name, stack in stacks.items():
         learns = isinstance(stack, Stack) and stack.bottom is not None and remembers(stack.bottom)
@@ -237,11 +233,11 @@ def run_bench(
         try:
             return ask(lambda text: decoders[name](text, tokens, memory), prompt, writer)
         except ValueError as error:
-            if prompt.turns and isinstance(error, PromptTooLong):
-                left_out[prompt.id] = str(error)
-                return None
-            # Models load in the first decode: errors about them do not concern the prompt.
-            raise ValueError(f"prompt {prompt.id}: {error}") if "prompt" in str(error) else error from None
+            if not (prompt.turns and isinstance(error, PromptTooLong)):
+                # Models load in the first decode: errors about them do not concern the prompt.
+                raise ValueError(f"prompt {prompt.id}: {error}") if "prompt" in str(error) else error from None
+            left_out[prompt.id] = str(error)
+            return None
 
     wait = partial(engine.wait_ready, lambda text: progress(0, total, text))
     try:

@@ -41,9 +41,7 @@ def observe(path: Path) -> Observation:
 
 
 def from_trace(trace: Trace, source: str) -> Observation:
-    """Return the observation of a run, or of a saved record. A plain step is that of the plain runs measured with it,
-    else of forward passes over one token, else not observed.
-    """
+    """Return the observation of a run, its plain step that of plain runs beside it or of passes over one token."""
     if "counts" in trace.meta:
         return from_records([trace], source)
     target = max((row.level for row in trace.round_rows), default=0)

@@ -82,9 +82,7 @@ def _conditional(marginal: Sequence[float]) -> list[float]:
 
 
 def read_profile(path: Path) -> dict[str, Any]:
-    """Return a profile as :func:`profile_of`; its marginal rates are always there. Raises: ValueError: if it cannot be
-    read, was not measured, describes block verification, or contradicts itself.
-    """
+    """Return a profile as :func:`profile_of`. Raises: ValueError: if it is not usable or was not measured."""
     try:
         data = json.loads(read_text(path, "profile", MOST_JSON))
     except (json.JSONDecodeError, RecursionError) as error:
@@ -112,9 +110,7 @@ def read_profile(path: Path) -> dict[str, Any]:
 
 
 def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[float, float, float]:
-    """Return the change of the mean acceptance length between two profiles, with the ends of its 95 % interval. Raises:
-    ValueError: if a profile has no histogram of at least two rounds.
-    """
+    """Return the change of the mean length between two profiles, with the ends of its 95 % interval."""
     means, errors = [], []
     for profile in (before, after):
         histogram = {int(k): n for k, n in (profile.get("acceptance_length_histogram") or {}).items()}

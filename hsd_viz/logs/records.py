@@ -34,9 +34,7 @@ class Request(NamedTuple):
 
 
 class LogTokenizer:
-    """A tokenizer by name: ``None`` (ids only), a ``tokenizer.json`` or its folder, a ladder name or a hub id. Raises:
-    ValueError: if there is no such tokenizer.
-    """
+    """A tokenizer: ``None`` (ids only), a ``tokenizer.json`` or its folder, a ladder name or a hub id."""
 
     def __init__(self, name: str | Path | None = None) -> None:
         self.name = None if name is None else str(name)
@@ -46,9 +44,7 @@ class LogTokenizer:
         self.size = max(self.vocabulary.values(), default=MOST_IDS - 1) + 1
 
     def ids(self, value: str | Sequence[int], what: str = "text") -> Sequence[int]:
-        """Return the token ids of a text, without special tokens around it, or of ids. Raises: ValueError: if it cannot
-        be encoded, or an id is outside the vocabulary.
-        """
+        """Return the token ids of a text (without special tokens around it) or of ids. Raises: ValueError."""
         if not isinstance(value, str):
             if wrong := [token for token in value if not 0 <= token < self.size]:
                 raise ValueError(f"{what}: token id {wrong[0]} is outside the vocabulary of {self.size}")

@@ -134,9 +134,7 @@ def parse_cost(text: str) -> CostCurve:
 
 
 def open_databases(tokenizer: LogTokenizer, folder: str | Path | None = None) -> SharedDatabases:
-    """Return the databases of ``folder``, else the shipped ones; none, with the reason, for another tokenizer. Raises:
-    ValueError: if a named folder has no database of the tokenizer.
-    """
+    """Return the databases of ``folder``, else the shipped ones; none, with the reason, for another tokenizer."""
     if not tokenizer.vocabulary:
         if folder is not None:
             raise ValueError("databases need a tokenizer: give that of their model")
