@@ -145,18 +145,18 @@ def audit(
     from hsd_viz.stack import parse
     from hsd_viz.tables import Table
 
-    decoders = [(one, loop_decoder(one, rule), len(parse(one).models)) for one in stack]
-    decoders += [] if exact is None else [(exact, _function(exact), models)]
-    audited = [(name, partial(audits.exact, run, models=n, tolerance=tolerance)) for name, run, n in decoders]
+    check = partial(audits.exact, tolerance=tolerance)
+    audited = {one: partial(check, loop_decoder(one, rule), models=len(parse(one).models)) for one in stack}
+    if exact is not None:
+        audited[exact] = partial(check, _function(exact), models=models)
     if speculative and plain:
-        key = None if api_key_env is None else os.environ.get(api_key_env)
+        key = os.environ.get(api_key_env or "")
         prompts = [prompt.text for prompt in load_suite(suite).limited(limit).prompts]
         ends = audits.Endpoint(speculative, model, key), audits.Endpoint(plain, model, key)
         given = {"samples": samples, "temperature": temperature, "alpha": alpha, "near_tie": near_tie}
-        compared = partial(audits.statistical, *ends, prompts, progress=arguments.status, **given)
-        audited.append((speculative, compared))
+        audited[speculative] = partial(audits.statistical, *ends, prompts, progress=arguments.status, **given)
     done: dict[str, Any] = {}
-    for name, run in audited:
+    for name, run in audited.items():
         arguments.status(f"auditing {name}")
         done[name] = run()
         arguments.status()
