@@ -225,27 +225,25 @@ def _acceptance(
     shapes: Mapping[str, Shape], order: Sequence[str], given: Any, temperature: float
 ) -> tuple[dict[tuple[str, str], tuple[Edge, float]], list[Assumption]]:
     """Return (acceptance, its uncertainty) of every pair, and what was assumed."""
-    edges: dict[tuple[str, str], tuple[Edge, float]] = {}
-    assumptions = []
-    for draft, verifier in combinations(order, 2):
-        if verifier in HEADS or (draft in HEADS and verifier != order[-1]):
-            continue
-        key, band = f"{draft} > {verifier}", GIVEN_BAND
-        kind, source = "measured", "as given: of a draft token if those before it were accepted"
-        value = given.get(key) if isinstance(given, Mapping) else given
+    possible = [pair for pair in combinations(order, 2) if pair[1] not in HEADS]
+    pairs = {f"{d} > {v}": (d, v) for d, v in possible if d not in HEADS or v == order[-1]}
+    given = given if isinstance(given, Mapping) else dict.fromkeys(pairs, given)
+    for key in given.keys() - pairs:
+        raise ValueError(f"'{key}' is not a pair of these models: use {', '.join(pairs) or 'a draft model'}")
+    edges, assumptions = {}, []
+    for key, (draft, verifier) in pairs.items():
+        value, band, kind = given.get(key), GIVEN_BAND, "measured"
+        source = "as given: of a draft token if those before it were accepted"
         if value is None:
             larger = log2(shapes[verifier].touched(1) / shapes[draft].touched(1))
             models = min(0.95, max(0.2, 0.9 - 0.035 * larger)) - 0.05 * temperature
-            value, kind, band = 0.7 - 0.1 * temperature if draft in HEADS else models, "assumed", ASSUMED_BAND
+            value, band, kind = 0.7 - 0.1 * temperature if draft in HEADS else models, ASSUMED_BAND, "assumed"
             source = f"± {ASSUMED_BAND:g}; measure your own pair: --acceptance '{key}=…'"
         elif not isinstance(value, Edge) and not 0 <= value < 1:
             raise ValueError(f"the acceptance {value:g} of '{key}' is not usable: use a number from 0 to below 1")
         edge = value if isinstance(value, Edge) else Edge(tail=float(value))
         edges[draft, verifier] = edge, band
         assumptions.append(Assumption(f"acceptance {key}", round(edge.curve(1)[1], 4), kind, source))
-    known = [f"{draft} > {verifier}" for draft, verifier in edges]
-    for key in given.keys() - known if isinstance(given, Mapping) else ():
-        raise ValueError(f"'{key}' is not a pair of these models: use {', '.join(known) or 'a draft model'}")
     return edges, assumptions
 
 

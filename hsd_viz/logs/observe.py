@@ -122,20 +122,15 @@ def from_records(traces: Sequence[Trace], source: str) -> Observation:
     requests = []
     for trace in traces if len(traces) > 1 else ():
         counts, about = trace.meta["counts"], trace.meta["imported"].get("request", {})
+        histogram = tuple(counts.get("histogram") or ())
         if verified := counts.get("verifications"):
-            histogram = tuple(counts.get("histogram") or ())
             requests.append(Served(verified, counts.get("accepted") or 0, histogram, **about))
     return replace(seen, verify=mean(timed) if timed else None, round=spent, requests=tuple(requests))
 
 
 def from_figures(acceptance: Sequence[float], lookahead: int | None = None) -> Observation:
-    """Return the observation of acceptance as engines report it.
-
-    Args:
-        acceptance: accepted / drafted, a mean acceptance length (above 1), or several: P(the first k are accepted).
-        lookahead: draft tokens per round.
-
-    Raises: ValueError: if the figures are not possible.
+    """Return the observation of acceptance as engines report it: accepted / drafted, a mean acceptance length (above
+    1), or P(the first k are accepted). Raises: ValueError: if the figures are not possible.
     """
     source = "the acceptance given"
     if len(acceptance) > 1:
@@ -172,7 +167,7 @@ def with_times(
     if given:
         # Repeated pairs do not apply to given times.
         seen = replace(seen, **{"speedups": (), **given})
-    if given and seen.verify is not None and seen.draft is not None and seen.round is not None:
+    if given and None not in (seen.verify, seen.draft, seen.round):
         left = seen.round - seen.verify - seen.draft
         if left < -0.02 * seen.round and "overhead" not in given:
             spent = f"{seen.verify + seen.draft:.4g} ms, exceed the round of {seen.round:.4g} ms"
