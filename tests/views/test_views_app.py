@@ -152,7 +152,7 @@ def test_questions_about_a_run_are_answered(page):
 
 
 def test_a_stored_calibration_of_the_models_of_a_run_is_taken(page, monkeypatch, tmp_path):
-    monkeypatch.setattr(store, "folder", lambda: tmp_path)
+    monkeypatch.setattr(store, "cache_folder", lambda _: tmp_path)
     identity = store.identity(load_bundled("both").meta)
     page.ask("recording", name="both")
     for taken, who in (("AMD", identity | {"dtype": "float64"}), ("my processor", identity)):
