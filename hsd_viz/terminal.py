@@ -29,11 +29,6 @@ def plain(parts: Iterable[str | Table]) -> str:
     return "\n".join(lines)
 
 
-def show(parts: Iterable[str | Table]) -> None:
-    """Print lines and tables."""
-    print(plain(parts))
-
-
 @contextmanager
 def progress_bar() -> Iterator[Progress]:
     """Yield ``update(done, total, text)``, which draws a progress bar in a notebook or a terminal (stderr)."""

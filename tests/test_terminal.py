@@ -27,7 +27,7 @@ def test_plain_text_is_aligned_and_never_wrapped():
 
 
 def test_a_pipe_gets_plain_text_and_no_bar(capsys):
-    terminal.show(["first", "", ROWS])
+    print(terminal.plain(["first", "", ROWS]))
     with terminal.progress_bar() as bar:
         bar(1, 2, "db > target")
     out, err = capsys.readouterr()

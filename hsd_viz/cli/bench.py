@@ -59,7 +59,7 @@ def _show(report: Report, json: Path | None, html: Path | None) -> int:
 
     arguments.write_json(json, report.to_dict())
     arguments.write_text(html, page(report) if html else "")
-    terminal.show(text_parts(report))
+    print(terminal.plain(text_parts(report)))
     return _done(report.complete, "report", json)
 
 
@@ -91,7 +91,7 @@ def plan(
     arguments.status()
     data = {"machine": describe(), **plan, "command": command_line}
     arguments.write_json(json_, data)
-    terminal.show(planning.text_parts(data))
+    print(terminal.plain(planning.text_parts(data)))
     return _done(data["complete"], "plan", json_)
 
 
@@ -136,7 +136,7 @@ def predict(
         from hsd_viz import figures
 
         arguments.write_text(html, figures.prediction(found).to_html(include_plotlyjs=True))
-    terminal.show(report_parts(found))
+    print(terminal.plain(report_parts(found)))
 
 
 def _acceptance(models: list[str], given: tuple[str, ...], profile: Path | None, records: Path | None) -> Any:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from hsd_viz.cli import arguments
 from hsd_viz.cli.arguments import Html, Json, Numbers, Out, Rule, Save
-from hsd_viz.terminal import progress_bar, show
+from hsd_viz.terminal import plain, progress_bar
 from hsd_viz.words import check_range
 
 
@@ -102,7 +102,7 @@ def doctor(
     # In the terminal settings have lines of their own, to be pasted.
     flags, lines, tables = diagnosis.flags.items(), diagnosis.lines(), diagnosis.tables()
     settings = [f"  {engine}: {text}" for engine, text in flags]
-    show([*lines, *tables, *(["", "Settings to paste:", *settings] if settings else [])])
+    print(plain([*lines, *tables, *(["", "Settings to paste:", *settings] if settings else [])]))
     tables.append(Table("Settings to paste", [["engine", "settings"], *map(list, flags)] if flags else []))
     _write(json_, html, diagnosis.to_dict(), f"Diagnosis of {diagnosis.observation.source}", lines, tables)
 

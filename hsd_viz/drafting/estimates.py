@@ -7,12 +7,9 @@ from itertools import pairwise
 #: The cost of one more draft token on a CPU, in steps of one token: a forward pass of 4 tokens takes about 1.4 steps.
 CPU_MARGINAL = 0.15
 
-#: Longer keys share the estimate of this length.
-LONGEST_BUCKET = 8
-#: A rate may exceed 1 to compensate for a discount that is too cautious.
-MOST_RATE = 1.2
-#: Weight of the prior, in expected hits.
-PRIOR_WEIGHT = 6.0
+#: Longer keys share the estimate of this length; a rate may exceed 1, as a discount may be too cautious; and the weight
+#: of the prior in expected hits.
+LONGEST_BUCKET, MOST_RATE, PRIOR_WEIGHT = 8, 1.2, 6.0
 
 #: Subtracted from each continuation's count (absolute discounting, Ney, Essen & Kneser 1994): a single occurrence is
 #: weaker evidence than its share suggests. Text tends to repeat itself, so the context's discount is small.

@@ -43,9 +43,7 @@ Row = tuple[int, int | None, str, int | None]
 
 
 class StoredDrafts:
-    """The drafts of the ``fivegrams`` and ``statistics`` databases by key, computed on first use and cached. One object
-    may serve any number of runs over the same databases.
-    """
+    """The drafts of the ``fivegrams`` and ``statistics`` databases by key, computed once for all runs over them."""
 
     def __init__(self, shared: Mapping[str, Database]) -> None:
         self.shared = dict(shared)
@@ -80,8 +78,8 @@ class StoredDrafts:
 
 @drafter("hd", items=DATABASES)
 class HierarchyDrafting(Baseline):
-    """Hierarchy Drafting for one run, from the databases named in the stack, in that order; ``model`` is the database
-    ``fivegrams``. A smaller budget than :attr:`nodes` truncates the last drafts.
+    """Hierarchy Drafting for one run, from the databases named in the stack, in that order (``model`` is the database
+    ``fivegrams``). A small budget truncates the last drafts.
     """
 
     nodes = DRAFTS * LENGTH
@@ -92,13 +90,11 @@ class HierarchyDrafting(Baseline):
         super().__init__(run)
 
     def start(self, prompt: Sequence[int]) -> None:
-        """Begin a run with this prompt: its 5-grams fill the context database, from left to right."""
         self._text = ""
         self._buckets: dict[str, dict[str, int]] = {}
         self.extend(prompt)
 
     def extend(self, tokens: Sequence[int]) -> None:
-        """Append these emitted tokens: every 5-gram they complete joins the context database."""
         first = max(0, len(self._text) - LENGTH)
         self._text += spell(tokens)
         for place in range(first, len(self._text) - LENGTH):

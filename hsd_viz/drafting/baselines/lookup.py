@@ -33,10 +33,9 @@ class PromptLookup(CopyingDrafter):
     """Prompt lookup decoding with Hugging Face's rule, as a chain.
 
     Finds the longest n-gram at the end of the text, of 2 tokens or fewer, that occurs earlier, and copies up to 10
-    tokens after its earliest occurrence, until an end-of-text token. Source: Saxena 2023, "Prompt Lookup
-    Decoding" (github.com/apoorvumang/prompt-lookup-decoding), with the defaults of transformers'
-    ``PromptLookupCandidateGenerator``. The author's rule (``lookup[original]``) takes up to 3 tokens and copies
-    whole tens of tokens only.
+    tokens after its earliest occurrence, until an end-of-text token. Source: Saxena 2023, "Prompt Lookup Decoding"
+    (github.com/apoorvumang/prompt-lookup-decoding), with the defaults of transformers. The author's rule
+    (``lookup[original]``) takes up to 3 tokens and copies whole tens of tokens only.
     """
 
     nodes = 10
@@ -58,10 +57,9 @@ class SAMDecoding(CopyingDrafter):
 
     Source: Hu et al., "SAM Decoding: Speculative Decoding via Suffix Automaton", ACL 2025, arXiv 2411.10666 (repository
     hyx1999/SAM-Decoding), re-implemented from its description, with Python's string search in place of the automaton.
-    The longest suffix of the text that occurs before is found, of any length. After a match of m tokens, up to min(60,
-    1 + ``alpha`` · m) tokens are copied (alpha 4), as a chain, from after the **earliest** occurrence of the match. If
-    fewer tokens than that follow it, the next shorter suffix with more occurrences is tried; the shortest one takes
-    what exists.
+    After the longest match, of m tokens, up to min(60, 1 + ``alpha`` · m) tokens are copied (alpha 4), as a chain, from
+    after its **earliest** occurrence. If fewer tokens than that follow it, the next shorter suffix with more
+    occurrences is tried; the shortest one takes what exists.
     """
 
     nodes, alpha = 60, 4

@@ -47,10 +47,8 @@ class DatabaseError(ValueError):
 
 def marks(columns: Iterable[np.ndarray]) -> np.ndarray:
     """Return the CRC-32 of keys as little-endian u32, uint32 [keys]; ``columns`` are their first tokens, second, ..."""
-    table = np.arange(256, dtype=np.uint32)
-    for _ in range(8):
-        # The reflected polynomial of CRC-32 (ISO 3309), as in zlib.
-        table = np.where(table & 1, (table >> 1) ^ np.uint32(0xEDB88320), table >> 1)
+    # What one byte changes, from zlib itself, which inverts the checksum before and after.
+    table = np.array([zlib.crc32(bytes([byte ^ 0xFF])) ^ 0xFF000000 for byte in range(256)], dtype=np.uint32)
     crc: Any = np.uint32(0xFFFFFFFF)
     for tokens in columns:
         for shift in (0, 8, 16, 24):
@@ -85,10 +83,7 @@ class Table(NamedTuple):
 def write_index(
     path: str | Path, table: Table, kind: str, vocabulary_size: int, vocabulary_hash: str, meta: Mapping[str, Any]
 ) -> None:
-    """Write a ``statistics``, ``model`` or ``fivegrams`` database, atomically; ``meta`` is its origin.
-
-    Raises: ValueError: if there are too many values for one file.
-    """
+    """Write a database atomically; ``meta`` is its origin. Raises: ValueError: if there are too many values."""
     wide, keys, total = vocabulary_size > 2**16, len(table.marks), len(table.marks) + 2 * len(table.tokens)
     if total >= MOST_VALUES:
         raise ValueError(f"{total} values are too many for one file: reduce its bytes or raise the minimum count")
@@ -134,11 +129,9 @@ class Index:
     """An open database file, read-only and memory-mapped: runs and processes share its pages.
 
     ``starts``, ``marks``, ``places`` and ``values`` are its tensors as memoryviews, ``bits`` the shift from a mark to
-    its bucket, ``wide`` whether values are u32. Of a model with a smaller ``vocabulary_size`` than the file's only the
-    tokens are returned. ``verify``: whether to check the tensors (default: those of files that are not large).
-
-    Raises: DatabaseError: if the file is missing, truncated, damaged, of another version or, if ``vocabulary_hash`` is
-    given, made with another tokenizer.
+    its bucket, ``wide`` whether values are u32. Tokens from ``vocabulary_size`` on are not returned. ``verify``:
+    whether to check the tensors (default: those of files that are not large). Raises: DatabaseError: if the file is
+    missing, damaged, of another version or, where ``vocabulary_hash`` is given, of another tokenizer.
     """
 
     def __init__(
@@ -187,9 +180,7 @@ class Index:
         self.bits, self.wide, self.longest = 32 - self.header["bits"], own > 2**16, self.header["longest"]
 
     def lookup(self, tail: str) -> Match | None:
-        """Return what followed the longest suffix of ``tail`` that is a key, or ``None``. ``tail`` is a text as of
-        :func:`~hsd_viz.drafting.context.spell`. The search extends the suffix until it misses.
-        """
+        """Return what followed the longest suffix of ``tail`` (spelled) that is a key, or ``None``."""
         starts, marks, bits, crc32, keys = self.starts, self.marks, self.bits, zlib.crc32, len(self.marks)
         tail = tail[-self.longest :]
         size = len(tail)
@@ -197,7 +188,8 @@ class Index:
         packed = utf_32_le_encode(tail, "surrogatepass")[0]
         last = 4 * size - 4
         found = -1
-        # Most pairs that occur are keys, so the search begins with two tokens; a single one is the fall-back.
+        # Most pairs that occur are keys, so the search begins with two tokens and extends the suffix until it misses; a
+        # single token is the fall-back.
         at = last - 4 if size > 1 else last
         while at >= 0:
             wanted = crc32(packed[at:])
@@ -227,9 +219,7 @@ class Index:
             return None
         row = self.values[at : at + 1 + numbers].tolist()
         if not self.wide and max(row) >= 32768:
-            for i in range(0, len(row), 2):
-                if row[i] >= 32768:
-                    row[i] = (row[i] - 32768) << 8
+            row[::2] = [count if count < 32768 else (count - 32768) << 8 for count in row[::2]]
         # Rounding large counts preserves their order, so none exceeds its total.
         total, limit = row[0], self.limit
         rows = zip(row[1::2], row[2::2], _NO_POSITIONS, strict=False)
