@@ -119,10 +119,9 @@ class LogitsDatabase:
         return None
 
 
-Lookup = Callable[[str], Match | None]
-
-
-def continuation_trie(lookup: Lookup, key: str, *, nodes: int, depth: int) -> list[tuple[int, int, float]]:
+def continuation_trie(
+    lookup: Callable[[str], Match | None], key: str, *, nodes: int, depth: int
+) -> list[tuple[int, int, float]]:
     """Return the ``nodes`` most frequent prefixes of what followed ``key``, as (token, parent, count).
 
     Parent -1 is ``key``. Prefixes have at most ``depth`` tokens. Most frequent first, then shorter, then the lower

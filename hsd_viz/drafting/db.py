@@ -15,7 +15,7 @@ from hsd_viz.stack import DATABASES
 from .context import LOGITS, ContextDatabase, Database, LogitsDatabase, spell
 from .estimates import CPU_MARGINAL, DISCOUNTS, LONGEST_BUCKET, CostCurve, Trust, cost_curve
 from .make import Run, drafter
-from .tree import Drafter, DraftTree, LogitsObserver, as_eos_set
+from .tree import Drafter, DraftTree, Ids, LogitsObserver, Probabilities, as_eos_set
 
 #: The lowest score of a drafted node: where verification has a cost, and where it is free.
 MIN_SCORE, MIN_SCORE_FREE = 0.01, 0.001
@@ -189,11 +189,7 @@ class LogitsDatabaseDrafter(DatabaseDrafter, LogitsObserver):
     """
 
     def observe_probabilities(
-        self,
-        text: Sequence[int],
-        tree: DraftTree,
-        top: Sequence[Sequence[int]],
-        probabilities: Sequence[Sequence[float]],
+        self, text: Sequence[int], tree: DraftTree, top: Ids, probabilities: Probabilities
     ) -> None:
         logits: Any = self.databases[LOGITS]
         longest = logits.longest

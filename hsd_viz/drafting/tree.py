@@ -12,6 +12,9 @@ TOP = 8
 #: accept another token than the most probable one here.
 MIN_TEMPERATURE = 0.5
 
+#: By row: token ids, most probable first, and their probabilities.
+Ids = Sequence[Sequence[int]]
+Probabilities = Sequence[Sequence[float]]
 _COLUMNS = ("tokens", "sources", "key_lengths", "counts", "scores", "positions")
 
 
@@ -139,7 +142,7 @@ class Drafter(Protocol):
 class Observer(Drafter, Protocol):
     """A drafter that learns from the target's most probable tokens: Token Recycling, HD's window."""
 
-    def observe(self, text: Sequence[int], tree: DraftTree, top: Sequence[Sequence[int]]) -> None:
+    def observe(self, text: Sequence[int], tree: DraftTree, top: Ids) -> None:
         """Process a verification by the target, before :meth:`extend`. ``top`` has ``1 + len(tree)`` rows of up to
         :data:`TOP` token ids, most probable first: row 0 after ``text``, row 1 + i after node i. ``tree`` is the
         verified one: it may be a truncated draft, or proposed by a middle level of the stack.
@@ -151,11 +154,7 @@ class LogitsObserver(Drafter, Protocol):
     """A drafter that learns from the target's probabilities, which cost a softmax that an :class:`Observer` saves."""
 
     def observe_probabilities(
-        self,
-        text: Sequence[int],
-        tree: DraftTree,
-        top: Sequence[Sequence[int]],
-        probabilities: Sequence[Sequence[float]],
+        self, text: Sequence[int], tree: DraftTree, top: Ids, probabilities: Probabilities
     ) -> None:
         """Process a verification like :meth:`Observer.observe`; ``probabilities`` of the tokens in ``top`` are before
         top-k and top-p, at the temperature of the sampling but at least :data:`MIN_TEMPERATURE`.

@@ -41,9 +41,8 @@ def model_path(name: str) -> Path:
 
 
 def weights_hash(path: str | Path) -> str:
-    """Return twelve hexadecimal digits of the SHA-256 over a checkpoint's safetensors files, in name order. Two
-    checkpoints with the same tensors in the same files have the same hash in any folder. Raises: ValueError: if the
-    folder contains no safetensors file.
+    """Return twelve hexadecimal digits of the SHA-256 over a checkpoint's safetensors files, in name order. Raises:
+    ValueError: if the folder contains none.
     """
     shards = sorted(Path(path).glob("*.safetensors"))
     if not shards:

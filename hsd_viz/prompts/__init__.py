@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from hsd_viz.words import check_range
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A prompt to decode.
+    """A prompt to decode, and the text that follows in its source, where a suite provides it.
 
     ``origin`` identifies the source: package, version, file, licence and line, or the question of a file. A question to
     a chat model has ``turns``, the user's messages in order: a :class:`~hsd_viz.prompts.templates.Template` writes the
     prompt of each turn from the turns so far and the answers to them, and ``text`` is the first turn alone.
-    ``continuation`` is the text that follows in the source, where a suite provides it.
     """
 
     id: str
@@ -41,7 +41,6 @@ class Suite:
             return self
         check_range("the limit", limit, 1)
         by_category = [[p for p in self.prompts if p.category == c] for c in self.categories]
-        longest = max(map(len, by_category))
-        in_turn = [group[k] for k in range(longest) for group in by_category if k < len(group)]
+        in_turn = [p for row in zip_longest(*by_category) for p in row if p is not None]
         chosen = {p.id for p in in_turn[:limit]}
         return Suite(self.name, self.categories, tuple(p for p in self.prompts if p.id in chosen))

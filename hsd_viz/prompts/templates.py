@@ -1,12 +1,11 @@
 """Templates for questions of several turns: how turns and answers become the prompt of the next turn.
 
 ``chat`` is the tokenizer's own template. ``vicuna`` is what Spec-Bench uses for every model (FastChat's
-``vicuna_v1.1``)::
+``vicuna_v1.1``; ``</s>`` is the tokenizer's end-of-text token)::
 
     <system> USER: <turn> ASSISTANT: <answer></s>USER: <turn> ASSISTANT:
 
-where ``</s>`` is the tokenizer's end-of-text token. ``plain`` is for models without chat training: turns and answers as
-paragraphs.
+``plain`` is for models without chat training: turns and answers as paragraphs.
 """
 
 from collections.abc import Sequence

@@ -210,7 +210,7 @@ def create_app(decode: Decode, settings: Settings) -> FastAPI:
     @app.get("/models")
     async def models() -> dict[str, Any]:
         limits = {name: getattr(settings, name) for name in ("prompt_characters", "new_tokens", "seconds")}
-        return {"models": list(settings.models), "limits": limits}
+        return {"models": settings.models, "limits": limits}
 
     @app.get("/metrics")
     async def metrics() -> PlainTextResponse:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from hsd_viz.drafting.make import Baseline, Run, drafter
-from hsd_viz.drafting.tree import DraftTree, Observer
+from hsd_viz.drafting.tree import DraftTree, Ids, Observer
 
 #: The published tree of 80 nodes: for each depth, the numbers of children of the nodes one level up, beginning with the
 #: text's last token. The k-th child of a node is its k-th most probable successor.
@@ -55,7 +55,7 @@ class TokenRecycling(Baseline, Observer):
         self.successors: Successors = run.state
         self._template = list(unfold(TEMPLATE))
 
-    def observe(self, text: Sequence[int], tree: DraftTree, top: Sequence[Sequence[int]]) -> None:
+    def observe(self, text: Sequence[int], tree: DraftTree, top: Ids) -> None:
         for token, row in zip((text[-1], *tree.tokens), top, strict=True):
             self.successors[token] = tuple(row)
 
