@@ -30,7 +30,7 @@ from functools import cache
 from hsd_viz.stack import DATABASES
 
 from .context import Database, continuation_trie, spell
-from .make import FIVEGRAMS, Baseline, Run, drafter
+from .make import FIVEGRAMS, Baseline, drafter
 from .tree import DraftTree
 
 #: Tokens of a draft, drafts of a step, entries of a bucket.
@@ -84,13 +84,10 @@ class HierarchyDrafting(Baseline):
 
     nodes = DRAFTS * LENGTH
 
-    def __init__(self, run: Run) -> None:
-        self.sources = run.sources(model=FIVEGRAMS)
-        self.stored = run.databases.derived.setdefault("hd", StoredDrafts(run.databases.found))
-        super().__init__(run)
-
     def start(self, prompt: Sequence[int]) -> None:
-        self._text = ""
+        shared = self.run.databases
+        self.sources, self._text = self.run.sources(model=FIVEGRAMS), ""
+        self.stored = shared.derived.setdefault("hd", StoredDrafts(shared.found))
         self._buckets: dict[str, dict[str, int]] = {}
         self.extend(prompt)
 

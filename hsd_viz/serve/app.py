@@ -31,7 +31,6 @@ from hsd_viz.trace.events import to_record
 
 #: The longest accepted request body, in bytes, and the seconds after which a refused client may ask again.
 BODY_BYTES, RETRY_SECONDS = 1 << 20, 5
-_log = logging.getLogger(__name__)
 Record = dict[str, Any]
 #: Yields the events of a request in batches; closing the generator cancels the decode.
 Decode = Callable[[Record], AsyncGenerator[list[Record]]]
@@ -54,7 +53,7 @@ def decode_with(engine: Engine) -> Decode:
         except ValueError as invalid:
             yield [error(str(invalid))]
         except Exception:
-            _log.exception("a decode failed")
+            logging.getLogger(__name__).exception("a decode failed")
             yield [error("the decode failed: the server's log has the cause")]
         finally:
             cancelled.set()

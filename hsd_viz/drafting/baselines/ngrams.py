@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
 from hsd_viz.drafting.context import continuation_trie, spell
-from hsd_viz.drafting.make import Baseline, Run, drafter
+from hsd_viz.drafting.make import Baseline, drafter
 from hsd_viz.drafting.tree import DraftTree
 
 
@@ -21,9 +21,8 @@ class Retrieval(Baseline):
 
     longest, shortest, nodes, depth = 16, 2, 64, 10
 
-    def __init__(self, run: Run) -> None:
-        super().__init__(run)
-        self.corpus = run.database("statistics")
+    def start(self, prompt: Sequence[int]) -> None:
+        self.corpus = self.run.database("statistics")
 
     def draft(self, text: Sequence[int], budget: int) -> DraftTree:
         tree, tail = DraftTree(), spell(text[-self.longest :])

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from hsd_viz.drafting.make import Baseline, Run, drafter
+from hsd_viz.drafting.make import Baseline, drafter
 from hsd_viz.drafting.tree import DraftTree, Ids, Observer
 
 #: The published tree of 80 nodes: for each depth, the numbers of children of the nodes one level up, beginning with the
@@ -48,12 +48,11 @@ class TokenRecycling(Baseline, Observer):
     as zeros, so token 0 is drafted).
     """
 
-    nodes = sum(map(sum, TEMPLATE))
+    _template = tuple(unfold(TEMPLATE))
+    nodes = len(_template)
 
-    def __init__(self, run: Run) -> None:
-        super().__init__(run)
-        self.successors: Successors = run.state
-        self._template = list(unfold(TEMPLATE))
+    def start(self, prompt: Sequence[int]) -> None:
+        self.successors: Successors = self.run.state
 
     def observe(self, text: Sequence[int], tree: DraftTree, top: Ids) -> None:
         for token, row in zip((text[-1], *tree.tokens), top, strict=True):

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
-from hsd_viz.drafting.make import Baseline, Run, drafter
+from hsd_viz.drafting.make import Baseline, drafter
 from hsd_viz.drafting.tree import DraftTree
 
 #: Outputs stored from run to run.
@@ -133,12 +133,9 @@ class SuffixDecoding(Baseline):
 
     least = 0.1
 
-    def __init__(self, run: Run) -> None:
-        self.outputs: SuffixTree = run.state
-        self.depth = self.nodes = self.outputs.depth
-        super().__init__(run)
-
     def start(self, prompt: Sequence[int]) -> None:
+        self.outputs: SuffixTree = self.run.state
+        self.depth = self.nodes = self.outputs.depth
         self._text = SuffixTree(self.depth)
         self._text.begin()
         self._output: int | None = None
