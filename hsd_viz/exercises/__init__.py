@@ -6,23 +6,17 @@
 """
 
 from hsd_viz.exercises import cases  # noqa: F401 (they register)
-from hsd_viz.exercises.check import EXERCISES, Exercise, Result, check
-from hsd_viz.exercises.data import cost_curve, greedy_rounds, measured, quiz
-from hsd_viz.exercises.hunt import law, mutants, plain_law, right_decoder, score, toy_models
-
-__all__ = [
-    "EXERCISES",
-    "Exercise",
-    "Result",
-    "check",
-    "cost_curve",
-    "greedy_rounds",
-    "law",
-    "measured",
-    "mutants",
-    "plain_law",
-    "quiz",
-    "right_decoder",
-    "score",
-    "toy_models",
-]
+from hsd_viz.exercises.check import EXERCISES as EXERCISES
+from hsd_viz.exercises.check import Exercise as Exercise
+from hsd_viz.exercises.check import Result as Result
+from hsd_viz.exercises.check import check as check
+from hsd_viz.exercises.data import cost_curve as cost_curve
+from hsd_viz.exercises.data import greedy_rounds as greedy_rounds
+from hsd_viz.exercises.data import measured as measured
+from hsd_viz.exercises.data import quiz as quiz
+from hsd_viz.exercises.hunt import law as law
+from hsd_viz.exercises.hunt import mutants as mutants
+from hsd_viz.exercises.hunt import plain_law as plain_law
+from hsd_viz.exercises.hunt import right_decoder as right_decoder
+from hsd_viz.exercises.hunt import score as score
+from hsd_viz.exercises.hunt import toy_models as toy_models

@@ -64,11 +64,8 @@ def test_rounds_from_arrays_per_step_are_exact():
     assert trace.metrics()["levels"][0]["accepted_histogram"] == [4, 1, 1, 2]
     assert trace.metrics()["tokens_per_second"] == pytest.approx(18 / 0.2405)
     (timed,) = import_records(RECORDS / "tensorrt-llm-1.2.jsonl")
-    assert [(r.drafted, r.accepted, r.duration_ns) for r in timed.round_rows] == [
-        (4, 2, 20_000_000),
-        (4, 0, 19_500_000),
-        (4, 4, 21_000_000),
-    ]
+    expected = [(4, 2, 20_000_000), (4, 0, 19_500_000), (4, 4, 21_000_000)]
+    assert [(r.drafted, r.accepted, r.duration_ns) for r in timed.round_rows] == expected
 
 
 #: Printed by llama-server 0c1e570 for the shipped ladder as GGUF files.
@@ -115,11 +112,7 @@ def test_the_command_prints_what_was_observed_and_saves(tmp_path, capsys):
     (one,) = import_records(RECORDS / "vllm-0.32.0-detailed.jsonl")
     whole, part = Trace.load(tmp_path / "run.json.gz").metrics(), one.metrics()
     assert [path.name for path in tmp_path.glob("run*")] == ["run.json.gz"] and part["tokens"] == 18
-    assert [whole[name] for name in ("tokens", "drafted", "accepted")] == [
-        36,
-        2 * part["drafted"],
-        2 * part["accepted"],
-    ]
+    assert all(whole[name] == 2 * part[name] for name in ("tokens", "drafted", "accepted"))
     rate, length = part["acceptance_rate"], part["mean_acceptance_length"]
     assert f"acceptance rate {rate:.1%}, {length:.2f} tokens per forward pass" in out
     assert (whole["acceptance_rate"], whole["mean_acceptance_length"]) == (rate, length)

@@ -101,13 +101,9 @@ assert "<script src=" not in html and "<link" not in html
 @pytest.mark.parametrize("dark", [False, True])
 def test_text_and_marks_can_be_read(dark, trace):
     inks = INKS[dark]
-    assert all(
-        contrast(channels(colour), channels(inks.page)) >= 4.5
-        for colour in (inks.text, inks.muted, inks.accent, inks.loss)
-    )
-    for bar in figures.by_source(trace, dark).data:
-        if bar.type == "bar":
-            assert contrast(channels(bar.marker.line.color), channels(inks.page)) >= 4.5, bar.name
+    bars = [bar.marker.line.color for bar in figures.by_source(trace, dark).data if bar.type == "bar"]
+    for colour in (inks.text, inks.muted, inks.accent, inks.loss, *bars):
+        assert contrast(channels(colour), channels(inks.page)) >= 4.5, colour
 
 
 def test_text_of_others_cannot_be_read_as_markup():

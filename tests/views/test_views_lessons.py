@@ -89,10 +89,9 @@ def test_puzzles_are_solved_on_their_page_without_a_script():
     pattern = lessons._pattern([Fraction(1, 4), 0])
     for given, right in [("[0.25, 0]", True), ("1/4,0", True), ("[1/4, 1]", False), ("[1/40, 0]", False)]:
         assert bool(re.fullmatch(pattern, given)) is right, given
-    assert not re.fullmatch(lessons._pattern(Fraction(1, 4)), "0x25")
-    assert re.fullmatch(lessons._pattern(True), "yes") and not re.fullmatch(
-        lessons._pattern(Fraction(1, 3)), "0.333333"
-    )
+    quarter, third = (lessons._pattern(Fraction(1, n)) for n in (4, 3))
+    assert not re.fullmatch(quarter, "0x25") and not re.fullmatch(third, "0.333333")
+    assert re.fullmatch(lessons._pattern(True), "yes")
 
 
 @pytest.mark.parametrize("path", MASTERS, ids=lambda path: path.stem)
@@ -102,9 +101,8 @@ def test_a_page_has_every_cell_its_results_and_links_to_all_lessons(path):
     assert "127.0.0.1:8866/?tour=" in lessons.page(path), "the page that the tour opens"
     at = MASTERS.index(path)
     near = page.split('class="neighbours"')[1].split("</nav>")[0]
-    assert re.findall(r'href="([^"]+)"', near) == [
-        f"{p.stem}.html" for p in MASTERS[max(0, at - 1) : at + 2] if p != path
-    ]
+    around = [f"{p.stem}.html" for p in MASTERS[max(0, at - 1) : at + 2] if p != path]
+    assert re.findall(r'href="([^"]+)"', near) == around
     assert len(re.findall(r"Exercise \d\.\d", page)) == path.read_text(encoding="utf-8").count("## Exercise ")
     assert "raise NotImplementedError" in page and "BEGIN SOLUTION" not in page
     assert {f"{p.stem}.html" for p in MASTERS} - {path.stem + ".html"} <= set(re.findall(r'href="([^"]+)"', page))
