@@ -1,4 +1,4 @@
-"""The decoding loop: levels of any depth, each verifying what the level below proposes.
+"""The decoding loop: levels of any depth, each verifying what the level below proposes; and its record.
 
 :meth:`Loop.draft` is Hierarchical Speculative Decoding in one function (Globerson et al. 2025, arXiv 2510.19705, as
 described there: a level verifies and accepts until it has at least its lookahead). What keeps it lossless:
@@ -16,29 +16,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from itertools import repeat
 from time import perf_counter_ns
 from typing import Any
 
 import numpy as np
 
-from hsd_viz.decoding.log import Log, Verification
 from hsd_viz.decoding.sampling import Draws, Sampling
 from hsd_viz.decoding.session import Session
 from hsd_viz.decoding.text import TokenText
-from hsd_viz.decoding.verify import Draft, Numbers, Record
+from hsd_viz.decoding.verify import Draft, Numbers, Record, Verdict
 from hsd_viz.drafting.tree import MIN_TEMPERATURE, TOP, Drafter, DraftTree, LogitsObserver, Observer
 from hsd_viz.trace import Event, Finished, Stage, Started, Step, Trace
-from hsd_viz.trace.tables import Columns
+from hsd_viz.trace.tables import CallRow, Columns, RoundRow, TokenRow, empty_tables
 
 #: The most tokens of the prompt that are fed at a time: ``PREFILL_CHUNK`` of ``src/loop.hpp``.
 PREFILL_CHUNK = 512
 
 #: How many of the likeliest tokens are recorded for a row.
 LIKELIEST = 5
-
-#: The levels that draft for a round, bottom first, each with its lookahead (``None`` for a database's).
-Drafting = Sequence[tuple[int, int | None]]
 
 
 @dataclass(slots=True)
@@ -48,6 +44,105 @@ class Level:
     name: str
     session: Session
     lookahead: int | None = None
+
+
+@dataclass(slots=True)
+class Verification:
+    """One verification by a level, and the ``tokens`` it emits: the ``accepted`` nodes', which are the verdict's up to
+    an end token, then its own, unless the ``outcome`` is ``stopped``.
+    """
+
+    level: int
+    name: str
+    draft: Draft
+    verdict: Verdict
+    accepted: list[int]
+    outcome: str
+    tokens: list[int]
+
+    @property
+    def proposal(self) -> Draft:
+        """The tokens as a draft for the next level: a chain, with the level's full rows."""
+        tree = self.draft.tree.path(self.accepted)
+        paths = [[*self.draft.paths[node], self.level] for node in self.accepted]
+        if self.outcome != "stopped":
+            tree.add(self.tokens[-1], len(paths) - 1, self.name)
+            paths.append([self.level])
+        rows = self.verdict.rows
+        return Draft(tree, paths, None if rows is None else rows[: len(self.tokens)])
+
+
+class Log:
+    """What the loop did, as columns of the tables without the texts of tokens, until taken. ``now`` gives the time of
+    the decode; own times of calls never overlap.
+    """
+
+    def __init__(self, now: Callable[[], int]) -> None:
+        self.now, self._tables = now, empty_tables()
+        # Of each open round its id, its level and its start, the innermost last.
+        self._open: list[tuple[int, int, int]] = []
+        self._rounds = self._tokens = 0
+
+    def open_round(self, level: int) -> None:
+        self._open.append((self._rounds, level, self.now()))
+        self._rounds += 1
+
+    def close_round(self, verified: Verification) -> None:
+        """End the innermost open round; that of the target emits its tokens."""
+        this, level, start = self._open.pop()
+        spent, parent = self.now() - start, self._open[-1][0] if self._open else None
+        tree, verdict, accepted, outcome = verified.draft.tree, verified.verdict, verified.accepted, verified.outcome
+        n, count = len(tree), len(accepted)
+        verdicts = ["unreached" if p is None else "rejected" for p in verdict.p]
+        for fate, nodes in (("cut", verdict.accepted), ("accepted", accepted)):
+            for node in nodes:
+                verdicts[node] = fate
+        drafts: dict[str, Any] = {
+            "token_id": tree.tokens,
+            "depth": tree.depths(),
+            "verdict": verdicts,
+            "node": range(n),
+        }
+        drafts |= {"parent": tree.parents, "source": tree.sources, "position": tree.positions, "score": tree.scores}
+        drafts |= {"key_length": tree.key_lengths, "count": tree.counts, "p": verdict.p, "q": verdict.q, "u": verdict.u}
+        drafts |= {"round": [this] * n, "level": [level] * n, "h": verdict.h}
+        for name, column in self._tables["drafts"].items():
+            column += drafts.get(name) or repeat(None, n)
+        examined = count if outcome == "stopped" else verdict.examined
+        why = None if n else tree.why_empty or "no match"
+        times = start, spent
+        self._add("rounds", RoundRow(this, parent, level, n, examined, count, outcome, why, *times, verdict.rule))
+        if parent is None:
+            self._emit(this, verified)
+
+    def _emit(self, this: int, verified: Verification) -> None:
+        tree, level, verdict = verified.draft.tree, verified.level, verified.verdict
+        drawn: tuple = ()
+        for k, token in enumerate(verified.tokens):
+            if k < len(verified.accepted):
+                node = verified.accepted[k]
+                origin = ["accepted", tree.sources[node], [*verified.draft.paths[node], level], tree.depths()[node]]
+            else:
+                origin, drawn = [verified.outcome, "target", [level], 0], verdict.correction or ()
+            details = verdict.details[k] if verdict.details else (None, None, None)
+            self._add("tokens", TokenRow(self._tokens, token, None, None, this, *origin, *details, *drawn))
+            self._tokens += 1
+
+    def call(self, level: int, name: str, kind: str, start: int, fed: int, cached: int = 0, steps: int = 1) -> None:
+        """Record a call that began at ``start`` and ends now. It belongs to the innermost open round, -1 before the
+        first.
+        """
+        this, spent = self._open[-1][0] if self._open else -1, self.now() - start
+        self._add("calls", CallRow(this, level, name, kind, steps, fed, cached, start, spent))
+
+    def _add(self, table: str, row: tuple) -> None:
+        for column, value in zip(self._tables[table].values(), row, strict=True):
+            column.append(value)
+
+    def take(self) -> dict[str, Columns]:
+        """Return and clear the four tables of what was reported so far."""
+        taken, self._tables = self._tables, empty_tables()
+        return taken
 
 
 class Loop:
@@ -82,12 +177,11 @@ class Loop:
         # With a drafter, level 0 is the drafter's and levels[i] stays the model of level i.
         self.levels: list[Level | None] = [*([None] if drafter else []), *levels]
         self.top = len(self.levels) - 1
-        self.draws = Draws(sampling.seed)
-
-    @cached_property
-    def log(self) -> Log:
-        """The rows of the rounds."""
-        return Log(self.now)
+        self.draws, self.log = Draws(sampling.seed), Log(self.now)
+        warm = max(sampling.temperature, MIN_TEMPERATURE) if isinstance(drafter, LogitsObserver) else None
+        learns = warm is not None or isinstance(drafter, Observer)
+        #: What a verification by the target reports; those below only decide.
+        self.record = Record(details, observe=TOP if learns else 0, temperature=warm)
 
     def now(self) -> int:
         return perf_counter_ns() - self._zero
@@ -116,10 +210,9 @@ class Loop:
         """Decode to EOS or a limit; yields after some rounds, by whose tokens ``text`` has grown: here the target's
         verification after each.
         """
-        below = [(i, level.lookahead if level else None) for i, level in enumerate(self.levels[:-1])]
         done = False
         while not done and (room := self.limit - len(self.text)) > 0:
-            verified = self.round(self.top, below, room)
+            verified = self.round(self.top, room)
             self.text += verified.tokens
             done = self.text[-1] in self.eos
             yield verified
@@ -129,29 +222,29 @@ class Loop:
         taken = self.log.take()
         return lambda: taken
 
-    def round(self, i: int, below: Drafting, room: int) -> Verification:
-        """One round of level i: a draft by the levels ``below``, verified; it emits at most ``room`` tokens."""
+    def round(self, i: int, room: int) -> Verification:
+        """One round of level i: a draft by the level below, verified; it emits at most ``room`` tokens."""
         self.log.open_round(i)
-        verified = self.verify(i, self.draft(below, room - 1))
+        verified = self.verify(i, self.draft(i - 1, room - 1))
         if i == self.top and self.drafter is not None:
             self._update_drafter(verified)
         self.log.close_round(verified)
         return verified
 
-    def draft(self, levels: Drafting, room: int) -> Draft:
-        """call(i), level i the last of ``levels``: at most ``room`` tokens that follow ``text``, distributed as level
-        i's own (a database's: point masses).
+    def draft(self, i: int, room: int) -> Draft:
+        """call(i): at most ``room`` tokens that follow ``text``, distributed as level i's own (a database's: point
+        masses).
         """
-        if not levels or room <= 0:
-            return Draft(DraftTree(why_empty="no room" if levels else "off"))
-        *below, (i, lookahead) = levels
+        if i < 0 or room <= 0:
+            return Draft(DraftTree(why_empty="off" if i < 0 else "no room"))
         if self.levels[i] is None:
             return self._look_up(room)
-        if not below:
-            return self._sample(i, min(lookahead, room))
+        wanted = min(self.levels[i].lookahead, room)
+        if i == 0:
+            return self._sample(i, wanted)
         parts, base, text = [], len(self.text), self.text
-        while (held := len(text) - base) < min(lookahead, room) and not (held and text[-1] in self.eos):
-            verified = self.round(i, below, room - held)
+        while (held := len(text) - base) < wanted and not (held and text[-1] in self.eos):
+            verified = self.round(i, room - held)
             text += verified.tokens
             parts.append(verified.proposal)
         del text[base:]
@@ -167,10 +260,10 @@ class Loop:
         """Feed level i its uncached tokens and the draft once: emit the accepted tokens and one of its own."""
         level, tree, base = self.levels[i], draft.tree, len(self.text)
         session, cached = level.session, level.session.length
-        pending = self.text[cached:]
+        pending, record = self.text[cached:], self.record if i == self.top else Record()
 
         start = self.now()
-        verdict = session.verify(pending, draft, self.sampling, self._numbers(i, draft), self._record(i))
+        verdict = session.verify(pending, draft, self.sampling, self._numbers(i, draft), record)
         end = next((k for k, node in enumerate(verdict.accepted, 1) if tree.tokens[node] in self.eos), None)
         accepted = verdict.accepted[:end]
         session.keep(base, accepted)
@@ -179,12 +272,12 @@ class Loop:
                 below.session.truncate(base + len(accepted))
         self.log.call(i, level.name, "verify", start, len(pending) + len(tree), cached)
 
-        tokens = [tree.tokens[node] for node in accepted]
-        if end is not None:
-            return Verification(i, level.name, draft, verdict, accepted, "stopped", tokens)
-        # A place that was examined and led no further had draft tokens, all of them wrong.
-        outcome = "correction" if verdict.examined > len(accepted) else "bonus" if len(tree) else "plain"
-        return Verification(i, level.name, draft, verdict, accepted, outcome, [*tokens, verdict.token])
+        tokens, outcome = [tree.tokens[node] for node in accepted], "stopped"
+        if end is None:
+            tokens.append(verdict.token)
+            # A place that was examined and led no further had draft tokens, all of them wrong.
+            outcome = "correction" if verdict.examined > len(accepted) else "bonus" if len(tree) else "plain"
+        return Verification(i, level.name, draft, verdict, accepted, outcome, tokens)
 
     # --- inside ----------------------------------------------------------------------------------------------------
 
@@ -200,14 +293,6 @@ class Loop:
         base = len(self.text)
         r = [self.draws.at(base + k) for k in range(places)] if i == self.top else self.draws.fresh(places)
         return Numbers(r, u)
-
-    def _record(self, i: int) -> Record:
-        """What a verification by level i reports: details and observations at the target."""
-        if i < self.top:
-            return Record()
-        warm = max(self.sampling.temperature, MIN_TEMPERATURE) if isinstance(self.drafter, LogitsObserver) else None
-        learns = warm is not None or isinstance(self.drafter, Observer)
-        return Record(self.details, observe=TOP if learns else 0, temperature=warm)
 
     def _sample(self, i: int, n: int) -> Draft:
         """Level i, the lowest, decodes ``n`` tokens by itself, fewer at EOS (one in the prompt ends nothing)."""
@@ -230,12 +315,11 @@ class Loop:
     def _update_drafter(self, verified: Verification) -> None:
         """Pass the round's tokens to the drafter and, if it learns from them, the target's likeliest tokens."""
         start, drafter, tree = self.now(), self.drafter, verified.draft.tree
-        if verified.verdict.observed is not None:
-            tokens, probabilities = verified.verdict.observed
+        if (observed := verified.verdict.observed) is not None:
             if isinstance(drafter, Observer):
-                drafter.observe(self.text, tree, tokens)
+                drafter.observe(self.text, tree, observed[0])
             elif isinstance(drafter, LogitsObserver):
-                drafter.observe_probabilities(self.text, tree, tokens, probabilities)
+                drafter.observe_probabilities(self.text, tree, *observed)
         drafter.extend(verified.tokens)
         self.log.call(0, drafter.name, "update", start, len(verified.tokens))
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from hsd_viz.trace.tables import TABLES, Column
+from hsd_viz.trace.tables import TABLES
 from hsd_viz.trace.trace import Step, Trace
 
 
@@ -79,8 +79,7 @@ def read_events(records: Iterable[Any]) -> Iterator[Event]:
                     trace = Trace(dict(record["meta"]), by_id(record["pieces"]))
                     event = Started(trace.meta, trace.pieces)
                 case "step":
-                    columns = {name: table.checked(record[name], Column.checked) for name, table in TABLES.items()}
-                    made = columns, by_id(record["pieces"])
+                    made = {name: table.read(record[name]) for name, table in TABLES.items()}, by_id(record["pieces"])
                     event = Step(lambda made=made: made)  # type: ignore[misc]
                     trace.append(event)
                 case "finished":

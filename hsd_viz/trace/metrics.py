@@ -19,16 +19,11 @@ from hsd_viz.trace.tables import Columns
 NGRAM = 8
 #: More accepted tokens in a round are those of a damaged record.
 MOST_ACCEPTED = 1024
-#: The metrics of an imported trace that its meta may have, and their names there; those that no record determines.
-_COUNTS = {
-    **{name: name for name in ("tokens", "drafted", "accepted")},
-    **{"rounds": "forwards", "target_forwards": "forwards"},
-    **{"acceptance_rate": "rate", "mean_acceptance_length": "length_forwards"},
-}
-_UNKNOWN = (
-    *("draft_seconds_per_round", "repetition_share"),
-    *("drafted_by_source", "accepted_by_source", "emitted_by_source"),
-)
+#: The metrics of an imported trace that its meta may have, where their names there differ; those that it never has.
+_COUNTS = {"rounds": "forwards", "target_forwards": "forwards"}
+_COUNTS |= {"acceptance_rate": "rate", "mean_acceptance_length": "length_forwards"}
+_BY_SOURCE = ("drafted_by_source", "accepted_by_source", "emitted_by_source")
+_UNKNOWN = ("draft_seconds_per_round", "repetition_share", *_BY_SOURCE)
 
 
 def repetition_share(token_ids: Sequence[int]) -> float:
@@ -56,11 +51,9 @@ def metrics(trace: Any) -> dict[str, Any]:
     finding = sum(c["seconds"] for c in by_level if c["kind"] in ("lookup", "update"))
     proposed = zip(drafts["source"], drafts["round"], strict=True)
     accepted = (s for s, kind in zip(tokens["source"], tokens["kind"], strict=True) if kind == "accepted")
-    if counts is None:
-        seconds = (meta.get("wall_ns", 0) - meta.get("prefill_ns", 0)) / 1e9
-        prefill = meta.get("prefill_ns", 0) / 1e9
-    else:
-        seconds, prefill = (None if meta.get(key) is None else meta[key] / 1e9 for key in ("decode_ns", "prefill_ns"))
+    before = meta.get("prefill_ns", 0)
+    after = meta.get("wall_ns", 0) - before if counts is None else meta.get("decode_ns")
+    seconds, prefill = (None if ns is None else ns / 1e9 for ns in (after, before))
     found = {
         "tokens": len(tokens["token_id"]),
         **{key: target[key] for key in ("rounds", "drafted", "accepted", "acceptance_rate", "conditional_acceptance")},
@@ -77,7 +70,8 @@ def metrics(trace: Any) -> dict[str, Any]:
         "calls_by_level": by_level,
     }
     if counts is not None:
-        found |= {name: counts.get(key) for name, key in _COUNTS.items()} | dict.fromkeys(_UNKNOWN)
+        known = {name: name for name in ("tokens", "drafted", "accepted")} | _COUNTS
+        found |= {name: counts.get(key) for name, key in known.items()} | dict.fromkeys(_UNKNOWN)
     return found | {"tokens_per_second": _ratio(found["tokens"], seconds)}
 
 

@@ -12,13 +12,17 @@ named tuples of them, made on demand.
 from __future__ import annotations
 
 import tomllib
+from binascii import a2b_base64, b2a_base64
 from collections import namedtuple
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import entry_points
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 #: The verification rule of chains that were sampled from rows, unless another one is requested: the faster one
 #: (docs/bench/rules-cpu.json).
@@ -30,6 +34,8 @@ Row = Any
 #: The most probable tokens of a distribution, [token id, probability], most probable first.
 Top = list[list[Any]]
 
+#: The integers that a double holds exactly are below this; a null among 32-bit integers.
+_EXACT, _NULL = 2**53, -(2**31)
 #: Whether a value is of a kind.
 _FITS: dict[str, Callable[[Any], bool]] = {
     "int": lambda value: type(value) is int and abs(value) < 2**63,
@@ -53,7 +59,7 @@ class Column:
     name: str
     kind: str
     null: bool
-    meaning: str
+    meaning: str = ""
     unit: str = ""
     names: tuple[str, ...] = ()
     later: bool = False
@@ -67,6 +73,67 @@ class Column:
         if type(values) is not list or not all(map(right, values)):
             raise ValueError
         return values
+
+    def pack(self, values: list) -> Any:
+        """Return the values as they are saved.
+
+        Numbers are ``{"i4": ...}`` or ``{"f8": ...}``: base64 of little-endian 32-bit integers (null: the least) or
+        doubles (null: NaN). Texts and lists are ``{"of": different values, "at": packed places in them}``; lists of the
+        most probable tokens are ``{"n": packed lengths, "ids": packed ids, "shares": packed probabilities}`` with the
+        length -1 for null. No value takes less than five bytes, so that a small file has few of them.
+        """
+        if self.kind == "top":
+            pairs = [pair for value in values if value for pair in value]
+            lengths = [-1 if value is None else len(value) for value in values]
+            ids, shares = (of.pack([pair[k] for pair in pairs]) for k, of in enumerate((_INT, _FLOAT)))
+            return {"n": _INT.pack(lengths), "ids": ids, "shares": shares}
+        if self.kind not in ("int", "float"):
+            keys = [tuple(value) if isinstance(value, list) else value for value in values]
+            places = {key: place for place, key in enumerate(dict.fromkeys(keys))}
+            return {"of": list(places), "at": _INT.pack([places[key] for key in keys])}
+        known = [value for value in values if value is not None]
+        if self.kind == "int" and all(_NULL < value < -_NULL for value in known):
+            numbers = np.array([_NULL if value is None else value for value in values], "<i4")
+        elif all(value == value and abs(value) < _EXACT for value in known):
+            numbers = np.array([np.nan if value is None else value for value in values], "<f8")
+        else:
+            return values
+        return {numbers.dtype.str[1:]: b2a_base64(numbers.tobytes(), newline=False).decode()}
+
+    def unpack(self, packed: Any) -> list:
+        """Return the values of a saved column, which may be a plain list, as in files of schema 1 and where it travels;
+        of an invalid one raise what :meth:`Table.read` reports.
+        """
+        if isinstance(packed, list):
+            return self.checked(packed)
+        if "of" in packed:
+            of, at = self.checked(packed["of"]), _INT.unpack(packed["at"])
+            if min(at, default=0) < 0:
+                raise IndexError("a place is negative")
+            return list(map(of.__getitem__, at))
+        if self.kind == "top":
+            lengths = np.array(_INT.unpack(packed["n"]), int)
+            ends = np.maximum(lengths, 0).cumsum()
+            pairs = list(map(list, zip(_INT.unpack(packed["ids"]), _FLOAT.unpack(packed["shares"]), strict=True)))
+            if (ends[-1] if len(ends) else 0) != len(pairs):
+                raise ValueError("its lists have other lengths")
+            places = zip(lengths.tolist(), ends.tolist(), strict=True)
+            return [None if n < 0 else pairs[end - n : end] for n, end in places]
+        ((kind, text),) = packed.items()
+        if kind not in ("i4", "f8") or self.kind not in ("int", "float"):
+            raise ValueError(f"{kind!r} is not a kind of numbers of this column")
+        numbers = np.frombuffer(a2b_base64(text, strict_mode=True), f"<{kind}")
+        missing = np.isnan(numbers) if kind == "f8" else numbers == _NULL
+        if missing.any() and not self.null:
+            raise ValueError("a value is missing")
+        values: list = np.where(missing, 0, numbers).astype(int if self.kind == "int" else float).tolist()
+        for place in np.flatnonzero(missing).tolist():
+            values[place] = None
+        return values
+
+
+#: The columns of packed lists.
+_INT, _FLOAT = Column("", "int", null=False), Column("", "float", null=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +157,9 @@ class Table:
         """Return columns as rows."""
         return tuple(map(self.row, *(columns[name] for name in self.columns)))
 
-    def checked(self, data: Any, read: Callable[[Column, Any], list]) -> Columns:
-        """Return ``data`` as columns, each by ``read`` (:meth:`Column.checked` where it travels); one that an older
-        trace lacks has its default in every row. Raises: ValueError: if a column is missing or is not as declared.
+    def read(self, data: Any) -> Columns:
+        """Return saved ``data`` as columns; one that an older trace lacks has its default in every row. Raises:
+        ValueError: if a column is missing or is not as declared.
         """
         if not isinstance(data, dict):
             raise ValueError(f"its table '{self.name}' is not an object of columns")
@@ -102,7 +169,7 @@ class Table:
                 raise ValueError(f"column '{name}' of its table '{self.name}' is missing")
             rows = len(next(iter(columns.values()), ()))
             try:
-                columns[name] = read(column, data[name]) if name in data else [column.default] * rows
+                columns[name] = column.unpack(data[name]) if name in data else [column.default] * rows
             except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError):
                 raise ValueError(f"column '{name}' of its table '{self.name}' has values of a wrong type") from None
         if len({len(values) for values in columns.values()}) > 1:
@@ -115,18 +182,20 @@ def _column(name: str, type: str, names: Sequence[str] = (), others: str = "", *
     return Column(name, type.removesuffix("?"), type.endswith("?"), names=(*names, *sorted(found)), **about)
 
 
-def _row(name: str, columns: Collection[Column]) -> Any:
-    optional = takewhile(lambda column: column.null or column.default is not None, reversed([*columns]))
-    defaults = [column.default for column in optional][::-1]
-    return namedtuple(name, [column.name for column in columns], defaults=defaults, module=__name__)
-
-
 _DECLARED = tomllib.loads(Path(__file__).with_name("tables.toml").read_text(encoding="utf-8"))
 TABLES: dict[str, Table] = {}
 for _name, _table in _DECLARED.items():
     _columns = {name: _column(name, **column) for name, column in _table["columns"].items()}
-    _class = _row(f"{_name.removesuffix('s').title()}Row", _columns.values())
-    TABLES[_name] = Table(_name, _table["meaning"].strip(), _columns, _class)
+    _optional = takewhile(lambda column: column.null or column.default is not None, reversed(_columns.values()))
+    _title, _defaults = f"{_name.removesuffix('s').title()}Row", [column.default for column in _optional][::-1]
+    _class: Any = partial(namedtuple, defaults=_defaults, module=__name__)
+    TABLES[_name] = Table(_name, _table["meaning"].strip(), _columns, _class(_title, _columns))
+
+
+def empty_tables() -> dict[str, Columns]:
+    """Return the four tables without rows."""
+    return {name: {column: [] for column in table.columns} for name, table in TABLES.items()}
+
 
 #: The classes of rows.
 TokenRow, DraftRow, RoundRow, CallRow = (table.row for table in TABLES.values())

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from hsd_viz.disk import is_regular, most_unpacked, write_whole
 from hsd_viz.trace import metrics
-from hsd_viz.trace.tables import TABLES, Columns
+from hsd_viz.trace.tables import TABLES, Columns, empty_tables
 from hsd_viz.words import VIEWERS, guess
 
 if TYPE_CHECKING:
@@ -57,9 +57,7 @@ class Record:
     round_rows, call_rows = property(lambda self: self.rows("rounds")), property(lambda self: self.rows("calls"))
 
     def __init__(self, *make: Callable[[], Tables]) -> None:
-        self._columns: dict[str, Columns] = {
-            name: {column: [] for column in table.columns} for name, table in TABLES.items()
-        }
+        self._columns = empty_tables()
         self._pieces: dict[int, str] = {}
         self._pending = [*make]
 
@@ -67,15 +65,13 @@ class Record:
         if self._pending:
             with _MAKING:
                 while self._pending:
-                    self._add(*self._pending[0]())
+                    tables, pieces = self._pending[0]()
+                    for name, columns in tables.items():
+                        for column, more in columns.items():
+                            self._columns[name][column] += more
+                    self._pieces.update(pieces)
                     del self._pending[0]
         return self
-
-    def _add(self, tables: dict[str, Columns], pieces: dict[int, str]) -> None:
-        for name, columns in tables.items():
-            for column, more in columns.items():
-                self._columns[name][column] += more
-        self._pieces.update(pieces)
 
     @property
     def columns(self) -> dict[str, Columns]:
@@ -97,8 +93,8 @@ class Record:
 
     def add_rows(self, pieces: dict[int, str] | None = None, **rows: Iterable[tuple]) -> Self:
         """Append rows to the tables of these names, and the texts of tokens by id; return this record."""
-        given = {name: TABLES[name].columns_of(tuple(map(_lists, row)) for row in of) for name, of in rows.items()}
-        self._complete()._add(given, pieces or {})
+        tables = {name: TABLES[name].columns_of(given) for name, given in rows.items()}
+        self._pending.append(lambda: (tables, pieces or {}))
         return self
 
     @property
@@ -112,11 +108,6 @@ class Record:
     def token_ids(self) -> list[int]:
         """The emitted token ids."""
         return list(self.columns["tokens"]["token_id"])
-
-
-def _lists(value: Any) -> Any:
-    """Return a value with lists in place of tuples, as in JSON."""
-    return [*map(_lists, value)] if isinstance(value, list | tuple) else value
 
 
 class Step(Record):
@@ -179,9 +170,8 @@ class Trace(Record):
 
         # Integers stay integers where some rows have none.
         kinds = {"int": "Int64", "float": "float64"}
-        declared = TABLES[table].columns
-        kept = {name: kinds[column.kind] for name, column in declared.items() if column.null and column.kind in kinds}
-        return pd.DataFrame({name: self.columns[table][name] for name in declared}).astype(kept)
+        optional = [column for column in TABLES[table].columns.values() if column.null and column.kind in kinds]
+        return pd.DataFrame(self.columns[table]).astype({column.name: kinds[column.kind] for column in optional})
 
     @property
     def tokens(self) -> pd.DataFrame:
@@ -217,8 +207,6 @@ class Trace(Record):
     @classmethod
     def from_dict(cls, data: Any) -> Trace:
         """Return the trace of :meth:`to_dict` or of a file. Raises: TraceError: if ``data`` is not a complete trace."""
-        from hsd_viz.trace.packed import unpack
-
         if not isinstance(data, dict) or data.get("format") != _FORMAT:
             raise TraceError("this is not an hsd_viz trace: it was not written by hsd_viz for a run")
         schema, meta, pieces = map(data.get, ("schema", "meta", "pieces"))
@@ -233,16 +221,16 @@ class Trace(Record):
             if missing := [key for key in _META if key not in meta]:
                 raise ValueError(f"its meta lacks {', '.join(missing)}")
             trace = cls(dict(meta), {int(k): str(v) for k, v in pieces.items()})
-            trace._columns = {name: table.checked(data.get(name), unpack) for name, table in TABLES.items()}
+            trace._columns = {name: table.read(data.get(name)) for name, table in TABLES.items()}
         except ValueError as error:
             raise TraceError(f"the trace is not valid: {error}") from None
         return trace
 
     def to_bytes(self, packed: bool = True) -> bytes:
-        """Return the content of its file: JSON (:mod:`hsd_viz.trace.packed`), gzipped if ``packed``."""
-        from hsd_viz.trace.packed import packed_tables
-
-        data = self.to_dict() | packed_tables(self.columns)
+        """Return the content of its file: JSON (:mod:`hsd_viz.trace.tables`), gzipped if ``packed``."""
+        data, columns = self.to_dict(), self.columns
+        for name, table in TABLES.items():
+            data[name] = {key: column.pack(columns[name][key]) for key, column in table.columns.items()}
         text = json.dumps(data, ensure_ascii=True, separators=(",", ":")).encode()
         # mtime=0: the same trace gives the same bytes.
         return gzip.compress(text, mtime=0) if packed else text

@@ -100,7 +100,7 @@ class _Run:
             for _ in range(kept):
                 index = len(self.trace)
                 own = self.trace.columns["rounds"]["id"][-1]
-                self.trace.add_rows(tokens=[TokenRow(index, 0, "x", None, own, "accepted", "x", (0,), 1)])
+                self.trace.add_rows(tokens=[TokenRow(index, 0, "x", None, own, "accepted", "x", [0], 1)])
             self.text = base + kept
             self.now += round(self.world.pause * MS)
         self.trace.meta["wall_ns"] = self.now

@@ -63,8 +63,8 @@ def tree_trace(nodes: int) -> Trace:
         p = None if verdict == "unreached" else 0.25
         drafts.append(DraftRow(0, 1, "context", k, parent, depths[k], k, text, p, 1.0, None, verdict, 2, 3, 0.5, 0))
     tokens = [
-        TokenRow(0, 0, STRANGE[0], None, 0, "accepted", "context", (0, 1), 1, 0.5, 1.0, ((0, 0.5),)),
-        TokenRow(1, 99, STRANGE[3], None, 0, "correction", "target", (1,), 0, 0.5, 1.0, ((99, 0.5), (1, 0.2))),
+        TokenRow(0, 0, STRANGE[0], None, 0, "accepted", "context", [0, 1], 1, 0.5, 1.0, [[0, 0.5]]),
+        TokenRow(1, 99, STRANGE[3], None, 0, "correction", "target", [1], 0, 0.5, 1.0, [[99, 0.5], [1, 0.2]]),
     ]
     rounds = [RoundRow(0, None, 1, nodes, 2, 1, "correction", None, 1_000, 9_000)]
     calls = [

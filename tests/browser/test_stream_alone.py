@@ -48,7 +48,7 @@ STRANGE = [
 
 def step(index: int, text: str, token_id: int = 1) -> Step:
     """One plain round."""
-    token = TokenRow(index, token_id, text, None, index, "plain", "target", (0,), 0, 0.5, 1.0, ((token_id, 0.5),))
+    token = TokenRow(index, token_id, text, None, index, "plain", "target", [0], 0, 0.5, 1.0, [[token_id, 0.5]])
     rounds = [RoundRow(index, None, 0, 0, 0, 0, "plain", "off", index, 1)]
     return Step().add_rows({token_id: text}, tokens=[token], rounds=rounds)
 
@@ -110,7 +110,7 @@ CODE = 'def| walk|(|tree|):|\n    |"""|Go|"""|\n\n    |for| node| in| tree|:|\n 
 
 def own(index: int, text: str, number: int, kind: str) -> TokenRow:
     """A token of the target."""
-    return TokenRow(index, 9, text, None, number, kind, "target", (1,), 0, 0.5, 1.0, ((9, 0.5),))
+    return TokenRow(index, 9, text, None, number, kind, "target", [1], 0, 0.5, 1.0, [[9, 0.5]])
 
 
 def written(n: int, first: int = 0) -> list[Step]:
@@ -124,7 +124,7 @@ def written(n: int, first: int = 0) -> list[Step]:
             for d, text in enumerate(drafted)
         ]
         tokens = [
-            TokenRow(i + d, d, texts[d], None, i, "accepted", source, (0, 1), d + 1, 0.5, 1.0, ((d, 0.5),))
+            TokenRow(i + d, d, texts[d], None, i, "accepted", source, [0, 1], d + 1, 0.5, 1.0, [[d, 0.5]])
             for d in range(2)
         ]
         verified = RoundRow(i, None, 1, 3, 3, 2, "correction", None, 1000 * i, 900)

@@ -49,9 +49,9 @@ class DraftersRowProposed(Loop):
 class UnlikelyTokenDropped(Loop):
     """Rule 4: a token is dropped after it was seen."""
 
-    def draft(self, levels, room):
-        out = super().draft(levels, room)
-        if len(levels) == 1 and len(out) > 1 and out.rows[-1, out.tree.tokens[-1]] < 0.25:
+    def draft(self, i, room):
+        out = super().draft(i, room)
+        if i == 0 and len(out) > 1 and out.rows[-1, out.tree.tokens[-1]] < 0.25:
             n = len(out) - 1
             out = Draft(out.tree.within(n), out.paths[:n], out.rows[:n])
         return out
@@ -60,9 +60,9 @@ class UnlikelyTokenDropped(Loop):
 class StopsAfterUnlikelyToken(Loop):
     """The lossless cousin of the mutant above: stop early, but keep the token."""
 
-    def draft(self, levels, room):
-        out = super().draft(levels, room)
-        if len(levels) == 1:
+    def draft(self, i, room):
+        out = super().draft(i, room)
+        if i == 0:
             for n in range(1, len(out)):
                 if out.rows[n - 1, out.tree.tokens[n - 1]] < 0.25:
                     self.levels[0].session.truncate(len(self.text) + n - 1)

@@ -21,13 +21,12 @@ META = {
     "wall_ns": 21_000_000,
     "cancelled": False,
 }
-#: The most probable tokens of the target, of its residual and of the draft.
-TOPS = ((4, 0.5),), ((4, 1.0),), ((6, 0.9),)
+CORRECTION = {"p": 0.5, "entropy": 1.0, "top": [[4, 0.5]], "residual_top": [[4, 1.0]], "q_top": [[6, 0.9]]}
 STEPS = [
     Step().add_rows(
         tokens=[
-            TokenRow(0, 3, "<script>", None, 1, "accepted", "context", (0, 1, 2), 1, 0.75, 0.4, ((3, 0.75), (6, 0.25))),
-            TokenRow(1, 4, "\\xe2\\x9c", "e29c", 1, "correction", "target", (2,), 0, 0.5, 1.0, *TOPS),
+            TokenRow(0, 3, "<script>", None, 1, "accepted", "context", [0, 1, 2], 1, 0.75, 0.4, [[3, 0.75], [6, 0.25]]),
+            TokenRow(*(1, 4, "\\xe2\\x9c", "e29c", 1, "correction", "target", [2], 0), **CORRECTION),
         ],
         drafts=[
             DraftRow(0, 1, "context", 0, -1, 1, 3, "<script>", 0.6, 1.0, None, "accepted", 3, 2, 0.8, 1),
@@ -45,7 +44,7 @@ STEPS = [
         pieces=dict(PIECES),
     ),
     Step().add_rows(
-        tokens=[TokenRow(2, 5, "\n    ", None, 2, "plain", "target", (2,), 0)],
+        tokens=[TokenRow(2, 5, "\n    ", None, 2, "plain", "target", [2], 0)],
         drafts=[],
         rounds=[RoundRow(2, None, 2, 0, 0, 0, "plain", "no match", 11_000_000, 5_000_000)],
         calls=[CallRow(2, 2, "target", "verify", 1, 1, 4, 12_000_000, 4_000_000)],
