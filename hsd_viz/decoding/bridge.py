@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from codecs import getincrementaldecoder
 from collections.abc import Sequence
-from itertools import takewhile
+from itertools import accumulate, takewhile
 
 import numpy as np
 
@@ -36,14 +36,14 @@ class Lexicon:
     """The tokens of one tokenizer as bytes. ``pieces[t]`` is ``None`` for special tokens and unused ids."""
 
     def __init__(self, text: TokenText, size: int) -> None:
-        self.tokenizer = text.tokenizer
-        self.size = size
+        self.size, self.tokenizer = size, text.tokenizer
         self.pieces: list[bytes | None] = [text.content(token) for token in range(size)]
         #: Special tokens by name, and by role.
         self.special = {self.tokenizer.convert_ids_to_tokens(t): t for t in self.tokenizer.all_special_ids if t < size}
-        self.roles = {"bos": self.tokenizer.bos_token_id, "eos": self.tokenizer.eos_token_id}
+        roles = {"bos": self.tokenizer.bos_token_id, "eos": self.tokenizer.eos_token_id}
+        self.roles = {role: token for role, token in roles.items() if token is not None and token < size}
         #: The tokens that the tokenizer itself puts before a text.
-        self.start = [t for t in text.encode("") if t < size and t != self.roles["eos"]]
+        self.start = [t for t in text.encode("") if t < size and t != self.roles.get("eos")]
         #: The token of each sequence of bytes; of several, the first.
         self.by_bytes = {piece: t for t, piece in reversed([*enumerate(self.pieces)]) if piece}
         self._longest = max(map(len, self.by_bytes), default=0)
@@ -52,8 +52,6 @@ class Lexicon:
         """Return tokens that spell ``data``: as the tokenizer cuts it, and by longest match where its tokens do not
         spell it and after a broken character. Bytes that no token spells are left out.
         """
-        if not data:
-            return []
         try:
             ids = self.tokenizer.encode(data.decode(), add_special_tokens=False, verbose=False)
         except UnicodeDecodeError as error:
@@ -69,10 +67,9 @@ class Lexicon:
         found, at = [], 0
         while at < len(data):
             ends = range(min(len(data), at + self._longest), at, -1)
-            end = next((e for e in ends if data[at:e] in self.by_bytes), None)
-            if end is not None:
-                found.append(self.by_bytes[data[at:end]])
-            at = end or at + 1
+            end = next((e for e in ends if data[at:e] in self.by_bytes), at)
+            found += [self.by_bytes[data[at:end]]] if end > at else []
+            at = max(end, at + 1)
         return found
 
 
@@ -84,7 +81,7 @@ class Bridge:
         #: Special tokens of the target that the draft model has, too: of the same name, else of the same role.
         self.special = {t: draft.special[name] for name, t in target.special.items() if name in draft.special}
         for role, mine in draft.roles.items():
-            if mine is not None and target.roles[role] is not None and mine not in self.special.values():
+            if role in target.roles and mine not in self.special.values():
                 self.special.setdefault(target.roles[role], mine)
         same = {t: draft.by_bytes[piece] for piece, t in target.by_bytes.items() if piece in draft.by_bytes}
         #: Shared tokens, the target's id to the draft's.
@@ -114,11 +111,10 @@ class Bridge:
         decoder = getincrementaldecoder("utf-8")("replace")
         decoder.decode(tail + data)
         data = data[: len(data) - len(decoder.getstate()[0])]
-        ids, at = self.target.encode(tail + data), 0
-        for k, token in enumerate(ids):
-            if at == len(tail):
-                return ids[k:]
-            at += len(self.target.pieces[token] or b"")
+        ids = self.target.encode(tail + data)
+        ends = [0, *accumulate(len(self.target.pieces[token] or b"") for token in ids[:-1])]
+        if len(tail) in ends:
+            return ids[ends.index(len(tail)) :]
         # A token covers the end of the text and the start of the draft: the text is fixed, so it cannot be proposed.
         return self.target.encode(data)
 
@@ -136,9 +132,8 @@ class BridgedModel:
             raise ValueError(f"{model.name} and the target share no token: use the bridge slem")
         self.model, self.bridge, self.kind, self.vocab_size = model, bridge, kind, vocab_size
         self.name, self.dtype, self.runtime, self.parameters = model.name, model.dtype, model.runtime, model.parameters
-        pairs = [(t, d) for t, d in bridge.shared.items() if t < vocab_size and d < model.vocab_size]
         #: The shared tokens, the target's ids and the draft's ``[2, n]``.
-        self.shared = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
+        self.shared = np.array([*bridge.shared.items()], dtype=np.intp).reshape(-1, 2).T
 
     def session(self, room: int | None = None) -> TranslatingSession:
         """Open an empty sequence."""
@@ -179,7 +174,7 @@ class TranslatingSession(Session):
         lexicon, ids = self._bridge.draft, self._bridge.read(self._text)
         if ids[: len(lexicon.start)] != lexicon.start:
             ids = lexicon.start + ids
-        ids = ids or [t for t in (*lexicon.roles.values(), 0) if t is not None][:1]
+        ids = ids or [*lexicon.roles.values(), 0][:1]
         if (most := self._model.model.positions) is not None and len(ids) + room > most:
             half = max(1, most // 2)
             ids = ids[-(-(len(ids) + room - most) // half) * half :] or ids[-1:]
@@ -192,9 +187,8 @@ class TranslatingSession(Session):
         """Return the draft's row, restricted to the shared tokens."""
         assert rows == 1 and parents is None and self._model.kind == "tli"
         self._text += tokens
-        row = self._read()
+        row, (to, of) = self._read(), self._model.shared
         out = np.full((1, self._model.vocab_size), -np.inf, row.dtype)
-        to, of = self._model.shared
         out[0, to] = row[of]
         return out
 
@@ -206,12 +200,11 @@ class TranslatingSession(Session):
         self._text += pending
         bridge, most = self._bridge, _STEPS * n
         row, own, found = self._read(most), b"", []  # type: ignore[var-annotated]
-        last: int | None = None
         for forwards in range(1, most + 1):
             token = int(row.argmax())
             piece = bridge.draft.pieces[token]
             if piece is None:
-                last = next((t for t, d in bridge.special.items() if d == token and t in eos), None)
+                found += [t for t, d in bridge.special.items() if d == token and t in eos][:1]
                 break
             own += piece
             found = bridge.cut(self._text, own)
@@ -220,4 +213,4 @@ class TranslatingSession(Session):
                 break
             row = self._inner.forward([token], 1)[0]
             self._ids.append(token)
-        return SampledChain((found if last is None else [*found, last])[:n], None, forwards)
+        return SampledChain(found[:n], None, forwards)

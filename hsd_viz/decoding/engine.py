@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack, cast
 
-from hsd_viz.decoding.sampling import DEFAULT_RULE
+from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.decoding.session import Model
 from hsd_viz.decoding.text import Tokenizer
 from hsd_viz.stack import Stack
@@ -39,18 +40,8 @@ class Options(TypedDict, total=False):
     memory: Memory | None
 
 
-DEFAULTS: Options = {
-    "max_new_tokens": 128,
-    "temperature": 0.0,
-    "top_k": 0,
-    "top_p": 1.0,
-    "seed": 0,
-    "rule": DEFAULT_RULE,
-    "record": True,
-    "chat": False,
-    "budget": None,
-    "memory": None,
-}
+_OTHERS = {"record": True, "chat": False, "budget": None, "memory": None}
+DEFAULTS = cast("Options", {"max_new_tokens": 128, **asdict(Sampling()), **_OTHERS})
 
 
 class Engine(Protocol):
@@ -91,8 +82,8 @@ class Engine(Protocol):
         """Decode prompts one after the other with a progress bar, and return their traces."""
         traces: list[Trace] = []
         with progress_bar() as update:
-            for prompt in prompts:
-                update(len(traces), len(prompts), f"prompt {len(traces) + 1}")
+            for n, prompt in enumerate(prompts):
+                update(n, len(prompts), f"prompt {n + 1}")
                 traces.append(self.run(prompt, stack, **options))
         return traces
 

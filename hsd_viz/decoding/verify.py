@@ -15,7 +15,7 @@ import numpy as np
 
 from hsd_viz.decoding.sampling import Sampling, describe, distribution, draw, likeliest, total
 from hsd_viz.drafting.tree import DraftTree
-from hsd_viz.trace.tables import OWN_RULES, Top
+from hsd_viz.trace.tables import Top
 
 #: Probabilities ``[n, V]`` after temperature, top-k and top-p: a numpy array, or an array of the session's runtime that
 #: ``len``, slices, ``numpy.asarray`` and ``numpy.concatenate`` accept.
@@ -137,7 +137,7 @@ def block_rule(tokens: Sequence[int], q: np.ndarray, p: np.ndarray, u: Sequence[
     With w_0 = 1, w_k = min(1, w_{k-1} p(d_k) / q(d_k)) is the probability that at least k tokens are accepted. The
     draft is accepted up to the last place k with u_k < h_k, where h_k = s / (s + 1 - w_k), s = sum (w_k p - q)+ over
     the rows after k tokens, and h_n = w_n. The correction is drawn from (w_k p - q)+. Whether place k + 1 exists must
-    not depend on its token, as for every rule.
+    not depend on its token.
     """
     w = [1.0]
     for k, token in enumerate(tokens):
@@ -149,14 +149,11 @@ def branch_rule(tokens: Sequence[int], q: np.ndarray, p: np.ndarray, u: Sequence
     """Accept a prefix of a sampled chain by its capped joint ratio: the lossless rule of *Overcoming Joint
     Intractability with Lossless Hierarchical Speculative Decoding* (Zhou et al. 2026, arXiv 2601.05724, Algorithm 2).
 
-    With r_k = p(d_1 … d_k) / q(d_1 … d_k), the ratio of the joint
-    probabilities, and its cap c_k = max(1, r_1, …, r_k), the capped ratio is w_k = r_k / c_k. The branches below k
-    tokens have the excess mass s = sum (w_k p - q)+ and the deficient mass s + 1 - w_k; their quotient is h_k, the
-    chance to stop there and to draw the next token from the excess; h_n = w_n.
-
-    Dividing by a running maximum is the same as clipping at 1 in each step, so w, h and the residual are those of
-    :func:`block_rule` up to rounding: the rule accepts exactly as much. The whole draft, too, has to be judged by the
-    capped ratio: with min(1, r_n) in its place more is accepted, and the output is no longer the verifier's.
+    With r_k = p(d_1 … d_k) / q(d_1 … d_k) and its cap c_k = max(1, r_1, …, r_k), the capped ratio is w_k = r_k / c_k.
+    The branches below k tokens have the excess mass s = sum (w_k p - q)+ and the deficient mass s + 1 - w_k; their
+    quotient is h_k, the chance to stop there and to draw the next token from the excess. Dividing by a running maximum
+    is the same as clipping at 1 in each step, so w, h and the residual are those of :func:`block_rule` up to rounding.
+    With min(1, r_n) for the whole draft more is accepted, and the output is no longer the verifier's.
     """
     ratio, cap, w = 1.0, 1.0, [1.0]
     for k, token in enumerate(tokens):
@@ -185,14 +182,14 @@ def _judge_whole(w: Sequence[float], q: np.ndarray, p: np.ndarray, u: Sequence[f
 
 
 Rule = Callable[[Sequence[int], np.ndarray, np.ndarray, Sequence[float]], Judged]
-#: The rules by the names that a trace has for them: of each the function above.
-RULES: dict[str, Rule] = {name: globals()[f"{name}_rule"] for name in OWN_RULES}
+#: The rules by the names that a trace has for them.
+RULES: dict[str, Rule] = {"token": token_rule, "block": block_rule, "branch": branch_rule}
 
 
 @cache
-def _other_rule(name: str) -> Rule:
-    """Return a rule of another package."""
-    return entry_points(group="hsd_viz.rules")[name].load()
+def _rule(name: str) -> Rule:
+    """Return a rule of this module or of another package."""
+    return RULES.get(name) or entry_points(group="hsd_viz.rules")[name].load()
 
 
 def walk(tree: DraftTree, token_after: Callable[[int], int]) -> tuple[list[int], int, list[int]]:
@@ -276,7 +273,7 @@ def _judge_chain(
     """Verify a sampled chain; return the verdict and what a correction was drawn from."""
     tokens, n, u = draft.tree.tokens, len(draft), numbers.u
     p, q = distribution(scores, sampling), np.asarray(draft.rows)
-    k, residual, compared, h = (RULES.get(sampling.rule) or _other_rule(sampling.rule))(tokens, q, p, u)
+    k, residual, compared, h = _rule(sampling.rule)(tokens, q, p, u)
     # p and q can agree to the last bit at a place that was rejected by rounding alone: then p itself is the limit.
     if residual is not None and not total(residual) > 0:
         residual = p[k].copy()
