@@ -15,6 +15,7 @@ from hsd_viz.decoding.engine import Engine, Options
 from hsd_viz.decoding.loop import LIKELIEST, Level, Loop, decode
 from hsd_viz.decoding.session import Model
 from hsd_viz.decoding.text import Tokenizer
+from hsd_viz.decoding.verify import RULES
 from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
 from hsd_viz.drafting.estimates import CostCurve
 from hsd_viz.drafting.make import check_folder
@@ -27,7 +28,6 @@ from hsd_viz.machine import threads as threads_now
 from hsd_viz.native.decode import NativeDecode, can_compile, native_drafter
 from hsd_viz.stack import Stack, parse
 from hsd_viz.trace import Event, Stage
-from hsd_viz.trace.tables import OWN_RULES
 from hsd_viz.version import __version__
 from hsd_viz.words import check_range, guided
 
@@ -188,7 +188,7 @@ class LocalEngine(Engine):
             for name, model, part in zip(asked.levels, loaded, asked.stack.models, strict=True)
         ]
         # The compiled loop, where all runs in the native runtime by the rules of hsd_viz.
-        compiled = asked.sampling.rule in OWN_RULES and can_compile(loaded, drafter)
+        compiled = asked.sampling.rule in RULES and can_compile(loaded, drafter)
         loop: Loop = (NativeDecode if compiled else Loop)(
             levels,
             drafter,

@@ -27,7 +27,7 @@ from hsd_viz.engine import DEFAULTS, Engine, load_engine
 from hsd_viz.engine.live import batches
 from hsd_viz.machine import url
 from hsd_viz.stack import StackError, parse
-from hsd_viz.trace.events import to_record
+from hsd_viz.trace.trace import to_record
 
 #: The longest accepted request body, in bytes, and the seconds after which a refused client may ask again.
 BODY_BYTES, RETRY_SECONDS = 1 << 20, 5

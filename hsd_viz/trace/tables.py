@@ -182,9 +182,9 @@ def _column(name: str, type: str, names: Sequence[str] = (), others: str = "", *
     return Column(name, type.removesuffix("?"), type.endswith("?"), names=(*names, *sorted(found)), **about)
 
 
-_DECLARED = tomllib.loads(Path(__file__).with_name("tables.toml").read_text(encoding="utf-8"))
+_declared = tomllib.loads(Path(__file__).with_name("tables.toml").read_text(encoding="utf-8"))
 TABLES: dict[str, Table] = {}
-for _name, _table in _DECLARED.items():
+for _name, _table in _declared.items():
     _columns = {name: _column(name, **column) for name, column in _table["columns"].items()}
     _optional = takewhile(lambda column: column.null or column.default is not None, reversed(_columns.values()))
     _title, _defaults = f"{_name.removesuffix('s').title()}Row", [column.default for column in _optional][::-1]
@@ -199,6 +199,5 @@ def empty_tables() -> dict[str, Columns]:
 
 #: The classes of rows.
 TokenRow, DraftRow, RoundRow, CallRow = (table.row for table in TABLES.values())
-#: The rules that every runtime has, and with those of other packages.
-OWN_RULES = tuple(_DECLARED["rounds"]["columns"]["rule"]["names"])
+#: The names of all verification rules, those of other packages too.
 RULES = TABLES["rounds"].columns["rule"].names

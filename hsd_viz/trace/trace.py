@@ -1,4 +1,7 @@
-"""A recorded decode: its tables as columns and rows, and one versioned file."""
+"""A recorded decode: its tables as columns and rows, one versioned file, and the events that make it, which a server
+streams as JSON: one record per line with the key ``event``: ``queued`` (``position``, 1 is next), ``stage``,
+``started``, ``step``, ``finished`` or ``error`` (``message``, ``retry``: whether the same request may be sent again).
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,8 @@ import gzip
 import json
 import os
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Self
@@ -40,7 +44,13 @@ _FIGURES = {
     "repetition_share": "{:.0%} repetition",
 }
 
+#: Four tables, and the texts of tokens by id.
 Tables = tuple[dict[str, Columns], dict[int, str]]
+
+
+def _read(data: dict[str, Any]) -> Tables:
+    pieces = {int(token): str(text) for token, text in data["pieces"].items()}
+    return {name: table.read(data.get(name)) for name, table in TABLES.items()}, pieces
 
 
 class TraceError(ValueError):
@@ -96,6 +106,10 @@ class Record:
         tables = {name: TABLES[name].columns_of(given) for name, given in rows.items()}
         self._pending.append(lambda: (tables, pieces or {}))
         return self
+
+    def _data(self) -> dict[str, Any]:
+        """Return columns and pieces as plain JSON data."""
+        return {"pieces": {str(token): text for token, text in self.pieces.items()}, **self.columns}
 
     @property
     def text_bytes(self) -> bytes:
@@ -201,8 +215,7 @@ class Trace(Record):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the trace as plain JSON data, one list per column: the content of a file with its columns unpacked."""
-        pieces = {str(k): v for k, v in self.pieces.items()}
-        return {"format": _FORMAT, "schema": SCHEMA_VERSION, "meta": self.meta, "pieces": pieces, **self.columns}
+        return {"format": _FORMAT, "schema": SCHEMA_VERSION, "meta": self.meta, **self._data()}
 
     @classmethod
     def from_dict(cls, data: Any) -> Trace:
@@ -220,8 +233,8 @@ class Trace(Record):
                 raise ValueError("its parts do not have the structure of a trace")
             if missing := [key for key in _META if key not in meta]:
                 raise ValueError(f"its meta lacks {', '.join(missing)}")
-            trace = cls(dict(meta), {int(k): str(v) for k, v in pieces.items()})
-            trace._columns = {name: table.read(data.get(name)) for name, table in TABLES.items()}
+            trace = cls(dict(meta))
+            trace._columns, trace._pieces = _read(data)
         except ValueError as error:
             raise TraceError(f"the trace is not valid: {error}") from None
         return trace
@@ -289,3 +302,87 @@ def _unpacked(content: bytes, name: str, most: int) -> bytes:
     except zlib.error:
         raise TraceError(f"{name} is not a valid trace: its gzip data is incomplete or damaged") from None
     return text
+
+
+# --- events -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Progress before the first token: the current step (``loading nano``, ``prefill``) and the part done, if known."""
+
+    text: str
+    done: int | None = None
+    total: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The decode begins. ``meta`` is the trace's meta so far, ``pieces`` the text of the prompt's tokens by id."""
+
+    meta: dict
+    pieces: dict[int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The decode is over; ``trace`` is the complete recording."""
+
+    trace: Trace
+
+
+Event = Stage | Started | Step | Finished
+
+
+class ServerError(ValueError):
+    """A server ended a decode with an error. ``retry``: the same request may be sent again."""
+
+    def __init__(self, message: str, retry: bool = False) -> None:
+        super().__init__(message)
+        self.retry = retry
+
+
+def to_record(event: Event) -> dict[str, Any]:
+    """Return an event as JSON data. A finished event has only the meta: its tables were in the steps."""
+    match event:
+        case Started(meta, pieces):
+            return {"event": "started", "meta": meta, "pieces": {str(k): text for k, text in pieces.items()}}
+        case Step():
+            return {"event": "step", **event._data()}
+        case Finished(trace):
+            return {"event": "finished", "meta": trace.meta}
+    return {"event": "stage", **asdict(event)}
+
+
+def read_events(records: Iterable[Any]) -> Iterator[Event]:
+    """Yield the events of the records of one decode; a queued request is a :class:`Stage`. Raises: ServerError: if a
+    record reports an error or is not valid.
+    """
+    trace: Any = None
+    for record in records:
+        try:
+            match record["event"]:
+                case "queued":
+                    event: Event = Stage(f"waiting in the queue: position {int(record['position'])}")
+                case "stage":
+                    event = Stage(str(record["text"]), record["done"], record["total"])
+                case "started":
+                    trace = Trace(dict(record["meta"]), {int(k): str(text) for k, text in record["pieces"].items()})
+                    event = Started(trace.meta, trace.pieces)
+                case "step":
+                    trace.append(event := Step())
+                    event._columns, event._pieces = _read(record)
+                case "finished":
+                    # In place, as in a local decode: the meta of the start becomes the final one.
+                    trace.meta.update(record["meta"])
+                    event = Finished(trace)
+                case "error":
+                    raise ServerError(str(record["message"]), bool(record.get("retry")))
+                case _:
+                    raise ValueError
+        except ServerError:
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError):
+            what = "the server sent an invalid event: client and server need the same version of hsd_viz"
+            raise ServerError(what) from None
+        yield event

@@ -16,7 +16,7 @@ from hsd_viz.engine.local import load_engine
 from hsd_viz.engine.remote import RemoteEngine, connect
 from hsd_viz.serve.app import Settings, create_app, decode_with
 from hsd_viz.trace import Stage
-from hsd_viz.trace.events import ServerError
+from hsd_viz.trace.trace import ServerError
 
 STACKS = ("target", "db > target", "nano:4 > target", "db > nano:4 > small:6 > target")
 
