@@ -6,9 +6,8 @@
 * **TLI**, token-level intersection: the draft model's row is restricted to the tokens that both vocabularies have and
   renormalised. This row is sampled and is the draft's q, so that verification is exact.
 
-Either way the draft model reads the text in its own tokens: the text is encoded again, and the cache is kept as far as
-its tokens are the same. Only the lowest level can have a bridge: above it, levels need a row for each of the target's
-tokens.
+Either way the text is encoded again in the draft's tokens, and the cache is kept as far as they are the same. Only the
+lowest level can have a bridge: above it, levels need a row for each of the target's tokens.
 """
 
 from __future__ import annotations
@@ -120,9 +119,9 @@ class Bridge:
 
 
 class BridgedModel:
-    """A draft model with another tokenizer behind the interface of a model with the target's (``vocab_size`` tokens).
-
-    ``kind`` is one of :data:`~hsd_viz.decoding.sampling.BRIDGES`. Raises: ValueError: for TLI without a shared token.
+    """A draft model with another tokenizer behind the interface of a model with the target's (``vocab_size`` tokens),
+    by a bridge of a ``kind`` of :data:`~hsd_viz.decoding.sampling.BRIDGES`. Raises: ValueError: for TLI without a
+    shared token.
     """
 
     positions = None

@@ -22,10 +22,9 @@ class Options(TypedDict, total=False):
     """The options of a decode: those of :class:`~hsd_viz.decoding.sampling.Sampling`, and
 
     ``record=False`` omits what is expensive to record: probabilities, entropies and top-5 lists. ``chat`` passes the
-    prompt's text as one user turn, formatted by the chat template of the target's tokenizer. ``budget`` is the most
-    draft tokens that a database or baseline may propose at a time, 1-256, regardless of their cost; by default each
-    uses its own limit. ``memory`` (a :class:`hsd_viz.drafting.Memory`) is what drafters remember from run to run: the
-    same one for every run of a stack means warm; by default each run begins cold.
+    prompt as one user turn by the target's chat template. ``budget`` is the most draft tokens that a database or
+    baseline may propose at a time, 1-256, regardless of their cost; by default each uses its own limit. ``memory`` is
+    what drafters remember from run to run: the same one for every run of a stack means warm; by default a run is cold.
     """
 
     max_new_tokens: int
@@ -46,8 +45,7 @@ DEFAULTS = cast("Options", {"max_new_tokens": 128, **asdict(Sampling()), **_OTHE
 
 class Engine(Protocol):
     """Decodes prompts with stacks and reports events as they happen. An engine implements :meth:`decode` and inherits
-    the rest where it fits. ``target`` is the model's own name, ``device`` and ``dtype`` are its names as in ``cpu`` and
-    ``float32``. ``databases`` is a folder in place of the shipped ones.
+    the rest where it fits. ``target`` is the model's own name, ``databases`` a folder in place of the shipped ones.
     """
 
     target: str = "target"

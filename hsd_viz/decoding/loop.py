@@ -48,8 +48,8 @@ class Level:
 
 @dataclass(slots=True)
 class Verification:
-    """One verification by a level, and the ``tokens`` it emits: the ``accepted`` nodes', which are the verdict's up to
-    an end token, then its own, unless the ``outcome`` is ``stopped``.
+    """One verification by a level, and the ``tokens`` it emits: those of ``accepted``, the verdict's nodes up to an end
+    token, then its own, unless the ``outcome`` is ``stopped``.
     """
 
     level: int
@@ -129,9 +129,7 @@ class Log:
             self._tokens += 1
 
     def call(self, level: int, name: str, kind: str, start: int, fed: int, cached: int = 0, steps: int = 1) -> None:
-        """Record a call that began at ``start`` and ends now. It belongs to the innermost open round, -1 before the
-        first.
-        """
+        """Record a call from ``start`` to now. It belongs to the innermost open round, -1 before the first."""
         this, spent = self._open[-1][0] if self._open else -1, self.now() - start
         self._add("calls", CallRow(this, level, name, kind, steps, fed, cached, start, spent))
 
@@ -146,13 +144,12 @@ class Log:
 
 
 class Loop:
-    """One decode by ``levels``, the target last, with ``drafter``, a database or baseline, below them, if any.
+    """One decode by ``levels``, the target last, with ``drafter``, a database or baseline, below them, if any, for any
+    sessions; the compiled loop is :class:`hsd_viz.native.decode.NativeDecode`, with up to ``threads`` threads.
 
-    This is the loop in Python, for any sessions and drafter; the compiled one, which decodes many rounds at a time, is
-    :class:`hsd_viz.native.decode.NativeDecode`. ``eos`` ends the text, as do ``max_new_tokens`` emitted tokens and
-    ``positions`` tokens of text. ``budget`` bounds the nodes of a database's draft (``None``: the drafter's own
-    default). With ``details`` > 0 the target describes its rows, with so many of the likeliest tokens. Times are
-    nanoseconds from the start of the decode. Native forward passes have up to ``threads`` threads.
+    ``eos`` ends the text, as do ``max_new_tokens`` emitted tokens and ``positions`` tokens of text. ``budget`` bounds
+    the nodes of a database's draft (``None``: the drafter's own default). With ``details`` > 0 the target describes its
+    rows, with so many of the likeliest tokens. Times are nanoseconds from the start of the decode.
     """
 
     def __init__(
@@ -207,9 +204,7 @@ class Loop:
                 yield level.name, begin + len(chunk), len(prompt)
 
     def rounds(self) -> Iterator[Any]:
-        """Decode to EOS or a limit; yields after some rounds, by whose tokens ``text`` has grown: here the target's
-        verification after each.
-        """
+        """Decode to EOS or a limit; yields after some rounds, here the target's verification after each."""
         done = False
         while not done and (room := self.limit - len(self.text)) > 0:
             verified = self.round(self.top, room)
@@ -232,9 +227,7 @@ class Loop:
         return verified
 
     def draft(self, i: int, room: int) -> Draft:
-        """call(i): at most ``room`` tokens that follow ``text``, distributed as level i's own (a database's: point
-        masses).
-        """
+        """call(i): up to ``room`` tokens after ``text``, distributed as level i's own (a database's: point masses)."""
         if i < 0 or room <= 0:
             return Draft(DraftTree(why_empty="off" if i < 0 else "no room"))
         if self.levels[i] is None:
@@ -328,8 +321,8 @@ class Loop:
 
 
 def step_of(tables: Callable[[], dict[str, Columns]], text: TokenText) -> Step:
-    """Return the step of some rounds, made when it is first read: between two forward passes, which sweep the weights
-    through the processor's caches, Python takes several times as long as in a loop of its own.
+    """Return the step of some rounds, made when it is first read: between two forward passes, which sweep the caches,
+    Python takes several times as long.
     """
 
     def make() -> tuple[dict[str, Columns], dict[int, str]]:
@@ -349,9 +342,8 @@ def step_of(tables: Callable[[], dict[str, Columns]], text: TokenText) -> Step:
 def decode(loop: Loop, text: TokenText, meta: dict[str, Any]) -> Iterator[Event]:
     """Run ``loop`` and yield its events; closing the generator cancels the run.
 
-    ``meta`` is completed in place: ``prompt_ids``, ``prefill_ns``, ``wall_ns``, ``stop_reason`` and ``cancelled``; it
-    is a whole trace's meta even when the run is cut short. ``wall_ns`` is the time of the loop and of recording; rows
-    are made when they are read.
+    ``meta`` is completed in place, and is a whole trace's even when the run is cut short. ``wall_ns`` is the time of
+    the loop and of recording; rows are made when they are read.
     """
     prompt = list(loop.text)
     meta |= {"prompt_ids": prompt, "stop_reason": "cancelled", "cancelled": True}

@@ -66,17 +66,16 @@ def _mix(z: int) -> int:
 
 
 def number(key: int, counter: int) -> float:
-    """Return the number with this counter in the stream of ``key``: uniform in [0, 1 - 2**-52]."""
+    """Return the number with this counter in a stream: uniform in [0, 1 - 2**-52]."""
     return (_mix(key + counter * _GOLDEN) >> 12) * 2.0**-52
 
 
 class Draws:
     """The random numbers of one decode, each by its name: seed and place.
 
-    :meth:`at` is keyed by (seed, position in the text). The target draws its own tokens with it, so that every stack
-    whose drafts are point masses gives the same tokens as plain sampling. :meth:`fresh` never repeats within a decode:
-    a number used twice would tie a second draft to the fate of the first. How many numbers a draft or a verification
-    takes does not depend on what is drawn.
+    :meth:`at` is keyed by seed and position in the text. The target draws its own tokens with it, so that every stack
+    whose drafts are point masses gives the tokens of plain sampling. :meth:`fresh` never repeats within a decode: a
+    number used twice would tie a second draft to the fate of the first.
     """
 
     def __init__(self, seed: int) -> None:
@@ -148,12 +147,11 @@ def lane_sums(x: np.ndarray) -> np.ndarray:
 
 
 def distribution(scores: np.ndarray, sampling: Sampling) -> np.ndarray:
-    """Return probabilities for float32 or float64 ``scores`` ``[..., V]`` after temperature, top-k and top-p; each row
-    sums to 1. Ties at a border are kept, so that the result depends on the values alone. Temperature 0 has no rows.
+    """Return probabilities for float32 or float64 ``scores`` ``[..., V]`` after temperature (above 0), top-k and top-p;
+    each row sums to 1. Ties at a border are kept, so that the result depends on the values alone.
     """
     assert not sampling.greedy
-    # The maximum goes first: the best token keeps the score 0 and no temperature, however small, makes an infinity of
-    # it. Others may overflow to -inf, which is the right result.
+    # Without its maximum first, a small temperature would make an infinity of the best score; others may become -inf.
     x = scores - scores.max(-1, keepdims=True)
     if sampling.temperature != 1:
         with np.errstate(over="ignore"):
@@ -172,8 +170,8 @@ def distribution(scores: np.ndarray, sampling: Sampling) -> np.ndarray:
 
 
 def cumulated(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the cumulative sums of ``weights`` ``[V]`` in float64: within each block of 64 ``[blocks, 64]``, and of
-    whole blocks ``[blocks]``. All are added in order; the last is the sum of all.
+    """Return the cumulative sums of ``weights`` ``[V]`` in float64, added in order: within each block of 64 ``[blocks,
+    64]``, and of whole blocks ``[blocks]``.
     """
     wide = np.zeros(-(-len(weights) // BLOCK) * BLOCK)
     wide[: len(weights)] = weights
@@ -212,9 +210,8 @@ def likeliest(weights: np.ndarray, most: int) -> list[tuple[int, float]]:
 
 def describe(scores: np.ndarray, token: int, most: int) -> tuple[float, float, Top]:
     """Describe a row of logits ``[V]`` at temperature 1: the probability of ``token``, the entropy in nats, the
-    ``most`` likeliest tokens with their probabilities.
-
-    With x = scores less their maximum, w = exp x and Z = sum w: p = w / Z, and the entropy is log Z - sum w x / Z.
+    ``most`` likeliest tokens with their probabilities. With x = scores less their maximum, w = exp x and Z = sum w: p =
+    w / Z, and the entropy is log Z - sum w x / Z.
     """
     x = scores - scores.max()
     w = exponential(x)

@@ -13,8 +13,7 @@ from hsd_viz.decoding.verify import Draft, Numbers, Record, SampledChain, Verdic
 
 
 class Session(ABC):
-    """One model reading one sequence; ``length`` tokens of it are in the cache. ``pending`` are the tokens of the text
-    after those: at least one.
+    """One model reading one sequence; ``length`` tokens of it are in the cache, and ``pending``, at least one, follow.
 
     Sampling and verification by :meth:`forward` in numpy are the reference for all runtimes; native and compiled
     sessions do them in one call, with the same result.
@@ -24,8 +23,7 @@ class Session(ABC):
 
     @abstractmethod
     def forward(self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None) -> np.ndarray:
-        """Feed ``tokens`` after the cached ones and return the logits ``[rows, V]`` after the last ``rows`` of them, in
-        float32 or float64.
+        """Feed ``tokens`` and return the logits ``[rows, V]`` after the last ``rows`` of them, in float32 or float64.
 
         ``parents`` gives for each fed token the index (among the fed) of the token before it, -1 for the last cached
         one; ``None`` means a chain.
@@ -66,9 +64,8 @@ class Session(ABC):
     def verify(
         self, pending: Sequence[int], draft: Draft, sampling: Sampling, numbers: Numbers | None, record: Record
     ) -> Verdict:
-        """Feed ``pending`` and the draft in one forward pass and verify it: :func:`~hsd_viz.decoding.verify.judge`.
-
-        ``length`` grows by all that was fed: the caller then keeps or truncates.
+        """Feed ``pending`` and the draft in one forward pass and verify it: :func:`~hsd_viz.decoding.verify.judge`. The
+        caller then keeps or truncates what was fed.
         """
         tree, n = draft.tree, len(pending)
         parents = None if tree.is_chain else [*range(-1, n - 1), *(n + parent for parent in tree.parents)]
@@ -77,11 +74,8 @@ class Session(ABC):
 
 
 class Model(Protocol):
-    """The weights of a model in some runtime, shared by all decodes.
-
-    ``positions`` is the longest text it can read (``None``: not limited), ``parameters`` their number, ``runtime`` what
-    runs its forward passes (``native``, ``eager``, ``compiled``, ``strict``, ``numpy``), ``dtype`` a name as in
-    ``float32``.
+    """The weights of a model, shared by all decodes. ``positions`` is the longest text it can read (``None``: not
+    limited), ``runtime`` what runs its forward passes (``native``, ``eager``, ``compiled``, ``strict``, ``numpy``).
     """
 
     name: str

@@ -20,6 +20,8 @@ from hsd_viz.trace.tables import Top
 #: Probabilities ``[n, V]`` after temperature, top-k and top-p: a numpy array, or an array of the session's runtime that
 #: ``len``, slices, ``numpy.asarray`` and ``numpy.concatenate`` accept.
 Rows = Any
+#: Products of ratios are clipped here: 64 ratios of float32 probabilities can overflow.
+_LARGEST_RATIO = 1e300
 
 
 class Numbers(NamedTuple):
@@ -32,11 +34,9 @@ class Numbers(NamedTuple):
 
 
 class Record(NamedTuple):
-    """What a verification reports beside its decision.
-
-    ``details``: how many of the likeliest tokens to list for each emitted token, and for a correction; 0: no details.
-    ``observe``: how many of the likeliest tokens of *every* row a drafter learns from, with their probabilities at
-    ``temperature`` (``None``: only their order matters).
+    """What a verification reports beside its decision: ``details``, so many of the likeliest tokens for each emitted
+    token and for a correction (0: none), and ``observe``, so many of *every* row, from which a drafter learns, with
+    their probabilities at ``temperature`` (``None``: only their order matters).
     """
 
     details: int = 0
@@ -45,8 +45,8 @@ class Record(NamedTuple):
 
 
 class SampledChain(NamedTuple):
-    """Tokens that a session decoded by itself and the rows ``[n, V]`` they were drawn from: ``None`` for point masses
-    (greedy decoding, SLEM). ``forwards`` counts the forward passes.
+    """Tokens that a session decoded in so many ``forwards``, and the rows ``[n, V]`` they were drawn from (``None`` for
+    point masses: greedy decoding, SLEM).
     """
 
     tokens: list[int]
@@ -71,19 +71,17 @@ class Draft:
 @dataclass(slots=True)
 class Verdict:
     """The result of one verification: the ``accepted`` nodes in order, then the verifier's own ``token``, drawn from
-    ``row`` (0: after the text, 1 + i: after node i).
+    ``row`` (0: after the text, 1 + i: after node i). ``examined`` counts the places that had draft tokens.
 
-    ``examined`` counts the places that had draft tokens to compare with. Per node: ``p`` and ``q``, the verifier's and
-    the drafter's probability of its token after the sampling transforms (``p`` is ``None`` where not examined; for
-    greedy decoding 1 for the arg-max, else 0), ``u`` (``None`` where not compared, and for point masses) and ``h``, the
-    chance that ``u`` was compared with by a rule that judges the chain as a whole (else ``h`` is ``None``). ``rule``
-    judged a sampled chain.
+    Per node: ``p`` and ``q``, the verifier's and the drafter's probability of its token after the sampling transforms
+    (``p`` is ``None`` where not examined; for greedy decoding 1 for the arg-max, else 0), ``u`` (``None`` where not
+    compared, and for point masses) and ``h``, the chance that ``u`` was compared with by a ``rule`` that judges the
+    chain as a whole (else ``None``).
 
-    With one entry for each accepted node and one for ``token``: ``rows`` ``[k + 1, V]`` (``None`` for greedy decoding)
-    and, as :class:`Record` asks for, ``details``, the verifier's row at temperature 1: the probability of the token,
-    the entropy in nats, the likeliest tokens. ``correction`` is reported with details where sampling drew one: the
-    likeliest tokens of the residual, normalised, those of q there (``None`` for point masses), and the residual's sum
-    before. ``observed`` has the likeliest tokens of every row, and their probabilities.
+    For each accepted node and for ``token``: ``rows`` ``[k + 1, V]`` (``None`` for greedy decoding), and ``details`` of
+    the row at temperature 1: the token's probability, the entropy in nats, the likeliest tokens. With details, a
+    sampled ``correction`` has the likeliest tokens of the normalised residual, those of q (``None`` for point masses),
+    and the residual's sum. ``observed`` has the likeliest tokens of every row, and their probabilities.
     """
 
     accepted: list[int]
@@ -101,14 +99,9 @@ class Verdict:
     observed: tuple[list[list[int]], list[list[float]]] | None = None
 
 
-#: Products of ratios are clipped here: 64 ratios of float32 probabilities can overflow.
-_LARGEST_RATIO = 1e300
-
-
 class Judged(NamedTuple):
-    """How many tokens of a chain are ``accepted``; the weights ``[V]`` that the correction after them is drawn from
-    (``None``: all are accepted); the places whose u was ``compared``, and with what (``h`` ``[n]``; ``None``: with p /
-    q).
+    """How many tokens of a chain are ``accepted``, the weights ``[V]`` of the correction (``None``: all are accepted),
+    the places whose u was ``compared``, and with what (``h`` ``[n]``; ``None``: with p / q).
     """
 
     accepted: int
@@ -193,11 +186,9 @@ def _rule(name: str) -> Rule:
 
 
 def walk(tree: DraftTree, token_after: Callable[[int], int]) -> tuple[list[int], int, list[int]]:
-    """Walk a tree of point-mass drafts: return the accepted nodes, the verifier's token after them, and the nodes that
-    were compared with a token of the verifier's. While the verifier's own token is among the drafted continuations the
-    walk continues, else it is the correction: every token is the verifier's own draw.
-
-    ``token_after(row)`` is the verifier's own token on a row (0: after the text, 1 + i: after node i); it is asked for
+    """Walk a tree of point-mass drafts while the verifier's own token is among the continuations, else it is the
+    correction: every token is the verifier's own draw. Return the accepted nodes, the token after them, and the nodes
+    that were compared. ``token_after(row)`` draws on a row (0: after the text, 1 + i: after node i); it is asked for
     the rows on the walked path, in order.
     """
     own, accepted, compared = {-1: token_after(0)}, [], []  # type: ignore[var-annotated]
@@ -237,9 +228,7 @@ def judge(scores: np.ndarray, draft: Draft, sampling: Sampling, numbers: Numbers
 def _judge_points(
     scores: np.ndarray, tree: DraftTree, sampling: Sampling, numbers: Numbers | None
 ) -> tuple[Verdict, np.ndarray | None]:
-    """Verify point masses; return the verdict and what a sampled correction was drawn from. Rows are made only where
-    the walk gets.
-    """
+    """Return the verdict on point masses, and what a sampled correction was drawn from."""
     p: dict[int, np.ndarray] = {}
 
     def token_after(row: int) -> int:
@@ -270,7 +259,7 @@ def _judge_points(
 def _judge_chain(
     scores: np.ndarray, draft: Draft, sampling: Sampling, numbers: Numbers
 ) -> tuple[Verdict, np.ndarray | None]:
-    """Verify a sampled chain; return the verdict and what a correction was drawn from."""
+    """Return the verdict on a sampled chain, and what a correction was drawn from."""
     tokens, n, u = draft.tree.tokens, len(draft), numbers.u
     p, q = distribution(scores, sampling), np.asarray(draft.rows)
     k, residual, compared, h = _rule(sampling.rule)(tokens, q, p, u)
