@@ -180,9 +180,9 @@ RULES: dict[str, Rule] = {"token": token_rule, "block": block_rule, "branch": br
 
 
 @cache
-def _rule(name: str) -> Rule:
-    """Return a rule of this module or of another package."""
-    return RULES.get(name) or entry_points(group="hsd_viz.rules")[name].load()
+def _other_rule(name: str) -> Rule:
+    """Return a rule of another package."""
+    return entry_points(group="hsd_viz.rules")[name].load()
 
 
 def walk(tree: DraftTree, token_after: Callable[[int], int]) -> tuple[list[int], int, list[int]]:
@@ -262,7 +262,7 @@ def _judge_chain(
     """Return the verdict on a sampled chain, and what a correction was drawn from."""
     tokens, n, u = draft.tree.tokens, len(draft), numbers.u
     p, q = distribution(scores, sampling), np.asarray(draft.rows)
-    k, residual, compared, h = _rule(sampling.rule)(tokens, q, p, u)
+    k, residual, compared, h = (RULES.get(sampling.rule) or _other_rule(sampling.rule))(tokens, q, p, u)
     # p and q can agree to the last bit at a place that was rejected by rounding alone: then p itself is the limit.
     if residual is not None and not total(residual) > 0:
         residual = p[k].copy()

@@ -14,14 +14,15 @@ from __future__ import annotations
 import tomllib
 from binascii import a2b_base64, b2a_base64
 from collections import namedtuple
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import entry_points
 from itertools import takewhile
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
+import msgspec
 import numpy as np
 
 #: The verification rule of chains that were sampled from rows, unless another one is requested: the faster one
@@ -36,18 +37,10 @@ Top = list[list[Any]]
 
 #: The integers that a double holds exactly are below this; a null among 32-bit integers.
 _EXACT, _NULL = 2**53, -(2**31)
-#: Whether a value is of a kind.
-_FITS: dict[str, Callable[[Any], bool]] = {
-    "int": lambda value: type(value) is int and abs(value) < 2**63,
-    "float": lambda value: type(value) is float or _FITS["int"](value),
-    "str": lambda value: type(value) is str,
-    "ints": lambda value: type(value) is list and all(map(_FITS["int"], value)),
-    "top": lambda value: type(value) is list and all(map(_is_share, value)),
-}
-
-
-def _is_share(pair: Any) -> bool:
-    return type(pair) is list and len(pair) == 2 and _FITS["int"](pair[0]) and _FITS["float"](pair[1])
+#: The types of values, by kind.
+_INTEGER = Annotated[int, msgspec.Meta(ge=1 - 2**63, le=2**63 - 1)]
+_TYPES: dict[str, Any] = {"int": _INTEGER, "float": float, "str": str, "ints": list[_INTEGER]}
+_TYPES["top"] = list[tuple[_INTEGER, float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +61,8 @@ class Column:
 
     def checked(self, values: Any) -> list:
         """Return ``values``. Raises: ValueError: if they are not a column of this type."""
-        fits, names = _FITS[self.kind], self.names
-        right = lambda value: self.null if value is None else fits(value) and (not names or value in names)
-        if type(values) is not list or not all(map(right, values)):
-            raise ValueError
+        kind: Any = Literal[self.names] if self.names else _TYPES[self.kind]
+        msgspec.convert(values, list[kind | None if self.null else kind])
         return values
 
     def pack(self, values: list) -> Any:
