@@ -62,7 +62,7 @@ class Column:
     def checked(self, values: Any) -> list:
         """Return ``values``. Raises: ValueError: if they are not a column of this type."""
         kind: Any = Literal[self.names] if self.names else _TYPES[self.kind]
-        msgspec.convert(values, list[kind | None if self.null else kind])
+        msgspec.convert(values, list[kind | None if self.null else kind])  # type: ignore[misc]
         return values
 
     def pack(self, values: list) -> Any:
