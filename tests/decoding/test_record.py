@@ -11,7 +11,7 @@ from hsd_viz.decoding.loop import decode
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.decoding.text import TokenText
 from hsd_viz.ladder.load import load_tokenizer
-from hsd_viz.trace import Finished, Step
+from hsd_viz.trace import Step
 from hsd_viz.trace.tables import TABLES
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "lossless"))
@@ -29,33 +29,18 @@ def events(temperature: float = 0.0):
 
 
 def content(step: Step):
-    timeless = [
-        [tuple(v for f, v in zip(row._fields, row, strict=True) if f not in TIMES) for row in rows]
-        for rows in rows_of(step)
-    ]
-    return timeless, step.pieces
-
-
-def rows_of(step: Step):
-    return [step.token_rows, step.draft_rows, step.round_rows, step.call_rows]
+    columns = {(table, name): step.columns[table][name] for table in TABLES for name in TABLES[table].columns}
+    return {place: values for place, values in columns.items() if place[1] not in TIMES}, step.pieces
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
-def test_steps_looked_at_in_any_order_are_the_same(temperature):
-    runs = [[e for e in events(temperature) if isinstance(e, Step)] for _ in range(2)]
-    forth, back = [content(s) for s in runs[0]], [content(s) for s in reversed(runs[1])][::-1]
-    assert forth == back
-    assert all({d.token_id for d in s.draft_rows} | {*s.token_ids} <= s.pieces.keys() for s in runs[0])
-
-
-def test_the_trace_has_the_rows_of_the_steps():
-    found = events()
-    steps = [e for e in found if isinstance(e, Step)]
-    assert isinstance(found[-1], Finished)
-    trace = found[-1].trace
+def test_steps_looked_at_in_any_order_are_the_same_and_the_trace_has_their_rows(temperature):
+    runs = [events(temperature) for _ in range(2)]
+    (forth, back), trace = ([e for e in run if isinstance(e, Step)] for run in runs), runs[0][-1].trace
+    assert [content(s) for s in forth] == [content(s) for s in reversed(back)][::-1]
+    assert all({*s.columns["drafts"]["token_id"]} | {*s.token_ids} <= s.pieces.keys() for s in forth)
     for table in TABLES:
-        assert trace.rows(table) == tuple(row for step in steps for row in step.rows(table)) and trace.rows(table)
-    assert len(trace) == TOKENS
+        assert trace.rows(table) == tuple(row for step in forth for row in step.rows(table)) and trace.rows(table)
     assert [t.index for t in trace.token_rows] == list(range(TOKENS))
 
 

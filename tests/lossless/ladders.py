@@ -26,24 +26,21 @@ def random_model(
     seed: int, noise: float = 0.0, device: str = "cpu", dtype: torch.dtype = torch.float64, runtime: str = "eager"
 ) -> HFModel | NativeModel:
     """A random Qwen3 over 64 tokens; ``noise`` (relative) makes a relative of it, whose drafts are accepted now and then."""
+    module = random_module(seed, noise, dtype, vocab_size=64, max_position_embeddings=256)
+    return native_of(module) if runtime == "native" else HFModel(f"random {seed}", module.to(device))
+
+
+def random_module(seed: int, noise: float, dtype: torch.dtype, *, width: int = 32, layers: int = 2, **config):
+    """A random Qwen3; ``noise`` is added in units of each weight's deviation."""
     torch.manual_seed(seed)
-    config = Qwen3Config(
-        vocab_size=64,
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        num_key_value_heads=2,
-        head_dim=16,
-        intermediate_size=64,
-        max_position_embeddings=256,
-        tie_word_embeddings=True,
-        initializer_range=0.6,
-    )
-    module = Qwen3ForCausalLM(config).to(dtype)
+    sizes = {"hidden_size": width, "intermediate_size": 2 * width, "num_hidden_layers": layers, "head_dim": width // 2}
+    heads = {"num_attention_heads": 2, "num_key_value_heads": layers}
+    others = {"tie_word_embeddings": True, "initializer_range": 0.6}
+    module = Qwen3ForCausalLM(Qwen3Config(**sizes, **heads, **others, **config)).to(dtype)
     with torch.no_grad():
         for weight in module.parameters():
             weight += noise * weight.std(correction=0) * torch.randn(weight.shape, dtype=dtype)
-    return native_of(module) if runtime == "native" else HFModel(f"random {seed}", module.to(device))
+    return module
 
 
 def native_of(module: Qwen3ForCausalLM, dtype: str | None = None) -> NativeModel:

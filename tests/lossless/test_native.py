@@ -11,12 +11,11 @@ import functools
 import numpy as np
 import pytest
 import torch
-from ladders import bundled_prompts, native_of, needs_native
+from ladders import bundled_prompts, native_of, needs_native, random_module
 from mutants import MiddleSamplesItsRow
 from test_chi_square import LEVEL, SHAPED, p_value
 from test_greedy import run
 from toys import V, levels_of, sample
-from transformers import Qwen3Config, Qwen3ForCausalLM
 
 from hsd_viz.audit.enumeration import outcomes
 from hsd_viz.audit.stacks import EnumeratedDraws
@@ -71,23 +70,8 @@ def test_ladder(stack, dtype):
 @functools.cache
 def blind(noise: float = 0.0, dtype: str = "float32") -> NativeModel:
     """One layer without attention: its row is a function of the last token, wherever it is."""
-    torch.manual_seed(3)
-    config = Qwen3Config(
-        vocab_size=V,
-        hidden_size=16,
-        intermediate_size=32,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        num_key_value_heads=1,
-        head_dim=8,
-        tie_word_embeddings=True,
-        max_position_embeddings=1 << 17,
-        initializer_range=0.6,
-    )
-    module = Qwen3ForCausalLM(config)
+    module = random_module(3, noise, torch.float32, width=16, layers=1, vocab_size=V, max_position_embeddings=1 << 17)
     with torch.no_grad():
-        for weight in module.parameters():
-            weight += noise * weight.std(correction=0) * torch.randn(weight.shape)
         module.model.layers[0].self_attn.o_proj.weight.zero_()
     return native_of(module, dtype)
 
