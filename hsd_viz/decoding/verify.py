@@ -159,18 +159,16 @@ def branch_rule(tokens: Sequence[int], q: np.ndarray, p: np.ndarray, u: Sequence
 
 def _judge_whole(w: Sequence[float], q: np.ndarray, p: np.ndarray, u: Sequence[float]) -> Judged:
     """Accept up to the last place k with u_k < h_k, by the weights ``w`` ``[n + 1]`` of :func:`block_rule`."""
-    n = len(w) - 1
-    h, k, residual = [0.0] * n, n, None
-    while True:
+    n, residual = len(w) - 1, None
+    h = [0.0] * n
+    for k in range(n, -1, -1):
         if k < n:
             residual = np.maximum(p.dtype.type(w[k]) * p[k] - q[k], 0)
-        if k == 0:
-            break
-        s = total(residual) if residual is not None else 0
-        h[k - 1] = w[k] if residual is None else 1.0 if w[k] >= 1 else s / (s + 1 - w[k])
-        if u[k - 1] < h[k - 1]:
-            break
-        k -= 1
+        if k > 0:
+            s = 0.0 if residual is None else total(residual)
+            h[k - 1] = w[k] if residual is None else 1.0 if w[k] >= 1 else s / (s + 1 - w[k])
+            if u[k - 1] < h[k - 1]:
+                break
     return Judged(k, residual, range(max(0, k - 1), n), h)
 
 

@@ -123,30 +123,27 @@ def check(trace: Any) -> None:
     tokens, drafts, calls = trace.token_rows, trace.draft_rows, trace.call_rows
     rounds = {r.id: r for r in trace.round_rows}
     target = max((r.level for r in rounds.values()), default=0)
-    top = [r for r in rounds.values() if r.level == target]
-    emitted = sum(r.accepted + (r.outcome != "stopped") for r in top)
-    _same("tokens = sum over target rounds of accepted + own token", emitted, len(tokens))
     _same("token indices run from 0", [t.index for t in tokens], list(range(len(tokens))))
-    verdicts: dict[int, Counter] = {r: Counter() for r in rounds}
+    verdicts: dict[int, Counter] = {number: Counter() for number in rounds}
     for d in drafts:
         _same(f"draft of round {d.round}: there is such a round", d.round in rounds, True)
         verdicts[d.round][d.verdict] += 1
+    emitted: Counter = Counter()
     for r in rounds.values():
         found = verdicts[r.id]
         _same(f"round {r.id}: drafted = accepted + rejected + unreached + cut", r.drafted, found.total())
         _same(f"round {r.id}: accepted", r.accepted, found["accepted"])
         above = r.level == target if r.parent is None else r.level < target and rounds[r.parent].level > r.level
         _same(f"round {r.id}: its parent {r.parent} is of a level above", above, True)
+        if r.level == target:
+            emitted += Counter({(r.id, "accepted"): r.accepted, (r.id, r.outcome): r.outcome != "stopped"})
+    kinds = Counter((t.round, t.kind) for t in tokens)
+    for number, kind in emitted | kinds:
+        _same(f"round {number} of the target: {kind} tokens", kinds[number, kind], emitted[number, kind])
     rows = Counter((d.round, d.depth, d.token_id, d.source) for d in drafts if d.verdict == "accepted")
-    kinds: dict[int, Counter] = {r.id: Counter() for r in top}
     for t in tokens:
-        _same(f"token {t.index}: it belongs to a round of the target", t.round in kinds, True)
-        kinds[t.round][t.kind] += 1
         if t.kind == "accepted":
             _same(f"token {t.index}: one accepted draft row", rows[t.round, t.depth, t.token_id, t.source], 1)
-    for r in top:
-        own = Counter() if r.outcome == "stopped" else Counter([r.outcome])
-        _same(f"round {r.id}: kinds of its tokens", kinds[r.id], Counter(accepted=r.accepted) + own)
     for level in _levels(trace.columns["rounds"]):
         _same(f"level {level['level']}: histogram", sum(level["accepted_histogram"]), level["rounds"])
     spent, wall = sum(c.duration_ns for c in calls), trace.meta["wall_ns"]
