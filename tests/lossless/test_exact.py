@@ -9,6 +9,7 @@ import itertools
 
 import numpy as np
 import pytest
+from toys import law_of
 
 from hsd_viz.audit.enumeration import outcomes
 from hsd_viz.decoding.sampling import Draws, Sampling, distribution, draw
@@ -91,9 +92,7 @@ def test_a_tree_gives_the_verifiers_law(zeros):
         found = judge(scores_of(rows), Draft(tree), ONE, Numbers(choices.random(4)), Record())
         return (*(tree.tokens[node] for node in found.accepted), found.token)
 
-    law: dict[tuple[int, ...], float] = {}
-    for text, weight in outcomes(verdict):
-        law[text] = law.get(text, 0.0) + weight
+    law = law_of(verdict)
     assert abs(sum(law.values()) - 1) < TOLERANCE
     for text, weight in law.items():
         exact = float(np.prod([rows[texts[text[:k]], token] for k, token in enumerate(text)]))
@@ -102,10 +101,8 @@ def test_a_tree_gives_the_verifiers_law(zeros):
 
 def test_a_draw_gives_each_token_its_probability():
     row = random_rows(1, 200, 9, True)[0]
-    found = np.zeros(200)
-    for token, weight in outcomes(lambda choices: draw(row, choices.random())):
-        found[token] += weight
-    assert np.abs(found - row).max() < TOLERANCE
+    law = law_of(lambda choices: draw(row, choices.random()))
+    assert max(abs(law.get(token, 0.0) - p) for token, p in enumerate(row)) < TOLERANCE
     assert draw(np.array([0.0, 1.0, 0.0]), 0.0) == 1 and draw(np.array([0.0, 1.0, 0.0]), 1 - 2**-52) == 1
 
 

@@ -15,9 +15,8 @@ from ladders import bundled_prompts, native_of, needs_native, random_module
 from mutants import MiddleSamplesItsRow
 from test_chi_square import LEVEL, SHAPED, p_value
 from test_greedy import run
-from toys import V, levels_of, sample
+from toys import V, law_of, levels_of, sample
 
-from hsd_viz.audit.enumeration import outcomes
 from hsd_viz.audit.stacks import EnumeratedDraws
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling, distribution
@@ -111,7 +110,6 @@ def test_int8_by_enumeration(lookaheads, cls, lossless, rule):
     """Every outcome of the loop over models in int8: its law is the target's, whose rows are rounded to float32."""
     models = [blind(0.5 * k, "int8") for k in range(len(lookaheads), -1, -1)]
     sampling = Sampling(1.0, top_k=3, rule=rule)  # fewer outcomes
-    law: dict[tuple[int, ...], float] = {}
 
     def decode(choices):
         levels = levels_of((model.session() for model in models), lookaheads)
@@ -119,9 +117,7 @@ def test_int8_by_enumeration(lookaheads, cls, lossless, rule):
         loop.draws = EnumeratedDraws(choices)
         return tuple(sample(loop))
 
-    for text, weight in outcomes(decode):
-        law[text] = law.get(text, 0.0) + weight
-    exact = {(): 1.0}
+    law, exact = law_of(decode), {(): 1.0}
     for _ in range(3):
         exact = {
             (*text, token): chance * p

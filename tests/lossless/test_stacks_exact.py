@@ -12,9 +12,8 @@ from unittest.mock import patch
 import mutants
 import numpy as np
 import pytest
-from toys import Guesser, levels_of, loop_of, models, sample
+from toys import Guesser, law_of, levels_of, loop_of, models, sample
 
-from hsd_viz.audit.enumeration import outcomes
 from hsd_viz.audit.exact import exact
 from hsd_viz.audit.stacks import EnumeratedDraws, ToySession, loop_decoder
 from hsd_viz.decoding import verify
@@ -80,9 +79,7 @@ def shaped_error(seed: int, rule: str, cls: type[Loop] = Loop) -> float:
         list(loop.prefill())
         return tuple(sample(loop))
 
-    law: dict[tuple[int, ...], float] = {}
-    for emitted, weight in outcomes(text):
-        law[emitted] = law.get(emitted, 0.0) + weight
+    law = law_of(text)
 
     def compare(prefix: tuple[int, ...], weight: float) -> float:
         if len(prefix) == new_tokens or (prefix and prefix[-1] in eos):

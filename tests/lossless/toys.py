@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from hsd_viz.audit.enumeration import outcomes
 from hsd_viz.decoding.loop import Level, Loop
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.decoding.session import Session
@@ -111,3 +112,11 @@ def sample(loop: Loop) -> list[int]:
     for _ in loop.rounds():
         loop.log.take()
     return loop.text[start:]
+
+
+def law_of(decide) -> dict:
+    """The probability of each result of ``decide``, over all outcomes of the numbers of the choices that it is given."""
+    law: dict = {}
+    for result, weight in outcomes(decide):
+        law[result] = law.get(result, 0.0) + weight
+    return law
