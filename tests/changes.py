@@ -24,7 +24,7 @@ def plain_trace(tokens: int, seconds: float) -> Trace:
     """A plain decode after a second of prefill: one token per round, at equal intervals."""
     trace = Trace({"wall_ns": round((1 + seconds) * 1e9), "prefill_ns": 10**9})
     for k in range(tokens):
-        trace.add_rows(tokens=[TokenRow(k, k, "x", None, k, "plain", "target", (0,), 0)])
+        trace.add_rows(tokens=[TokenRow(k, k, "x", None, k, "plain", "target", [0], 0)])
         end = round((1 + seconds * (k + 1) / tokens) * 1e9)
         trace.add_rows(rounds=[RoundRow(k, None, 0, 0, 0, 0, "plain", "no match", end, 0)])
         trace.add_rows(calls=[CallRow(k, 0, "target", "verify", 1, 1, 0, 0, 0)])

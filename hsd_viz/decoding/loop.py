@@ -28,7 +28,8 @@ from hsd_viz.decoding.text import TokenText
 from hsd_viz.decoding.verify import Draft, Numbers, Record, Verdict
 from hsd_viz.drafting.tree import MIN_TEMPERATURE, TOP, Drafter, DraftTree, LogitsObserver, Observer
 from hsd_viz.trace import Event, Finished, Stage, Started, Step, Trace
-from hsd_viz.trace.tables import CallRow, Columns, RoundRow, TokenRow, empty_tables
+from hsd_viz.trace.tables import CallRow, Columns, RoundRow, TokenRow
+from hsd_viz.trace.trace import empty_tables
 
 #: The most tokens of the prompt that are fed at a time: ``PREFILL_CHUNK`` of ``src/loop.hpp``.
 PREFILL_CHUNK = 512
@@ -145,7 +146,7 @@ class Log:
 
 class Loop:
     """One decode by ``levels``, the target last, with ``drafter``, a database or baseline, below them, if any, for any
-    sessions; the compiled loop is :class:`hsd_viz.native.decode.NativeDecode`, with up to ``threads`` threads.
+    sessions; the compiled loop is :class:`hsd_viz.native.decode.NativeDecode`.
 
     ``eos`` ends the text, as do ``max_new_tokens`` emitted tokens and ``positions`` tokens of text. ``budget`` bounds
     the nodes of a database's draft (``None``: the drafter's own default). With ``details`` > 0 the target describes its
@@ -164,13 +165,12 @@ class Loop:
         eos: frozenset[int] = frozenset(),
         budget: int | None = None,
         details: int = 0,
-        threads: int = 1,
     ) -> None:
         assert prompt and levels and max_new_tokens > 0
         self.drafter, self.sampling, self.text, self.eos, self.details = drafter, sampling, list(prompt), eos, details
         self.limit = min(len(prompt) + max_new_tokens, positions or len(prompt) + max_new_tokens)
         self.budget = budget if budget is not None or drafter is None else drafter.nodes
-        self.threads, self._zero = threads, perf_counter_ns()
+        self._zero = perf_counter_ns()
         # With a drafter, level 0 is the drafter's and levels[i] stays the model of level i.
         self.levels: list[Level | None] = [*([None] if drafter else []), *levels]
         self.top = len(self.levels) - 1

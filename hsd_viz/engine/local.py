@@ -199,7 +199,6 @@ class LocalEngine(Engine):
             eos=eos,
             budget=options["budget"],
             details=LIKELIEST if options["record"] else 0,
-            threads=threads_now(),
         )
         meta = self._meta(asked, loaded, bridge) | {"costs": self._costs.source, "runtime_note": note}
         meta["prompt"] = prompt if isinstance(prompt, str) else text.tokenizer.decode(ids)

@@ -187,7 +187,7 @@ class NativeDecode(Loop):
             drafter.start(())
         specs = (LevelSettings * len(levels))()
         for k, (session, level) in enumerate(zip(sessions, levels, strict=True)):
-            specs[k] = session.settings(self.limit, level.lookahead or 0, RULES.index(sampling.rule), self.threads)
+            specs[k] = session.settings(self.limit, level.lookahead or 0, RULES.index(sampling.rule))
         drawing = Rule(sampling.temperature, sampling.top_p, min(sampling.top_k, target.vocab_size))
         settings = DecodeSettings(drawing, sampling.seed, target.vocab_size, self.limit, self.budget or 0, self.details)
         tokens, ends = integers(self.text), integers(tuple(self.eos))

@@ -149,10 +149,11 @@ class NativeSession(Session):
         self.length = cached + n
         return logits
 
-    def settings(self, places: int, lookahead: int, rule: int, threads: int) -> LevelSettings:
+    def settings(self, places: int, lookahead: int, rule: int) -> LevelSettings:
         """Return this session as a level of a compiled decode of up to ``places`` tokens."""
         self._make_room(places)
-        return LevelSettings(self._handle, self._cos, self._sin, self.model.weight_bytes, lookahead, rule, threads)
+        sequence = self._handle, self._cos, self._sin
+        return LevelSettings(*sequence, self.model.weight_bytes, lookahead, rule, machine.threads())
 
     def keep(self, base: int, nodes: Sequence[int]) -> None:
         n = len(nodes)

@@ -183,11 +183,6 @@ for _name, _table in _declared.items():
     TABLES[_name] = Table(_name, _table["meaning"].strip(), _columns, _class(_title, _columns))
 
 
-def empty_tables() -> dict[str, Columns]:
-    """Return the four tables without rows."""
-    return {name: {column: [] for column in table.columns} for name, table in TABLES.items()}
-
-
 #: The classes of rows.
 TokenRow, DraftRow, RoundRow, CallRow = (table.row for table in TABLES.values())
 #: The names of all verification rules, those of other packages too.

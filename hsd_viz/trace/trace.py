@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from hsd_viz.disk import is_regular, most_unpacked, write_whole
 from hsd_viz.trace import metrics
-from hsd_viz.trace.tables import TABLES, Columns, empty_tables
+from hsd_viz.trace.tables import TABLES, Columns
 from hsd_viz.words import VIEWERS, guess
 
 if TYPE_CHECKING:
@@ -46,6 +46,11 @@ _FIGURES = {
 
 #: Four tables, and the texts of tokens by id.
 Tables = tuple[dict[str, Columns], dict[int, str]]
+
+
+def empty_tables() -> dict[str, Columns]:
+    """Return the four tables without rows."""
+    return {name: {column: [] for column in table.columns} for name, table in TABLES.items()}
 
 
 def _read(data: dict[str, Any]) -> Tables:
