@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
+import pytest
 
 from hsd_viz.calibration import forwards as costs
 from hsd_viz.calibration.forwards import Costs, draft_costs
@@ -20,9 +21,6 @@ class Session(session.Session):
         self.model.fed.append(len(tokens))
         costs.time.advance(self.model.ms(len(tokens)))
         return np.zeros((rows, 4))
-
-    def truncate(self, length):
-        self.length = length
 
     def keep(self, base, nodes):
         raise AssertionError("nothing is kept")
@@ -52,26 +50,18 @@ class Model:
         return Session(self)
 
 
-def timed(monkeypatch, ms):
+@pytest.mark.parametrize(
+    "ms", [lambda fed: 2.0 + 0.5 * (fed - 1), lambda fed: 1.0 if fed == 4 else 3.0, lambda fed: 500.0 + fed]
+)
+def test_the_curve_is_what_forwards_took_and_never_falls(ms, monkeypatch):
     monkeypatch.setattr(costs, "time", Clock())
     model = Model(ms)
-    return model, draft_costs(model)
-
-
-def test_the_curve_is_what_forwards_took(monkeypatch):
-    _, curve = timed(monkeypatch, lambda fed: 2.0 + 0.5 * (fed - 1))
-    assert len(curve) == max(costs.WIDTHS)
-    assert all(abs(c - (2.0 + 0.5 * m + (costs.HANDLING if m else 0))) < 1e-6 for m, c in enumerate(curve))
-
-
-def test_a_dip_is_evened_out(monkeypatch):
-    _, curve = timed(monkeypatch, lambda fed: 1.0 if fed == 4 else 3.0)
-    assert all(a <= b for a, b in pairwise(curve))
-
-
-def test_a_slow_model_is_timed_at_few_widths(monkeypatch):
-    model, curve = timed(monkeypatch, lambda fed: 500.0 + fed)
-    assert sum(fed <= 16 for fed in model.fed) <= 2 + 2 * len(costs.FEW) and len(curve) == max(costs.FEW)
+    curve, slow = draft_costs(model), ms(1) > costs.SLOW
+    assert len(curve) == max(costs.FEW if slow else costs.WIDTHS) and all(a <= b for a, b in pairwise(curve))
+    if slow:  # timed at few widths
+        assert sum(fed <= 16 for fed in model.fed) <= 2 + 2 * len(costs.FEW)
+    elif ms(4) > ms(1):
+        assert all(abs(c - (ms(m + 1) + (costs.HANDLING if m else 0))) < 1e-6 for m, c in enumerate(curve))
 
 
 def test_a_model_is_timed_once_for_each_runtime(monkeypatch):

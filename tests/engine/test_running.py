@@ -1,15 +1,20 @@
-"""``run`` of every engine: one prompt or several, a parsed stack, and options that are listed and checked."""
+"""``run`` of every engine: prompts, stacks and options; a run beside plain decoding; and by the compiled loop."""
 
 from __future__ import annotations
 
 import inspect
+from itertools import pairwise
 
 import pytest
 
 from hsd_viz.decoding.engine import DEFAULTS, Options
-from hsd_viz.engine import LocalEngine, load_engine
+from hsd_viz.engine import LocalEngine, load_engine, local
+from hsd_viz.engine.live import REPORT_EVERY, decode_beside_plain
 from hsd_viz.engine.remote import RemoteEngine
+from hsd_viz.native.build import default_build
 from hsd_viz.stack import parse
+from hsd_viz.trace import Finished, Stage, Step
+from hsd_viz.trace.metrics import check
 
 
 @pytest.mark.parametrize("engine", [LocalEngine, RemoteEngine])
@@ -60,3 +65,60 @@ def test_models_in_int8_are_decoded_without_their_modules():
         assert trace.meta["dtype"] == "int8" and not any(
             engine.models.loaded(name, "module") for name in ("nano", "target")
         )
+
+
+# --- a run beside plain decoding ----------------------------------------------------------------------------------------
+
+
+def test_plain_decoding_follows_the_run_and_its_speed_is_noted(shipped):
+    events = list(decode_beside_plain(shipped, "def main(", "db > target", pairs=1, max_new_tokens=40, seed=3))
+    (end,) = [i for i, e in enumerate(events) if isinstance(e, Finished)]
+    trace, after = events[end].trace, events[end + 1 :]
+    assert [t for e in events if isinstance(e, Step) for t in e.token_ids] == trace.token_ids
+    assert after and all(isinstance(e, Stage) for e in after), "the second decode shows no text"
+    done = [e.done for e in after]
+    assert {e.total for e in after} == {40} and done == sorted(done)
+    assert all(b // REPORT_EVERY > a // REPORT_EVERY for a, b in pairwise(done))
+    assert trace.meta["plain"]["tokens"] == 40 and trace.meta["plain"]["tokens_per_second"] > 0
+
+
+def test_plain_decoding_itself_is_decoded_once(shipped):
+    events = list(decode_beside_plain(shipped, "def main(", "target", max_new_tokens=8))
+    assert isinstance(events[-1], Finished) and "plain" not in events[-1].trace.meta
+
+
+def test_cancelling_the_comparison_keeps_the_run(shipped):
+    events = decode_beside_plain(shipped, "def main(", "db > target", max_new_tokens=40)
+    trace = next(e.trace for e in events if isinstance(e, Finished))
+    assert isinstance(next(events), Stage)
+    events.close()
+    assert len(trace) == 40 and not trace.meta["cancelled"] and "plain" not in trace.meta
+
+
+# --- the compiled loop --------------------------------------------------------------------------------------------------
+
+
+PROMPT = "def mean(values):\n    total = 0\n"
+TABLES = ("token_rows", "draft_rows", "round_rows", "call_rows")
+
+
+def timeless(trace):
+    rows = [row._asdict() for name in TABLES for row in getattr(trace, name)]
+    return [{field: value for field, value in row.items() if not field.endswith("_ns")} for row in rows]
+
+
+@pytest.mark.skipif(not default_build().wait(), reason=f"no native runtime: {default_build().reason}")
+@pytest.mark.parametrize("stack", ["target", "db > target", "nano:4 > target", "db > nano:4 > small:6 > target"])
+@pytest.mark.parametrize(("temperature", "record"), [(0.0, True), (0.7, True), (0.7, False)])
+def test_both_loops_record_the_same(shipped, stack, temperature, record, monkeypatch):
+    options = {"max_new_tokens": 40, "temperature": temperature, "record": record, "rule": "token"}
+    compiled = shipped.run(PROMPT, stack, **options)
+    check(compiled)
+    assert local.can_compile([shipped.model()], None)
+    monkeypatch.setattr(local, "can_compile", lambda models, drafter: False)
+    python = shipped.run(PROMPT, stack, **options)
+    assert timeless(compiled) == timeless(python) and compiled.pieces == python.pieces
+    for meta in (compiled.meta, python.meta):
+        for time in ("created", "prefill_ns", "wall_ns"):
+            del meta[time]
+    assert compiled.meta == python.meta

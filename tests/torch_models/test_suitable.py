@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
-from families import module
+from families import module, text_of
 from transformers import (
     AutoModelForCausalLM,
     BertConfig,
@@ -98,3 +99,26 @@ def test_stretched_positions_end_at_the_original_context():
     assert context(Phi3Config(**base, pad_token_id=0, rope_parameters=stretch)) == 128
     assert context(Phi3Config(max_position_embeddings=512)) == 512
     assert context(MptConfig()) is None
+
+
+# --- sessions ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_cache_grows_past_its_first_capacity():
+    model = HFModel("llama", module("llama"))
+    text = text_of(700)
+    session = model.session()
+    for start in range(0, 700, 100):
+        rows = session.forward(text[start : start + 100], 2)
+    with torch.inference_mode():
+        fresh = model.module(torch.tensor([text]), use_cache=False).logits[0, -2:].numpy()
+    assert np.allclose(rows, fresh, rtol=1e-4, atol=1e-5)
+
+
+def test_rows_end_where_the_tokenizer_does():
+    """Checkpoints pad their embeddings; a padded id is no token and must not be drawn."""
+    padded = module("llama")
+    narrow, wide = HFModel("llama", padded, tokens=44), HFModel("llama", padded, tokens=999)
+    assert (narrow.vocab_size, wide.vocab_size) == (44, 50)
+    rows = narrow.session().forward(text_of(9), 3)
+    assert rows.shape == (3, 44) and np.array_equal(rows, wide.session().forward(text_of(9), 3)[:, :44])
