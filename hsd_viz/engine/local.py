@@ -76,10 +76,9 @@ class LocalEngine(Engine):
         self.models = models
         self.target, self.device, self.dtype = models.target, models.device, models.dtype
         self.databases = None if databases is None else str(databases)
-        self._costs = costs
-        self._closed = False
+        self._costs, self._closed = costs, False
+        #: The databases by target, and what the selector has decided.
         self._opened: dict[str, SharedDatabases] = {}
-        #: What the selector has decided.
         self._decided: dict[Any, Stack] = {}
 
     def __repr__(self) -> str:
@@ -140,12 +139,9 @@ class LocalEngine(Engine):
             raise ValueError(f"'{stack}' has no drafter at its bottom")
         target = self._own(parsed.target.name)
         if target not in self._opened:
-            vocabulary, folder = (
-                models.text(target).tokenizer.get_vocab(),
-                self.databases or weights_dir() / "databases",
-            )
+            folder, tokens = self.databases or weights_dir() / "databases", models.text(target).tokenizer.get_vocab()
             size, named = models.fast(target).vocab_size, self.databases is not None
-            self._opened[target] = SharedDatabases.open(folder, vocabulary, size, strict=named)
+            self._opened[target] = SharedDatabases.open(folder, tokens, size, strict=named)
         shared, eos = self._opened[target], models.eos(target)
         given = {"databases": shared, "memory": memory, "eos": eos, "costs": costs, "temperature": temperature}
         made = make_drafter(parsed.bottom, **given)
@@ -169,10 +165,9 @@ class LocalEngine(Engine):
             from hsd_viz.calibration.basis import decide
 
             by_name = dict(zip(asked.names, loaded, strict=True))
-            meta = self._meta(asked, loaded, bridge)
             key = asked.stack, asked.choosing, asked.sampling
             if key not in self._decided:
-                self._decided[key] = decide(asked.stack, asked.choosing, meta)
+                self._decided[key] = decide(asked.stack, asked.choosing, self._meta(asked, loaded, bridge))
             asked = asked.with_stack(self._decided[key])
             loaded = [by_name[name] for name in asked.names]
         drafter, eos = None, models.eos(target)
@@ -183,10 +178,9 @@ class LocalEngine(Engine):
             drafter, _ = self.drafter(asked.stack, **given)
         positions = min((m.positions for m in loaded if m.positions is not None), default=None)
         room = min(filter(None, (len(ids) + options["max_new_tokens"], positions)))
-        levels = [
-            Level(name, model.session(room), part.lookahead)  # type: ignore[arg-type]
-            for name, model, part in zip(asked.levels, loaded, asked.stack.models, strict=True)
-        ]
+        lookaheads: list[Any] = [part.lookahead for part in asked.stack.models]
+        sessions = [model.session(room) for model in loaded]
+        levels = [*map(Level, asked.levels, sessions, lookaheads)]
         # The compiled loop, where all runs in the native runtime by the rules of hsd_viz.
         compiled = asked.sampling.rule in RULES and can_compile(loaded, drafter)
         loop: Loop = (NativeDecode if compiled else Loop)(
@@ -213,18 +207,11 @@ class LocalEngine(Engine):
     def _meta(self, asked: Resolved, loaded: Sequence[Model], bridge: dict | None) -> dict[str, Any]:
         """Return the facts about a decode that its trace keeps; ``bridge`` are those of the lowest model's."""
         stack, first = asked.stack, len(asked.stack.parts) - len(loaded)
-        models: list[dict[str, Any]] = [
-            {
-                "level": level,
-                "name": name,
-                "model": model.name,
-                "lookahead": part.lookahead,
-                "parameters": model.parameters,
-                "weights": self.models.hash(model.name),
-                "runtime": model.runtime,
-            }
-            for level, (name, model, part) in enumerate(zip(asked.levels, loaded, stack.models, strict=True), first)
-        ]
+        models: list[dict[str, Any]] = []
+        for name, model, part in zip(asked.levels, loaded, stack.models, strict=True):
+            about = {"level": first + len(models), "name": name, "model": model.name, "lookahead": part.lookahead}
+            about |= {"parameters": model.parameters, "weights": self.models.hash(model.name), "runtime": model.runtime}
+            models.append(about)
         models[0] |= {"bridge": bridge} if bridge else {}
         imported = {name: sys.modules.get(name) for name in ("torch", "transformers")}
         packages = {name: module.__version__ for name, module in imported.items() if module}

@@ -91,8 +91,7 @@ class ReferenceSession(Session):
     """One sequence: 8-bit keys and values ``[2, layers, heads, places, dim]``, held in float32, and their scales."""
 
     def __init__(self, model: ReferenceModel) -> None:
-        self._model, w = model, model.weights
-        self.length = 0
+        self._model, w, self.length = model, model.weights, 0
         self._numbers = np.empty((2, w.layers, w.kv_heads, 0, w.head_dim), np.float32)
         self._scales = np.empty((2, w.layers, w.kv_heads, 0), np.float32)
 
@@ -123,8 +122,8 @@ class ReferenceSession(Session):
 
     def keep(self, base: int, nodes: Sequence[int]) -> None:
         places, end = [base + node for node in nodes], base + len(nodes)
-        self._numbers[:, :, :, base:end] = self._numbers[:, :, :, places]
-        self._scales[:, :, :, base:end] = self._scales[:, :, :, places]
+        for cache in (self._numbers, self._scales):
+            cache[:, :, :, base:end] = cache[:, :, :, places]
         self.length = end
 
     def _apply(self, x: np.ndarray, layer: dict, *slots: str) -> list[np.ndarray]:

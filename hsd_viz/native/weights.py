@@ -118,13 +118,11 @@ def read_tensors(folder: str | Path) -> dict[str, np.ndarray]:
 
 def widened(tensors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Return tensors without 8-bit numbers: each such matrix times its scales, in float32."""
-    return {
-        name: Bytes(tensor, tensors[f"{name.removesuffix('weight')}scale"]).widened()
-        if tensor.dtype == np.int8
-        else tensor
-        for name, tensor in tensors.items()
-        if not name.endswith(".scale")
-    }
+    found = {name: tensor for name, tensor in tensors.items() if not name.endswith(".scale")}
+    for name, tensor in found.items():
+        if tensor.dtype == np.int8:
+            found[name] = Bytes(tensor, tensors[f"{name.removesuffix('weight')}scale"]).widened()
+    return found
 
 
 def load(folder: str | Path, dtype: str = "int8", vocab_size: int | None = None, name: str | None = None) -> Weights:
