@@ -23,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -263,29 +263,24 @@ def compile_library(command: Sequence[str], sources: Path, out: Path, link: Sequ
     """Compile the source files side by side and link them to ``out``. ``command`` is the compiler with its flags.
     Raises: ValueError: if the compiler fails; the message is the first line of its complaint.
     """
-    with tempfile.TemporaryDirectory() as folder:
+    from multiprocessing.pool import ThreadPool  # not needed where the library is there
+
+    with tempfile.TemporaryDirectory() as folder, ThreadPool() as pool:
         objects = {str(source): f"{folder}/{source.stem}.o" for source in sorted(sources.glob("*.cpp"))}
-        _run([*command, "-c", source, "-o", made] for source, made in objects.items())
-        _run([[*command, "-shared", *objects.values(), *link, "-o", str(out)]])
+        pool.map(_run, [[*command, "-c", source, "-o", made] for source, made in objects.items()])
+        _run([*command, "-shared", *objects.values(), *link, "-o", str(out)])
 
 
-def _run(commands: Iterable[list[str]]) -> None:
-    """Run compilers side by side."""
-    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-    running = [subprocess.Popen(command, text=True, errors="replace", **pipes) for command in commands]  # type: ignore[call-overload]
+def _run(command: Sequence[str]) -> None:
+    pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     try:
-        for process in running:
-            printed, _ = process.communicate(timeout=_SECONDS)
-            if process.returncode:
-                lines = [line.strip() for line in printed.splitlines() if line.strip()]
-                complaints = [line for line in lines if "error" in line.lower()]
-                raise ValueError((complaints or lines or [f"exit status {process.returncode}"])[0])
+        done = subprocess.run(command, text=True, errors="replace", timeout=_SECONDS, **pipes)
     except subprocess.TimeoutExpired:
         raise ValueError(f"it took more than {_SECONDS} seconds") from None
-    finally:
-        for process in running:
-            process.kill()
-            process.wait()
+    if done.returncode:
+        lines = [line.strip() for line in done.stdout.splitlines() if line.strip()]
+        complaints = [line for line in lines if "error" in line.lower()]
+        raise ValueError((complaints or lines or [f"exit status {done.returncode}"])[0])
 
 
 if __name__ == "__main__":  # have the library before it is needed
