@@ -15,7 +15,6 @@ import ctypes
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from ctypes import byref
-from itertools import accumulate
 
 import numpy as np
 
@@ -41,14 +40,11 @@ from hsd_viz.words import MAX_BUDGET
 
 #: The time of a call, so that a decode can be followed and cancelled.
 CALL_NS = 40_000_000
-#: Of each table the columns with the places, before and after, of their numbers in the library's rows: a list of the
-#: likeliest tokens has room for :data:`LIKELIEST` pairs.
-_PLACES: dict[str, list[tuple[Column, int, int]]] = {}
-for _name, _table in TABLES.items():
-    _ends = [0, *accumulate(2 * LIKELIEST if c.kind == "top" else 1 for c in _table.columns.values())]
-    _PLACES[_name] = [*zip(_table.columns.values(), _ends, _ends[1:], strict=False)]
-_NUMBER, _WIDTHS = {name: n for n, name in enumerate(TABLES)}, {name: of[-1][2] for name, of in _PLACES.items()}
-_TOKEN_ID = [*TABLES["tokens"].columns].index("token_id")
+#: The library's rows: a number for each column, and :data:`LIKELIEST` pairs for a list of the likeliest tokens.
+_ROWS = {
+    name: np.dtype([(c.name, "f8", (LIKELIEST, 2) if c.kind == "top" else ()) for c in table.columns.values()])
+    for name, table in TABLES.items()
+}
 #: The longest keys it can have: ``MOST_KEY`` of ``src/database.hpp``.
 LONGEST = 16
 #: Numbers of a node of a tree: token, parent, database, key length, count, position, depth, score.
@@ -158,8 +154,7 @@ class NativeDecode(Loop):
         """Decode to the end; yields the tokens that each call of about ``ns`` (default: :data:`CALL_NS`) brought."""
         while self._more:
             self._more = self._call(CALL_NS if ns is None else ns, *TABLES)
-            numbers = memoryview(self._happened["tokens"][-1]).cast("d")
-            tokens = list(map(int, numbers[_TOKEN_ID :: _WIDTHS["tokens"]].tolist()))
+            tokens = np.frombuffer(self._happened["tokens"][-1], _ROWS["tokens"])["token_id"].astype(int).tolist()
             self.text += tokens
             yield tokens
 
@@ -201,29 +196,25 @@ class NativeDecode(Loop):
         more = self._library.hsd_decode_run(self._handle, ns, self.now())
         start, rows = ctypes.c_void_p(), self._library.quick.hsd_decode_rows
         for table in tables:
-            n = rows(self._handle, _NUMBER[table], byref(start))
-            self._happened[table].append(ctypes.string_at(start, 8 * n * _WIDTHS[table]))
+            n = rows(self._handle, [*_ROWS].index(table), byref(start))
+            self._happened[table].append(ctypes.string_at(start, n * _ROWS[table].itemsize))
         return more > 0
 
 
 def _columns(table: str, rows: bytes, names: dict[str, list]) -> Columns:
     """Return the library's rows as columns."""
-    numbers = np.frombuffer(rows).reshape(-1, _WIDTHS[table])
-    return {
-        column.name: _values(column, numbers[:, begin:end], names.get(column.name, column.names))
-        for column, begin, end in _PLACES[table]
-    }
+    numbers, columns = np.frombuffer(rows, _ROWS[table]), TABLES[table].columns.values()
+    return {c.name: _values(c, numbers[c.name], names.get(c.name, c.names)) for c in columns}
 
 
 def _values(column: Column, numbers: np.ndarray, names: Sequence) -> list:
-    """Return the values of a column of numbers ``[n, width]``; numbers of texts and paths are places in ``names``."""
+    """Return the values of a column of numbers; numbers of texts and paths are places in ``names``."""
     if column.kind == "top":
-        pairs = numbers.reshape(-1, LIKELIEST, 2).tolist()
-        return [[[int(token), p] for token, p in row if p == p] or None for row in pairs]
+        return [[[int(token), p] for token, p in row if p == p] or None for row in numbers.tolist()]
     if column.kind == "int" and not column.null:
-        return numbers[:, 0].astype(int).tolist()
+        return numbers.astype(int).tolist()
     change = {"int": int, "float": float}.get(column.kind) or (lambda number: names[int(number)])
-    return [None if value != value else change(value) for value in numbers[:, 0].tolist()]
+    return [None if value != value else change(value) for value in numbers.tolist()]
 
 
 def can_compile(models: Sequence[object], drafter: object) -> bool:
