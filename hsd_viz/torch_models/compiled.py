@@ -20,7 +20,7 @@ from transformers.cache_utils import Cache, StaticLayer
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.decoding.session import Session
 from hsd_viz.decoding.verify import Numbers, SampledChain
-from hsd_viz.torch_models.eager import HFModel, capacity, move, positions_of, to_numpy
+from hsd_viz.torch_models.eager import HFModel, capacity, lineage, move, to_numpy
 from hsd_viz.torch_models.load import check_forward
 from hsd_viz.words import first_line
 
@@ -141,19 +141,13 @@ class CompiledModel:
         """
         n = len(tokens)
         width = n if eager else next(w for w in self.widths if w >= n)
-        ids = torch.zeros((1, width), dtype=torch.long)
-        if not isinstance(tokens, Tensor):
-            ids[0, :n] = torch.as_tensor(tokens)
-        where = torch.zeros((1, width), dtype=torch.long)
-        where[0, :n] = torch.as_tensor(places)
+        ids, where = (torch.zeros((1, width), dtype=torch.long, device=self.device) for _ in range(2))
+        ids[0, :n], where[0, :n] = torch.as_tensor(tokens), torch.as_tensor(places)
         # A padded token attends to itself alone; its key and value are overwritten by the next step.
         alone = torch.eye(width, cache.places, dtype=torch.bool).roll(start, 1)
         mask = {kind: alone.clone() for kind in self.eager.masks.kinds}
         for kind, part in seen.items():
             mask[kind][:n, : part.shape[1]] = part
-        ids, where = ids.to(self.device), where.to(self.device)
-        if isinstance(tokens, Tensor):
-            ids[0, :n] = tokens
         cache.start.fill_(start)
         given = self.eager.masks.finished(mask)
         if eager:
@@ -177,8 +171,8 @@ class CompiledSession(Session):
     def forward(self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None) -> np.ndarray:
         n, cached, widest = len(tokens), self.length, self._model.widths[-1]
         self._make_room(cached + n)
-        places = positions_of(n, cached, parents)
-        seen = self._model.eager.masks.seen(cached, parents, n)
+        lines = lineage(n, cached, parents)
+        places, seen = (lines.sum(1) - 1).tolist(), self._model.eager.masks.seen(lines)
         found = []
         for begin in range(0, n, widest):
             part = slice(begin, min(n, begin + widest))
@@ -195,7 +189,7 @@ class CompiledSession(Session):
             return
         n, cached = len(tokens), self.length
         self._make_room(cached + n)
-        seen = self._model.eager.masks.seen(cached, None, n)
+        seen = self._model.eager.masks.seen(lineage(n, cached))
         self._model.step(self.cache, tokens, range(cached, cached + n), cached, seen, eager=True)
         self.length = cached + n
 
@@ -210,7 +204,7 @@ class CompiledSession(Session):
         found: list[Tensor] = []
         for k in range(n):
             fed, start = (found[-1], base + k - 1) if k else (list(pending), self.length)
-            seen = masks.seen(start, None, len(fed))
+            seen = masks.seen(lineage(len(fed), start))
             logits = self._model.step(self.cache, fed, range(start, start + len(fed)), start, seen)
             found.append(logits[-1:].argmax(-1))
         tokens = torch.cat(found).tolist()

@@ -57,14 +57,19 @@ def move(layers: Sequence[CacheLayerMixin], base: int, places: list[int]) -> Non
                 buffer[:, :, base : base + len(places)] = buffer[:, :, index]
 
 
-def positions_of(n: int, cached: int, parents: Sequence[int] | None) -> list[int]:
-    """Return the positions in the text of ``n`` fed tokens; ``parents`` as in ``Session.forward``."""
+def lineage(n: int, cached: int, parents: Sequence[int] | None = None) -> Tensor:
+    """Return which places of the cache each of ``n`` fed tokens continues, its own included: booleans ``[n, cached +
+    n]`` on the host; ``parents`` as in ``Session.forward``. One less than their number is the position in the text.
+    """
     if parents is None:
-        return list(range(cached, cached + n))
-    positions: list[int] = []
-    for parent in parents:
-        positions.append(cached if parent < 0 else positions[parent] + 1)
-    return positions
+        return torch.ones(n, cached + n, dtype=torch.bool).tril(cached)
+    seen = torch.zeros(n, cached + n, dtype=torch.bool)
+    seen[:, :cached] = True
+    for i, parent in enumerate(parents):
+        if parent >= 0:
+            seen[i] = seen[parent]
+        seen[i, cached + i] = True
+    return seen
 
 
 def layer_kinds(config: PreTrainedConfig) -> frozenset[str]:
@@ -110,35 +115,23 @@ class Masks:
         #: By kind of layer how far it reaches and which positions (query, key) it may attend to, where not all.
         self._limits = {kind: limit for kind, limit in reaches.items() if kind in self.kinds and limit[0] is not None}
 
-    def make(self, cached: int, parents: Sequence[int] | None, n: int) -> Tensor | dict[str, Tensor] | None:
-        """Return what each of ``n`` fed tokens may attend to as the model takes it, ``None`` where a single token sees
-        all; ``parents`` as in :meth:`~hsd_viz.decoding.session.Session.forward`.
+    def make(self, lines: Tensor) -> Tensor | dict[str, Tensor] | None:
+        """Return what tokens with this :func:`lineage` may attend to as the model takes it, ``None`` where a single
+        token sees all.
         """
-        return None if n == 1 and not self._limited(cached + 1) else self.finished(self.seen(cached, parents, n))
+        return None if len(lines) == 1 and not self._limited(lines) else self.finished(self.seen(lines))
 
-    def _limited(self, length: int) -> set[str]:
-        """The kinds of layers that do not reach over ``length`` tokens."""
-        return {kind for kind, (reach, _) in self._limits.items() if length > reach}
+    def _limited(self, lines: Tensor) -> set[str]:
+        """The kinds of layers that do not reach over all places."""
+        return {kind for kind, (reach, _) in self._limits.items() if lines.shape[1] > reach}
 
-    def seen(self, cached: int, parents: Sequence[int] | None, n: int) -> dict[str, Tensor]:
-        """Return by kind of layer which places of the cache each of ``n`` fed tokens attends to: booleans ``[n, cached
-        + n]`` on the host.
-        """
-        if parents is None:
-            seen = torch.ones(n, cached + n, dtype=torch.bool).tril(cached)
-        else:
-            seen = torch.zeros(n, cached + n, dtype=torch.bool)
-            seen[:, :cached] = True
-            for i, parent in enumerate(parents):
-                if parent >= 0:
-                    seen[i] = seen[parent]
-                seen[i, cached + i] = True
-        found = dict.fromkeys(self.kinds, seen)
-        if limited := self._limited(cached + n):
-            place = torch.tensor(positions_of(n, cached, parents))
-            keys = torch.cat([torch.arange(cached), place])
-            for kind in limited:
-                found[kind] = seen & self._limits[kind][1](place[:, None], keys[None, :])
+    def seen(self, lines: Tensor) -> dict[str, Tensor]:
+        """Return by kind of layer which places tokens with this :func:`lineage` attend to, in its form."""
+        found = dict.fromkeys(self.kinds, lines)
+        position = lines.sum(1) - 1
+        keys = torch.cat([torch.arange(lines.shape[1] - len(lines)), position])
+        for kind in self._limited(lines):
+            found[kind] = lines & self._limits[kind][1](position[:, None], keys[None, :])
         return found
 
     def finished(self, seen: dict[str, Tensor]) -> Tensor | dict[str, Tensor]:
@@ -219,14 +212,9 @@ class HFSession(Session):
         model, cached, n = self._model, self.length, len(tokens)
         if (stale := self._cache.get_seq_length() - cached) > 0:
             self._cache.crop(-stale)
-        logits = model.logits(
-            tokens,
-            positions_of(n, cached, parents),
-            rows,
-            attention_mask=model.masks.make(cached, parents, n),
-            past_key_values=self._cache,
-            use_cache=True,
-        )
+        lines = lineage(n, cached, parents)
+        options = {"attention_mask": model.masks.make(lines), "past_key_values": self._cache, "use_cache": True}
+        logits = model.logits(tokens, (lines.sum(1) - 1).tolist(), rows, **options)
         self.length = cached + n
         return to_numpy(logits)
 
