@@ -120,6 +120,10 @@ class NativeModel:
         """Open an empty sequence."""
         return NativeSession(self)
 
+    def turns(self, places: int) -> list[int]:
+        """Return where the cosines and sines of so many places are. They stay there."""
+        return [table.ctypes.data for table in angles(*self.rotary, places, self.compute)]
+
 
 class NativeSession(Session):
     """A :class:`~hsd_viz.decoding.session.Session` in the native runtime.
@@ -134,26 +138,22 @@ class NativeSession(Session):
         self.model, self._library, self.length = model, model.library, 0
         self._handle = self._library.hsd_session_new(model.handle)
         owned(self, self._library.hsd_session_free, self._handle, model)
-        self._make_room(1)
 
     def forward(self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None) -> np.ndarray:
         model, n, cached = self.model, len(tokens), self.length
         assert 1 <= rows <= n and (parents is None or len(parents) == n)
-        if cached + n > self._places:
-            self._make_room(cached + n)
         logits = np.empty((rows, model.vocab_size), model.compute)
         fed, lineage = integers(tokens), None if parents is None else integers(parents)
         worth = int(model.weight_bytes * max(1, n / _TOKENS_A_READ) / BYTES_A_THREAD)
-        sequence = self._cos, self._sin, cached, 1 if worth < 2 else min(machine.threads(), worth)
+        sequence = *model.turns(cached + n), cached, 1 if worth < 2 else min(machine.threads(), worth)
         self._library.hsd_session_forward(self._handle, fed, n, lineage, rows, logits.ctypes.data, *sequence)
         self.length = cached + n
         return logits
 
     def settings(self, places: int, lookahead: int, rule: int) -> LevelSettings:
         """Return this session as a level of a compiled decode of up to ``places`` tokens."""
-        self._make_room(places)
-        sequence = self._handle, self._cos, self._sin
-        return LevelSettings(*sequence, self.model.weight_bytes, lookahead, rule, machine.threads())
+        turns, threads = self.model.turns(places), machine.threads()
+        return LevelSettings(self._handle, *turns, self.model.weight_bytes, lookahead, rule, threads)
 
     def keep(self, base: int, nodes: Sequence[int]) -> None:
         n = len(nodes)
@@ -161,9 +161,3 @@ class NativeSession(Session):
             places = integers([base + node for node in nodes])
             self._library.quick.hsd_session_keep(self._handle, base, places, n)
         self.length = base + n
-
-    def _make_room(self, places: int) -> None:
-        """Make the angles of so many places."""
-        self._angles = angles(*self.model.rotary, places, self.model.compute)
-        self._places = len(self._angles[0])
-        self._cos, self._sin = (part.ctypes.data for part in self._angles)
