@@ -120,9 +120,10 @@ class NativeModel:
         """Open an empty sequence."""
         return NativeSession(self)
 
-    def turns(self, places: int) -> list[int]:
-        """Return where the cosines and sines of so many places are. They stay there."""
-        return [table.ctypes.data for table in angles(*self.rotary, places, self.compute)]
+    def turns(self, places: int) -> tuple[int, list[int]]:
+        """Return a number of places, at least so many, and where their cosines and sines are. They stay there."""
+        tables = angles(*self.rotary, places, self.compute)
+        return len(tables[0]), [table.ctypes.data for table in tables]
 
 
 class NativeSession(Session):
@@ -138,22 +139,25 @@ class NativeSession(Session):
         self.model, self._library, self.length = model, model.library, 0
         self._handle = self._library.hsd_session_new(model.handle)
         owned(self, self._library.hsd_session_free, self._handle, model)
+        self._places, self._turns = model.turns(1)
 
     def forward(self, tokens: Sequence[int], rows: int, parents: Sequence[int] | None = None) -> np.ndarray:
         model, n, cached = self.model, len(tokens), self.length
         assert 1 <= rows <= n and (parents is None or len(parents) == n)
+        if cached + n > self._places:
+            self._places, self._turns = model.turns(cached + n)
         logits = np.empty((rows, model.vocab_size), model.compute)
         fed, lineage = integers(tokens), None if parents is None else integers(parents)
         worth = int(model.weight_bytes * max(1, n / _TOKENS_A_READ) / BYTES_A_THREAD)
-        sequence = *model.turns(cached + n), cached, 1 if worth < 2 else min(machine.threads(), worth)
+        sequence = *self._turns, cached, 1 if worth < 2 else min(machine.threads(), worth)
         self._library.hsd_session_forward(self._handle, fed, n, lineage, rows, logits.ctypes.data, *sequence)
         self.length = cached + n
         return logits
 
     def settings(self, places: int, lookahead: int, rule: int) -> LevelSettings:
         """Return this session as a level of a compiled decode of up to ``places`` tokens."""
-        turns, threads = self.model.turns(places), machine.threads()
-        return LevelSettings(self._handle, *turns, self.model.weight_bytes, lookahead, rule, threads)
+        (_, turns), read, threads = self.model.turns(places), self.model.weight_bytes, machine.threads()
+        return LevelSettings(self._handle, *turns, read, lookahead, rule, threads)
 
     def keep(self, base: int, nodes: Sequence[int]) -> None:
         n = len(nodes)
