@@ -55,10 +55,8 @@ def most_probable(row: Sequence[Fraction | int]) -> Row:
 
 _PROGRAM = Program("right_decoder", getsource(right_decoder), names=globals())
 #: Decoders that are right: a test that rejects one of them raises a false alarm.
-RIGHT: dict[str, Decoder] = {
-    "draft, verify, correct or add a bonus token": right_decoder,
-    **edited(_PROGRAM, TEXTS["decoder"]["right"]),
-}
+RIGHT: dict[str, Decoder] = {"draft, verify, correct or add a bonus token": right_decoder}
+RIGHT |= edited(_PROGRAM, TEXTS["decoder"]["right"])
 #: Decoders with one mistake each.
 WRONG: dict[str, Decoder] = edited(_PROGRAM, TEXTS["decoder"]["wrong"])
 mutants: list[Decoder] = list(WRONG.values())

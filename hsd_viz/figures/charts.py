@@ -16,7 +16,6 @@ from hsd_viz.figures.palette import HUES, INKS, KINDS, family, label, pale
 from hsd_viz.figures.theme import dark_of, save, template
 
 INK = INKS[False]
-HEIGHT = 300
 #: Pixels of a bar with its gap.
 STEP = 26
 #: Columns of a bar's row that are drawn; all others are text after the bar.
@@ -43,7 +42,7 @@ def finish(
     note: str = "",
     table: Sequence[Sequence[Any]] = (),
     dark: bool = False,
-    height: int = HEIGHT,
+    height: int = 300,
 ) -> Figure:
     """Return a figure in the common form: ``height`` is that of the plot with its axes. ``text`` says what is shown,
     ``note`` where it comes from, ``table`` has all values (head first). A page reads them in ``layout.meta`` and writes

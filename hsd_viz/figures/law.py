@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -60,9 +61,8 @@ def ranking(plan: Any, dark: bool = False) -> Figure:
 
 
 def plan_frame(plan: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the stacks of a plan's JSON data: ``stack, predicted, dot, low, high, remark``.
-
-    Raises: ValueError: if it is not a plan.
+    """Return the stacks of a plan's JSON data: ``stack, predicted, dot, low, high, remark``. Raises: ValueError: if it
+    is not a plan.
     """
     try:
         found = {str(row["stack"]): row.get("predicted_ms_per_token") for row in plan["hierarchies"]}
@@ -78,10 +78,8 @@ def basis_frame(basis: Basis) -> pd.DataFrame:
     law, choice = Law(basis.calibration), select(basis.calibration)
     found: dict[str, float | None] = {p.stack: p.ms_per_token for p in (*choice.ranked, choice.plain)}
     for stack in basis.measured:
-        try:
+        with suppress(ValueError):  # never calibrated
             found.setdefault(stack, law.predict(stack).ms_per_token)
-        except ValueError:
-            found.setdefault(stack, None)
     single = choice.best_single_draft
     named = {"picked": choice.picked.stack, "best_single_draft": single and single.stack, "plain": choice.plain.stack}
     return _frame(found, basis.measured, named)

@@ -72,9 +72,8 @@ def trace_from(run: dict[str, Any]) -> Trace:
 
 
 def read_trace(content: bytes, name: str) -> Trace:
-    """Read a trace from a file's bytes, gzipped or not.
-
-    Raises: ValueError: if the file is not a trace, is invalid, too new, inconsistent, or too large for the page.
+    """Read a trace from a file's bytes, gzipped or not. Raises: ValueError: if the file is not a trace, is invalid, too
+    new, inconsistent, or too large for the page.
     """
     name = name if len(name) <= MOST_NAME else f"{name[: MOST_NAME - 1]}…"
     trace = Trace.from_bytes(content, name, MAX_UNPACKED)
