@@ -24,8 +24,8 @@ def imported(
     decode_ms: float | None = None,
     method: str | None = None,
 ) -> Trace:
-    """Return a trace of ``known`` quantities, and of the drafting ``method`` where it is known. Raises: ValueError: if a
-    figure is not a number or negative.
+    """Return a trace of ``known`` quantities, and of the drafting ``method`` where it is known. Raises: ValueError: if
+    a figure is not a number or negative.
     """
     exact = {name: value for name, value in known.items() if value is not None}
     given = [*exact.items(), ("prefill_ms", prefill_ms), ("decode_ms", decode_ms)]
