@@ -17,7 +17,8 @@ ROOT = Path(__file__).resolve().parent.parent
 CONDA_NAMES = {"torch": "pytorch"}
 
 
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT = PYPROJECT["project"]
 CONDA = yaml.safe_load((ROOT / "environment.yml").read_text())
 BINDER = yaml.safe_load((ROOT / "binder/environment.yml").read_text())
 
@@ -48,6 +49,14 @@ def test_binder_has_a_compiler_and_installs_the_cpu_build_of_torch_with_the_proj
     lines = (ROOT / "binder/postBuild").read_text().splitlines()
     install = next(line.split() for line in lines if line.startswith("pip install"))
     assert {"https://download.pytorch.org/whl/cpu", "constraints.txt", "'.[models,app]'"} <= set(install)
+
+
+def test_the_image_copies_what_a_build_reads():
+    copies = re.findall(r"^COPY (.+) \S+$", (ROOT / "deploy/Dockerfile").read_text(), re.M)
+    copied = {name for line in copies for name in line.split()}
+    wheel = PYPROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]
+    read = {"pyproject.toml", "hatch_build.py", PROJECT["readme"], *PROJECT["license-files"], *wheel["packages"]}
+    assert copied == {"constraints.txt", *read, *wheel["force-include"]}
 
 
 def test_start_addresses_open_notebooks_of_the_course():
