@@ -114,6 +114,8 @@ def test_twelve_states_are_whole_and_readable(chromium, exported, width, theme):
     look("the introduction")
     page.keyboard.press("Escape")
     look("first screen")
+    tabs = page.locator(".hsd-tabs").bounding_box()
+    assert width < 1440 or tabs["y"] + tabs["height"] <= 900, "the tabs are below the first screen"
     page.locator(".hsd-out .hsd-ghost").first.click()
     look("a rejected token is pinned")
     page.keyboard.press("Escape")
