@@ -123,7 +123,7 @@ export function compareView({ host, store, state }: Context): Section {
     text = all;
     paint();
   };
-  const decoding = () => html`<h3>Compare on this page</h3>
+  const decoding = () => html`<details class="hsd-values" ?open=${!race}><summary>Compare stacks on your own prompt</summary>
     <p class="hsd-note">Uses the form's prompt, sampling and number of tokens; each stack first decodes a few untimed tokens. HD: Hierarchy Drafting. HSD: Hierarchical Speculative Decoding.</p>
     ${chips(
       "Stacks",
@@ -138,12 +138,12 @@ export function compareView({ host, store, state }: Context): Section {
       <button type="button" class="hsd-primary" title="Decode the form's prompt with each stack in turn (Ctrl+Enter)" ?disabled=${busy !== null} @click=${start}>Decode and compare</button>
       <button type="button" ?disabled=${busy === null} @click=${() => busy?.abort()}>Cancel</button>
     </div>
-    <p class="hsd-stage hsd-note hsd-number" role="status">${said}</p>`;
+    <p class="hsd-stage hsd-note hsd-number" role="status">${said}</p></details>`;
   function paint() {
     render(
       html`<p class="hsd-lede">${LEDES.compare}</p>
-        ${host.decode ? decoding() : elsewhere("decode", "Decoding your own prompt with several stacks")}
         ${race ? html`<h3>Recorded runs</h3>${recordings()}` : nothing}
+        ${host.decode ? decoding() : elsewhere("decode", "Decoding your own prompt with several stacks")}
         ${host.file ? html`<button type="button" class="hsd-quiet" @click=${save}>Save as a page</button>` : nothing}`,
       form,
     );

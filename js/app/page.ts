@@ -341,7 +341,9 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
       set({ tab: k });
       const button = root.querySelector<HTMLElement>(`#${uid}-t${k}`);
       button?.focus({ preventScroll: true });
-      button?.scrollIntoView({ block: "nearest", inline: "nearest" });
+      // A tab that would show only its first lines goes up, below the player.
+      const low = (button?.getBoundingClientRect().bottom ?? 0) > innerHeight * 0.6;
+      button?.scrollIntoView({ block: low ? "start" : "nearest", inline: "nearest" });
     };
     const last = tabs.length - 1;
     const to = (k: number) => () => pick(k % tabs.length);

@@ -224,6 +224,7 @@ def test_runs_are_compared_recorded_and_decoded_here(open_page, voila):
     expect(page.locator(".hsd-vs-runs > li")).to_have_count(2)
     page.locator(".hsd-form-switch").click()
     field(page, "New tokens").fill("16")
+    page.get_by_text("Compare stacks on your own prompt").click()
     field(page, "Stacks, one per line").fill("target\ndb > target")
     page.get_by_role("button", name="Decode and compare").click()
     expect(page.locator(".hsd-part .hsd-stage").first).to_have_text("Decoded now on this machine.", timeout=PATIENCE)
