@@ -13,6 +13,7 @@ import sys
 from collections.abc import Generator
 from contextlib import closing
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from typing import Annotated as A
@@ -46,18 +47,16 @@ def decode(
         raise ValueError(f"'{stack.strip()}' is one of transformers' own loops, which only `hsd-viz bench` runs")
     if (prompt is None) == (prompt_file is None):
         raise ValueError("give the text to continue by one of --prompt and --prompt-file")
+    from hsd_viz.engine.live import PLAIN_TOKENS, decode_beside_plain
+    from hsd_viz.tables import lines
+
     options = {"max_new_tokens": sampling.max_new_tokens, **asdict(sampling.sampling()), "chat": chat}
     file = Path("/dev/stdin") if str(prompt_file) == "-" else prompt_file
     text = prompt if file is None else read_text(file, "prompt")
     engine = machine.engine()
-    if save is None:
-        events = engine.decode(text, stack, **options)
-    else:
-        # The trace then explains its own speed-up (`hsd-viz doctor`).
-        from hsd_viz.engine.live import PLAIN_TOKENS, decode_beside_plain
-
-        events = decode_beside_plain(engine, text, stack, least=PLAIN_TOKENS, **options)
-    trace, stopped = _follow(events, show=not json_)
+    # A saved trace explains its own speed-up (`hsd-viz doctor`).
+    run = engine.decode if save is None else partial(decode_beside_plain, engine, least=PLAIN_TOKENS)
+    trace, stopped = _follow(run(text, stack, **options), show=not json_)
     if trace is None:
         raise KeyboardInterrupt
     if save is not None:
@@ -66,8 +65,6 @@ def decode(
     if json_:
         print(json.dumps(summary(trace)))
     else:
-        from hsd_viz.tables import lines
-
         print("\n".join(lines("decode.jinja", meta=trace.meta, figures=trace.metrics())), file=sys.stderr)
     if stopped is None:
         return 0

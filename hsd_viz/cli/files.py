@@ -23,6 +23,7 @@ def export(
 ) -> None:
     """Write a saved trace as a page, a timeline or tables."""
     from hsd_viz.trace import Trace
+    from hsd_viz.trace.export import aiperf_record, chrome_trace, write_csv
 
     if not (html or perfetto or csv or aiperf):
         raise ValueError("no output given: use --html FILE, --perfetto FILE, --csv DIR or --aiperf FILE")
@@ -32,8 +33,6 @@ def export(
     for path, run in zip(traces, runs, strict=True):
         if (source := run.meta.get("imported")) and (html or perfetto):
             raise ValueError(f"{path} was imported from {source['engine']}: nothing to show; use --csv or --aiperf")
-    from hsd_viz.trace.export import aiperf_record, chrome_trace, write_csv
-
     tables: list[Path] = []
     with arguments.reading(traces[0]):
         if html:
