@@ -1,7 +1,8 @@
-"""Replay of logs: counts equal those of a decode, bad input is counted and named."""
+"""Logs in every accepted form, and hostile ones; their replay: counts equal those of a decode."""
 
 from __future__ import annotations
 
+import gzip
 import json
 import subprocess
 import sys
@@ -9,11 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from hsd_viz.adapters.entries import BrokenEntry, EntryReader
 from hsd_viz.engine.local import load_engine
-from hsd_viz.logs.records import LogTokenizer
+from hsd_viz.ladder.load import weights_dir
+from hsd_viz.logs.records import LogTokenizer, Request, requests
 from hsd_viz.logs.replay import DRAFTERS, GROUPS, PRESETS, open_databases, parse_cost, replay, replayable
 from hsd_viz.prompts.suites import load_suite
 
+TOKENIZER = LogTokenizer(weights_dir() / "target" / "tokenizer.json")
 ALL = (*DRAFTERS, "db[model,statistics]", "lookup[original]", "retrieval")
 
 
@@ -156,3 +160,108 @@ def test_more_requests_than_groups_have_an_interval(tmp_path):
     (row,) = report.drafters
     low, high = row["mean_acceptance_length_ci"]
     assert low <= row["tokens"] / row["rounds"] <= high and report.frame.loc["lookup", "tokens"] == 4 * (GROUPS + 50)
+
+
+def read(path, tokenizer=TOKENIZER):
+    reader = EntryReader(path)
+    try:
+        return list(requests(reader, tokenizer))
+    finally:
+        reader.close()
+
+
+USER, ANSWER = {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}
+PARTS = {"role": "user", "content": [{"type": "text", "text": "Hi"}]}
+#: A form -> an entry, and its prompt.
+FORMS = {
+    "text": ({"prompt": "Hi", "output": "Hello"}, "Hi"),
+    "batch": ({"request": {"prompt": "Hi"}, "response": {"body": {"choices": [{"text": "Hello"}]}}}, "Hi"),
+    "chat": (
+        {"request": {"messages": [USER]}, "response": {"choices": [{"message": {"content": "Hello"}}]}},
+        "Hi\n\n",
+    ),
+    "parts": ({"messages": [PARTS, ANSWER]}, "Hi\n\n"),
+    "sharegpt": ({"conversations": [{"from": "human", "value": "Hi"}, {"from": "gpt", "value": "Hello"}]}, "Hi\n\n"),
+    "ids": ({"prompt_ids": TOKENIZER.ids("Hi"), "output_ids": TOKENIZER.ids("Hello"), "output": "not this"}, "Hi"),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_is_read(tmp_path, form):
+    entry, prompt = FORMS[form]
+    (found,) = read(write(tmp_path / "log.jsonl", entry))
+    assert (*found.text.prompt,) == (*TOKENIZER.ids(prompt),) and (*found.text.output,) == (*TOKENIZER.ids("Hello"),)
+    assert found.limit == len(found.text.output) and not found.cut
+
+
+def test_limits_ends_and_long_requests(tmp_path, monkeypatch):
+    (end,) = TOKENIZER.eos
+    entries = [{"prompt_ids": [9] * 30, "output_ids": [5] * 30, "max_new_tokens": 40}]
+    entries += [{"prompt_ids": [9], "output_ids": [5, end]}]
+    monkeypatch.setattr("hsd_viz.logs.records.MOST_TOKENS", 50)
+    one, two = read(write(tmp_path / "log.jsonl", *entries))
+    assert (len(one.text.prompt), len(one.text.output), one.limit, one.cut) == (20, 30, 40, True)
+    assert two.limit > 10**9 and not two.cut
+
+
+def test_every_answer_of_a_conversation_is_a_request(tmp_path):
+    turns = [{"from": who, "value": text} for who, text in [("human", "a"), ("gpt", "b"), ("human", "c"), ("gpt", "d")]]
+    one, two = read(write(tmp_path / "log.jsonl", {"conversations": turns}))
+    assert [[*r.text.output] for r in (one, two)] == [TOKENIZER.ids("b"), TOKENIZER.ids("d")]
+    assert [*two.text.prompt] == TOKENIZER.ids("a\n\nb\n\nc\n\n")
+
+
+@pytest.mark.parametrize("pack", [False, True])
+def test_an_array_is_read_as_lines_are(tmp_path, pack):
+    entries = [{"prompt": "p" * k, "output": f'text {k} ["]'} for k in range(1, 900)]
+    data = json.dumps(entries, indent=1).encode()
+    path = tmp_path / "log.json"
+    path.write_bytes(gzip.compress(data) if pack else data)
+    assert read(path) == read(write(tmp_path / "log.jsonl", *entries))
+
+
+BROKEN = {
+    b"{": "not JSON",
+    b"[1]": "a request must be a JSON object",
+    b"3": "a request must be a JSON object",
+    b'{"prompt": "x"}': "no output",
+    b'{"prompt": "x", "output_ids": []}': "no output",
+    b'{"prompt": "x", "output": ""}': "the output is empty",
+    b'{"prompt": [1, "x"], "output": "y"}': "a list of token ids",
+    b'{"prompt_ids": [1], "output_ids": [1000000000]}': "outside the vocabulary",
+    b'{"prompt": "a\\ud800", "output": "b"}': "not valid Unicode",
+    b'{"messages": [{"role": "user", "content": "x"}]}': "no answer of the assistant",
+    b'{"messages": [{"role": "user", "content": {}}]}': "must be text",
+    b'{"messages": 3}': "unexpected form",
+    b'{"request": {}, "response": {"choices": []}}': "no prompt",
+    b'{"prompt": "x", "error": {"code": 500}}': "a failed request",
+    b"\xff\xfe": "not UTF-8",
+    b"[" * 100_000: "nested too deeply",
+    b'{"prompt": "%s"}' % (b"x" * 10_000_000): "longer than 8 MiB",
+}
+
+
+def test_broken_lines_are_named_and_the_others_are_read(tmp_path):
+    path = tmp_path / "log.jsonl"
+    good = b'{"prompt": "a", "output": "b"}'
+    path.write_bytes(b"\n".join([good, *BROKEN, b"", good]))
+    found = read(path)
+    assert [type(item) for item in found] == [Request, *[BrokenEntry] * len(BROKEN), Request]
+    for number, (item, why) in enumerate(zip(found[1:-1], BROKEN.values(), strict=True), 2):
+        assert why in item.why and item.number == number
+    (text,) = read(write(path, {"prompt": "text", "output": "text"}), LogTokenizer())
+    assert "give the tokenizer" in text.why
+
+
+def test_a_damaged_file_keeps_what_can_be_read(tmp_path, monkeypatch):
+    path = tmp_path / "log.jsonl.gz"
+    lines = "".join(json.dumps({"prompt": f"{k * 7919}", "output": "b"}) + "\n" for k in range(5000))
+    path.write_bytes(gzip.compress(lines.encode())[:-2000])
+    *found, last = read(path)
+    assert len(found) > 100 and "cannot be read further" in last.why
+    monkeypatch.setattr("hsd_viz.adapters.entries.MOST_BYTES", 100_000)
+    path.write_text('[{"prompt": "a", "output": "b"}, {"prompt": ' + "x" * 500_000)
+    one, broken = read(path)
+    assert type(one) is Request and broken == BrokenEntry(2, "the rest of the array is not JSON")
+    with pytest.raises(ValueError, match="cannot read the log"):
+        EntryReader(tmp_path / "none.jsonl")
