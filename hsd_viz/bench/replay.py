@@ -25,7 +25,7 @@ class Text:
 @dataclass(slots=True)
 class Replayed:
     """``tokens`` emitted in ``rounds`` of the target, with ``drafted`` nodes. ``examined`` (their parent was accepted)
-    and ``accepted`` count draft tokens by (source, key length), ``shapes`` rounds by (nodes, depth of the tree,
+    and ``accepted`` count draft tokens by (source, key length), ``shapes`` rounds by (tokens, nodes, depth of the tree,
     accepted tokens).
     """
 
@@ -74,7 +74,7 @@ def replay(
         written += new
         at += emitted
         done.tokens += len(new)
-        done.shapes[len(tree), max(tree.depths(), default=0), len(path)] += 1
+        done.shapes[len(new), len(tree), max(tree.depths(), default=0), len(path)] += 1
         done.rounds += 1
         done.drafted += len(tree)
         about = [(source, length or 0) for source, length in zip(tree.sources, tree.key_lengths, strict=True)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -205,12 +206,11 @@ def replay(
     options: dict[str, Any] = {"databases": found, "eos": tokens.eos, "costs": stopping}
     build = default_build()
     library = build.library if build.wait() else None
-    emitted = {name: [0] * GROUPS for name in sources}
     shapes: dict[str, Counter] = {name: Counter() for name in sources}
     counts = dict.fromkeys(("requests", "prompt_tokens", "output_tokens", "broken", "cut"), 0)
     examples: list[tuple[int, str]] = []
-    reader, complete, shown = EntryReader(path), True, 0.0
-    try:
+    complete, shown = False, 0.0
+    with closing(EntryReader(path)) as reader, suppress(KeyboardInterrupt):
         for request in requests(reader, tokens):
             if isinstance(request, BrokenEntry):
                 counts["broken"] += 1
@@ -226,7 +226,6 @@ def replay(
             # The counts change together: an interrupted replay has whole requests.
             group = counts["requests"] % GROUPS
             for name, one in done.items():
-                emitted[name][group] += one.tokens
                 shapes[name].update({(group, *shape): n for shape, n in one.shapes.items()})
             read = (1, len(request.text.prompt), len(request.text.output), 0, request.cut)
             counts = {name: counts[name] + n for name, n in zip(counts, read, strict=True)}
@@ -234,27 +233,24 @@ def replay(
                 shown = time.monotonic()
                 about = f"{counts['output_tokens']:,} tokens of {counts['requests']:,} outputs"
                 progress(reader.done, reader.size, about)
-    except KeyboardInterrupt:
-        complete = False
-    finally:
-        reader.close()
-    if not (n := counts["requests"]) and complete:
+        complete = True
+    if complete and not counts["requests"]:
         why = "; record {}: {}".format(*examples[0]) if examples else ""
         raise ValueError(f"the log {log} has no usable request{why}")
     settings = {"drafters": list(drafters), "budget": budget, "verify_cost": verify_cost, "limit": limit}
     settings |= {"tokenizer": tokens.name, "databases": str(databases or "")}
     cost = np.array(costs.tables(MAX_BUDGET)[0])
-    rows = [_row(name, emitted[name][:n], shapes[name], cost) for name in sources] if n else []
+    rows = [_row(name, shapes[name], cost) for name in sources if shapes[name]]
     rows.sort(key=lambda row: -row["speedup"])
     return ReplayReport({"name": path.name, **counts, "examples": examples}, settings, rows, refused, complete)
 
 
-def _row(name: str, tokens: Sequence[int], shapes: Counter, cost: np.ndarray) -> dict[str, Any]:
-    """Return the figures of a drafter, from the tokens by group of requests and the shapes of its rounds."""
-    group, drafted, depth, accepted = np.array(list(shapes)).T
-    rounds, units = np.array(list(shapes.values())), len(tokens)
-    counted = (np.bincount(group, rounds * value, units) for value in (1, drafted, accepted, cost[drafted]))
-    sums = resample(units) @ np.column_stack([tokens, *counted])
+def _row(name: str, shapes: Counter, cost: np.ndarray) -> dict[str, Any]:
+    """Return the figures of a drafter, from the shapes of its rounds by group of requests."""
+    group, tokens, drafted, depth, accepted = np.array(list(shapes)).T
+    rounds, units = np.array(list(shapes.values())), int(group.max()) + 1
+    counted = [np.bincount(group, rounds * value) for value in (tokens, 1, drafted, accepted, cost[drafted])]
+    sums = resample(units) @ np.column_stack(counted)
     row: dict[str, Any] = {"name": name, **dict(zip(FIELDS[:-1], map(int, sums[0, :-1]), strict=True))}
     figures = {field: estimate(ratio(sums[:, a], sums[:, b]), units) for field, (a, b) in RATIOS.items()}
     for field, figure in figures.items():
