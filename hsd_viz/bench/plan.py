@@ -27,10 +27,8 @@ from hsd_viz.terminal import Progress
 from hsd_viz.words import check_range
 
 DATABASE = "db"
-#: Prompts for the calibration, and as many for the measurement.
-PROMPTS = 24
-#: Predicted rows that are shown even if they were not measured.
-SHOWN = 12
+#: Prompts to calibrate on, and as many to measure on; predicted rows that are shown even if they were not measured.
+PROMPTS, SHOWN = 24, 12
 #: JSON data of a stack, or of a plan.
 Data = dict[str, Any]
 

@@ -33,10 +33,8 @@ ASSUMED_BAND, GIVEN_BAND, STEP_ERROR = 0.1, 0.03, 0.18
 #: Assumed database: the share of rounds with a draft, its length, the acceptance of each of its tokens, and the
 #: milliseconds of a look-up.
 HIT, LENGTH, DATABASE_ACCEPTANCE, LOOKUP_MS = 0.3, 4, 0.7, 0.02
-#: Stacks of a batch and context in a table.
-SHOWN = 6
-#: Batches and contexts among which a break-even is searched.
-BATCHES, CONTEXTS = tuple(2**k for k in range(11)), tuple(2**k for k in range(9, 18))
+#: Batches and contexts among which a break-even is searched, and stacks of one of them in a table.
+BATCHES, CONTEXTS, SHOWN = tuple(2**k for k in range(11)), tuple(2**k for k in range(9, 18)), 6
 
 
 @dataclass(frozen=True, slots=True)

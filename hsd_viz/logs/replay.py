@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 #: The default drafters, and those that serving engines have, by their names there.
 DRAFTERS = ("db", "db[context]", "hd", "lookup", "sam", "suffix", "ngram-cache")
 SERVED = {"lookup": "lookup", "ngram-cache": "lookup", "suffix": "suffix"}
-#: Broken entries that are reported one by one.
-EXAMPLES = 20
+#: Broken entries that are reported one by one, and the seconds between two reports of progress.
+EXAMPLES, SHOW = 20, 0.2
 #: Resampled units per drafter: requests, in groups where there are more of them.
 GROUPS = 200
 #: Summed by group, and ratios of these sums.
@@ -48,8 +48,6 @@ FIELDS = ("tokens", "rounds", "drafted", "accepted", "cost")
 RATIOS = {"mean_acceptance_length": (0, 1), "acceptance_rate": (3, 2), "speedup": (0, 4)}
 #: Cost curves by name: cost of verifying 0, 1, 2, ... draft tokens, relative to a step without a draft.
 PRESETS = {"cpu": cost_curve(CPU_MARGINAL).relative, "free16": (*(1.0 for _ in range(17)), 1 + 1 / 16)}
-#: Seconds between two reports of progress.
-SHOW = 0.2
 
 
 @dataclass(frozen=True, slots=True)
