@@ -91,17 +91,14 @@ class Trust:
     a Gamma-Poisson model with prior weight w. ``rates[d][n]`` is read by the drafter.
     """
 
-    __slots__ = ("_expected", "_hits", "_priors", "rates")
-
     def __init__(self, sources: tuple[str, ...], temperature: float = 0.0) -> None:
         self._priors = [priors(s, temperature) for s in sources]
         self.rates = [list(p) for p in self._priors]
         self._hits = [[0.0] * len(p) for p in self._priors]
         self._expected = [[0.0] * len(p) for p in self._priors]
 
-    def observe(self, database: int, key_length: int, expected: float, hit: bool) -> None:
+    def observe(self, database: int, n: int, expected: float, hit: bool) -> None:
         """Record the total discounted share ``expected`` of a look-up, and whether it had the next token (``hit``)."""
-        n = min(key_length, LONGEST_BUCKET)
         hits, totals = self._hits[database], self._expected[database]
         hits[n] = seen = hits[n] + hit
         totals[n] = total = totals[n] + expected
