@@ -37,7 +37,6 @@ class ContextDatabase:
     occurrences of a key are counted: 4 predict as well as 32. At most ``most`` candidates are returned.
     """
 
-    __slots__ = ("longest", "text")
     recent, most = 4, 4
 
     def __init__(self, longest: int = 8) -> None:
@@ -92,7 +91,6 @@ class LogitsDatabase:
     target's own probabilities as shares. Of more than ``most`` keys the oldest are dropped.
     """
 
-    __slots__ = ("_rows",)
     longest, most = 3, 100_000
 
     def __init__(self) -> None:

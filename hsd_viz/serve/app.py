@@ -217,27 +217,23 @@ def create_app(decode: Decode, settings: Settings) -> FastAPI:
 
     @app.post("/decode", response_model=None)
     async def decoded(request: Request) -> Stream:
-        return Stream(service, await _arguments(request, settings))
+        # A form of a web page cannot send this type.
+        if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+            raise HTTPException(415, "the body must be application/json")
+        body = bytearray()
+        async for part in request.stream():
+            body += part
+            if len(body) > BODY_BYTES:
+                raise HTTPException(413, f"the body is larger than {BODY_BYTES} bytes")
+        try:
+            return Stream(service, DecodeRequest.model_validate_json(bytes(body)).checked(settings))
+        except ValidationError as invalid:
+            first = invalid.errors(include_url=False, include_context=False, include_input=False)[0]
+            raise HTTPException(422, f"{'.'.join(map(str, first['loc'])) or 'the body'}: {first['msg']}") from None
+        except ValueError as invalid:
+            raise HTTPException(422, str(invalid)) from None
 
     return app
-
-
-async def _arguments(request: Request, settings: Settings) -> Record:
-    """Read the body, of limited size. Other types are refused: a form of a web page cannot send this one."""
-    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
-        raise HTTPException(415, "the body must be application/json")
-    body = bytearray()
-    async for part in request.stream():
-        body += part
-        if len(body) > BODY_BYTES:
-            raise HTTPException(413, f"the body is larger than {BODY_BYTES} bytes")
-    try:
-        return DecodeRequest.model_validate_json(bytes(body)).checked(settings)
-    except ValidationError as invalid:
-        first = invalid.errors(include_url=False, include_context=False, include_input=False)[0]
-        raise HTTPException(422, f"{'.'.join(map(str, first['loc'])) or 'the body'}: {first['msg']}") from None
-    except ValueError as invalid:
-        raise HTTPException(422, str(invalid)) from None
 
 
 def _line(record: Record) -> bytes:

@@ -85,10 +85,8 @@ class SuffixTree:
                 node = child
 
     def locate(self, key: Sequence[int]) -> Node | None:
-        """Return the node of ``key`` or the leaf that continues with it; ``None`` if it was never seen or is longer
-        than ``depth``.
-        """
-        node = self.root if len(key) <= self.depth else None
+        """Return the node of ``key`` or the leaf that continues with it; ``None`` if it was never seen."""
+        node: Node | None = self.root
         for depth, token in enumerate(key):
             if node is None:
                 break
