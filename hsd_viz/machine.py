@@ -46,20 +46,10 @@ def describe(given: int | None = None) -> dict[str, Any]:
     for name in versions:
         with suppress(metadata.PackageNotFoundError):
             versions[name] = metadata.version(name)
-    return asdict(
-        Machine(
-            cpu_model(),
-            cores(),
-            psutil.virtual_memory().total,
-            torch.cuda.get_device_name(0) if torch is not None and torch.cuda.is_available() else None,
-            given or threads(),
-            psutil.getloadavg()[0],
-            platform.platform(),
-            platform.python_version(),
-            **versions,
-            hsd_viz=__version__,
-        )
-    )
+    gpu = torch.cuda.get_device_name(0) if torch is not None and torch.cuda.is_available() else None
+    hardware = cpu_model(), cores(), psutil.virtual_memory().total, gpu
+    now = given or threads(), psutil.getloadavg()[0], platform.platform(), platform.python_version()
+    return asdict(Machine(*hardware, *now, **versions, hsd_viz=__version__))
 
 
 #: Threads asked for before torch was loaded, which keeps their number from then on.

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 TEMPLATES = Path(__file__).with_name("templates")
 #: A cell: text, a number or an estimate; ``None``: not measured.
 Value = str | float | Estimate | None
-Rows = list[list[Value]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,11 +64,7 @@ def guesses() -> dict[str, dict[str, str]]:
 
 
 def guess(owner: str, name: str, known: Iterable[str] = ()) -> str:
-    """Return what a wrong name probably means, to append to an error message; empty where nothing is close.
-
-    >>> guess("trace", "summary")
-    '; did you mean trace.metrics()?'
-    """
+    """Return what a wrong name probably means, to append to an error message; empty where nothing is close."""
     meant = guesses()[owner].get(name)
     return f"; did you mean {meant}?" if meant else did_you_mean(name, known)
 
@@ -90,10 +86,6 @@ def guided(function: Callable[P, T]) -> Callable[P, T]:
 def check_range(name: str, value: Any, low: float, high: float | None = None) -> None:
     """Check that ``value`` is a number from ``low`` to ``high`` (``None``: unbounded), a whole number if ``low`` is an
     ``int``; booleans and NaN are not. ``name`` starts the message. Raises: ValueError: if it is not.
-
-    >>> check_range("the port", 0, 1, 65535)
-    Traceback (most recent call last):
-    ValueError: the port 0 is out of range: expected a whole number from 1 to 65535
     """
     whole = isinstance(low, int)
     right_type = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
