@@ -1,8 +1,6 @@
 """Audits of losslessness: is the output of a decoder distributed as the target's own?
 
-:func:`exact` enumerates the output law of a Python callable over toy models; :func:`statistical` compares two
-OpenAI-style endpoints of one model, with and without speculation. ``hsd_viz.audit.stacks`` has this project's own loop
-as a decoder.
+:func:`exact` enumerates a Python callable over toy models, :func:`statistical` compares two OpenAI-style endpoints.
 """
 
 from hsd_viz.audit.exact import ExactAudit, Task, exact

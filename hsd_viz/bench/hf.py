@@ -1,7 +1,6 @@
 """transformers' own ``generate`` loops on the same weights, device and threads, at transformers' defaults.
 
-A hook on the target counts its forward passes, a streamer sees the tokens after each of them. The first pass is prefill
-and step in one: prefill ends when its tokens appear, and they do not count as timed.
+The first forward pass is prefill and step in one: prefill ends when its tokens appear, which do not count as timed.
 """
 
 from __future__ import annotations

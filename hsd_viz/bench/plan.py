@@ -1,7 +1,4 @@
-"""Find the fastest stack on this machine: calibrate, rank by the latency law, measure the best, as JSON and text.
-
-Calibration and measurement use different prompts of a suite: every second one of each category.
-"""
+"""Find the fastest stack on this machine: calibrate, rank by the latency law, measure the best on other prompts."""
 
 import time
 from collections import Counter
