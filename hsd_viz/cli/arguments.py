@@ -183,7 +183,6 @@ DType = Literal["int8", "float32", "bfloat16", "float64"]
 Rule = A[str, "RULE", "verification of drafts that a model sampled: token, block or branch; all are lossless"]
 Json = A[Out | None, "OUT", "write the report as JSON"]
 Html = A[Out | None, "OUT", "write the report as a page that opens offline"]
-Stacks = A[tuple[str, ...], "S", "a stack (lookahead 1-64); may be given several times"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

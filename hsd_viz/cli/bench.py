@@ -9,7 +9,7 @@ from typing import Annotated as A
 
 from hsd_viz import terminal
 from hsd_viz.cli import arguments
-from hsd_viz.cli.arguments import CommandLine, Html, Json, MachineOptions, Numbers, Out, SamplingOptions, Stacks
+from hsd_viz.cli.arguments import CommandLine, Html, Json, MachineOptions, Numbers, Out, SamplingOptions
 
 if TYPE_CHECKING:
     from hsd_viz.bench import Report
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def bench(
     *,
-    stack: Stacks = (),
+    stack: A[tuple[str, ...], "S", "a stack (lookahead 1-64); may be given several times"] = (),
     suite: A[str, "NAME|PATH", "prompts: a suite, a .jsonl file of questions or a text file"] = "heldout",
     template: A[Literal["auto", "chat", "vicuna", "plain"], "how questions become prompts"] = "auto",
     limit: A[int | None, "N", "use N prompts, from all categories in turn"] = None,

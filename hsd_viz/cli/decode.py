@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from hsd_viz.trace import Event, Trace
 
 _HOST = "the address to serve on; others than loopback need a token"
-_ENGINE = "a running `hsd-viz serve` that decodes for all pages; HSD_VIZ_TOKEN has its token"
 
 
 def decode(
@@ -124,7 +123,7 @@ def dashboard(
     token: A[str | None, "TOKEN", "access token for visitors; required for a host other than loopback"] = None,
     allow_models: A[bool, "allow models by hub id or path"] = False,
     open_browser: A[bool, "open the page in a browser"] = False,
-    engine: A[str | None, "URL", _ENGINE] = None,
+    engine: A[str | None, "URL", "a running `hsd-viz serve` that decodes for all; HSD_VIZ_TOKEN has its token"] = None,
     pages: A[int | None, (1, 10_000), "N", "the most pages that may be open, one kernel each (default: any)"] = None,
 ) -> int:
     """Serve the explorer to a browser until Ctrl-C."""

@@ -116,9 +116,7 @@ def slides(
 def inspect(
     path: A[Path | None, "PATH", "a file, or a folder of them (default: all that are shipped)"] = None,
     *,
-    tokenizer: A[
-        str | None, "T", "its tokenizer: a model, a folder or a tokenizer.json (default: the ladder's)"
-    ] = None,
+    tokenizer: A[str | None, "T", "its tokenizer: a model, a folder or a file (default: the ladder's)"] = None,
     top: A[int, (0, 1000), "N", "show the N most used entries"] = 10,
     json_: A[bool, "print JSON: one object for a file, else a list of them"] = False,
 ) -> None:
