@@ -1,9 +1,8 @@
 // The page: one program over one state (state.ts), drawn for any host (host.ts).
 import { html, nothing, render } from "lit-html";
 import type { Host } from "../host";
-import { make, press, suppressShortcuts } from "../lib/dom";
+import { make, suppressShortcuts } from "../lib/dom";
 import { factsOf } from "../lib/facts";
-import { field, menu } from "../lib/fields";
 import { hsdGroup } from "../lib/group";
 import { drawNotice, troubleOf } from "../lib/notice";
 import type { Snapshot } from "../lib/run";
@@ -11,35 +10,17 @@ import { unique } from "../lib/widget";
 import { sentence } from "../lib/words";
 import { mount } from "../views";
 import { addressOf, parameters, read as readAddress, slug } from "./address";
-import { drawingOf } from "./drawing";
-import { choose, download, dropZone, read, save } from "./files";
+import { dropZone, read } from "./files";
 import { formOf } from "./form";
 import { introSeen, playIntro, storyOf } from "./intro";
 import { keySheet, typed } from "./keys";
-import { readout } from "./readout";
+import { explorer, header, lost, type Page, picker, status } from "./parts";
 import * as kept from "./state";
 import { createState, fieldsOf, HERE, OPENED } from "./state";
 import { APART, built, type Context, type Section, tabsOf } from "./tabs";
 import { KEYS, STOPS } from "./tour";
 import { tourCard } from "./tourcard";
 
-interface Themes {
-  chosen: () => string;
-  choose: (name: string) => void;
-}
-/** Forms of a saved run. */
-const FORMS = [
-  ["trace", "Trace", ".json.gz", "whole run; opens here and in Python"],
-  ["page", "Page", ".html", "interactive; opens in any browser, offline"],
-];
-/** Forms of what is shown, which need no Python. */
-const PICTURES = [
-  ["drawing", "Vector drawing", ".svg", "the staircase and the charts of the open tab"],
-  ["paper", "Paper", ".pdf", "the page as it is, by the browser's print"],
-];
-const BADGES = { none: "No run", recording: "Recording", live: "Live run", finished: "Finished run" };
-const THEMES = { system: "System theme", light: "Light", dark: "Dark" };
-const THEME_MENU = { class: "hsd-theme", label: "Theme", title: "Theme of the page" };
 const TOUR_KEPT = "hsd_viz.tour";
 /** Milliseconds between updates of the tiles during a run, so that they stay readable. */
 const TILES = 400;
@@ -55,7 +36,6 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
   const group = hsdGroup(name);
   const run = group.store;
   const state = { palette: about.palette, group: name, cursor: null };
-  const themes = (window as { hsdTheme?: Themes }).hsdTheme;
   const tabs = tabsOf(host);
   const first = kept.formOf(about.form);
   const recordings = about.recordings.map((r) => r.name);
@@ -266,109 +246,7 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
     }
   }
   // --- drawing
-  function saveAs(topic: string) {
-    if (topic === "paper") return print();
-    if (topic !== "drawing") return download(host, { about: topic, run: complete() ?? undefined });
-    save({ name: "hsd_viz_charts.svg", type: "image/svg+xml", bytes: drawingOf(root) });
-  }
-  function picker() {
-    const { shown, here, opened, busy, kind, tour: key } = store.state;
-    const options = [
-      ...(here || kind === "live" ? [[HERE, "Run decoded here"]] : []),
-      ...about.recordings.map((r) => [r.name, r.title]),
-      ...(opened ? [[OPENED, `${opened.name} (your file)`]] : []),
-    ];
-    const form = ([topic, words, ending, hint]: string[]) =>
-      html`<button type="button" role="menuitem" @click=${(e: { target: HTMLElement }) => {
-        e.target.closest("details")?.removeAttribute("open");
-        tried(() => saveAs(topic), "Save failed")();
-      }}><span><strong>${words}</strong> <code>${ending}</code></span><small>${hint}</small></button>`;
-    const kept = KEYS.indexOf(tourKept());
-    return html`<div class="hsd-recordings">
-      ${field(
-        "Recording",
-        menu(options, shown, (value) => tried(() => open(value), "Open failed")(), { disabled: busy }),
-      )}
-      ${host.open ? html`<button type="button" class="hsd-quiet" ?disabled=${busy} @click=${() => choose(".json,.gz", openFile)}>Open a trace</button>` : nothing}
-      <details class="hsd-save" @keydown=${(e: KeyboardEvent & { currentTarget: HTMLElement }) => {
-        if (e.key === "Escape") e.currentTarget.removeAttribute("open");
-      }}><summary class="hsd-quiet" role="button" aria-disabled=${busy || !run.tokens.length}>Save</summary><div role="menu" aria-label="Save the run as">${[...(host.file ? FORMS : []), ...PICTURES].map(form)}</div></details>
-      ${
-        STOPS.every((s) => recordings.includes(s.recording))
-          ? html`<button type="button" class="hsd-quiet hsd-tour-button" title="Learn the page step by step on recorded runs" ?disabled=${busy}
-              @click=${tried(() => stop(key || KEYS[Math.max(0, kept)]), "The tour cannot start")}>${
-                kept > 0 ? `Resume the tour (${kept + 1}/${KEYS.length})` : "Take the tour"
-              }</button>`
-          : nothing
-      }
-    </div>`;
-  }
-  function header() {
-    const { busy, drawer } = store.state;
-    const turn = () => {
-      if (busy) return cancel();
-      set({ drawer: !drawer });
-      if (!drawer) root.querySelector<HTMLElement>(".hsd-controls select")?.focus({ preventScroll: true });
-    };
-    const skip = (e: Event) => {
-      // In a notebook, JupyterLab handles fragment links.
-      e.preventDefault();
-      root.querySelector<HTMLElement>(".hsd-main select, .hsd-main button")?.focus();
-    };
-    return html`<div class="hsd-header">
-      <a class="hsd-skip" href="#${uid}" @click=${skip}>Skip to the run shown</a>
-      <h1>hsd_viz</h1>
-      <p><strong>Speculative decoding:</strong> draft models or databases propose several tokens, and the target model verifies them in one forward pass: the same text, faster.</p>
-      ${themes ? menu(Object.entries(THEMES), themes.chosen(), themes.choose, THEME_MENU) : nothing}
-      <div class="hsd-header-tools">${about.races.length ? html`<button type="button" title="What speculative decoding does, in ten seconds" @click=${tried(intro)}>Intro</button>` : nothing}<button type="button" title="The keys of the page (?)" @click=${() => sheet.showModal()}>Keys</button></div>
-      ${form ? html`<button type="button" class="hsd-form-switch hsd-quiet" aria-expanded=${drawer} @click=${turn}>${busy ? "Cancel run" : drawer ? "Close form" : "New run"}</button>` : nothing}
-      ${sheet}
-    </div>`;
-  }
-  function status() {
-    const { kind, blurb, busy, stage } = store.state;
-    const known = Boolean(stage.total) && typeof stage.done === "number";
-    return html`<div class="hsd-now">
-      <span class="hsd-badge hsd-badge-${kind}">${BADGES[kind]}</span>
-      ${busy ? nothing : html`<span class="hsd-lede">${blurb || nothing}</span>`}
-      <span class="hsd-stage hsd-note hsd-number" role="status">${stage.text}</span>
-      ${busy ? html`<progress class="hsd-meter" aria-label="Progress" max=${known ? stage.total : nothing} value=${known ? stage.done : nothing}></progress>` : nothing}
-    </div>`;
-  }
-  function explorer() {
-    const { tab, busy } = store.state;
-    const pick = (k: number) => {
-      set({ tab: k });
-      const button = root.querySelector<HTMLElement>(`#${uid}-t${k}`);
-      button?.focus({ preventScroll: true });
-      // A tab that would show only its first lines goes up, below the player.
-      const low = (button?.getBoundingClientRect().bottom ?? 0) > innerHeight * 0.6;
-      button?.scrollIntoView({ block: low ? "start" : "nearest", inline: "nearest" });
-    };
-    const last = tabs.length - 1;
-    const to = (k: number) => () => pick(k % tabs.length);
-    const moves = { ArrowRight: to(tab + 1), ArrowLeft: to(tab + last), Home: to(0), End: to(last) };
-    const keys = (e: KeyboardEvent) => press(e, moves);
-    return html`<div class="hsd-explorer">
-      <div class="hsd-tabs" role="tablist" aria-label="Views of the run" @keydown=${keys}>${tabs.map(
-        (t, k) =>
-          html`<button type="button" role="tab" id="${uid}-t${k}" aria-controls="${uid}-p" aria-selected=${k === tab} tabindex=${k === tab ? 0 : -1} @click=${() => pick(k)}>${t.title}</button>`,
-      )}</div>
-      <div class="hsd-panel" role="tabpanel" id="${uid}-p" aria-labelledby="${uid}-t${tab}" data-tab=${slug(tabs[tab].title)}>
-        ${tab === 0 ? readout(run, busy, about.sources, uid) : nothing}${panelOf(tab).el}
-      </div>
-    </div>`;
-  }
-  function lost() {
-    const { lost: why } = store.state;
-    if (!why) return nothing;
-    const kept =
-      "A run in progress was interrupted. Prompt, stack, settings and finished runs are kept in this browser.";
-    const reload = html`<button type="button" class="hsd-quiet" @click=${() => location.reload()}>Reload</button>`;
-    return html`<div class="hsd-lost" role="alert"><strong>${why}</strong>${
-      address ? html`<span>${kept}</span>${reload}` : html`<span>Run the cell again to continue.</span>`
-    }</div>`;
-  }
+  const parts: Page = { ...context, root, uid, tabs, sheet, tried, open, openFile, stop, tourKept, intro, cancel };
   let drawn = 0;
   let waiting = 0;
   function paint() {
@@ -380,14 +258,14 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
     root.classList.toggle("hsd-busy", store.state.busy);
     const facts = run.run ? factsOf(run.meta, kind === "recording") : [];
     render(
-      html`${lost()}${header()}
+      html`${lost(why, address)}${header(parts)}
         <div class="hsd-layout">
           ${form ? html`<div class="hsd-controls hsd-form" role="form" aria-label="New run" ?inert=${Boolean(why)} ?hidden=${!drawer}>${form.template()}</div>` : nothing}
           <div class="hsd-main ${APART.includes(tabs[tab].title) ? "hsd-apart" : ""}" id=${uid}>
-            ${picker()}${status()}${notice}
+            ${picker(parts)}${status(parts)}${notice}
             <div class="hsd-transport">${stairs.el}</div>
             <div class="hsd-text-view">${stream.el}</div>
-            ${explorer()}
+            ${explorer(parts, panelOf(tab).el)}
             <p class="hsd-foot hsd-source">${facts.join("  ·  ")}</p>
             ${stage}
           </div>
