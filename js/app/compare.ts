@@ -123,7 +123,8 @@ export function compareView({ host, store, state }: Context): Section {
     text = all;
     paint();
   };
-  const decoding = () => html`<details class="hsd-values" ?open=${!race}><summary>Compare stacks on your own prompt</summary>
+  const decoding =
+    () => html`<details class="hsd-values" ?open=${!race}><summary>Compare stacks on your own prompt</summary>
     <p class="hsd-note">Uses the form's prompt, sampling and number of tokens; each stack first decodes a few untimed tokens. HD: Hierarchy Drafting. HSD: Hierarchical Speculative Decoding.</p>
     ${chips(
       "Stacks",
