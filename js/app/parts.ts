@@ -1,4 +1,4 @@
-// The parts of the page above and around the run: header, recordings and saving, what is going on, tabs, the banner of a lost host.
+// The parts of the page around the run: header, recordings and saving, status, tabs, and the banner of a lost host.
 import { html, nothing } from "lit-html";
 import { press } from "../lib/dom";
 import { field, menu } from "../lib/fields";
