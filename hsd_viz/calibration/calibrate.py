@@ -99,14 +99,8 @@ def calibrate(engine: Engine, work: Workload, progress: Progress = lambda *_: No
         costs[name] = replace(costs[name], forward=fit_curve(shapes[name], verified[name]))
     rounds, looked_up = rounds_of(traces)
     counts = {pair: len(rows) for pair, rows in rounds.items()} | {pair: n.total() for pair, n in looked_up.items()}
-    return StoredCalibration(
-        identity=who,
-        texts=work.texts(),
-        created=created,
-        seconds=time.time() - created,
-        calibration=replace(found, costs=costs),
-        rounds={f"{draft} > {verifier}": n for (draft, verifier), n in counts.items()},
-    )
+    known, behind = replace(found, costs=costs), {" > ".join(pair): n for pair, n in counts.items()}
+    return StoredCalibration(who, work.texts(), created, time.time() - created, known, behind)
 
 
 def calibrated(

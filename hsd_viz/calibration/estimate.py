@@ -32,18 +32,11 @@ def estimate(traces: Iterable[Trace], models: Iterable[str] | None = None) -> Ca
     traces = list(traces)
     rounds, looked_up = rounds_of(traces)
     costs, lookups, after = times_of(traces)
-    return Calibration(
-        models=tuple(models) if models is not None else _by_size(traces),
-        costs=costs,
-        edges={pair: estimate_edge(rows) for pair, rows in rounds.items()},
-        tiers={
-            pair: Tier(tuple((m, a, n / counts.total()) for (m, a), n in sorted(counts.items())))
-            for pair, counts in looked_up.items()
-        },
-        lookups=lookups,
-        over=over_databases(traces),
-        after=after,
-    )
+    shares = lambda counts: tuple((m, a, n / counts.total()) for (m, a), n in sorted(counts.items()))
+    edges = {pair: estimate_edge(rows) for pair, rows in rounds.items()}
+    tiers = {pair: Tier(shares(counts)) for pair, counts in looked_up.items()}
+    names = tuple(models) if models is not None else _by_size(traces)
+    return Calibration(names, costs, edges, tiers, lookups, over_databases(traces), after)
 
 
 def names_of(trace: Trace) -> tuple[dict[int, str], str | None]:

@@ -183,17 +183,9 @@ class LocalEngine(Engine):
         levels = [*map(Level, asked.levels, sessions, lookaheads)]
         # The compiled loop, where all runs in the native runtime by the rules of hsd_viz.
         compiled = asked.sampling.rule in RULES and can_compile(loaded, drafter)
-        loop: Loop = (NativeDecode if compiled else Loop)(
-            levels,
-            drafter,
-            asked.sampling,
-            ids,
-            max_new_tokens=options["max_new_tokens"],
-            positions=positions,
-            eos=eos,
-            budget=options["budget"],
-            details=LIKELIEST if options["record"] else 0,
-        )
+        limits: dict[str, Any] = {"max_new_tokens": options["max_new_tokens"], "positions": positions, "eos": eos}
+        limits |= {"budget": options["budget"], "details": LIKELIEST if options["record"] else 0}
+        loop: Loop = (NativeDecode if compiled else Loop)(levels, drafter, asked.sampling, ids, **limits)
         meta = self._meta(asked, loaded, bridge) | {"costs": self._costs.source, "runtime_note": note}
         meta["prompt"] = prompt if isinstance(prompt, str) else text.tokenizer.decode(ids)
         try:

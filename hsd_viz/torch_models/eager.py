@@ -166,19 +166,16 @@ class HFModel:
 
     def __init__(self, name: str, module: torch.nn.Module, tokens: int | None = None) -> None:
         config = module.config.get_text_config(decoder=True)
-        self.name = name
-        self.module = module.eval()
+        self.name, self.module, self.device = name, module.eval(), module.device
         self.layers: int = config.num_hidden_layers
         self.vocab_size: int = min(config.vocab_size, tokens or config.vocab_size)
         self.positions: int | None = context(config)
-        self.device = module.device
         self.dtype = str(module.dtype).removeprefix("torch.")
         #: Shared parameters are counted once.
         self.parameters = sum(p.numel() for p in module.parameters())
         self.masks = Masks(config, self.device, module.dtype)
         accepted = inspect.signature(module.forward).parameters
-        self._rows_only = "logits_to_keep" in accepted
-        self._placed = "position_ids" in accepted
+        self._rows_only, self._placed = "logits_to_keep" in accepted, "position_ids" in accepted
 
     def session(self, room: int | None = None) -> Session:
         """Open an empty sequence."""
