@@ -18,9 +18,8 @@ import psutil
 from benchmarks.harness import interleave
 from hsd_viz.bench.report import figures
 from hsd_viz.bench.runner import Output, from_trace, median_of
-from hsd_viz.calibration.basis import rate
+from hsd_viz.calibration.basis import StoredCalibration, rate
 from hsd_viz.calibration.calibrate import TARGET, WARM_UP_TOKENS, Workload, at, calibrate, decode
-from hsd_viz.calibration.store import StoredCalibration
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.latency.inputs import Calibration
 from hsd_viz.latency.law import MOST, Law, Prediction

@@ -8,9 +8,8 @@ from typing import Any
 
 from hsd_viz.bench.report import figures
 from hsd_viz.bench.runner import Output, Settings, run_bench
-from hsd_viz.calibration.basis import rate
+from hsd_viz.calibration.basis import StoredCalibration, rate
 from hsd_viz.calibration.calibrate import TARGET, TOKENS, Workload, calibrated, decode
-from hsd_viz.calibration.store import StoredCalibration
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.engine import Engine
 from hsd_viz.intervals import LEAST

@@ -18,9 +18,9 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
+from hsd_viz.calibration.basis import StoredCalibration, identity, newest, save
 from hsd_viz.calibration.estimate import estimate, rounds_of, verifications
 from hsd_viz.calibration.forwards import fit_curve, time_forwards
-from hsd_viz.calibration.store import StoredCalibration, identity, newest, save
 from hsd_viz.decoding.engine import Engine
 from hsd_viz.decoding.sampling import PromptTooLong, Sampling
 from hsd_viz.prompts.suites import Prompt, Suite

@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from fake_engine import WORLD, FakeEngine
 
 from hsd_viz.bench import Prompt, Suite
-from hsd_viz.calibration import store
+from hsd_viz.calibration import basis as store
 from hsd_viz.calibration.basis import decide
 from hsd_viz.calibration.calibrate import TOKENS, Workload, at, calibrate, calibrated
 from hsd_viz.calibration.forwards import fit_curve

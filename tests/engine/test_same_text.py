@@ -11,7 +11,7 @@ from itertools import product
 import pytest
 import torch
 
-from hsd_viz.calibration import store
+from hsd_viz.calibration import basis as store
 from hsd_viz.calibration.calibrate import Workload, calibrate
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.engine import load_engine

@@ -47,7 +47,7 @@ def test_the_fastest_of_the_named_levels(calibration, written, kind):
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
     """An empty folder of calibrations."""
-    monkeypatch.setattr("hsd_viz.calibration.store.cache_folder", lambda kind: tmp_path / kind)
+    monkeypatch.setattr("hsd_viz.calibration.basis.cache_folder", lambda kind: tmp_path / kind)
     return tmp_path / "calibration"
 
 

@@ -13,7 +13,7 @@ from fake_page import REQUEST, Engine, Page, parts
 from make_trace import make_trace
 
 import hsd_viz as hsd
-from hsd_viz.calibration import store
+from hsd_viz.calibration import basis as store
 from hsd_viz.calibration.basis import recorded
 from hsd_viz.engine.replay import bundled, load_bundled
 from hsd_viz.trace import Trace

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from hsd_viz import figures
-from hsd_viz.calibration import store
-from hsd_viz.calibration.basis import Basis, basis_of, recorded, temperature_words
+from hsd_viz.calibration.basis import Basis, basis_of, identity, newest, recorded, temperature_words
 from hsd_viz.tables import Table, page
 from hsd_viz.trace import Trace
 from hsd_viz.views import run_data
@@ -113,8 +112,8 @@ def law(asked: Request) -> Answer:
 def calibrated(trace: Trace, temperature: float) -> Basis | None:
     """Return the newest stored calibration of the models and number type of ``trace``; ``None`` without one."""
     with suppress(KeyError, IndexError, TypeError):  # an imported trace does not name its weights
-        who = store.identity(trace.meta)
-        stored = store.newest({name: who[name] for name in ("target", "models", "device", "dtype")})
+        who = identity(trace.meta)
+        stored = newest({name: who[name] for name in ("target", "models", "device", "dtype")})
         if stored and (basis := basis_of(stored.to_dict())).temperature == temperature:
             return basis
     return None
