@@ -284,8 +284,12 @@ def decide(stack: Stack, choosing: bool, meta: Mapping[str, Any]) -> Stack:
         if all(weights.get(m["model"]) == m["weights"] for m in meta["models"]):
             known = Calibration.from_dict(data)
     with suppress(ValueError):  # part of the stack was not measured
+        if known is not None and choosing:
+            return fastest(stack, known)
         if known is not None:
-            return (fastest if choosing else lookaheads)(stack, known)
+            # The calibration calls the target by that name, however the stack calls it.
+            filled = fill(Stack(stack.bottom, (*stack.drafts, Model(TARGET))), known)
+            return Stack(filled.bottom, (*filled.drafts, stack.target))
     what, models = "auto" if choosing else stack, ",".join(m.name for m in stack.drafts)
     instead = "name a stack: 'db > target'" if choosing else f"write a lookahead: {Model(stack.drafts[0].name, 4)}"
     raise ValueError(
@@ -302,10 +306,3 @@ def fastest(levels: Stack, calibration: Calibration) -> Stack:
     choice = select(calibration.restricted([m.name for m in levels.drafts], databases))
     picked = parse((choice.picked if choice.picked.gain_over(choice.plain) >= MIN_GAIN else choice.plain).stack)
     return Stack(picked.bottom, (*picked.drafts, levels.target))
-
-
-def lookaheads(stack: Stack, calibration: Calibration) -> Stack:
-    """Return ``stack`` with the fastest lookaheads for ``:auto``. Raises: ValueError: if a part was not measured."""
-    # The calibration calls the target by that name, however the stack calls it.
-    filled = fill(Stack(stack.bottom, (*stack.drafts, Model(TARGET))), calibration)
-    return Stack(filled.bottom, (*filled.drafts, stack.target))

@@ -51,7 +51,7 @@ LONGEST = 16
 _COLUMNS = 8
 
 
-def drafting_of(longest: int) -> Drafting:
+def drafting_of(longest: int) -> ctypes.Structure:
     """Return the numbers of a drafter with keys of up to ``longest`` tokens."""
     context = ContextDatabase(longest)
     return Drafting(MAX_SHARE, PRIOR_WEIGHT, MOST_RATE, longest, context.recent, context.most, LONGEST_BUCKET)
@@ -123,7 +123,7 @@ class NativeDatabaseDrafter:
         return DraftTree(tokens, parents, names, lengths, counts, scores, places, _depths=depths)  # type: ignore[arg-type]
 
 
-def _file(index: Index) -> IndexFile:
+def _file(index: Index) -> ctypes.Structure:
     """Return where the arrays of an index are. They stay there for the index's lifetime."""
     views = (index.starts, index.marks, index.places, index.values)
     places = (np.frombuffer(view, np.uint8).ctypes.data if len(view) else None for view in views)

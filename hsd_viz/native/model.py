@@ -22,53 +22,38 @@ _TOKENS_A_READ = 4
 # --- the structures of src/, and values for its functions -------------------------------------------------------------
 
 
-def _fields(*kinds: tuple[type, str]) -> list[tuple[str, type]]:
-    """Return the fields of a structure, from the names of each type."""
-    return [(name, kind) for kind, names in kinds for name in names.split()]
+def _structure(name: str, *kinds: tuple[type, str]) -> type[Structure]:
+    """Return a structure from the names of the fields of each type."""
+    return type(name, (Structure,), {"_fields_": [(field, kind) for kind, names in kinds for field in names.split()]})
 
 
-class Shape(Structure):
-    """A model's measures. ``type`` is a number of :data:`~hsd_viz.native.weights.STORAGE`; ``scale`` multiplies the
-    attention scores.
-    """
-
-    _fields_ = _fields((c_int32, "type layers width heads kv_heads head_dim inner vocab"), (c_double, "epsilon scale"))
-
-
-class Rule(Structure):
-    """How tokens are drawn; temperature 0 is greedy."""
-
-    _fields_ = _fields((c_double, "temperature top_p"), (c_int32, "top_k"))
-
-
-class LevelSettings(Structure):
-    """A level of a decode: its session, the angles of all places, the bytes of its weights, the tokens that it proposes
-    at least, the number of its rule, and the most threads.
-    """
-
-    _fields_ = _fields((c_void_p, "session cos sin"), (c_int64, "bytes"), (c_int32, "lookahead rule threads"))
-
-
-class DecodeSettings(Structure):
-    """The settings of a decode."""
-
-    _fields_ = _fields((Rule, "sampling"), (c_uint64, "seed"), (c_int32, "vocab limit budget details"))
-
-
-class IndexFile(Structure):
-    """The arrays of an open index file and how it is read."""
-
-    _fields_ = _fields(
-        (c_void_p, "starts marks places values"),
-        (c_int64, "n_starts n_marks n_places n_values limit"),
-        (c_int32, "value_bytes wide shift longest most_in_bucket"),
-    )
-
-
-class Drafting(Structure):
-    """The numbers of :mod:`hsd_viz.drafting`."""
-
-    _fields_ = _fields((c_double, "surest prior_weight most_rate"), (c_int32, "longest recent most longest_bucket"))
+#: A model's measures: ``type`` is a number of :data:`~hsd_viz.native.weights.STORAGE`, ``scale`` multiplies the
+#: attention scores.
+Shape = _structure(
+    "Shape", (c_int32, "type layers width heads kv_heads head_dim inner vocab"), (c_double, "epsilon scale")
+)
+#: How tokens are drawn; temperature 0 is greedy.
+Rule = _structure("Rule", (c_double, "temperature top_p"), (c_int32, "top_k"))
+#: A level of a decode: its session, the angles of all places, the bytes of its weights, the tokens that it proposes at
+#: least, the number of its rule, and the most threads.
+LevelSettings = _structure(
+    "LevelSettings", (c_void_p, "session cos sin"), (c_int64, "bytes"), (c_int32, "lookahead rule threads")
+)
+#: The settings of a decode.
+DecodeSettings = _structure(
+    "DecodeSettings", (Rule, "sampling"), (c_uint64, "seed"), (c_int32, "vocab limit budget details")
+)
+#: The arrays of an open index file and how it is read.
+IndexFile = _structure(
+    "IndexFile",
+    (c_void_p, "starts marks places values"),
+    (c_int64, "n_starts n_marks n_places n_values limit"),
+    (c_int32, "value_bytes wide shift longest most_in_bucket"),
+)
+#: The numbers of :mod:`hsd_viz.drafting`.
+Drafting = _structure(
+    "Drafting", (c_double, "surest prior_weight most_rate"), (c_int32, "longest recent most longest_bucket")
+)
 
 
 def integers(values: Sequence[int]) -> ctypes.Array:
@@ -154,7 +139,7 @@ class NativeSession(Session):
         self.length = cached + n
         return logits
 
-    def settings(self, places: int, lookahead: int, rule: int) -> LevelSettings:
+    def settings(self, places: int, lookahead: int, rule: int) -> Structure:
         """Return this session as a level of a compiled decode of up to ``places`` tokens."""
         (_, turns), read, threads = self.model.turns(places), self.model.weight_bytes, machine.threads()
         return LevelSettings(self._handle, *turns, read, lookahead, rule, threads)

@@ -41,18 +41,13 @@ class _StaticLayer(StaticLayer):
         super().__init__(places)
         self._start = start
 
-    def lazy_initialization(self, key_states: Tensor, value_states: Tensor) -> None:
-        self.keys, self.values = (
-            states.new_zeros((*states.shape[:2], self.max_cache_len, states.shape[3]))
-            for states in (key_states, value_states)
-        )
-        for buffer in (self.keys, self.values):
-            torch._dynamo.mark_static_address(buffer, guard=False)
-        self.is_initialized = True
-
     def update(self, key_states: Tensor, value_states: Tensor, *args, **kwargs) -> tuple[Tensor, Tensor]:
         if not self.is_initialized:
-            self.lazy_initialization(key_states, value_states)
+            shapes = [(*states.shape[:2], self.max_cache_len, states.shape[3]) for states in (key_states, value_states)]
+            self.keys, self.values = map(key_states.new_zeros, shapes)
+            for buffer in (self.keys, self.values):
+                torch._dynamo.mark_static_address(buffer, guard=False)
+            self.is_initialized = True
         places = torch.arange(key_states.shape[2], device=key_states.device) + self._start
         self.keys.index_copy_(2, places, key_states)
         self.values.index_copy_(2, places, value_states)
