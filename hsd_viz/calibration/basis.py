@@ -194,11 +194,10 @@ def tier_rate(tier: Tier) -> float:
 
 @dataclass(frozen=True, slots=True)
 class StoredCalibration:
-    """A calibration and how it was measured.
-
-    ``identity`` is the engine's (:func:`identity`), ``texts`` describes what was decoded: the suite's name, a hash of
-    the prompts, their number, tokens each. ``created`` is in seconds since 1970, ``seconds`` the duration of the
-    measurement. ``rounds`` are those behind the acceptance of each "draft > verifier".
+    """A calibration and how it was measured. ``identity`` is the engine's (:func:`identity`), ``texts`` describes what
+    was decoded: the suite's name, a hash of the prompts, their number, tokens each. ``created`` is in seconds since
+    1970, ``seconds`` the duration of the measurement. ``rounds`` are those behind the acceptance of each "draft >
+    verifier".
     """
 
     identity: Mapping[str, Any]

@@ -148,10 +148,9 @@ def verifications(traces: Iterable[Trace]) -> dict[str, dict[int, list[float]]]:
 
 def times_of(traces: Sequence[Trace]) -> tuple[dict[str, LevelCost], dict[str, LookupCost], dict[Pair, float]]:
     """Return the costs of models and of databases by name, and the cost of a verification right above a model or
-    database, relative to the verifier's curve, by (below, verifier).
-
-    The overhead of a verification is the time of its round without the calls and rounds inside it, at the target plus
-    the pause before the next round; medians. The time of a drafting loop between its forward passes is part of it.
+    database, relative to the verifier's curve, by (below, verifier). The overhead of a verification is the time of its
+    round without the calls and rounds inside it, at the target plus the pause before the next round; medians. The time
+    of a drafting loop between its forward passes is part of it.
     """
     times: dict[tuple[str, str], list[float]] = defaultdict(list)
     drafts: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))

@@ -55,13 +55,11 @@ def once(make: Callable[..., T]) -> Callable[..., T]:
 class Models:
     """The models of one engine: a target and its draft models, on one device and dtype, each in the fastest runtime:
     ``native`` on the CPU for those of the ladder's form (without a compiler ``numpy``), ``compiled`` on a GPU, else
-    ``eager``. Safe for several threads.
-
-    ``allow_models=False`` refuses everything but ladder names. ``bridge`` forces how a model with another tokenizer
-    drafts, one of :data:`~hsd_viz.decoding.sampling.BRIDGES`. ``runtime="eager"`` requests transformers' own forward
-    passes for all, ``"compiled"`` those of ``torch.compile``, ``"strict"`` rows that do not depend on what is fed with
-    them: native rows never do, and others are compiled for one width. Raises: ValueError: if a name is not a model, or
-    an option is invalid.
+    ``eager``. Safe for several threads. ``allow_models=False`` refuses everything but ladder names. ``bridge`` forces
+    how a model with another tokenizer drafts, one of :data:`~hsd_viz.decoding.sampling.BRIDGES`. ``runtime="eager"``
+    requests transformers' own forward passes for all, ``"compiled"`` those of ``torch.compile``, ``"strict"`` rows that
+    do not depend on what is fed with them: native rows never do, and others are compiled for one width. Raises:
+    ValueError: if a name is not a model, or an option is invalid.
     """
 
     def __init__(
@@ -92,7 +90,6 @@ class Models:
         self._made: dict[tuple[str, ...], Any] = {}
         self.compiled: list[CompiledModel] = []
         self._lock = threading.RLock()
-        #: The name of the target's checkpoint.
         self.target = target
         self.where(target)
 

@@ -93,8 +93,7 @@ class LocalEngine(Engine):
     def close(self) -> None:
         """Release models and databases; ``with load_engine() as engine:`` does it at the end of the block."""
         self.models.close()
-        self._opened, self._decided = {}, {}
-        self._closed = True
+        self._opened, self._decided, self._closed = {}, {}, True
 
     @property
     def tokenizer(self) -> Tokenizer:

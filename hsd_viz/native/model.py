@@ -75,13 +75,11 @@ def owned(owner: object, free: Callable[[int], None], handle: int, *used: object
 
 class NativeModel:
     """Weights packed for the native forward pass, with the first ``vocab_size`` rows of the head, shared by all
-    decodes.
-
-    In ``int8`` logits have the bits that ``docs/reference/arithmetic.md`` states, on every machine. In float32 and
-    float64 all arithmetic is of that type (norms in float32, as in transformers). With bfloat16 only the weights are:
-    activations, sums and the cache are float32. ``weight_bytes`` is what one forward pass reads, except the embedding's
-    rows (padding included), ``cache_bytes_per_token`` the size of a session's cache. Raises: ValueError: if there is no
-    native runtime here.
+    decodes. In ``int8`` logits have the bits that ``docs/reference/arithmetic.md`` states, on every machine. In float32
+    and float64 all arithmetic is of that type (norms in float32, as in transformers). With bfloat16 only the weights
+    are: activations, sums and the cache are float32. ``weight_bytes`` is what one forward pass reads, except the
+    embedding's rows (padding included), ``cache_bytes_per_token`` the size of a session's cache. Raises: ValueError: if
+    there is no native runtime here.
     """
 
     runtime = "native"
@@ -112,12 +110,11 @@ class NativeModel:
 
 
 class NativeSession(Session):
-    """A :class:`~hsd_viz.decoding.session.Session` in the native runtime.
-
-    Logits do not depend on how tokens were fed: one at a time, as a chain or as a draft tree, on any number of threads,
-    the row after a token is the same to the last bit. One session is used by one thread at a time; sessions of one
-    model run side by side. The threads of a forward pass are those of :func:`hsd_viz.machine.threads`, fewer for
-    small models. A token outside of the vocabulary raises ``ValueError``.
+    """A :class:`~hsd_viz.decoding.session.Session` in the native runtime. Logits do not depend on how tokens were fed:
+    one at a time, as a chain or as a draft tree, on any number of threads, the row after a token is the same to the
+    last bit. One session is used by one thread at a time; sessions of one model run side by side. The threads of a
+    forward pass are those of :func:`hsd_viz.machine.threads`, fewer for small models. A token outside of the vocabulary
+    raises ``ValueError``.
     """
 
     def __init__(self, model: NativeModel) -> None:

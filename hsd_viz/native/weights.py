@@ -136,11 +136,10 @@ def load(folder: str | Path, dtype: str = "int8", vocab_size: int | None = None,
 
 
 class Weights:
-    """The weights of a model in one of the types of :data:`STORAGE`, by the names of transformers.
-
-    ``config`` is its ``config.json``, ``tensors`` are numpy arrays, matrices of floats or of 8-bit numbers with their
-    scales. In ``int8`` every matrix is int8 and the rest float32; in the others int8 matrices are widened: the same
-    weights. ``compute`` is the type of logits and of the cache, ``rotary`` are the arguments of :func:`turn`.
+    """The weights of a model in one of the types of :data:`STORAGE`, by the names of transformers. ``config`` is its
+    ``config.json``, ``tensors`` are numpy arrays, matrices of floats or of 8-bit numbers with their scales. In ``int8``
+    every matrix is int8 and the rest float32; in the others int8 matrices are widened: the same weights. ``compute`` is
+    the type of logits and of the cache, ``rotary`` are the arguments of :func:`turn`.
     """
 
     def __init__(
@@ -170,8 +169,7 @@ class Weights:
     @property
     def parameters(self) -> int:
         """Number of parameters."""
-        others = ("scale", "lm_head.weight")
-        return sum(tensor.size for name, tensor in self._tensors.items() if not name.endswith(others))
+        return sum(t.size for name, t in self._tensors.items() if not name.endswith(("scale", "lm_head.weight")))
 
     def items(self) -> Iterator[tuple[int, str, np.ndarray | Bytes]]:
         """Iterate over (layer, slot of the library, tensor); the layer is -1 for what belongs to none. Vectors are

@@ -77,8 +77,7 @@ class CompiledModel:
         self.runtime = "strict" if strict else "compiled"
         self.widths = tuple(widths[-1:]) if strict else tuple(widths)
         self.name, self.vocab_size, self.positions = model.name, model.vocab_size, model.positions
-        self.parameters, self.dtype, self.device = model.parameters, model.dtype, model.device
-        self.eager = model
+        self.parameters, self.dtype, self.device, self.eager = model.parameters, model.dtype, model.device, model
         torch._dynamo.config.recompile_limit = max(torch._dynamo.config.recompile_limit, _MOST_COMPILED)
         options = {"mode": "reduce-overhead"} if model.device.type == "cuda" else {}
         self._compiled = torch.compile(self._forward, fullgraph=True, dynamic=False, **options)

@@ -39,9 +39,8 @@ _MOST = {"num_hidden_layers": 10_000} | dict.fromkeys(
 
 
 class Checkpoint:
-    """A checkpoint: ``where`` is a folder or a hub id, ``name`` what messages call it; ``dtype`` is torch's.
-
-    Methods raise a ValueError with one line where something cannot be loaded.
+    """A checkpoint: ``where`` is a folder or a hub id, ``name`` what messages call it; ``dtype`` is torch's. Methods
+    raise a ValueError with one line where something cannot be loaded.
     """
 
     def __init__(self, name: str, where: str, device: str, dtype: str) -> None:
@@ -145,11 +144,9 @@ def check_config(name: str, config: PreTrainedConfig) -> None:
 @torch.inference_mode()
 def check_forward(model: HFModel, session: Session | None = None) -> None:
     """Raise ``ValueError`` if the rows of a session (default: one of the model's own) differ from those of the model's
-    own forward pass.
-
-    Three forward passes of a few tokens: the model by itself over a short text, and a session that reads half of it and
-    has the other half in a tree between other drafts. This detects what a config does not show: attention that looks
-    ahead, positions or masks that a model makes itself.
+    own forward pass. Three forward passes of a few tokens: the model by itself over a short text, and a session that
+    reads half of it and has the other half in a tree between other drafts. This detects what a config does not show:
+    attention that looks ahead, positions or masks that a model makes itself.
     """
     half = _PROBE // 2
     stride = max(1, model.vocab_size // (3 * _PROBE))
