@@ -348,15 +348,13 @@ class ServerError(ValueError):
 
 
 def to_record(event: Event) -> dict[str, Any]:
-    """Return an event as JSON data. A finished event has only the meta: its tables were in the steps."""
+    """Return an event as data for ``json.dumps``. A finished event has only the meta: its tables were in the steps."""
     match event:
-        case Started(meta, pieces):
-            return {"event": "started", "meta": meta, "pieces": {str(k): text for k, text in pieces.items()}}
         case Step():
             return {"event": "step", **event._data()}
         case Finished(trace):
             return {"event": "finished", "meta": trace.meta}
-    return {"event": "stage", **asdict(event)}
+    return {"event": type(event).__name__.lower(), **asdict(event)}
 
 
 def read_events(records: Iterable[Any]) -> Iterator[Event]:

@@ -1,19 +1,17 @@
-"""The verification rules by exact enumeration in float64: no sampling, no tolerance but rounding (1e-12).
+"""The walk of a tree by exact enumeration in float64, with no tolerance but rounding (1e-12), rows, draws and numbers.
 
-``judge`` runs once for each outcome of its uniform numbers, which are known only as far as they were compared.
+``judge`` runs once for each outcome of its uniform numbers, which are known only as far as they were compared; the
+rules of sampled chains are enumerated in whole stacks (``test_stacks_exact.py``).
 """
 
 from __future__ import annotations
-
-import itertools
 
 import numpy as np
 import pytest
 from toys import law_of
 
-from hsd_viz.audit.enumeration import outcomes
 from hsd_viz.decoding.sampling import Draws, Sampling, distribution, draw
-from hsd_viz.decoding.verify import RULES, Draft, Numbers, Record, judge
+from hsd_viz.decoding.verify import Draft, Numbers, Record, judge
 from hsd_viz.drafting.tree import DraftTree
 
 TOLERANCE = 1e-12
@@ -32,46 +30,6 @@ def random_rows(n: int, v: int, seed: int, zeros: bool = False) -> np.ndarray:
 def scores_of(rows: np.ndarray) -> np.ndarray:
     with np.errstate(divide="ignore"):
         return np.log(rows)
-
-
-@pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("zeros", [False, True])
-@pytest.mark.parametrize(("length", "v"), [(1, 5), (2, 4), (3, 3)])
-def test_a_sampled_chain_gives_the_verifiers_law(length, v, zeros, rule):
-    """The law of ``length + 1`` tokens: the emitted ones, continued by the verifier itself where they are fewer.
-
-    Both models are tables by prefix, so that every position has its own rows.
-    """
-    prefixes = [c for n in range(length + 1) for c in itertools.product(range(v), repeat=n)]
-    p_rows = dict(zip(prefixes, random_rows(len(prefixes), v, 1, zeros), strict=True))
-    q_rows = dict(zip(prefixes, random_rows(len(prefixes), v, 11, zeros), strict=True))
-    law: dict[tuple[int, ...], float] = {}
-
-    def add(text: tuple[int, ...], weight: float) -> None:
-        if len(text) > length:
-            law[text] = law.get(text, 0.0) + weight
-            return
-        for token, p in enumerate(p_rows[text]):
-            add((*text, token), weight * p)
-
-    for chain in itertools.product(range(v), repeat=length):
-        q = np.stack([q_rows[chain[:k]] for k in range(length)])
-        chance = float(np.prod([q[k, token] for k, token in enumerate(chain)]))
-        if not chance:
-            continue
-        scores = scores_of(np.stack([p_rows[chain[:k]] for k in range(length + 1)]))
-        draft = Draft(DraftTree.chain(list(chain), "m"), rows=q)
-
-        def verdict(choices, draft=draft, scores=scores):
-            numbers = Numbers(choices.random(length + 1), choices.random(length))
-            found = judge(scores, draft, Sampling(1.0, rule=rule), numbers, Record())
-            return (*(draft.tree.tokens[node] for node in found.accepted), found.token)
-
-        for text, weight in outcomes(verdict):
-            add(text, chance * weight)
-    for text in itertools.product(range(v), repeat=length + 1):
-        exact = float(np.prod([p_rows[text[:k]][token] for k, token in enumerate(text)]))
-        assert abs(law.get(text, 0.0) - exact) < TOLERANCE, text
 
 
 @pytest.mark.parametrize("zeros", [False, True])
