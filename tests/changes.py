@@ -17,7 +17,7 @@ def change_row(trace: Trace, table: str, k: int, **change: Any) -> None:
 
 def replace_rows(trace: Trace, table: str, rows: Iterable[tuple]) -> None:
     """Replace the rows of a table."""
-    trace.columns[table] = TABLES[table].columns_of(rows)
+    trace.columns[table] = dict(zip(TABLES[table].columns, map(list, zip(*rows, strict=True)), strict=True))
 
 
 def plain_trace(tokens: int, seconds: float) -> Trace:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import tomllib
 from binascii import a2b_base64, b2a_base64
 from collections import namedtuple
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import entry_points
@@ -137,16 +137,6 @@ class Table:
     meaning: str
     columns: dict[str, Column]
     row: Any
-
-    def columns_of(self, rows: Iterable[tuple]) -> Columns:
-        """Return rows as columns."""
-        rows = [*rows]
-        values = map(list, zip(*rows, strict=True)) if rows else ([] for _ in self.columns)
-        return dict(zip(self.columns, values, strict=True))
-
-    def rows_of(self, columns: Columns) -> tuple:
-        """Return columns as rows."""
-        return tuple(map(self.row, *(columns[name] for name in self.columns)))
 
     def read(self, data: Any) -> Columns:
         """Return saved ``data`` as columns; one that an older trace lacks has its default in every row. Raises:

@@ -98,7 +98,7 @@ class Record:
 
     def rows(self, table: str) -> tuple:
         """Return the rows of ``tokens``, ``drafts``, ``rounds`` or ``calls``."""
-        return TABLES[table].rows_of(self.columns[table])
+        return tuple(map(TABLES[table].row, *self.columns[table].values()))
 
     def __len__(self) -> int:
         return len(self.columns["tokens"]["token_id"])
@@ -108,7 +108,9 @@ class Record:
 
     def add_rows(self, pieces: dict[int, str] | None = None, **rows: Iterable[tuple]) -> Self:
         """Append rows to the tables of these names, and the texts of tokens by id; return this record."""
-        tables = {name: TABLES[name].columns_of(given) for name, given in rows.items()}
+        tables: dict[str, Any] = {}
+        for name, given in rows.items():
+            tables[name] = dict(zip(TABLES[name].columns, zip(*given, strict=True), strict=False))
         self._pending.append(lambda: (tables, pieces or {}))
         return self
 
