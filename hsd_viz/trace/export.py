@@ -12,9 +12,6 @@ from hsd_viz.disk import write_whole
 from hsd_viz.trace.tables import TABLES, Row
 from hsd_viz.trace.trace import Trace
 
-#: AIPerf's names of a trace's times.
-_TIMES = {"time_to_first_token": "prefill_ns", "request_latency": "wall_ns"}
-
 
 def write_csv(trace: Trace, folder: str | os.PathLike) -> list[Path]:
     """Write ``tokens.csv``, ``drafts.csv``, ``rounds.csv`` and ``calls.csv`` to ``folder``, created if missing, and
@@ -85,16 +82,15 @@ def aiperf_record(trace: Trace, number: int = 0) -> dict[str, Any]:
         "per_step_accepted": accepted,
         "per_step_drafted": drafted,
     }
-    metrics = [
-        ("input_sequence_length", len(meta.get("prompt_ids") or []), "tokens"),
-        ("output_sequence_length", tokens, "tokens"),
-        *((name, ns / 1e6, "ms") for name, key in _TIMES.items() if (ns := meta.get(key)) is not None),
-    ]
+    counts = {"input_sequence_length": len(meta.get("prompt_ids") or []), "output_sequence_length": tokens}
+    times = {"time_to_first_token": meta.get("prefill_ns"), "request_latency": meta.get("wall_ns")}
+    metrics = {name: {"value": n, "unit": "tokens"} for name, n in counts.items() if n is not None}
+    metrics |= {name: {"value": ns / 1e6, "unit": "ms"} for name, ns in times.items() if ns is not None}
     about = {"session_num": number, "turn_index": 0, "request_start_ns": 0, "request_end_ns": meta.get("wall_ns")}
     about |= {"worker_id": "hsd_viz", "record_processor_id": "hsd_viz", "benchmark_phase": "profiling"}
     return {
         "metadata": about | {"was_cancelled": meta.get("stop_reason") == "cancelled"},
-        "metrics": {name: {"value": value, "unit": unit} for name, value, unit in metrics if value is not None},
+        "metrics": metrics,
         "spec_decode_acceptance": acceptance,
         "error": None,
     }
