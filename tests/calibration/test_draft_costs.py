@@ -37,8 +37,6 @@ class Clock:
     def perf_counter_ns(self):
         return self.now
 
-    thread_time_ns = perf_counter_ns
-
 
 class Model:
     name, runtime, positions, vocab_size = "m", "eager", None, 4

@@ -89,14 +89,9 @@ def test_half_precision_is_no_wrong_mask():
 
 def test_stretched_positions_end_at_the_original_context():
     """Their rotary tables depend on how far a forward reaches: beyond it, drafts would change the rows of the text."""
-    base = {
-        "max_position_embeddings": 512,
-        "original_max_position_embeddings": 128,
-        "hidden_size": 32,
-        "num_attention_heads": 4,
-    }
+    base = {"max_position_embeddings": 512, "original_max_position_embeddings": 128, "hidden_size": 32}
     stretch = {"rope_type": "longrope", "rope_theta": 1e4, "short_factor": [1.0] * 4, "long_factor": [2.0] * 4}
-    assert context(Phi3Config(**base, pad_token_id=0, rope_parameters=stretch)) == 128
+    assert context(Phi3Config(**base, num_attention_heads=4, pad_token_id=0, rope_parameters=stretch)) == 128
     assert context(Phi3Config(max_position_embeddings=512)) == 512
     assert context(MptConfig()) is None
 
