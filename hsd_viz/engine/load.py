@@ -263,7 +263,7 @@ def _device(device: str | None) -> str:
     driver = any(Path(f"/dev/{name}").exists() for name in ("nvidiactl", "kfd", "dxg")) or os.name == "nt"
     if device == "cpu" or (device is None and not (has_torch and driver)):
         return "cpu"
-    if device is not None and not re.fullmatch(r"cuda(:\d+)?", device):
+    if device is not None and not re.fullmatch(r"cuda(:\d+)?", str(device)):
         raise ValueError(f"unknown device {device!r}: it is cpu or cuda")
     if not has_torch:
         raise ValueError(f"the device {device} needs torch: install it with `pip install 'hsd-viz[models]'`")
