@@ -53,7 +53,8 @@ class ContextDatabase:
         ``lookup(tail, key_length - 1)`` returns the next match. Candidates: most frequent first, then latest.
         """
         size, text = len(tail), self.text
-        most = min(size, self.longest if longest is None else min(longest, self.longest))
+        most = self.longest if longest is None or longest > self.longest else longest
+        most = size if most > size else most
         # A match at the end of the text has nothing after it.
         end = len(text) - 1
         find = text.rfind
@@ -76,10 +77,14 @@ class ContextDatabase:
                 break
             total += 1
             follower = text[place + length]
-            counts.setdefault(follower, [0, place + length])[0] += 1
+            if follower in counts:
+                counts[follower][0] += 1
+            else:
+                counts[follower] = [1, place + length]
         # The dictionary runs from the latest occurrence to the earliest, and sorting is stable.
         candidates = [(ord(follower), count, at) for follower, (count, at) in counts.items()]
-        candidates.sort(key=itemgetter(1), reverse=True)
+        if len(candidates) > 1:
+            candidates.sort(key=itemgetter(1), reverse=True)
         return length, total, candidates[: self.most]
 
 

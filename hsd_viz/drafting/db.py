@@ -102,15 +102,18 @@ class DatabaseDrafter(Drafter):
             if match is None:
                 continue
             length, total, continuations = match
-            bucket, seen = min(length, LONGEST_BUCKET), 0.0
+            bucket, seen = length if length < LONGEST_BUCKET else LONGEST_BUCKET, 0.0
             for _, count, _ in continuations:
                 seen += count - discount
             rate = rates[bucket]
             # An answer takes at most the probability that is left, and never all of it.
             scale = left * rate / total if rate * seen < MAX_SHARE * total else left * MAX_SHARE / seen
             for token, count, position in continuations:
-                score, *about = candidates.get(token, (0.0, which, length, count, position))
-                candidates[token] = (score + scale * (count - discount), *about)
+                before = candidates.get(token)
+                if before is None:
+                    candidates[token] = (scale * (count - discount), which, length, count, position)
+                else:
+                    candidates[token] = (before[0] + scale * (count - discount), *before[1:])
             answers.append((which, bucket, seen / total, continuations))
             left -= scale * seen
         return candidates, answers, found
@@ -121,7 +124,7 @@ class DatabaseDrafter(Drafter):
         """
         if budget < 1:
             return DraftTree(why_empty="no room")
-        eos, longest = self.eos, self.longest
+        eos, longest, least_slope, floor = self.eos, self.longest, self.costs.least_slope, self.min_score
         at, slopes = self._tables(budget)
         answers: dict[int, list[tuple]] = {}
         queue: list[tuple] = []
@@ -131,7 +134,7 @@ class DatabaseDrafter(Drafter):
         matched = False
         while True:
             # No node at or below this score can pay: the ratio to beat only grows.
-            least = max(best_ratio * self.costs.least_slope, self.min_score)
+            least = best_ratio * least_slope if best_ratio * least_slope > floor else floor
             # No look-up after an end of text, or where no token could score enough.
             if reach > least and (node < 0 or picked[node][0] not in eos):
                 candidates, answers[node], found = self._ask(tail, reach, least, bound)
