@@ -36,15 +36,11 @@ def test_shipped_models_load_and_are_small(name) -> None:
 
 
 @needs_weights
-def test_shipped_models_share_one_tokenizer() -> None:
+def test_shipped_models_share_one_tokenizer_and_are_small_together() -> None:
+    assert sum(f.stat().st_size for n in names() for f in model_path(n).glob("*.safetensors")) < 18_000_000
     texts = {(model_path(n) / "tokenizer.json").read_text() for n in names()}
     assert len(texts) == 1
     tokenizer = ladder.load_tokenizer()
     assert len(tokenizer) == 4096
     text = "".join(map(chr, range(0x300))) + "\n\tdef f():\r\n  return '🙂'  \n"
     assert tokenizer.decode(tokenizer(text).input_ids) == text
-
-
-@needs_weights
-def test_the_whole_ladder_is_small_enough_to_ship() -> None:
-    assert sum(f.stat().st_size for n in names() for f in model_path(n).glob("*.safetensors")) < 18_000_000
