@@ -20,7 +20,7 @@ from hsd_viz.prompts.suites import Suite
 from hsd_viz.stack import Model, Stack, parse
 from hsd_viz.tables import Table, lines
 from hsd_viz.terminal import Progress
-from hsd_viz.words import check_range
+from hsd_viz.words import check_range, counted
 
 DATABASE = "db"
 #: Prompts to calibrate on, and as many to measure on; predicted rows that are shown even if they were not measured.
@@ -91,7 +91,7 @@ def plan(
         "shortest_path": {"stack": shortest.stack, "predicted_ms_per_token": shortest.ms_per_token},
         "best_measured": best,
         "picked_over_best_measured": done[picked] / done[best] - 1 if best is not None and picked in done else None,
-        "measured_on": f"{len(others.prompts)} other prompts" if done else None,
+        "measured_on": counted(len(others.prompts), "other prompt") if done else None,
         "errors": _errors(rows),
         "calibration": _calibration(stored, was_stored),
         "complete": complete,

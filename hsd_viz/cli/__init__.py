@@ -88,7 +88,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         say(f"this command needs {module}, which is not installed: pip install 'hsd-viz[{_EXTRAS[module]}]'")
     except OSError as error:
         where = f" {error.filename}" if error.filename else ""
-        say(f"cannot read or write{where}: {error.strerror or error}")
+        why = "it is a file; give a folder" if isinstance(error, FileExistsError) else error.strerror or error
+        say(f"cannot read or write{where}: {why}")
     except ValueError as error:
         say(str(error))
     return BAD_INPUT

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from hsd_viz.cli import arguments
 from hsd_viz.cli.arguments import Html, Json, Numbers, Out, Rule, Save
 from hsd_viz.terminal import plain, progress_bar
-from hsd_viz.words import check_range
+from hsd_viz.words import check_range, first_line
 
 
 def replay(
@@ -65,7 +65,7 @@ def doctor(
     acceptance: A[Numbers | None, "A", "instead of both: accepted / drafted, a length, or rates: 0.8,0.6"] = None,
     lookahead: A[int | None, (1, 64), "K", "draft tokens per round, with --acceptance"] = None,
     batch: A[int, (1, 4096), "N", "requests per batch of the run"] = 1,
-    method: A[str | None, "M", "draft, eagle, eagle3, mtp, dflash, medusa, ngram or suffix"] = None,
+    method: A[str | None, "M", "draft, eagle, eagle3, mtp, dflash, medusa, lookup (ngram) or suffix"] = None,
     draft_model: A[str | None, "NAME", "the draft model in the settings to paste"] = None,
     speed: A[float | None, (1e-6, 1e9), "R", "tokens per second of a request with speculation"] = None,
     plain_speed: A[float | None, (1e-6, 1e9), "R", "tokens per second of a request without speculation"] = None,
@@ -117,7 +117,9 @@ def _write(json: Path | None, html: Path | None, data: Any, *parts: Any) -> None
 
 def audit(
     *,
-    stack: A[tuple[str, ...], "S", "audit the loop of this stack; may be repeated"] = (),
+    stack: A[
+        tuple[str, ...], "S", "audit the loop of this stack over toy models, in place of its own; may be repeated"
+    ] = (),
     rule: Rule = "block",
     exact: A[str | None, "MODULE:FUNCTION", "audit this function: a module or a file, and the name in it"] = None,
     models: A[int, (1, 4), "N", "toy models of --exact"] = 2,
@@ -182,4 +184,11 @@ def _function(text: str) -> Any:
         sys.path.pop(0)
     if not callable(function):
         raise ValueError(f"{where} has no function {name}")
-    return function
+
+    def called(task: Any) -> Any:
+        try:
+            return function(task)
+        except Exception as error:
+            raise ValueError(f"{text} failed: {type(error).__name__}: {first_line(error)}") from error
+
+    return called

@@ -137,6 +137,8 @@ def from_figures(acceptance: Sequence[float], lookahead: int | None = None) -> O
         if any(not 0 <= b <= a for a, b in zip((1.0, *acceptance), acceptance, strict=False)):
             raise ValueError(f"{source} must be from 0 to 1 and must not rise from position to position")
         return Observation(source, rates=tuple(acceptance))
+    if not acceptance:
+        raise ValueError("nothing to examine: give a trace, a record of an engine, or the acceptance of drafts")
     if lookahead is None:
         raise ValueError(f"{source} needs the number of draft tokens: --lookahead")
     check_range("the lookahead", lookahead, 1, 64)

@@ -23,6 +23,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
+from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.engine import DEFAULTS, Engine, load_engine
 from hsd_viz.engine.live import batches
 from hsd_viz.machine import url
@@ -113,6 +114,7 @@ class DecodeRequest(BaseModel):
             raise ValueError(f"stack: {invalid}") from None
         if other := next((name for name in names if name not in settings.models), None):
             raise ValueError(f"stack: the model {other!r} is not offered here: use {', '.join(settings.models)}")
+        Sampling(rule=self.rule)
         return self.model_dump()
 
 

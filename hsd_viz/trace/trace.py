@@ -150,7 +150,8 @@ class Trace(Record):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            raise AttributeError(f"a trace has no attribute '{name}'{guess('trace', name, dir(type(self)))}")
+            known = [one for one in dir(type(self)) if not one.startswith("_")]
+            raise AttributeError(f"a trace has no attribute '{name}'{guess('trace', name, known)}")
 
     def append(self, step: Step) -> None:
         """Add the rows of a step; they are made when one of them is first read."""
@@ -282,7 +283,8 @@ class Trace(Record):
         except TraceError as error:
             raise TraceError(f"{name}: {error}") from None
         except (ValueError, RecursionError):
-            raise TraceError(f"{name} is not a valid trace: the JSON is incomplete") from None
+            why = "the JSON is incomplete" if payload.lstrip().startswith(b"{") else "it is not JSON"
+            raise TraceError(f"{name} is not a valid trace: {why if payload else 'the file is empty'}") from None
         finally:
             if collecting:
                 gc.enable()

@@ -130,7 +130,9 @@ export function compareView({ host, store, state }: Context): Section {
       "Stacks",
       PRESETS.map(([label, name]) => {
         const stack = about.sides[name];
-        const act = () => write(toggled(lines(), stack).join("\n"));
+        // A fourth stack takes the place of the third.
+        const next = () => toggled(lines(), stack);
+        const act = () => write((next().length > 3 ? [...lines().slice(0, 2), stack] : next()).join("\n"));
         return chip(label, lines().includes(stack), act, `${titles[stack] ?? ""}: ${stack}`);
       }),
     )}

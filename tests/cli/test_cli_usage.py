@@ -107,6 +107,7 @@ import log.jsonl --engine vlm | unknown engine 'vlm': use vllm, aiperf, sglang, 
 databases inspect nowhere.hsdb | nowhere.hsdb
 databases build --out o --kind model | --kind model needs --prompts
 databases build --out o --kind statistics | --kind statistics needs --text
+databases build --out latin.txt --kind statistics --text latin.txt | it is a file; give a folder
 databases build --out o --kind statistics --text nowhere.txt | there is no file or folder 'nowhere.txt'
 databases build --out o --kind model --prompts x --text y | --text is allowed only with --kind statistics
 databases build --out o --prompts x | --kind
@@ -144,6 +145,7 @@ audit --speculative ftp://x --plain ftp://x | unsupported protocol
 audit --speculative http://127.0.0.1:9/v1 --plain http://127.0.0.1:9/v1 | does not answer
 audit --exact nothing | does not name a function
 audit --exact no_such_module:f | cannot import no_such_module
+audit --exact json:dumps | json:dumps failed: TypeError: Object of type Task is not JSON serializable
 dashboard --host 0.0.0.0 | token
 """
 

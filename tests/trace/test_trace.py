@@ -144,6 +144,14 @@ BROKEN = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("content", "message"), [(b"", "the file is empty"), (b"\x89PNG", "it is not JSON"), (b'{"a": 1', "incomplete")]
+)
+def test_what_is_no_trace_is_named(content, message):
+    with pytest.raises(TraceError, match=f"trace is not a valid trace: .*{message}"):
+        Trace.from_bytes(content)
+
+
 def test_a_broken_a_cut_and_a_missing_file_are_refused(tmp_path):
     path = sample_trace().save(tmp_path / "run.json.gz")
     whole = path.read_bytes()

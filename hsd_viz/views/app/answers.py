@@ -188,7 +188,10 @@ def replay(asked: Request) -> Answer:
         for path, (_, content) in zip(paths, files, strict=True):
             path.write_bytes(content)
         own, costs = paths[1] if tokenizer == "own" and len(paths) > 1 else tokenizer, str(options.get("costs", "cpu"))
-        found = replay(paths[0], tokenizer=own, drafters=names, verify_cost=costs, progress=progress)
+        try:
+            found = replay(paths[0], tokenizer=own, drafters=names, verify_cost=costs, progress=progress)
+        except ValueError as error:
+            raise ValueError(str(error).replace(str(paths[0]), files[0][0])) from None
     if not found.drafters:
         raise ValueError("cancelled before a request was replayed; no results")
     found.log["name"] = files[0][0]
