@@ -82,9 +82,9 @@ class DraftTree:
 
     def within(self, depth: int) -> DraftTree:
         """Return the tree without the nodes deeper than ``depth``, itself if there are none."""
-        nodes = [node for node, d in enumerate(self.depths()) if d <= depth]
-        if len(nodes) == len(self):
+        if max(self.depths(), default=0) <= depth:
             return self
+        nodes = [node for node, d in enumerate(self.depths()) if d <= depth]
         number = {-1: -1, **{node: k for k, node in enumerate(nodes)}}
         return self._take(nodes, [number[self.parents[node]] for node in nodes])
 
