@@ -23,11 +23,11 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.engine import DEFAULTS, Engine, load_engine
 from hsd_viz.engine.live import batches
 from hsd_viz.machine import url
 from hsd_viz.stack import StackError, parse
+from hsd_viz.trace.tables import RULES
 from hsd_viz.trace.trace import to_record
 
 #: The longest accepted request body, in bytes, and the seconds after which a refused client may ask again.
@@ -114,7 +114,8 @@ class DecodeRequest(BaseModel):
             raise ValueError(f"stack: {invalid}") from None
         if other := next((name for name in names if name not in settings.models), None):
             raise ValueError(f"stack: the model {other!r} is not offered here: use {', '.join(settings.models)}")
-        Sampling(rule=self.rule)
+        if self.rule not in RULES:
+            raise ValueError(f"rule: unknown verification rule '{self.rule}' (use {', '.join(RULES)})")
         return self.model_dump()
 
 

@@ -117,7 +117,7 @@ def test_closing_the_generator_cancels_within_half_a_second():
         ({"prompt": "x", "max_new_tokens": 5000}, "max_new_tokens: 5000 is above the limit of 1024"),
         ({"prompt": "x", "temperature": "hot"}, "temperature: Input should be a valid number"),
         ({"prompt": "x", "seed": 2**63}, "seed: Input should be less than"),
-        ({"prompt": "x", "rule": "best"}, "unknown verification rule 'best'"),
+        ({"prompt": "x", "rule": "best"}, "rule: unknown verification rule 'best'"),
         ({"prompt": "x", "tempature": 1}, "tempature: Extra inputs are not permitted"),
         ({}, "prompt.*: Field required"),
         (b"[1, 2", "the body: Invalid JSON"),
