@@ -9,6 +9,7 @@ from another's in the last bit.
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator, Mapping
 from functools import cache, cached_property
 from math import factorial
@@ -222,9 +223,16 @@ def turn(theta: float, head_dim: int) -> tuple[np.ndarray, np.ndarray]:
     return cos, sin * turns
 
 
+_MAKING = threading.Lock()
+
+
 def angles(theta: float, head_dim: int, places: int, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
-    """Return the cosines and sines of rotary angles ``[n, head_dim / 2]`` of at least so many places."""
-    return _doubled(theta, head_dim, max(8, (places - 1).bit_length()), dtype)
+    """Return the cosines and sines of rotary angles ``[n, head_dim / 2]`` of at least so many places: for all threads
+    the same arrays, for good.
+    """
+    # Two threads that miss in the cache would each make arrays, and those of one would be freed while C++ reads them.
+    with _MAKING:
+        return _doubled(theta, head_dim, max(8, (places - 1).bit_length()), dtype)
 
 
 @cache

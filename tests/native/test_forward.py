@@ -6,6 +6,8 @@ The second half runs once for every width of vector that can be built here.
 from __future__ import annotations
 
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ import torch
 from models import CONFIGS, eager, ids, native, path_to, random_tree, weights_of
 
 from hsd_viz.native import model as model_module
+from hsd_viz.native import weights as weights_module
 from hsd_viz.native.build import Build, default_build, kernels
 from hsd_viz.native.model import NativeModel
 
@@ -126,6 +129,20 @@ def test_sessions_of_one_model_in_several_threads(monkeypatch):
     for worker in workers:
         worker.join()
     assert all(np.array_equal(a, b) for a, b in zip(got, expected, strict=True))
+
+
+def test_threads_that_need_new_angles_at_once_get_the_same(monkeypatch):
+    """Sessions keep their addresses only: arrays that a second thread made would take the place of the first ones."""
+    made, gate = weights_module.turn, threading.Barrier(4)
+    monkeypatch.setattr(weights_module, "turn", lambda *rotary: time.sleep(0.05) or made(*rotary))
+
+    def ask(_) -> np.ndarray:
+        gate.wait()
+        return weights_module.angles(3.0, 8, 700, np.dtype(np.float32))[0]
+
+    with ThreadPoolExecutor(4) as threads:
+        first, *others = threads.map(ask, range(4))
+    assert all(cosines is first for cosines in others)
 
 
 def test_rows_beyond_the_tokenizer_are_cut_off():
