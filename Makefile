@@ -5,7 +5,8 @@ PORT ?= 8866
 VENV ?= .venv
 # Show errors only; warnings of pip about its cache, its version or root are irrelevant here.
 PIP = $(VENV)/bin/python -m pip --disable-pip-version-check --no-input
-INSTALL = $(PIP) install -qq --root-user-action=ignore -c constraints.txt
+# Modules are compiled when they are first imported: most never are.
+INSTALL = $(PIP) install -qq --no-compile --root-user-action=ignore -c constraints.txt
 PYTEST = HF_HUB_OFFLINE=1 $(VENV)/bin/python -m pytest -q $(PYTEST_ARGS)
 GPU = $(shell nvidia-smi -L 2>/dev/null | head -1)
 comma = ,
