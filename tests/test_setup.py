@@ -136,7 +136,7 @@ def test_torch_is_installed_where_it_is_needed(make, tmp_path, words, gpu, extra
     done = make("dashboard", *words, PATH=f"{tools}:{os.environ['PATH']}")
     assert done.returncode == 0, done.stderr
     lines = [line.replace("python ", "", 1) for line in done.stdout.splitlines() if line.startswith("python")]
-    assert lines[0].endswith(f"install -qq --root-user-action=ignore -c constraints.txt -e .{extras}")
+    assert lines[0].endswith(f"install -qq --no-compile --root-user-action=ignore -c constraints.txt -e .{extras}")
     assert lines[1] == "-m hsd_viz.native.build", "the native runtime is compiled before the page opens"
 
 
