@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from hsd_viz.calibration.forwards import FORMAT, draft_costs
-from hsd_viz.drafting.estimates import CPU_MARGINAL
+from hsd_viz.drafting.make import CPU_MARGINAL
 from hsd_viz.engine.local import load_engine
 from hsd_viz.ladder.load import names, weights_dir
 

@@ -26,10 +26,10 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import arguments, command, numbers, say, write
-from hsd_viz.drafting.context import spell
 from hsd_viz.drafting.index.build import build_database
 from hsd_viz.drafting.index.count import Pruning
 from hsd_viz.drafting.index.format import Index
+from hsd_viz.drafting.tree import spell
 from hsd_viz.machine import describe
 
 LOOKUPS = 20_000

@@ -23,7 +23,7 @@ from hsd_viz.calibration.estimate import monotone
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.decoding.verify import Draft, Record
 from hsd_viz.disk import MOST_JSON, read_text
-from hsd_viz.drafting.estimates import CostCurve, cost_curve
+from hsd_viz.drafting.make import CostCurve, cost_curve
 from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.ladder.load import weights_dir
 

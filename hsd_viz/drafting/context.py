@@ -5,20 +5,13 @@ from heapq import heappop, heappush
 from operator import itemgetter
 from typing import Any, Protocol
 
+from .tree import spell
+
 #: The answer of a database: (key length, total, continuations). The last ``key length`` tokens of the text were
 #: matched; ``total`` counts how often they were seen with a token after them; continuations are (token, count,
 #: position), most frequent first, with the position of the latest copy in the text (``None`` outside the context
 #: database). Plain tuples, as a round creates about ten.
 Match = tuple[int, int, Sequence[tuple[int, Any, int | None]]]
-
-
-def spell(tokens: Iterable[int]) -> str:
-    """Return tokens as a string, one character per token id (up to 1 114 111): the form in which databases store and
-    compare text. String search finds tokens in a text of a thousand in less than a microsecond without an index.
-    """
-    return "".join(map(chr, tokens))
-
-
 #: The name of the logits database in a stack.
 LOGITS = "logits"
 

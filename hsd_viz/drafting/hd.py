@@ -29,9 +29,9 @@ from functools import cache
 
 from hsd_viz.stack import DATABASES
 
-from .context import Database, continuation_trie, spell
+from .context import Database, continuation_trie
 from .make import FIVEGRAMS, Baseline, drafter
-from .tree import DraftTree
+from .tree import DraftTree, spell
 
 #: Tokens of a draft, drafts of a step, entries of a bucket.
 LENGTH, DRAFTS, BUCKET = 4, 7, 7

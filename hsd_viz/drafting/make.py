@@ -1,4 +1,6 @@
-"""The registry of drafters, and what they work with: database files and the state that outlives a run."""
+"""The registry of drafters, and what they work with: database files, costs of verification, and the state that outlives
+a run.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +8,20 @@ import hashlib
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from hsd_viz.stack import DATABASES, SOURCES, DraftSource, draft_sources
 
 from .context import LOGITS, Database
-from .estimates import CPU_MARGINAL, CostCurve
 from .index.format import SUFFIX, DatabaseError, Index
-from .tree import Drafter, as_eos_set
+from .tree import Drafter
 
 #: The databases stored as files, in order of locality, and the model database of Hierarchy Drafting as published.
 STORED, FIVEGRAMS = ("model", "statistics"), "fivegrams"
+#: The cost of one more draft token on a CPU, in steps of one token: a forward pass of 4 tokens takes about 1.4 steps.
+CPU_MARGINAL = 0.15
 
 
 def vocabulary_hash(vocabulary: Mapping[str, int]) -> str:
@@ -73,6 +77,51 @@ class SharedDatabases:
         return shared
 
 
+@dataclass(frozen=True, slots=True)
+class CostCurve:
+    """``relative[m]``: the cost of verifying ``m`` draft tokens, in steps without a draft, so ``relative[0]`` is 1.
+
+    A tree of m nodes whose scores sum to S emits 1 + S tokens for c(m). ``slopes[m]`` is the least cost per token of
+    any larger tree, inf over k > m of (c(k) - c(m)) / (k - m): if the best remaining node scores at most (1 + S) / c(m)
+    times that, no larger tree has a better ratio. ``least_slope`` is their minimum. Beyond its last entry a curve
+    continues with its last step.
+    """
+
+    relative: tuple[float, ...]
+    slopes: tuple[float, ...] = field(init=False, repr=False)
+    least_slope: float = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        curve = self.relative
+        if len(curve) < 2 or curve[0] <= 0 or any(later < earlier for earlier, later in pairwise(curve)):
+            raise ValueError("a cost curve needs at least two entries, the first above 0, none below the one before it")
+        scaled = tuple(c / curve[0] for c in curve)
+        last = scaled[-1] - scaled[-2]
+        slope = lambda m: min(last, *((scaled[k] - scaled[m]) / (k - m) for k in range(m + 1, len(scaled))))
+        slopes = tuple(map(slope, range(len(scaled) - 1)))
+        object.__setattr__(self, "relative", scaled)
+        object.__setattr__(self, "slopes", (*slopes, last))
+        object.__setattr__(self, "least_slope", min(self.slopes))
+
+    def tables(self, nodes: int) -> tuple[list[float], list[float]]:
+        """Return the relative costs and the slopes of 0 to ``nodes`` draft tokens."""
+        last = len(self.relative) - 1
+        beyond = range(1, nodes + 1 - last)
+        costs = [*self.relative[: nodes + 1], *(self.relative[last] + k * self.slopes[last] for k in beyond)]
+        return costs, [*self.slopes[: nodes + 1], *(self.slopes[last] for _ in beyond)]
+
+
+def cost_curve(costs: CostCurve | Sequence[float] | float | None) -> CostCurve:
+    """Return a curve from a curve, costs by number of draft tokens (any unit), or the relative cost of one more token.
+    ``None`` disables cost stopping: tokens are free and only the budget ends a tree.
+    """
+    if isinstance(costs, CostCurve):
+        return costs
+    if costs is None or isinstance(costs, int | float):
+        return CostCurve((1.0, 1.0 + float(costs or 0.0)))
+    return CostCurve(tuple(float(c) for c in costs))
+
+
 #: The state that outlives a run, by drafter: created on first use by the registered ``remembers``. Passed from run to
 #: run, drafters start warm; with a new one, cold. It belongs to one target model, and serves one run at a time.
 Memory = dict[str, Any]
@@ -80,14 +129,22 @@ Memory = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a drafter is created for; ``source`` is as in the stack, ``state`` what it ``remembers`` (else ``None``)."""
+    """What a drafter is created for; ``source`` is as in the stack."""
 
     source: DraftSource
     databases: SharedDatabases
-    state: Any
+    memory: Memory
     eos: frozenset[int]
     costs: CostCurve | Sequence[float] | float | None
     temperature: float
+
+    @property
+    def state(self) -> Any:
+        """What the drafter ``remembers``, made when first asked for (``None``: nothing)."""
+        name, make = self.source.name, _REGISTERED[self.source.name].remembers
+        if make and name not in self.memory:
+            self.memory[name] = make()
+        return self.memory.get(name)
 
     def sources(self, **files: str) -> tuple[str, ...]:
         """Return the named databases, without names all that exist; ``files`` are the names of their files where they
@@ -116,7 +173,7 @@ class Baseline(Drafter):
         self.start(())
 
 
-_REGISTERED: dict[str, type[Drafter]] = {}
+_REGISTERED: dict[str, Any] = {}
 
 
 def drafter(
@@ -172,14 +229,12 @@ def make_drafter(
     ``databases`` are those of the models' tokenizer. Without brackets, ``db`` and ``hd`` use all that exist; if ``db``
     finds neither a model nor a statistics database, it adds ``logits`` to the context. ``memory`` is shared by runs of
     the same target (default: a new one). Only ``db`` uses the ``temperature`` of the sampling and the ``costs`` of
-    verification (:func:`~hsd_viz.drafting.estimates.cost_curve`). Raises: ValueError: if a database is missing, or the
+    verification (:func:`cost_curve`). Raises: ValueError: if a database is missing, or the
     name is unknown.
     """
     name, known = source.name, drafters().get(source.name)
     if known is None:
         raise ValueError(f"unknown drafter '{name}': expected {', '.join(drafters())}")
+    ends = frozenset(() if eos is None else (eos,) if isinstance(eos, int) else eos)
     memory = {} if memory is None else memory
-    if known.remembers and name not in memory:
-        memory[name] = known.remembers()
-    shared = databases or SharedDatabases()
-    return known.make(Run(source, shared, memory.get(name), as_eos_set(eos), costs, temperature))
+    return known.make(Run(source, databases or SharedDatabases(), memory, ends, costs, temperature))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
@@ -16,6 +16,13 @@ MIN_TEMPERATURE = 0.5
 Ids = Sequence[Sequence[int]]
 Probabilities = Sequence[Sequence[float]]
 _COLUMNS = ("tokens", "sources", "key_lengths", "counts", "scores", "positions")
+
+
+def spell(tokens: Iterable[int]) -> str:
+    """Return tokens as a string, one character per token id (up to 1 114 111): the form in which databases store and
+    compare text. String search finds tokens in a text of a thousand in less than a microsecond without an index.
+    """
+    return "".join(map(chr, tokens))
 
 
 @dataclass(slots=True)
@@ -111,11 +118,6 @@ class DraftTree:
     def is_chain(self) -> bool:
         """Whether each node follows the one before it."""
         return self.parents == list(range(-1, len(self.tokens) - 1))
-
-
-def as_eos_set(eos: int | Collection[int] | None) -> frozenset[int]:
-    """Return end-of-text token ids, given as none, one or several, as a set."""
-    return frozenset() if eos is None else frozenset((eos,) if isinstance(eos, int) else eos)
 
 
 class Drafter(Protocol):

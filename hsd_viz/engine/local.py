@@ -17,8 +17,7 @@ from hsd_viz.decoding.session import Model
 from hsd_viz.decoding.text import Tokenizer
 from hsd_viz.decoding.verify import RULES
 from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
-from hsd_viz.drafting.estimates import CostCurve
-from hsd_viz.drafting.make import check_folder
+from hsd_viz.drafting.make import CostCurve, check_folder
 from hsd_viz.drafting.tree import Drafter
 from hsd_viz.engine.load import Models
 from hsd_viz.engine.resolve import Resolved, resolve

@@ -12,8 +12,7 @@ from typing import Any
 
 from hsd_viz.calibration.forwards import Costs
 from hsd_viz.decoding.loop import LIKELIEST
-from hsd_viz.drafting.db import MIN_SCORE, DatabaseDrafter
-from hsd_viz.drafting.estimates import DISCOUNTS, GREEDY, SAMPLED
+from hsd_viz.drafting.db import DISCOUNTS, GREEDY, MIN_SCORE, SAMPLED, DatabaseDrafter
 from hsd_viz.drafting.make import STORED
 from hsd_viz.engine.resolve import MAX_NEW_TOKENS
 from hsd_viz.ladder.load import model_path, names, weights_dir, weights_hash

@@ -21,8 +21,7 @@ from hsd_viz.adapters.entries import BrokenEntry, EntryReader
 from hsd_viz.bench.replay import can_replay
 from hsd_viz.bench.replay import replay as replay_text
 from hsd_viz.drafting import SharedDatabases, make_drafter
-from hsd_viz.drafting.estimates import CPU_MARGINAL, CostCurve, cost_curve
-from hsd_viz.drafting.make import FIVEGRAMS, STORED
+from hsd_viz.drafting.make import CPU_MARGINAL, FIVEGRAMS, STORED, CostCurve, cost_curve
 from hsd_viz.intervals import Estimate, estimate, ratio, resample
 from hsd_viz.ladder.load import weights_dir
 from hsd_viz.logs.records import LogTokenizer, requests

@@ -20,8 +20,7 @@ import numpy as np
 
 from hsd_viz.decoding.loop import LIKELIEST, PREFILL_CHUNK, Loop
 from hsd_viz.drafting.context import ContextDatabase
-from hsd_viz.drafting.db import MAX_SHARE, DatabaseDrafter
-from hsd_viz.drafting.estimates import DISCOUNTS, LONGEST_BUCKET, MOST_RATE, PRIOR_WEIGHT, priors
+from hsd_viz.drafting.db import DISCOUNTS, LONGEST_BUCKET, MAX_SHARE, MOST_RATE, PRIOR_WEIGHT, DatabaseDrafter, priors
 from hsd_viz.drafting.index.format import MOST_IN_BUCKET, Index
 from hsd_viz.drafting.tree import Drafter, DraftTree
 from hsd_viz.native.model import (
@@ -53,8 +52,8 @@ _COLUMNS = 8
 
 def drafting_of(longest: int) -> ctypes.Structure:
     """Return the numbers of a drafter with keys of up to ``longest`` tokens."""
-    context = ContextDatabase(longest)
-    return Drafting(MAX_SHARE, PRIOR_WEIGHT, MOST_RATE, longest, context.recent, context.most, LONGEST_BUCKET)
+    counted = ContextDatabase.recent, ContextDatabase.most
+    return Drafting(MAX_SHARE, PRIOR_WEIGHT, MOST_RATE, longest, *counted, LONGEST_BUCKET)
 
 
 def native_drafter(drafter: Drafter | None, library: ctypes.CDLL) -> Drafter | None:
@@ -81,7 +80,6 @@ class NativeDatabaseDrafter:
         self.sources, self._reference = reference.sources, reference
         self._free: weakref.finalize | None = None
         self._out = (ctypes.c_double * (_COLUMNS * MAX_BUDGET))()
-        self.start(())
 
     def start(self, prompt: Sequence[int]) -> None:
         """Begin a run with this prompt."""

@@ -5,11 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hsd_viz.drafting import SharedDatabases, make_drafter
-from hsd_viz.drafting.db import MIN_SCORE, MIN_SCORE_FREE, DatabaseDrafter
-from hsd_viz.drafting.estimates import MOST_RATE, CostCurve, cost_curve
+from hsd_viz.drafting.db import MIN_SCORE, MIN_SCORE_FREE, MOST_RATE, DatabaseDrafter
 from hsd_viz.drafting.index.build import build_database
 from hsd_viz.drafting.index.count import Pruning
-from hsd_viz.drafting.make import vocabulary_hash
+from hsd_viz.drafting.make import CostCurve, cost_curve, vocabulary_hash
 
 EOS = 0
 VOCABULARY = {f"t{i}": i for i in range(8)}
@@ -84,9 +83,15 @@ def test_every_tree_is_well_formed(shared, text, ahead, budget, stack, costs):
         assert total <= (1 if parent < 0 else tree.scores[parent]) + 1e-9
 
 
+def started(databases, prompt=(), **options):
+    drafter = DatabaseDrafter(tuple(databases), databases, **options)
+    drafter.start(prompt)
+    return drafter
+
+
 def test_a_token_of_two_databases_is_kept_once_with_the_more_local_source():
     local, far = Says((5, 3), (6, 1)), Says((5, 9), (7, 9))
-    both = DatabaseDrafter(("model", "statistics"), {"model": local, "statistics": far}, costs=None)
+    both = started({"model": local, "statistics": far}, costs=None)
     tree = both.draft([1, 2], 3)
     roots = {
         t: (s, score)
@@ -94,13 +99,13 @@ def test_a_token_of_two_databases_is_kept_once_with_the_more_local_source():
         if p < 0
     }
     assert roots[5][0] == "model"
-    alone = DatabaseDrafter(("model",), {"model": local}, costs=None).draft([1, 2], 1)
+    alone = started({"model": local}, costs=None).draft([1, 2], 1)
     assert roots[5][1] > alone.scores[0], "what the second database says adds to the score"
 
 
 def test_less_local_databases_are_left_alone_when_nothing_is_left_to_say():
     sure, far = Says((5, 1000)), Says((6, 1000))
-    drafter = DatabaseDrafter(("model", "statistics"), {"model": sure, "statistics": far}, costs=0.3)
+    drafter = started({"model": sure, "statistics": far}, costs=0.3)
     drafter._trust.rates[0][:] = [1.0] * 9
     tree = drafter.draft([1, 2], 8)
     assert far.asked == 0
@@ -146,9 +151,9 @@ def test_a_free_stretch_of_the_curve_is_filled_and_no_more():
     # Four tokens cost as much as none, the fifth doubles the step.
     curve = CostCurve((1.0, 1.0, 1.0, 1.0, 1.0, 2.0, 2.1, 2.2, 2.3))
     weak = {"model": Says((5, 4), (6, 3), (7, 3))}
-    assert len(DatabaseDrafter(("model",), weak, costs=curve).draft([1], 16)) == 4
+    assert len(started(weak, costs=curve).draft([1], 16)) == 4
     sure = {"model": Says((5, 10**6))}
-    drafter = DatabaseDrafter(("model",), sure, costs=curve)
+    drafter = started(sure, costs=curve)
     drafter._trust.rates[0][:] = [1.0] * 9
     assert len(drafter.draft([1], 8)) == 4, "five tokens for a step beat nine for 2.3"
     assert len(drafter.draft([1], 16)) == 16, "seventeen for 3.1 beat both"
@@ -157,7 +162,7 @@ def test_a_free_stretch_of_the_curve_is_filled_and_no_more():
 def test_weak_tokens_are_taken_where_the_curve_is_flat():
     # The first token costs as much as the first three: .4 alone does not pay, .4 + .19 + .18 does (1.77 tokens for 1.6 steps).
     answers = [(5, 400), (6, 190), (7, 180), *((t, 23) for t in range(10, 20))]
-    drafter = DatabaseDrafter(("model",), {"model": Says(*answers)}, costs=(1.0, 1.6, 1.6, 1.6, 3.0))
+    drafter = started({"model": Says(*answers)}, costs=(1.0, 1.6, 1.6, 1.6, 3.0))
     drafter._trust.rates[0][:] = [1.0] * 9
     assert drafter.draft([1], 3).tokens == [5, 6, 7]
     assert drafter.draft([1], 1).why_empty == "not worth it"
@@ -171,9 +176,8 @@ def test_bad_cost_curves_are_refused(bad):
 
 def test_a_drafter_learns_from_what_was_emitted():
     rng = np.random.default_rng(3)
-    drafter = DatabaseDrafter(("model",), {"model": Says((5, 10))}, costs=0.15)
+    drafter = started({"model": Says((5, 10))}, [1], costs=0.15)
     text = [1]
-    drafter.start(text)
     assert len(drafter.draft(text, 8)) > 0
     for _ in range(60):
         drafter.draft(text, 8)
@@ -187,9 +191,7 @@ def test_a_drafter_learns_from_what_was_emitted():
 
 @pytest.mark.parametrize("answers", [[(5, 1)], [(5, 3)], [(5, 7), (6, 7), (7, 3)]])
 def test_nothing_is_certain(answers):
-    drafter = DatabaseDrafter(
-        ("model", "statistics"), {"model": Says(*answers), "statistics": Says(*answers)}, costs=None
-    )
+    drafter = started({"model": Says(*answers), "statistics": Says(*answers)}, costs=None)
     for rates in drafter._trust.rates:
         rates[:] = [MOST_RATE] * 9
     tree = drafter.draft([1], 30)
@@ -199,8 +201,7 @@ def test_nothing_is_certain(answers):
 
 
 def test_drafts_after_refused_tokens_teach_nothing():
-    drafter = DatabaseDrafter(("model",), {"model": Says((5, 10))})
-    drafter.start([1])
+    drafter = started({"model": Says((5, 10))}, [1])
     rates = list(drafter._trust.rates[0])
     drafter.draft([1, 2, 3], 8)
     drafter.extend([2, 4, 5])

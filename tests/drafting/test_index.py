@@ -9,12 +9,13 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from hsd_viz.drafting.context import ContextDatabase, spell
+from hsd_viz.drafting.context import ContextDatabase
 from hsd_viz.drafting.index import count
 from hsd_viz.drafting.index.build import build_database, describe
 from hsd_viz.drafting.index.count import Pruning, find_texts, read_documents, read_pieces, select_keys
 from hsd_viz.drafting.index.format import DatabaseError, Index, Table, marks
 from hsd_viz.drafting.make import SharedDatabases, vocabulary_hash
+from hsd_viz.drafting.tree import spell
 
 EVERYTHING = Pruning(least=1, least_continuation=1, least_share=0.0, most=7, max_bytes=10**8)
 

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from hsd_viz.audit.exact import FAULTS
-from hsd_viz.drafting.context import ContextDatabase, spell
+from hsd_viz.drafting.context import ContextDatabase
+from hsd_viz.drafting.tree import spell
 from hsd_viz.exercises import EXERCISES, check, greedy_rounds, hunt
 from hsd_viz.exercises.check import TEXTS, equal, mistakes
 from hsd_viz.exercises.data import acceptance_tests

@@ -3,9 +3,8 @@
 from bisect import bisect_left
 from collections.abc import Sequence
 
-from hsd_viz.drafting.context import spell
 from hsd_viz.drafting.make import Baseline, drafter
-from hsd_viz.drafting.tree import DraftTree
+from hsd_viz.drafting.tree import DraftTree, spell
 
 
 class CopyingDrafter(Baseline):

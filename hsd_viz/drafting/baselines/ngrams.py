@@ -3,9 +3,9 @@
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
-from hsd_viz.drafting.context import continuation_trie, spell
+from hsd_viz.drafting.context import continuation_trie
 from hsd_viz.drafting.make import Baseline, drafter
-from hsd_viz.drafting.tree import DraftTree
+from hsd_viz.drafting.tree import DraftTree, spell
 
 
 @drafter("retrieval")

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from hsd_viz.drafting.context import spell
 from hsd_viz.drafting.index.count import PART_TOKENS, Document, Progress, Pruning, count_keys, write_corpus
 from hsd_viz.drafting.index.format import Index, Table, marks, write_index
+from hsd_viz.drafting.tree import spell
 from hsd_viz.words import check_range
 
 #: Longest keys of the shipped databases, and of any database, in tokens.
