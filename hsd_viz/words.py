@@ -92,7 +92,8 @@ def check_range(name: str, value: Any, low: float, high: float | None = None) ->
     if right_type and low <= value and (high is None or value <= high):
         return
     limits = f"of at least {low}" if high is None else f"from {low} to {high}"
-    raise ValueError(f"{name} {value} is out of range: expected a {'whole ' if whole else ''}number {limits}")
+    wrong = "out of range" if right_type and value == value else "not valid"
+    raise ValueError(f"{name} {value} is {wrong}: expected a {'whole ' if whole else ''}number {limits}")
 
 
 def check_budget(budget: int | None) -> None:

@@ -60,6 +60,8 @@ def loop_decoder(
     memory. ``rule`` is the verification rule.
     """
     parsed = (parse(stack) if isinstance(stack, str) else stack).resolved()
+    if parsed.automatic or any(model.lookahead == "auto" for model in parsed.drafts):
+        raise ValueError(f"'{stack}' is chosen by costs, which toy models do not have: write it without auto")
 
     def decode(task: Task) -> list[int]:
         names = [m.name for m in parsed.models]

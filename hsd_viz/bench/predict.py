@@ -116,7 +116,8 @@ def predict(
     Raises: ValueError: for an unknown GPU or model, or an impossible combination.
     """
     shapes = _shapes(models)
-    machine = Machine(hardware.gpu_of(gpu, bandwidth=bandwidth, flops=flops, memory=memory), tp)
+    hint = ", or give its bandwidth, FLOP rate and memory"
+    machine = Machine(hardware.gpu_of(gpu, bandwidth, flops, memory, hint), tp)
     check_setting(shapes[0], tp, weights, cache, context)
     for sequences in batch:
         check_range("the batch", sequences, 1, 4096)

@@ -56,8 +56,8 @@ class Parser(argparse.ArgumentParser):
         try:
             return action.type(text) if callable(action.type) else text
         except ValueError as error:
-            message = f"invalid value: {text!r}" if action.type in (int, float) else str(error)
-            raise argparse.ArgumentError(action, message) from None
+            kinds = {int: f"{text!r} is not a whole number", float: f"{text!r} is not a number"}
+            raise argparse.ArgumentError(action, kinds.get(action.type, str(error))) from None
 
     def error(self, message: str) -> NoReturn:
         self.exit(BAD_INPUT, f"{self.prog}: {' '.join(message.split())} (see {self.prog} --help)\n")

@@ -143,11 +143,15 @@ def audit(
         raise ValueError("a statistical audit compares two endpoints: give both --speculative and --plain")
     from hsd_viz import audit as audits
     from hsd_viz.audit.stacks import loop_decoder
+    from hsd_viz.ladder.load import names
     from hsd_viz.prompts.suites import load_suite
     from hsd_viz.stack import parse
     from hsd_viz.tables import Table
 
     check = partial(audits.exact, tolerance=tolerance)
+    for name in (model.name for one in stack for model in parse(one).models):
+        if "/" not in name and name not in names():
+            raise ValueError(f"unknown model '{name}': toy models replace {', '.join(names())}, hub ids and paths")
     audited = {one: partial(check, loop_decoder(one, rule), models=len(parse(one).models)) for one in stack}
     if exact is not None:
         audited[exact] = partial(check, _function(exact), models=models)

@@ -209,10 +209,10 @@ def fitted(machine: Machine, shape: Shape, one_ms: float, many_ms: float, many: 
 
 
 def gpu_of(
-    name: str, *, bandwidth: float | None = None, flops: float | None = None, memory: float | None = None
+    name: str, bandwidth: float | None = None, flops: float | None = None, memory: float | None = None, hint: str = ""
 ) -> Gpu:
     """Return a card by name (spelling and case do not matter), or of GB/s, TFLOP/s and GB. Raises: ValueError: if it
-    is unknown and not all three are given.
+    is unknown and not all three are given; ``hint`` ends the message.
     """
     given = {"bandwidth": bandwidth, "FLOP rate": flops, "memory": memory}
     for what, value in given.items():
@@ -220,7 +220,7 @@ def gpu_of(
             check_range(f"the {what} of {name or 'the GPU'}", value, 1e-3, 1e6)
     if bandwidth and flops and memory:
         return Gpu(name or "custom", bandwidth, flops, 2 * flops, memory)
-    return _named(GPUS, name, "GPU", "or give --bandwidth, --flops and --gpu-memory")
+    return _named(GPUS, name, "GPU", hint)
 
 
 def shape_of(name: str) -> Shape:
@@ -229,7 +229,7 @@ def shape_of(name: str) -> Shape:
     """
     path = Path(name).expanduser()
     if path.suffix != ".json" and "/" not in name and not path.is_dir():
-        return _named(MODELS, name, "model", "or give the path of a config.json")
+        return _named(MODELS, name, "model", ", or give the path of a config.json")
     path = path / "config.json" if path.is_dir() else path
     try:
         config = json.loads(read_text(path, "config", 2**20))
@@ -266,4 +266,4 @@ def _named(known: dict[str, Any], name: str, what: str, otherwise: str) -> Any:
     if key := plain.get(wanted) or first.get(name.strip().lower()):
         return known[key]
     near = [plain[text] for text in difflib.get_close_matches(wanted, plain, 3, 0.4)]
-    raise ValueError(f"the {what} '{name}' is unknown: use {', '.join(near or known)}, {otherwise}")
+    raise ValueError(f"the {what} '{name}' is unknown: use {', '.join(near or known)}{otherwise}")

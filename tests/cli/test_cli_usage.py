@@ -54,7 +54,8 @@ decod | did you mean 'decode'?
 decode --prompt x | --stack
 decode --stack target | one of --prompt and --prompt-file
 DECODE --sede 1 | --sede 1; did you mean '--seed'?
-DECODE --max-new-tokens many | the value many is out of range: expected a whole number from 1
+DECODE --max-new-tokens many | the value many is not valid: expected a whole number from 1
+DECODE --top-k 1.5 | '1.5' is not a whole number
 DECODE --max-new-tokens 0 | --max-new-tokens: the value 0 is out of range
 DECODE --temperature -1 | temperature -1
 DECODE --top-p 1.5 | top-p 1.5
@@ -127,19 +128,21 @@ doctor x.json | is not a trace or a record
 doctor x.json --batch 0 | argument --batch
 doctor x.json --context long | --context: 'long' is not readable
 doctor x.json --context 0 | --context
-doctor x.json --context 2k,8k | --context (2048, 8192) is out of range
+doctor x.json --context 2k,8k | --context (2048, 8192) is not valid
 doctor --measure target | there is nothing to explain
 doctor --measure "nano:3 > target" --acceptance 0.6 | give one of FILE
 doctor --acceptance 0.6 | --lookahead
 doctor --acceptance high --lookahead 3 | not readable
 doctor --acceptance 0.6 --lookahead 3 --method eagel | did you mean 'eagle'
 doctor --acceptance 0.6 --lookahead 3 --gpu H100 | belong together
-doctor --acceptance 0.6 --lookahead 3 --gpu H1OO --models llama-8b | H100
+doctor --acceptance 0.6 --lookahead 3 --gpu H1OO --models llama-8b | RTX 4090, RTX 5090
 doctor --acceptance 0.6 --lookahead 3 --gpu H100 --models eagle3 | have no target
 doctor --acceptance 2 --lookahead 3 --gpu L4 --models llama-70b | does not fit
 doctor --acceptance 2 --lookahead 3 --gpu L4 --models llama-8b --tp 3 | do not divide
 doctor --acceptance 0.6 --lookahead 3 --speed 10 --verify-ms 500 --draft-ms 1 | exceed
 audit | nothing to audit
+audit --stack hf-generate | unknown model 'hf-generate': toy models replace nano
+audit --stack "nano:auto > target" | write it without auto
 audit --plain http://127.0.0.1:9/v1 | give both --speculative and --plain
 audit --speculative ftp://x --plain ftp://x | unsupported protocol
 audit --speculative http://127.0.0.1:9/v1 --plain http://127.0.0.1:9/v1 | does not answer

@@ -107,5 +107,5 @@ def test_names_are_found_and_near_ones_are_named():
             what(name)
     with pytest.raises(ValueError, match="'lama-8b' is unknown: use llama-8b"):
         shape_of("lama-8b")
-    with pytest.raises(ValueError, match="or give --bandwidth"):
+    with pytest.raises(ValueError, match=r"RTX 5090$"):
         gpu_of("TPU")
