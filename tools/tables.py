@@ -1,4 +1,4 @@
-"""Write the tables of README and docs that rest on measurements: ``python -m tools.tables``.
+"""Write the tables and sentences of README and docs that rest on measurements: ``python -m tools.tables``.
 
 A page marks the place of a table by ``<!-- begin NAME -->`` and ``<!-- end NAME -->``. All figures come from
 ``docs/bench`` and from the evaluation beside the weights.
@@ -15,6 +15,7 @@ from hsd_viz.disk import write_whole
 from hsd_viz.ladder.load import weights_dir
 from tools.results import PLAIN, RESULTS
 from tools.results import read as _read
+from tools.sentences import SENTENCES, state
 from training.evaluation import markdown, table
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -112,14 +113,25 @@ def fill(page: str, name: str, text: str) -> str:
     return found
 
 
+def filled(place: str) -> str:
+    """Return a page with its tables and sentences as measured."""
+    page = (ROOT / place).read_text(encoding="utf-8")
+    for name, (of, text) in TABLES.items():
+        page = fill(page, name, text()) if of == place else page
+    for sentence, values in SENTENCES.get(place, {}).items():
+        page = state(page, sentence, values())
+    return page
+
+
+#: The pages with figures that are written.
+PAGES = tuple(dict.fromkeys([*(place for place, _ in TABLES.values()), *SENTENCES]))
+
+
 def write_tables() -> list[Path]:
-    """Write all tables and return the pages."""
-    paths = []
-    for name, (place, text) in TABLES.items():
-        path = ROOT / place
-        write_whole(path, fill(path.read_text(encoding="utf-8"), name, text()))
-        paths.append(path)
-    return list(dict.fromkeys(paths))
+    """Write all tables and sentences and return the pages."""
+    for place in PAGES:
+        write_whole(ROOT / place, filled(place))
+    return [ROOT / place for place in PAGES]
 
 
 if __name__ == "__main__":

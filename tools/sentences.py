@@ -1,0 +1,227 @@
+"""The figures inside the sentences of the pages, from the files in ``docs/bench``; :mod:`tools.tables` writes them.
+
+A sentence is the text around its figures, with a format in the place of each.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from functools import cache
+from statistics import median
+from string import Formatter
+from typing import Any
+
+from hsd_viz.bench.predict import HardwarePlan, predict
+from tools.results import PLAIN, TEMPERATURES, by_stack, read
+
+Values = Callable[[], Iterable[Any]]
+LLAMAS = ("llama-70b", "llama-8b", "llama-1b")
+
+
+def figures(sentence: str, page: str) -> re.Match:
+    """Return the only match of a sentence in a page: odd groups are text, even ones figures.
+
+    Raises:
+        ValueError: if the page does not have it once.
+    """
+    text = lambda literal: re.sub(r"(\\[ \n])+", r"\\s+", re.escape(literal))
+    parts = "".join(
+        f"({text(literal)})" + (r"(\S+?)" if form is not None else "()")
+        for literal, form, _, _ in Formatter().parse(sentence)
+    )
+    found = list(re.finditer(parts, page))
+    if len(found) != 1:
+        raise ValueError(f"a page must have this sentence once, not {len(found)} times: {sentence}")
+    return found[0]
+
+
+def state(page: str, sentence: str, values: Iterable[Any]) -> str:
+    """Return ``page`` with the figures of a sentence that it has once; the last part of a sentence is text."""
+    found = figures(sentence, page)
+    forms = [spec for _, form, spec, _ in Formatter().parse(sentence) if form is not None]
+    stated = [f"{value:{spec}}" for value, spec in zip(values, forms, strict=True)]
+    groups = list(found.groups())
+    groups[1 : 2 * len(stated) : 2] = stated
+    return page[: found.start()] + "".join(groups) + page[found.end() :]
+
+
+def _over(part: str, target: str, kind: str = "models_over_single_draft", interval: bool = True) -> list[float]:
+    """Return the speed-up of the best hierarchy over the best single draft model, with its interval."""
+    best = next(point for point in read(f"grid-{part}-cpu")["points"] if point["target"] == target)[kind]
+    return [best["speedup"], *(best["speedup_ci"] if interval else ())]
+
+
+def _plans() -> list[dict]:
+    return [read(f"plan-{part}-cpu") for _, part in TEMPERATURES]
+
+
+def _law() -> list[float]:
+    """Return the number of stacks of all plans, and the median and worst error of their predictions."""
+    rows = [row for plan in _plans() for row in plan["hierarchies"] if row["measured_ms_per_token"]]
+    errors = [abs(row["predicted_ms_per_token"] / row["measured_ms_per_token"] - 1) for row in rows]
+    return [len(errors), median(errors), max(errors)]
+
+
+def _after(draft: str, sign: int) -> list[float]:
+    """Return by how much verifications of the target cost more, or with sign -1 less, after a draft source."""
+    shares = [
+        sign * (x - 1) for plan in _plans() for a, b, x in plan["calibration"]["after"] if (a, b) == (draft, PLAIN)
+    ]
+    return [min(shares), max(shares)]
+
+
+def _faster(*stacks: str) -> list[float]:
+    """Return the least and largest ratio of the speed now to that of release 0.1, of all but transformers' loops."""
+    ratios = [
+        now[stack]["tokens_per_second"] / row["tokens_per_second"]
+        for name, then in read("former")["reports"].items()
+        for now in [by_stack(read(name))]
+        for stack, row in then.items()
+        if (stack in stacks if stacks else not stack.startswith("hf-"))
+    ]
+    return [min(ratios), max(ratios)]
+
+
+def _prediction(*names: str) -> list[float]:
+    """Return the number of figures, the median and the worst error of groups of predictions."""
+    return [read("prediction")["summary"][name][key] for name in names for key in ("figures", "median", "worst")]
+
+
+def _aside(source: str, large: bool | None = None) -> list[float]:
+    """Return the same of the step times of a source; of Llama 2 70B, or of the other models, alone."""
+    rows = [row for row in read("prediction")["held_aside"] if source in row["source"]]
+    errors = [abs(row["error"]) for row in rows if large in (None, row["model"] == "llama-2-70b")]
+    return [len(errors), median(errors), max(errors)]
+
+
+def _too_fast(model: str) -> float:
+    return max(-row["error"] for row in read("prediction")["held_aside"] if row["model"] == model)
+
+
+@cache
+def _llamas() -> HardwarePlan:
+    batch, context = (1, 4, 16, 64), (2048, 8192, 32768)
+    return predict("H100 SXM", LLAMAS, tp=4, weights="fp8", batch=batch, context=context)
+
+
+def _llama_draft() -> list[float]:
+    rows = [r.speedup_over_plain for r in _llamas().rows if r.stack.startswith("llama-1b") and r.stack.count(">") == 1]
+    return [min(rows), max(rows)]
+
+
+def _needed() -> float:
+    """Return the acceptance of the 1B by the 70B model, in hundredths, from which on two draft models beat one."""
+    for percent in range(70, 0, -1):
+        acceptance = {"llama-1b > llama-70b": percent / 100}
+        found = predict("H100 SXM", LLAMAS, tp=4, weights="fp8", acceptance=acceptance)
+        if found.second_draft_gain[0]["gain"] > 0:
+            return percent / 100
+    return 0.0
+
+
+def _assumed(*pairs: str) -> list[float]:
+    values = {one.name: one.value for one in _llamas().assumptions}
+    return [float(values[f"acceptance {pair}"]) for pair in pairs]
+
+
+def _h100(runtime: str = "compiled") -> dict[str, float]:
+    """Return ms by width of the 1B shape on the H100."""
+    return read("gpu-h100")["b"]["parts"][f"steps/1B/{runtime}"]["width_ms"]
+
+
+def _compiled() -> list[float]:
+    """Return the least and largest ratio of eager to compiled forward passes of the 1B shape, and what one costs."""
+    ratios = [eager / _h100()[width] for width, eager in _h100("eager").items()]
+    return [min(ratios), max(ratios), _bound(), _h100()["8"] / _h100()["1"] - 1]
+
+
+def _bound() -> float:
+    return read("gpu-h100")["b"]["parts"]["steps/1B/compiled"]["ratio_to_bound"]
+
+
+def _rounding() -> float:
+    row = next(row for row in read("int8-cpu")["models"] if row["model"] == PLAIN)
+    return row["loss_int8"] - row["loss_float32"]
+
+
+def _curve(model: str) -> list[float]:
+    """Return ms of a forward pass over 1, 2, 4, 8 and 16 tokens, on the native runtime."""
+    return [read(f"curves-{model}-cpu")["milliseconds"]["native"][width] for width in ("1", "2", "4", "8", "16")]
+
+
+def _block() -> list[float]:
+    gains = [row["block_gain"] for row in read("rules-cpu")["rows"]]
+    return [min(gains), max(gains)]
+
+
+def _taken() -> list[float]:
+    over = {lower: rates for lower, _, rates in read("plan-greedy-cpu")["calibration"]["over"]}["db > small"]
+    return [over["taken"], over["own"]]
+
+
+def _loops() -> float:
+    return by_stack(read("heldout-greedy-cpu"))[PLAIN]["repetition_share"]
+
+
+ALL = "held aside, without offline throughput of a large model"
+#: Page -> its sentences and what gives their figures.
+SENTENCES: dict[str, dict[str, Values]] = {
+    "docs/report.md": {
+        "one CPU thread, {} prompts of suite": lambda: [read("heldout-t07-cpu")["suite"]["prompts"]],
+        "once, by {:.4f} nats": lambda: [_rounding()],
+        "often but costs {:.0%} of a step": lambda: [_curve("small")[0] / _curve(PLAIN)[0]],
+        "it brings {:.2f} [{:.2f}, {:.2f}] where the upper": lambda: _over("t1", "target+6"),
+        "fitted on {} published figures": lambda: _prediction("fitted")[:1],
+        "median error {:.1%} on {} others": lambda: _prediction(ALL)[1::-1],
+        "loop in {:.0%} of their greedy text": lambda: [_loops()],
+        "needs {:.1f} times what reading the weights": lambda: [_bound()],
+    },
+    "docs/results.md": {
+        "all of our stacks are {:.1f} to {:.1f} times as fast, plain decoding {:.1f} to {:.1f} times": lambda: [
+            *_faster(), *_faster(PLAIN)
+        ],
+        "right after `small` costs {:.0%} to {:.0%} more than on average, after a database {:.0%} to {:.0%} less":
+            lambda: [*_after("small", 1), *_after("db", -1)],
+        "below one draft model reaches {:.2f} at `target+6`": lambda: _over(
+            "greedy", "target+6", "databases_over_single_draft", False
+        ),
+        "fitted on {} figures of gpt-fast's README (Llama 2 on A100s, one sequence; median error {:.1%})":
+            lambda: _prediction("fitted")[:2],
+        **{
+            f"{source} |" + " {} | {:.1%} | {:.1%} |": lambda known=known: _aside(*known)
+            for source, known in {
+                "Llama 3.1 8B, 70B and 405B, 1–8 A100": ("gpt-fast (README)",),
+                "Mixtral 8x7B (mixture of experts), 1–8 A100": ("gpt-fast (mixtral",),
+                "context 1k and 4k (fit of arXiv 2601.11580)": ("arXiv 2601.11580",),
+                "one to two A100, Llama 2 7B, batch 16–112": ("TensorRT-LLM v0.6.1", False),
+                "Llama 3.3 70B on an H200": ("nvidia.com/blog",),
+                "on four H200, batch 8 (SpecBundle)": ("SpecBundle",),
+                "cost of a cached token, Qwen3 1.7B on an H100": ("per cached token",),
+                "Llama 2 70B on 2–4 GPUs, batch 64–480": ("TensorRT-LLM v0.6.1", True),
+            }.items()
+        },
+        "| all of these | {} | {:.1%} | {:.1%} |": lambda: _prediction(ALL),
+        "70B, {} figures, median error {:.0%}, worst {:.0%}; Qwen3 30B-A3B, {} figures, {:.0%}, {:.0%}.":
+            lambda: _prediction("speed-ups, Llama-3.3-70B-Instruct", "speed-ups, Qwen3-30B-A3B-Instruct-2507"),
+        "two A100 ({:.0%} too fast) and 405B on eight ({:.0%})": lambda: map(_too_fast, ("llama-70b", "llama-405b")),
+        "short, up to {:.0%} too high": lambda: _prediction("speed-ups, held aside")[2:],
+        "plans ({} stacks, calibrated on other prompts: median {:.1%}, worst {:.0%})": _law,
+        "(1B by 70B {:.2f}, 8B by 70B {:.2f}, 1B by 8B {:.2f})": lambda: _assumed(
+            "llama-1b > llama-70b", "llama-8b > llama-70b", "llama-1b > llama-8b"
+        ),
+        "if the target accepted {:.2f} of the 1B model's tokens": lambda: [_needed()],
+        "draft model is {:.1f} to {:.1f} times as fast": _llama_draft,
+        "the compiled runtime is {:.1f} to {:.1f} times as fast as transformers' own forward pass, and still needs "
+        "{:.1f} times the time in which the weights can be read: launches and Python take most of it. A draft of seven "
+        "tokens costs {:.0%} of a step": _compiled,
+    },
+    "docs/explanation/hierarchies.md": {
+        "own ({:.2f} against {:.2f} for `small`": _taken,
+        "accepts {:.0%} to {:.0%} more tokens per round": _block,
+    },
+    "docs/how-to/site.md": {
+        f"| {model}, native |" + " {:.2f} |" * 5: lambda model=model: _curve(model)
+        for model in ("target", "small", "nano")
+    },
+}  # fmt: skip
