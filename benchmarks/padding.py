@@ -96,5 +96,6 @@ def save_padded(name: str, layers: int, noise: float, folder: str | Path) -> str
 if __name__ == "__main__":
     import sys
 
-    model, count, strength, where = sys.argv[1:]
-    print(save_padded(model, int(count), float(strength), where))
+    if len(sys.argv) != 5:
+        sys.exit("usage: python -m benchmarks.padding MODEL LAYERS NOISE DIR")
+    print(save_padded(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), sys.argv[4]))

@@ -268,7 +268,8 @@ class Trace(Record):
     def load(cls, path: str | os.PathLike) -> Trace:
         """Read a trace. Raises: TraceError: if the file is missing, invalid or of a newer version."""
         try:
-            return cls.from_bytes(Path(path).read_bytes(), name=Path(path).name)
+            with Path(path).open("rb") as file:  # a device may have no end
+                return cls.from_bytes(file.read(MOST_BYTES + 1), name=Path(path).name)
         except OSError as error:
             raise TraceError(f"cannot read the trace {path}: {error.strerror or error}") from None
 
@@ -300,6 +301,8 @@ def checked_name(path: Path) -> Path:
 def _unpacked(content: bytes, name: str, most: int) -> bytes:
     """Unpack at most ``most`` bytes: a small file can unpack to any size."""
     if content[:2] != b"\x1f\x8b":
+        if len(content) > most:
+            raise TraceError(f"{name} is too large: the maximum is {most / 1e6:.0f} MB")
         return content
     unpacking, most = zlib.decompressobj(wbits=31), min(most, most_unpacked(len(content)))
     try:
