@@ -23,7 +23,9 @@ def test_overlap_of_a_model_with_itself_is_one(tiny, tmp_path) -> None:
         measure(tiny, np.zeros(100, dtype=np.uint16))
 
 
-def test_an_evaluation_can_be_written_elsewhere(tiny, tmp_path) -> None:
+def test_an_evaluation_can_be_written_elsewhere(tiny, tmp_path, monkeypatch) -> None:
+    short = lambda model, tokenizer, prompts, tokens, *rest: continuations(model, tokenizer, prompts, 20, *rest)
+    monkeypatch.setattr("training.quality.continuations", short)
     prompts = {"heldout": ["def f(x):\n", "import"], "edit": ["a = 1\nb = 2\n"]}
     found = evaluate_ladder(tiny, out=tmp_path / "e.json", prompts=prompts, windows=2, window=64)
     assert json.loads((tmp_path / "e.json").read_text()) == found

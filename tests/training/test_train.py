@@ -81,7 +81,7 @@ def test_a_time_limit_shortens_the_run(prepared) -> None:
     plan = profile("tiny")
     runs = {name: replace(run, steps=100_000) for name, run in plan.runs.items()}
     started = time.monotonic()
-    train_ladder(replace(plan, runs=runs), prepared, minutes=0.1, **QUIET)
+    train_ladder(replace(plan, runs=runs), prepared, minutes=0.02, **QUIET)
     assert time.monotonic() - started < 30
     for stage in STAGES:
         state = load_checkpoint(prepared / f"{stage}.pt")
