@@ -130,22 +130,6 @@ def test_interrupted_while_measuring_it_says_what_is_known():
         planned(FakeEngine(stop_at=6), limit=2, fresh=True)
 
 
-@pytest.mark.parametrize(
-    ("options", "part"),
-    [
-        ({"max_levels": 0}, "the number of levels 0"),
-        ({"limit": 0}, "the limit 0"),
-        ({"measured": -1}, "the number of stacks to measure -1"),
-        ({"models": ("tiny", "tiny")}, "'tiny,tiny' are not readable"),
-        ({"models": ("huge",)}, "unknown model 'huge'"),
-    ],
-)
-def test_a_bad_request_is_a_one_line_error(options, part):
-    with pytest.raises(ValueError) as caught:
-        planned(FakeEngine(), **options)
-    assert part in str(caught.value) and "\n" not in str(caught.value)
-
-
 def test_one_prompt_is_too_few_to_measure():
     one = Suite("one", {"a": "A."}, (Prompt("1", "a", "x"),))
     with pytest.raises(ValueError, match="has one prompt"):

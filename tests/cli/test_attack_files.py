@@ -145,6 +145,8 @@ def test_a_small_file_unpacks_to_a_limited_size(monkeypatch):
     monkeypatch.setattr(Trace.from_bytes.__func__, "__defaults__", ("trace", 1_000_000))
     with pytest.raises(TraceError, match=r"trace is too large: the maximum for a file of its size is 1 MB unpacked"):
         Trace.from_bytes(spaces)
+    with pytest.raises(TraceError, match=r"trace is too large: the maximum is 1 MB"):
+        Trace.from_bytes(b" " * 1_000_001)
 
 
 #: One process: seconds of the processor from its imports on, and the largest memory in MB.

@@ -83,7 +83,10 @@ bench --stack target --json missing/report.json | cannot write
 bench --from nowhere.json | cannot read the report file nowhere.json
 plan --models gpt2x | gpt2x
 plan --models nano,,small | not readable
+plan --models nano,nano | 'nano,nano' are not readable
 plan --max-levels 0 | the number of levels 0
+plan --limit 0 | the limit 0
+plan --measure -1 | the number of stacks to measure -1
 plan --json /nowhere/plan.json | cannot write
 plan --measure x | --measure
 predict --gpu H100 --models llama-8b,llama-70b | not smaller than the target
