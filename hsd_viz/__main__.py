@@ -1,7 +1,18 @@
-"""``python -m hsd_viz`` is ``hsd-viz``."""
+"""``hsd-viz``, which is ``python -m hsd_viz``."""
 
 import sys
 
-from hsd_viz.cli import main
 
-sys.exit(main())
+def main() -> int:
+    """Run a command and return its exit code, also if Ctrl-C ends it while its modules are imported."""
+    try:
+        from hsd_viz import cli
+
+        return cli.main()
+    except KeyboardInterrupt:
+        print("hsd-viz: interrupted", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -222,6 +222,14 @@ def test_help_imports_neither_numpy_nor_traces():
     assert done.returncode == 0
 
 
+def test_ctrl_c_while_modules_are_imported_is_one_line(tmp_path):
+    (tmp_path / "argparse.py").write_text("raise KeyboardInterrupt")
+    done = python(
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from hsd_viz.__main__ import main; sys.exit(main())"
+    )
+    assert (done.returncode, done.stderr) == (130, "hsd-viz: interrupted\n")
+
+
 def test_the_default_rule_is_that_of_the_traces():
     own = signature(audit).parameters["rule"].default
     assert SamplingOptions().rule == own == DEFAULT_RULE
