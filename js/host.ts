@@ -82,8 +82,8 @@ export type Part =
   | { kind: "heading"; text: string }
   /** For a light page, and for a dark one (empty: the same). */
   | { kind: "figure"; figure: { drawn: Plotted; dark: Partial<Plotted> } }
-  /** A whole page of HTML without scripts. */
-  | { kind: "page"; title: string; html: string }
+  /** A whole page of HTML without scripts. `folded`: closed, below its title. */
+  | { kind: "page"; title: string; html: string; folded?: boolean }
   | { kind: "view"; view: string; state: Record<string, unknown> }
   /** A widget of another package, by the id of its model in the kernel. */
   | { kind: "widget"; model: string };

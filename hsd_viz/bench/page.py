@@ -117,7 +117,7 @@ def tables(report: Report) -> Iterator[Table]:
     if profiled := [_profile(s) for s in stacks if s.get("profile")]:
         head = ["stack", "round", "forward passes", DRAFTING, REST]
         note = "where the time goes: median µs (share of all)"
-        yield Table("Where the time of a target round goes", [head, *profiled], note)
+        yield Table("Target round", [head, *profiled], note)
     latency = table("Latency", "stack", LATENCY).dense()
     if len(latency.rows[0]) > 1:
         yield latency

@@ -5,6 +5,7 @@ import { make } from "../lib/dom";
 import { field, menu } from "../lib/fields";
 import { drawNotice, troubleOf } from "../lib/notice";
 import type { Snapshot } from "../lib/run";
+import { folded } from "../lib/table";
 import { type Mounted, mount } from "../views";
 import { save } from "./files";
 
@@ -32,6 +33,8 @@ function framed(title: string, page: string) {
     const root = el.contentDocument?.documentElement;
     if (!root) return;
     root.style.colorScheme = getComputedStyle(el).colorScheme;
+    root.style.setProperty("--paper", getComputedStyle(el).getPropertyValue("--paper"));
+    Object.assign(root.querySelector("main")?.style ?? {}, { margin: 0, padding: 0 });
     el.style.height = `${root.offsetHeight}px`;
   };
   el.addEventListener("load", fit);
@@ -49,7 +52,13 @@ function partOf(host: Host, part: Part, state: Record<string, unknown>) {
     const config = { displaylogo: false, responsive: false, displayModeBar: false };
     return mount("plot", { ...part.figure, config, library: "cartesian" });
   }
-  if (part.kind === "page") return framed(part.title, part.html);
+  if (part.kind === "page") {
+    const made = framed(part.title, part.html);
+    if (!part.folded) return made;
+    const folder = make("div");
+    render(folded(part.title, made.el), folder);
+    return { ...made, el: folder };
+  }
   if (part.kind === "widget") {
     const el = make("div");
     let close = () => {};

@@ -28,7 +28,7 @@ const WARM_UP = 8;
 export function compareView({ host, store, state }: Context): Section {
   const { about } = host;
   const root = make("section", "hsd-part");
-  const form = make("div", "hsd-form hsd-measure");
+  const form = make("div", "hsd-form hsd-measure hsd-compare");
   const trouble = make("div", "", "", { hidden: "" });
   const titles = Object.fromEntries(about.stacks);
   const versus = mount("versus", {
@@ -145,9 +145,9 @@ export function compareView({ host, store, state }: Context): Section {
   function paint() {
     render(
       html`<p class="hsd-lede">${LEDES.compare}</p>
-        ${race ? html`<h3>Recorded runs</h3>${recordings()}` : nothing}
-        ${host.decode ? decoding() : elsewhere("decode", "Decoding your own prompt with several stacks")}
-        ${host.file ? html`<button type="button" class="hsd-quiet" @click=${save}>Save as a page</button>` : nothing}`,
+        ${race ? recordings() : nothing}
+        ${host.file ? html`<button type="button" class="hsd-quiet" @click=${save}>Save as a page</button>` : nothing}
+        ${host.decode ? decoding() : elsewhere("decode", "Decoding your own prompt with several stacks")}`,
       form,
     );
   }

@@ -154,9 +154,7 @@ export function openPage(el: HTMLElement, host: Host, { address = false } = {}):
   function panelOf(k: number) {
     const found = panels.get(k);
     if (found) return found;
-    const sections = built(tabs[k], context);
-    const made = { el: make("div", "hsd-panel-body"), sections };
-    made.el.append(...sections.map((s) => s.root));
+    const made = built(tabs[k], context);
     panels.set(k, made);
     return made;
   }

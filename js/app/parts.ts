@@ -119,7 +119,7 @@ export function explorer({ host, root, uid, store, group, tabs }: Page, panel: H
     const button = root.querySelector<HTMLElement>(`#${uid}-t${k}`);
     button?.focus({ preventScroll: true });
     // A tab that would show only its first lines goes up, below the player.
-    const low = (button?.getBoundingClientRect().bottom ?? 0) > innerHeight * 0.6;
+    const low = (button?.getBoundingClientRect().bottom ?? 0) > innerHeight * 0.35;
     button?.scrollIntoView({ block: low ? "start" : "nearest", inline: "nearest" });
   };
   const last = tabs.length - 1;

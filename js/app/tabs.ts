@@ -6,6 +6,7 @@ import { area, field, menu } from "../lib/fields";
 import type { Group } from "../lib/group";
 import { failure } from "../lib/notice";
 import type { Snapshot } from "../lib/run";
+import { unique } from "../lib/widget";
 import { mount } from "../views";
 import { answerView, elsewhere } from "./answer";
 import { compareView } from "./compare";
@@ -31,9 +32,10 @@ export interface Context {
   run(): Snapshot | null;
 }
 type Make = (context: Context) => Section;
+/** `parts`: each with the name that the list at the top of the tab shows. */
 export interface Tab {
   title: string;
-  parts: Make[];
+  parts: [name: string, make: Make][];
 }
 type Lede = keyof typeof LEDES | "";
 
@@ -78,7 +80,7 @@ function drafter({ host, store, state, group }: Context): Section {
     }
     if (of === run) made.model.set("others", found as never);
   }
-  return { root: sectionOf("drafter", made.el), refresh: () => void refresh().catch(reportError) };
+  return { root: sectionOf("", made.el), refresh: () => void refresh().catch(reportError) };
 }
 
 /** The law: what the host answers, else the sliders alone. */
@@ -86,10 +88,7 @@ function law(context: Context): Section {
   const made = asked("law", "The fastest stack by the latency law", "law")(context);
   if (!context.host.answers.includes("law")) {
     const sliders = { acceptance: 0.7, cost: 0.15, lookahead: 4, slope: 0.02, presets: [], source: "" };
-    made.root.append(
-      make("h3", "", "What if: one draft model"),
-      mount("one_draft", { ...context.state, ...sliders }).el,
-    );
+    made.root.append(mount("one_draft", { ...context.state, ...sliders }).el);
   }
   return made;
 }
@@ -134,6 +133,7 @@ function traffic({ host, state }: Context): Section {
   const values = { tokenizer: "target", costs: "cpu", drafters: DRAFTERS.join("\n") };
   let log: globalThis.File | null = null;
   let tokenizer: globalThis.File | null = null;
+  let busy = false;
   const made = answerView(host, { about: "replay", words: "The replay", options: () => ({ ...values }) }, state);
   const logField = dropField(
     "Log: choose a file, or drop it here",
@@ -150,9 +150,14 @@ function traffic({ host, state }: Context): Section {
         throw new Error("no tokenizer: open the tokenizer.json of the log's model, or choose another");
       const files: File[] = [await read(log, MOST_LOG)];
       if (values.tokenizer === "own" && tokenizer) files.push(await read(tokenizer));
+      busy = true;
+      paint();
       await made.ask(files);
     } catch (error) {
       made.fail(error);
+    } finally {
+      busy = false;
+      paint();
     }
   }
   const set = (change: Partial<typeof values>) => {
@@ -175,8 +180,8 @@ function traffic({ host, state }: Context): Section {
         ${values.tokenizer === "own" ? own : nothing}
         ${area("Drafters, one per line", 7, values.drafters, (drafters) => set({ drafters }))}
         <div class="hsd-buttons">
-          <button type="button" class="hsd-primary" title="Count the forward passes that each drafter would have needed (Ctrl+Enter)" @click=${start}>Replay</button>
-          <button type="button" title="Stop and keep what was replayed" @click=${made.cancel}>Cancel</button>
+          <button type="button" class="hsd-primary" title="Count the forward passes that each drafter would have needed (Ctrl+Enter)" ?disabled=${busy} @click=${start}>Replay</button>
+          <button type="button" title="Stop and keep what was replayed" ?disabled=${!busy} @click=${made.cancel}>Cancel</button>
         </div>`,
       form,
     );
@@ -190,37 +195,61 @@ const RULE_LAB = {
   ...{ tokens: ["the", "a", "one", "no"], p: [0.5, 0.25, 0.15, 0.1] },
   ...{ lookahead: 3, disagreement: 0.4, epsilon: 0.2, seed: 93 },
 };
-const tab = (title: string, ...parts: Make[]): Tab => ({ title, parts });
+const tab = (title: string, ...parts: Tab["parts"]): Tab => ({ title, parts });
 export const tabsOf = (host: Host): Tab[] => [
-  tab("Watch", asked("doctor", "What limits the speed-up")),
+  tab("Watch", ["", asked("doctor", "What limits the speed-up")]),
   tab(
     "Why",
-    view("scene", "scene"),
-    drafter,
-    view("rule_lab", "rule_lab", RULE_LAB),
-    view("panels", "acceptance", { which: ["byPosition", "perRound"] }),
+    ["The round", view("scene", "scene")],
+    ["You are the drafter", drafter],
+    ["Verification rules", view("rule_lab", "", RULE_LAB)],
+    ["Acceptance", view("panels", "", { which: ["byPosition", "perRound"] })],
   ),
-  tab("Databases", view("timeline", "supplies"), view("locality_map"), view("panels", "", { which: ["byMatch"] })),
+  tab(
+    "Databases",
+    ["Tokens by source", view("timeline", "supplies")],
+    ["Copied passages", view("locality_map")],
+    ["Match length", view("panels", "", { which: ["byMatch"] })],
+  ),
   tab(
     "Time",
-    view("timeline", "calls"),
-    view("panels", "", { which: ["ribbons"] }),
-    law,
-    asked("predict", "A prediction for other hardware", "predict", false),
+    ["Timeline", view("timeline", "calls")],
+    ["Lookahead and the fastest stack", law],
+    ["What survives each level", view("panels", "", { which: ["ribbons"] })],
+    ["Other hardware", asked("predict", "A prediction for other hardware", "predict", false)],
   ),
-  tab("Compare", compareView, reports),
-  tab("Your traffic", traffic),
-  ...host.about.tabs.map((title) => tab(title, asked(title, `The view '${title}'`))),
+  tab("Compare", ["Runs of one prompt", compareView], ["Reports on many prompts", reports]),
+  tab("Your traffic", ["", traffic]),
+  ...host.about.tabs.map((title) => tab(title, ["", asked(title, `The view '${title}'`)])),
 ];
 /** Tabs that do not show the run on the page: its player scrolls away. */
 export const APART = ["Compare", "Your traffic"];
 
-/** Build a tab; one that fails shows a card. */
-export function built(tab: Tab, context: Context): Section[] {
+/** Build a tab, with links to its parts; one that fails shows a card. */
+export function built({ parts }: Tab, context: Context) {
+  const el = make("div", "hsd-panel-body");
+  const sections: Section[] = [];
   try {
-    return tab.parts.map((make) => make(context));
+    for (const [, make] of parts) sections.push(make(context));
   } catch (error) {
     reportError(error);
-    return [{ root: failure(error) }];
+    sections.push({ root: failure(error) });
   }
+  const link = ({ root }: Section, k: number) => {
+    const go = (e: Event) => {
+      // In a notebook, JupyterLab handles fragment links.
+      e.preventDefault();
+      root.focus({ preventScroll: true });
+      root.scrollIntoView();
+    };
+    Object.assign(root, { id: unique(), tabIndex: -1, ariaLabel: parts[k][0] });
+    return html`<a href="#${root.id}" @click=${go}>${parts[k][0]}</a>`;
+  };
+  const list = make("nav", "hsd-jumps", "", { "aria-label": "Parts of this tab" });
+  if (sections.length > 1) {
+    render(sections.map(link), list);
+    el.append(list);
+  }
+  el.append(...sections.map((s) => s.root));
+  return { el, sections };
 }

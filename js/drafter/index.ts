@@ -23,7 +23,7 @@ interface Traits {
 }
 /** Characters of the text before the place. */
 const TAIL = 220;
-const SIZE = { height: 190, left: 34, right: 128, top: 12, bottom: 24 };
+const SIZE = { height: 190, left: 34, top: 12, bottom: 24 };
 /** Stacks that a live game races, and their tokens. */
 const [RACERS, RACER_TOKENS] = [["db > target", "nano:4 > target"], 48];
 
@@ -116,15 +116,16 @@ function drafterView({ model, root, group, store, follow, on, resized }: View<Tr
       Array.from({ length: Math.min(most, r.counts.length) }, (_, k) => afterPasses(r.counts, k + 1)),
     );
     const width = Math.max(280, plot.clientWidth || 520);
-    const f = frameOf({ ...SIZE, width }, most, Math.max(6, ...ends.flat()));
+    const right = Math.min(230, 0.34 * width);
+    const f = frameOf({ ...SIZE, width, right }, most, Math.max(6, ...ends.flat()));
     const path = (tokens: number[]) =>
       `M${f.x(0)} ${f.y(0)}${tokens.map((n, k) => `H${f.x(k + 1).toFixed(1)}V${f.y(n).toFixed(1)}`).join("")}`;
     const places = spread(
-      ends.map((tokens) => ({ x: f.x(tokens.length) + 6, y: f.y(tokens.at(-1) ?? 0) + 4 })),
+      ends.map((tokens) => ({ x: f.x(tokens.length) + 6, y: f.y(tokens.at(-1) ?? 0) + (tokens.length ? 4 : -6) })),
       15,
     );
     const line = (k: number) => svg`<path class=${k ? "hsd-df-other" : "hsd-df-you"} d=${path(ends[k])}></path>
-      <text class=${k ? "hsd-df-name" : "hsd-df-name hsd-you"} x=${places[k].x} y=${places[k].y}>${cut(all[k].name, 17)}</text>`;
+      <text class=${k ? "hsd-df-name" : "hsd-df-name hsd-you"} x=${places[k].x} y=${places[k].y}>${cut(all[k].name, Math.floor(right / 7))}</text>`;
     render(
       svg`<svg class="hsd-stairs" width=${width} height=${Math.max(SIZE.height, ...places.map((p) => p.y + 8))} aria-hidden="true">
         ${axisY(f, 3)}${axisX({ ...f, width: f.end + 50 }, 3, (n) => (n === 1 ? "1 pass" : `${n} passes`))}${drawRamp(f, most, most)}

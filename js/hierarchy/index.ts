@@ -71,7 +71,7 @@ function answer(p: Picked) {
     ["Over plain decoding", signed(p.over_plain, points), "tokens/s"],
     ["Over the best single draft", p.over_single === null ? "–" : signed(p.over_single, points), single],
   ];
-  return html`<p><span class="hsd-note">Best stack</span><br><code class="hsd-answer-stack">${p.stack}</code></p>
+  return html`<p><code class="hsd-answer-stack">${p.stack}</code></p>
     <p>${p.words}</p>
     <div class="hsd-answer-facts">${facts.map(
       ([label, value, note]) =>
@@ -81,7 +81,7 @@ function answer(p: Picked) {
 
 export default templated<Traits>({ class: "hsd-latency hsd-hierarchy", label: "Hierarchy" }, (get) => {
   const [graph, picked] = [get("graph"), get("picked")];
-  return html`<div class="hsd-hi-body">
+  return html`<h3>Best stack of these models</h3><div class="hsd-hi-body">
         <div>
           ${graph.levels ? graphTable(graph, picked.path ?? []) : nothing}
           <p class="hsd-note">Conditional acceptance of each drafter by each verifier. Marked: the best stack; γ is the lookahead, the tokens that a level proposes.</p>

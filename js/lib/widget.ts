@@ -1,5 +1,6 @@
 // What anywidget gives a widget: its model, and an element for each view; and the widget of a template.
 import { render } from "lit-html";
+import { onResize } from "./chart";
 import { followTheme, make } from "./dom";
 import { guarded } from "./notice";
 
@@ -80,8 +81,10 @@ export function templated<T>(
       el.append(root);
       const unfollow = followTheme(root, "--paper");
       paint();
+      const unwatch = onResize(root, paint);
       return () => {
         model.off("change", paint);
+        unwatch();
         unfollow();
         root.remove();
       };

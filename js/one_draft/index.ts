@@ -19,7 +19,7 @@ const SLIDERS = [
   ["lookahead", "Lookahead, tokens", 1, MOST, 1, (v: number) => String(v)],
   ["slope", "Added cost per verified token, in forward passes", 0, 0.5, 0.01, (v: number) => v.toFixed(2)],
 ] as const;
-const BOX = { width: 620, height: 250, left: 44, right: 16, top: 16, bottom: 40 };
+const BOX = { height: 250, left: 44, right: 16, top: 16, bottom: 40 };
 
 /** Emitted tokens per round of a draft of n tokens. */
 const tokensOf = (acceptance: number, n: number) =>
@@ -30,7 +30,7 @@ export const speedOf = (acceptance: number, cost: number, slope: number, n: numb
 
 export default templated<Traits>(
   { class: "hsd-latency hsd-what-if", label: "What if: one draft model" },
-  (get, put) => {
+  (get, put, root) => {
     const [a, c, chosen, s] = [get("acceptance"), get("cost"), get("lookahead"), get("slope")];
     const speed = (n: number) => speedOf(a, c, s, n);
     const best = ALL.reduce((x, y) => (speed(y) > speed(x) ? y : x));
@@ -46,7 +46,8 @@ export default templated<Traits>(
       least === undefined
         ? "At this cost no acceptance pays off."
         : `At this cost a draft pays off from an acceptance of ${least}%.`;
-    const f = frameOf(BOX, MOST, Math.max(1.25, ...ALL.map(speed)) * 1.1);
+    const width = Math.min(620, root.clientWidth || 620);
+    const f = frameOf({ ...BOX, width }, MOST, Math.max(1.25, ...ALL.map(speed)) * 1.1);
     const x = (n: number) => f.x(n - 0.5);
     const presets = get("presets") ?? [];
     const own = presets.find((p) => p.acceptance === a && p.cost === c && p.slope === s);
@@ -58,21 +59,23 @@ export default templated<Traits>(
     const dot = (n: number) =>
       svg`<circle class=${n === chosen ? "hsd-wi-here" : n === best ? "hsd-wi-best" : "hsd-wi-dot"} cx=${x(n)} cy=${f.y(speed(n))} r=${n === chosen || n === best ? 6 : 3}><title>Lookahead ${n}: ${times(n)}</title></circle>
           <text class="hsd-tick" x=${x(n)} y=${f.foot + 16} text-anchor="middle">${n}</text>`;
-    return html`<div class="hsd-wi-fields">
+    return html`<h3>What if: one draft model</h3>
+        <div class="hsd-wi-body"><div>
+        <p aria-live="polite"><strong>${speed(chosen).toFixed(2)} ×</strong> Lookahead ${chosen}: ${tokensOf(a, chosen).toFixed(2)} tokens per target forward pass, ${times(chosen)}. ${advice} ${pays}</p>
+        <div class="hsd-wi-fields">
           ${presets.length ? html`<label>Draft model${menu(names, own?.name ?? "", choose)}</label>` : nothing}
           ${SLIDERS.map(
             ([name, words, min, max, step, write]) =>
               html`<label>${words}<span class="hsd-wi-slide">${slider(min, max, step, get(name), (v) => put({ [name]: v }))}<output>${write(get(name))}</output></span></label>`,
           )}
-        </div>
-        <p aria-live="polite"><strong>${speed(chosen).toFixed(2)} ×</strong> Lookahead ${chosen}: ${tokensOf(a, chosen).toFixed(2)} tokens per target forward pass, ${times(chosen)}. ${advice} ${pays}</p>
-        <svg class="hsd-wi-plot" viewBox="0 0 ${BOX.width} ${BOX.height}" role="img" aria-label="Speed over plain decoding by lookahead">
+        </div></div>
+        <svg class="hsd-wi-plot" viewBox="0 0 ${f.width} ${f.height}" role="img" aria-label="Speed over plain decoding by lookahead">
           ${axisY(f, 5, (v) => String(Number(v.toFixed(2))))}
           <line class="hsd-wi-plain" x1=${f.left} x2=${f.end} y1=${f.y(1)} y2=${f.y(1)}></line>
           <text class="hsd-tick" x=${f.end} y=${f.y(1) - 6} text-anchor="end">plain decoding</text>
           <path class="hsd-wi-line" d=${`M${ALL.map((n) => `${x(n)} ${f.y(speed(n))}`).join("L")}`}></path>${ALL.map(dot)}
-          <text class="hsd-axis" x=${(f.left + f.end) / 2} y=${BOX.height - 6} text-anchor="middle">lookahead, tokens · large dot: your setting; ring: the best</text>
-        </svg>
+          <text class="hsd-axis" x=${(f.left + f.end) / 2} y=${f.height - 6} text-anchor="middle">lookahead, tokens · large dot: your setting; ring: the best</text>
+        </svg></div>
         <p class="hsd-source">${own ? get("source") : "Latency law on the slider values; nothing was measured."}</p>`;
   },
 );

@@ -110,7 +110,7 @@ export function ribbons(stages: Stage[], palette: Palette, width: number) {
     <svg width=${width} height=${SIZE.height} viewBox="0 0 ${width} ${SIZE.height}" aria-hidden="true">${stages.map((stage, k) => stage.flows.map(flow(k)))}</svg>
     ${tableOf(
       "What survives each level",
-      ["source", ...stages.map((s) => (s.name === "text" ? "in the text" : `accepted / drafted at ${s.name}`))],
+      ["source", ...stages.map((s) => (s.name === "text" ? "text" : `accepted / drafted at ${s.name}`))],
       sources.map((source) => [
         html`<span class="hsd-pn-key" data-family=${palette.family(source)}></span>${palette.words(source)}`,
         ...stages.map((s) => cell(s, source)),

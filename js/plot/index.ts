@@ -24,7 +24,8 @@ const TOOLBAR = 30;
 /** Prepare the layout of a figure, in place, for a page `width` pixels wide. */
 export function fitted(layout: Layout, width: number): Layout {
   const [head, top] = [layout.meta?.head, layout.margin?.t ?? 0];
-  layout.width = Math.max(LEAST, width);
+  // Texts to the right of bars do not take their room.
+  layout.width = Math.max(LEAST, 400 + (layout.margin?.r ?? 0), width);
   if (head !== undefined) {
     const t = Math.max(TOOLBAR, top - head);
     layout.height = (layout.height ?? 450) - top + t;

@@ -30,6 +30,8 @@ const STEPS: Record<"back" | "on", [icon: string, label: string, way: Way, by: n
   ],
 };
 const MARGIN = { left: 40, right: 14, top: 30, bottom: 22 };
+/** Pixels between two rows of labels. */
+const LIFT = 27;
 
 function staircaseView({ root, group, store, palette, follow, redrawn, resized }: View<object>) {
   root.classList.add("hsd-player");
@@ -52,15 +54,20 @@ function staircaseView({ root, group, store, palette, follow, redrawn, resized }
     if (root.hidden) return;
     stairs = stairsOf(store);
     const size = { ...MARGIN, width: bar.clientWidth, height: bar.clientHeight };
-    frame = frameOf(size, Math.max(stairs.end, stairs.plain ?? 0, 1), Math.max(1, stairs.tokens));
+    const fit = () => frameOf(size, Math.max(stairs.end, stairs.plain ?? 0, 1), Math.max(1, stairs.tokens));
+    frame = fit();
+    const ends = endsOf();
+    if (ends.some((end) => end.lift)) {
+      size.top += LIFT;
+      frame = fit();
+    }
     still = svg`${axisY(frame, (frame.foot - frame.top) / 48)}${axisX(frame, (frame.end - frame.left) / 110, time)}
       ${stairs.plain === null ? nothing : drawRamp(frame, stairs.plain, stairs.tokens)}
-      ${drawStairs(stairs, store.tokens, palette.family, frame)}${labels()}`;
+      ${drawStairs(stairs, store.tokens, palette.family, frame)}${ends.map(label)}`;
     paintCursor();
   }
   /** The ends of the staircase and of the ramp, with what they took. */
-  function labels() {
-    const top = frame.y(stairs.tokens);
+  function endsOf() {
     const times = gainOf(stairs);
     const gain = times === null ? "" : ` · ${times.toFixed(2)}×`;
     const ends: [at: number, head: string, words: string, cls: string][] = [
@@ -71,14 +78,18 @@ function staircaseView({ root, group, store, palette, follow, redrawn, resized }
     let taken = -Infinity;
     return ends.map(([at, title, words, cls]) => {
       const half = 3.7 * Math.max(title.length, words.length);
-      const middle = Math.max(MARGIN.left + half, Math.min(frame.width - 4 - half, frame.x(at)));
-      // Below the ends where two would touch.
-      const y = middle - half < taken + 10 ? top + 18 : top - 18;
-      taken = Math.max(taken, middle + half);
-      return svg`<circle class=${cls} cx=${frame.x(at)} cy=${top} r="4"></circle>
-        <text class="hsd-stairs-title ${cls}" x=${middle} y=${y} text-anchor="middle">${title}</text>
-        <text class="hsd-stairs-note" x=${middle} y=${y + 12} text-anchor="middle">${words}</text>`;
+      const x = Math.max(MARGIN.left + half, Math.min(frame.width - 4 - half, frame.x(at)));
+      // A row higher where two would touch.
+      const lift = x - half < taken + 10 ? LIFT : 0;
+      taken = Math.max(taken, x + half);
+      return { at, title, words, cls, x, lift };
     });
+  }
+  function label({ at, title, words, cls, x, lift }: ReturnType<typeof endsOf>[number]) {
+    const top = frame.y(stairs.tokens);
+    return svg`<circle class=${cls} cx=${frame.x(at)} cy=${top} r="4"></circle>
+      <text class="hsd-stairs-title ${cls}" x=${x} y=${top - 18 - lift} text-anchor="middle">${title}</text>
+      <text class="hsd-stairs-note" x=${x} y=${top - 6 - lift} text-anchor="middle">${words}</text>`;
   }
   function paintCursor() {
     const { step, shown, playing, pinned, hover, speed, round } = group.cursor;

@@ -81,9 +81,8 @@ function versusView({ model, root, palette, on }: View<Traits>) {
             <code class="hsd-vs-prompt" title="prompt of all runs">${brief(stores[0].prompt)}</code>
             <span>${factsOf(stores[0]).join(" · ")}</span>
           </p>
-          ${agreementWords(agreementOf(stores, model.get("sources")))}
           ${doubtsOf(stores).map((words) => html`<p class="hsd-warning">${words}</p>`)}
-          ${race.root}${metricsTable(runs)}${shown.root}`,
+          ${race.root}${agreementWords(agreementOf(stores, model.get("sources")))}${metricsTable(runs)}${shown.root}`,
       ),
       body,
     );

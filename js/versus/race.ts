@@ -4,12 +4,12 @@ import { live } from "lit-html/directives/live.js";
 import { axisX, axisY, frameOf, onResize, spread } from "../lib/chart";
 import { make } from "../lib/dom";
 import { menu } from "../lib/fields";
-import { metricsOf } from "../lib/metrics";
 import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
 import { duration, listed, plural } from "../lib/words";
 import { drawStairs } from "../staircase/drawing";
 import { type Stairs, stairsOf } from "../staircase/stairs";
+import { tableOf } from "./compare";
 
 /** A compared run on the common clock: ns from its first round's start. */
 export interface Runner {
@@ -64,7 +64,7 @@ export function raceOf(runs: Runner[], palette: Palette, moved: (ns: number) => 
   const plot = make("div", "hsd-vs-plot");
   const end = Math.max(...runs.map((r) => r.stairs.end));
   const most = Math.max(...runs.map((r) => r.stairs.tokens));
-  const facts = runs.map(({ store }) => metricsOf(store));
+  const speeds = tableOf(runs.map((r) => r.store))[0].cells;
   let [t, playing, speed, timer, before] = [end, false, fitSpeed(end), 0, 0];
 
   function set(ns: number, play = false) {
@@ -107,17 +107,21 @@ export function raceOf(runs: Runner[], palette: Palette, moved: (ns: number) => 
     render(drawing(), plot);
     const row = ({ letter, title, store, stairs }: Runner, k: number) => {
       const passes = plural(passesAt(stairs, t), "pass");
-      const count =
+      const [speed, times, spent] =
         stairs.end <= t
-          ? html`<strong>${facts[k].tokens_per_second?.toFixed(0) ?? "–"} tokens/s</strong> ${plural(facts[k].tokens, "token")} in ${duration(stairs.end)}, ${passes}`
-          : html`<strong>${shownAt(stairs, t)} of ${facts[k].tokens}</strong> ${passes}`;
+          ? [
+              speeds[k].value,
+              speeds[k].difference,
+              `${plural(stairs.tokens, "token")} in ${duration(stairs.end)}, ${passes}`,
+            ]
+          : [`${shownAt(stairs, t)} of ${stairs.tokens}`, "", passes];
       return html`<li><b class="hsd-vs-letter">${letter}</b><span class="hsd-vs-who"><strong>${title}</strong>${
         title === store.meta.stack ? "" : html` <code>${store.meta.stack}</code>`
-      }</span><span class="hsd-vs-count">${count}</span></li>`;
+      }</span><span class="hsd-vs-count"><strong>${speed}</strong> <strong>${times}</strong> <span>${spent}</span></span></li>`;
     };
     const prefill = runs.map((r) => `${r.letter} ${duration(r.store.meta.prefill_ns)}`).join(", ");
     render(
-      html`<h3>Race</h3>${plot}
+      html`<h3>Race</h3><ol class="hsd-vs-runs">${runs.map(row)}</ol>${plot}
         <div class="hsd-vs-controls">
           <button class="hsd-vs-play hsd-primary" ?hidden=${still()} @click=${toggle}>${playing ? "Pause" : t > 0 && t < end ? "Resume" : "Start the race"}</button>
           <input type="range" min="0" max="1000" step="1" aria-label="Time of the race" aria-valuetext="${duration(t)}: ${words}"
@@ -125,7 +129,6 @@ export function raceOf(runs: Runner[], palette: Palette, moved: (ns: number) => 
           <output>${(t / 1e6).toFixed(1)} ms</output>
           ${menu(SPEEDS, speed, (value) => void (speed = value), { label: "Speed of the race", hidden: still() })}
         </div>
-        <ol class="hsd-vs-runs">${runs.map(row)}</ol>
         <p class="hsd-vs-state">${words}</p>
         <p class="hsd-note">Recorded times, without prefill (${prefill}). A tread is what a round cost, a riser what it brought.</p>`,
       root,

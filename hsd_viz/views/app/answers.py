@@ -85,7 +85,7 @@ def doctor(asked: Request) -> Answer:
 
 
 def law(asked: Request) -> Answer:
-    """Return the stack selected by the latency law, its ranking, the levels of the run, and what-if sliders: by the
+    """Return what-if sliders, the stack selected by the latency law, its ranking, and the levels of the run: by the
     calibration that ``hsd-viz plan`` stored here, or the project's own.
     """
     from hsd_viz.views.single import hierarchy_state, one_draft_state
@@ -93,15 +93,14 @@ def law(asked: Request) -> Answer:
     trace = asked.trace
     own = float((trace.meta.get("sampling") or {}).get("temperature") or 0.0)
     basis = calibrated(trace, own) or recorded(own)
-    graph: Part = {"kind": "view", "view": "hierarchy", "state": hierarchy_state(basis)}
-    parts = [graph, figure_part(figures.ranking(basis))]
+    sliders = {"acceptance": 0.7, "cost": 0.15, "lookahead": 4, "slope": 0.02} | one_draft_state(basis)
+    states = {"one_draft": sliders, "hierarchy": hierarchy_state(basis)}
+    parts: list[Part] = [{"kind": "view", "view": view, "state": state} for view, state in states.items()]
+    parts.append(figure_part(figures.ranking(basis)))
     try:
         parts.append(figure_part(figures.levels(trace, basis)))
     except ValueError as error:  # a level that this calibration does not have
         parts.append({"kind": "text", "text": f"Levels of the run: {error}."})
-    sliders = {"acceptance": 0.7, "cost": 0.15, "lookahead": 4, "slope": 0.02} | one_draft_state(basis)
-    parts.append({"kind": "heading", "text": "What if: one draft model"})
-    parts.append({"kind": "view", "view": "one_draft", "state": sliders})
     if basis.temperature not in (None, own):
         words = f"run {temperature_words(own)}, calibration {temperature_words(basis.temperature)}"
         advice = f"Acceptance depends on temperature; calibrate with: hsd-viz plan --temperature {own:g}"
@@ -132,16 +131,19 @@ def prediction(asked: Request) -> Answer:
     if models not in FAMILIES.values():
         raise ValueError(f"unknown models {models!r}")
     plan = predict(gpu, models.split(","), tp=int(tp), weights=weights, batch=(1, 4, 16, 64), context=(2048, 32768))
-    parts = report_parts(plan)
-    lines = [part.strip() for part in parts if isinstance(part, str) and part.strip()]
-    html = page(f"Prediction for {plan.gpu}", lines, [part for part in parts if isinstance(part, Table)])
+    # The figure has the answers.
+    lines, tables = [[part for part in report_parts(plan) if isinstance(part, kind)] for kind in (str, Table)]
+    first = plan.rows[0]
+    named = {f"Settings of serving engines at batch {first.batch}, context {first.context:,}": plan.settings}
+    html = page(f"Prediction for {plan.gpu}", lines[: lines.index("")], tables, facts=named)
     menus = [
-        choice("gpu", "GPU", GPUS, gpu),
+        choice("gpu", "GPU", GPUS, plan.gpu),
         choice("models", "Models", FAMILIES.items(), models),
         choice("weights", "Weights", WEIGHTS, weights),
         choice("tp", "GPUs per model", (1, 2, 4, 8), tp),
     ]
-    shown = {"kind": "page", "title": f"Prediction for {plan.gpu}", "html": html}
+    title = "All batches, settings of serving engines, and assumptions"
+    shown = {"kind": "page", "title": title, "html": html, "folded": True}
     return {"choices": menus, "parts": [figure_part(figures.prediction(plan)), shown]}
 
 
