@@ -1,7 +1,6 @@
 // What the page needs from what runs it: a kernel (host/kernel.ts), recorded runs in a file (page/start.ts), or a worker with the
 // WebAssembly runtime. `openPage(el, host)` of app/page.ts draws the page. A capability that a host lacks is undefined; the page then
 // shows a card with the command that offers it.
-
 import type { PaletteData } from "./lib/palette";
 import type { Append, Head, Snapshot } from "./lib/run";
 import type { Sources } from "./lib/stack";
@@ -76,10 +75,9 @@ interface Plotted {
   data: unknown[];
   layout: Record<string, unknown>;
 }
-/** A part of an answer: a paragraph, a heading, a figure, a page, or a view of this bundle with its state. */
+/** A part of an answer: a paragraph, a figure, a page, or a view of this bundle with its state. */
 export type Part =
   | { kind: "text"; text: string; caution?: boolean }
-  | { kind: "heading"; text: string }
   /** For a light page, and for a dark one (empty: the same). */
   | { kind: "figure"; figure: { drawn: Plotted; dark: Partial<Plotted> } }
   /** A whole page of HTML without scripts. `folded`: closed, below its title. */

@@ -47,7 +47,6 @@ function framed(title: string, page: string) {
 function partOf(host: Host, part: Part, state: Record<string, unknown>) {
   if (part.kind === "text")
     return { el: make("p", part.caution ? "hsd-note hsd-warning" : "hsd-note", part.text), close() {} };
-  if (part.kind === "heading") return { el: make("h3", "", part.text), close() {} };
   if (part.kind === "figure") {
     const config = { displaylogo: false, responsive: false, displayModeBar: false };
     return mount("plot", { ...part.figure, config, library: "cartesian" });

@@ -11,11 +11,7 @@ export async function decoded(
 ): Promise<Store> {
   if (!host.decode) throw new Error("this page cannot decode");
   const run = createStore();
-  const on = {
-    stage,
-    begin: (first: Parameters<Progress["begin"]>[0]) => run.adopt(first),
-    append: (steps: Parameters<Progress["append"]>[0]) => void run.receive(steps),
-  };
+  const on: Progress = { stage, begin: (first) => run.adopt(first), append: (steps) => void run.receive(steps) };
   run.adopt(await host.decode({ ...request, beside_plain: false }, on, signal));
   if (signal.aborted) throw new DOMException("cancelled", "AbortError");
   return run;

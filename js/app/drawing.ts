@@ -60,10 +60,8 @@ export function drawingOf(page: HTMLElement): string {
     top += Number(part.getAttribute("height")) + GAP;
     return part;
   });
-  const size = {
-    width: Math.max(...parts.map((part) => Number(part.getAttribute("x")) + Number(part.getAttribute("width")))) + GAP,
-    height: top,
-  };
+  const ends = parts.map((part) => Number(part.getAttribute("x")) + Number(part.getAttribute("width")));
+  const size = { width: Math.max(...ends) + GAP, height: top };
   const whole = draw("svg", { ...size, viewBox: `0 0 ${size.width} ${size.height}` });
   const ground = getComputedStyle(document.body).backgroundColor;
   whole.append(draw("rect", { ...size, fill: /, 0\)$/.test(ground) ? "#ffffff" : plain(ground) }), ...parts);

@@ -1,5 +1,4 @@
 // Files of the visitor: read, dropped and saved.
-
 import { html } from "lit-html";
 import type { File, Host, Question } from "../host";
 import { make } from "../lib/dom";

@@ -1,5 +1,4 @@
 // The page as a widget: its host is the widget's kernel.
-
 import type { Host } from "../host";
 import { kernelHost, type Traits } from "../host/kernel";
 import { moduleOf, unpacked } from "../lib/dom";

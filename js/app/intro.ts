@@ -6,7 +6,7 @@ import type { Host } from "../host";
 import { frameOf } from "../lib/chart";
 import { make } from "../lib/dom";
 import { paletteOf } from "../lib/palette";
-import { createStore, type Store } from "../lib/run";
+import { type Store, storeOf } from "../lib/run";
 import type { Draft, Token } from "../lib/tables";
 import { unique } from "../lib/widget";
 import { duration, figure, glyphs, plural } from "../lib/words";
@@ -32,13 +32,7 @@ export interface Story {
 export async function storyOf(host: Host): Promise<Story | null> {
   const palette = paletteOf(host.about.palette);
   for (const race of [...host.about.races].reverse()) {
-    const all = await Promise.all(
-      race.runs.map(async ({ name }) => {
-        const store = createStore();
-        store.adopt(await host.recording(name));
-        return store;
-      }),
-    );
+    const all = await Promise.all(race.runs.map(async ({ name }) => storeOf(await host.recording(name))));
     const ids = (run: Store) => run.tokens.map((t) => t.token_id).join();
     const plain = all.find((run) => !run.meta.stack.includes(">"));
     const same = all.filter((run) => plain && run !== plain && ids(run) === ids(plain));

@@ -18,6 +18,7 @@ const STOPS: Record<string, string> = {
 };
 const fixed = (x: number | null, digits: number) => (x === null ? "–" : x.toFixed(digits));
 
+type Tile = [label: keyof typeof DEFINITIONS, value: string, unit: string, note: string];
 /** The metrics of a run. */
 export function tilesOf(run: Run) {
   const m = metricsOf(run);
@@ -30,23 +31,18 @@ export function tilesOf(run: Run) {
     note = `${spread}over plain decoding: ${fixed(run.meta.plain?.tokens_per_second ?? null, 0)} tokens/s`;
   }
   const shown = gain && !gain.impossible && !isPlain(run.meta.stack);
-  const tile = (label: keyof typeof DEFINITIONS, value: string, unit: string, note: string) => ({
-    label,
-    value,
-    unit,
-    note,
-  });
   const speed = fixed(m.tokens_per_second, 0);
   const rate = m.acceptance_rate === null ? "–" : `${Math.round(100 * m.acceptance_rate)}%`;
   const passes = `tokens per target forward pass; ${plural(m.rounds, "pass")}`;
   const finding = m.draft_seconds_per_round ? (m.draft_seconds_per_round * 1e6).toFixed(0) : "–";
-  return [
-    tile("Speed", speed, "tokens/s", `${plural(m.tokens, "token")}, without prefill`),
-    tile("Speed-up", shown ? gain.value.toFixed(2) : "–", "×", note),
-    tile("Mean acceptance length", fixed(m.mean_acceptance_length, 2), "", passes),
-    tile("Acceptance rate", rate, "", `${m.accepted} of ${plural(m.drafted, "draft token")}`),
-    tile("Drafting latency", finding, "µs", "per round, without model forward passes"),
+  const tiles: Tile[] = [
+    ["Speed", speed, "tokens/s", `${plural(m.tokens, "token")}, without prefill`],
+    ["Speed-up", shown ? gain.value.toFixed(2) : "–", "×", note],
+    ["Mean acceptance length", fixed(m.mean_acceptance_length, 2), "", passes],
+    ["Acceptance rate", rate, "", `${m.accepted} of ${plural(m.drafted, "draft token")}`],
+    ["Drafting latency", finding, "µs", "per round, without model forward passes"],
   ];
+  return tiles;
 }
 
 /** The verdict: what a round cost and brought, the spread, and reasons for doubt; "" without tokens. */
@@ -83,7 +79,7 @@ export function readout(run: Run, running: boolean, sources: Sources, uid: strin
     <div class="hsd-origin"><h2><code class="hsd-origin-stack">${run.meta.stack}</code></h2>
       ${note ? html`<p class="hsd-origin-note hsd-note">${note}</p>` : nothing}</div>
     <div class="hsd-tiles">${tilesOf(run).map(
-      ({ label, value, unit, note }, k) => html`<div class="hsd-tile">
+      ([label, value, unit, note], k) => html`<div class="hsd-tile">
         <div class="hsd-note">${term(label, DEFINITIONS[label], `${uid}-${k}`)}</div>
         <div class="hsd-tile-value">${value}${unit && value !== "–" ? html`<span class="hsd-tile-unit"> ${unit}</span>` : nothing}</div>
         <div class="hsd-source">${note}</div>

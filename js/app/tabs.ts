@@ -5,7 +5,7 @@ import { make } from "../lib/dom";
 import { area, field, menu } from "../lib/fields";
 import type { Group } from "../lib/group";
 import { failure } from "../lib/notice";
-import type { Snapshot } from "../lib/run";
+import { type Snapshot, storeOf } from "../lib/run";
 import { unique } from "../lib/widget";
 import { mount } from "../views";
 import { answerView, elsewhere } from "./answer";
@@ -74,9 +74,12 @@ function drafter({ host, store, state, group }: Context): Section {
     for (const one of host.about.races.filter((r) => r.prompt === prompt).flatMap((r) => r.runs)) {
       const other = await host.recording(one.name);
       if (other.meta.sampling.temperature !== meta.sampling.temperature || one.stack === "target") continue;
-      const counts = new Map<number, number>();
-      for (const round of other.tokens.round) counts.set(round, (counts.get(round) ?? 0) + 1);
-      found.push({ name: other.meta.stack, counts: [...counts].sort((a, b) => a[0] - b[0]).map(([, n]) => n) });
+      found.push({
+        name: other.meta.stack,
+        counts: storeOf(other)
+          .index()
+          .rounds.map((r) => r.count),
+      });
     }
     if (of === run) made.model.set("others", found as never);
   }

@@ -87,20 +87,13 @@ function point(board: Board, height: (c: Column) => number, foot: (c: Column) =>
 export function throwFor(board: Board, lossy: boolean, next: () => number): Dart[] {
   const under = (height: (c: Column) => number, foot = (_: Column) => 0) => point(board, height, foot, next);
   const p = (c: Column) => c.accepted + c.residual;
+  const [left, won] = [(c: Column) => c.residual, (c: Column) => c.accepted];
   const walk = board.rule === "walk";
   const first = under(walk ? p : (c) => c.accepted + c.surplus);
   const { drafted, accepted } = board.columns[first.column];
   first.hit = walk ? drafted : first.y < accepted;
   if (first.hit || (walk && !lossy)) return [first];
-  return [
-    first,
-    lossy
-      ? under(p)
-      : under(
-          (c) => c.residual,
-          (c) => c.accepted,
-        ),
-  ];
+  return [first, lossy ? under(p) : under(left, won)];
 }
 
 /** The share of tokens by column that a rule emits in the long run. */

@@ -7,7 +7,7 @@ interface Table {
   title: string;
   note?: string;
   head: string[];
-  rows: string[][];
+  rows: unknown[][];
 }
 /** Empty: nothing to explain. */
 interface Spec {
@@ -23,13 +23,9 @@ const shade = (k: number, n: number) => `--shade:${Math.round(85 - (65 * k) / Ma
 export default templated<{ spec: Spec }>({ tag: "details", class: "hsd-doctor" }, (get, _, root) => {
   const { title, causes = [], lines = [], tables = [], settings = [] } = get("spec");
   root.hidden = !causes.length;
-  const pasted = settings.map(([engine, text]) => [engine, html`<code>${text}</code>`]);
-  const shown = [
-    ...tables.map(({ head, rows, ...table }) => ({ ...table, table: tableOf(table.title, head, rows) })),
-    ...(pasted.length
-      ? [{ title: "Settings to paste", note: "", table: tableOf("Settings", ["engine", "settings"], pasted) }]
-      : []),
-  ];
+  const rows = settings.map(([engine, text]) => [engine, html`<code>${text}</code>`]);
+  const pasted: Table = { title: "Settings to paste", head: ["engine", "settings"], rows };
+  const shown = rows.length ? [...tables, pasted] : tables;
   return html`<summary>
           <span class="hsd-doc-title">${title}</span>
           <span class="hsd-doc-bar" aria-hidden="true">${causes.map(
@@ -43,7 +39,8 @@ export default templated<{ spec: Spec }>({ tag: "details", class: "hsd-doctor" }
         <div class="hsd-doc-body">
           ${lines.map((text) => html`<p>${text}</p>`)}
           <div class="hsd-doc-tables">${shown.map(
-            (one) => html`<section><h3>${one.title}</h3><small>${one.note ?? ""}</small>${one.table}</section>`,
+            ({ title, note, head, rows }) =>
+              html`<section><h3>${title}</h3><small>${note ?? ""}</small>${tableOf(title, head, rows)}</section>`,
           )}</div>
         </div>`;
 });

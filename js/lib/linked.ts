@@ -4,7 +4,6 @@
 //
 // `root` is attached, with class hsd-linked, colours, theme and keys. A view that throws shows a card in its place; the others are not
 // affected. Model output is only set by textContent; there are no requests.
-
 import { onResize } from "./chart";
 import { followTheme, make, suppressShortcuts } from "./dom";
 import { type Cursor, type Group, hsdGroup, release } from "./group";

@@ -263,3 +263,9 @@ export function advance(store: Store, step: number, ms: number, speed: Speed): [
   }
   return [step, 0];
 }
+/** A whole run. */
+export function storeOf(run: Snapshot, letter = "") {
+  const store = createStore(letter);
+  store.adopt(run);
+  return store;
+}

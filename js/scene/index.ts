@@ -123,11 +123,8 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
     const sum = (of: (b: Beam) => number) => beams.reduce((s, b) => s + of(b), 0);
     const [ns, looked] = [sum((b) => b.ns ?? 0), sum((b) => b.round.examined)];
     const one = beams.length === 1 && beams[0].fed !== null ? ` over ${plural(beams[0].fed, "token")}` : "";
-    const said = one
-      ? `one forward pass${one}`
-      : beams.length
-        ? plural(beams.length, "forward pass")
-        : "no forward pass";
+    const count = beams.length ? plural(beams.length, "forward pass") : "no forward pass";
+    const said = one ? `one forward pass${one}` : count;
     const fate = looked && !narrow() ? ` · accepts ${sum((b) => b.round.accepted)} of ${looked} examined` : "";
     return `${name}: ${said}${ns ? `, ${duration(ns)}` : ""}${fate}`;
   }

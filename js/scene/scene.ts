@@ -1,9 +1,8 @@
 // A round as a scene on floors. Floor k holds what level k proposes, the highest floor is the text. A token is one chip: it is born on a
 // floor, rises through each verification that accepts it, and rests where it was rejected or in the text. Pure.
-
 import type { Judged } from "../lib/card";
 import type { Store } from "../lib/run";
-import type { Draft, Round } from "../lib/tables";
+import type { Call, Draft, Round } from "../lib/tables";
 import { OWN } from "./words";
 
 /** Where a chip is from time `at` on (0 … 1 of the scene); `fate` once it is decided. */
@@ -123,24 +122,13 @@ export function sceneOf(store: Rows, id: number) {
       held[k].above ??= d.parent >= 0 ? held[d.parent] : null;
     });
     const pass = calls.find((c) => c.round === r.id && c.level === r.level);
-    const [start, end] =
-      timed && pass
-        ? [pass.start_ns, pass.start_ns + pass.duration_ns]
-        : timed
-          ? [r.start_ns, r.start_ns]
-          : [++tick, ++tick];
+    const { start_ns = r.start_ns, duration_ns = 0 }: Partial<Call> = pass ?? {};
+    const [start, end] = timed ? [start_ns, start_ns + duration_ns] : [++tick, ++tick];
     const spans = drafts.map((d) => column + d.depth - 1);
     const last = Math.max(column, ...spans.map((at) => at + 1));
-    const beam = {
-      round: r,
-      floor: r.level,
-      from: 0,
-      to: 0,
-      left: column,
-      right: last,
-      ns: timed ? (pass?.duration_ns ?? null) : null,
-      fed: pass?.fed ?? null,
-    };
+    const ns = timed ? (pass?.duration_ns ?? null) : null;
+    const place = { round: r, floor: r.level, left: column, right: last };
+    const beam = { ...place, from: 0, to: 0, ns, fed: pass?.fed ?? null };
     raw.push({ beam, start, end });
     drafts.forEach((draft, k) => {
       const chip = held[k];

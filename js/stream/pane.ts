@@ -1,6 +1,5 @@
 // The tokens of the stream: prompt, emitted tokens, ghosts. Tokens are in chunks that begin at a line break, so that appending does not
 // change the layout of earlier chunks, and hidden ones are not laid out.
-
 import { make, setAttributes } from "../lib/dom";
 import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";

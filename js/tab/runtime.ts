@@ -1,6 +1,5 @@
 // The native runtime in WebAssembly: models, databases and the compiled loop. What hsd_viz/native/*.py is for the library, this is for the
 // module; the arithmetic is the same, and so are the tokens and the rows (docs/reference/arithmetic.md).
-
 import type { Tables } from "../lib/tables";
 import type { Column, Manifest, ModelFacts } from "./manifest";
 import type { Module } from "./memory";

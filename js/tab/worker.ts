@@ -1,6 +1,6 @@
 // The worker of a page: loads the runtime's files, the small models first, and decodes one request at a time.
 import { metricsOf } from "../lib/metrics";
-import { createStore, joined, type Snapshot, type Step } from "../lib/run";
+import { joined, type Snapshot, type Step, storeOf } from "../lib/run";
 import type { Tables } from "../lib/tables";
 import type { Answer, Ask, Request, Result } from "./client";
 import { type Column, check, FORMAT, type Manifest } from "./manifest";
@@ -165,14 +165,13 @@ async function decode(id: number, request: Request) {
     }
     const prefilled = run.ended;
     const levels = [...(stack.databases ? ["db"] : []), ...stack.models.map(({ name }) => name)];
-    const machine = {
-      device: "cpu",
-      device_name: "this browser tab",
-      dtype: "int8",
-      threads: 1,
+    const machine = { device: "cpu", device_name: "this browser tab", dtype: "int8", threads: 1 };
+    const meta = {
+      ...machine,
       runtime: "WebAssembly",
+      stack: stack.resolved,
+      sampling: { ...sampling, seed: Number(sampling.seed) },
     };
-    const meta = { ...machine, stack: stack.resolved, sampling: { ...sampling, seed: Number(sampling.seed) } };
     const head = (wall: number | null): Omit<Snapshot, keyof Tables | "pieces"> => ({
       ...{ run: `tab-${id}`, seq: steps.length, prompt: request.prompt, prompt_ids: prompt, levels },
       meta: { ...meta, prefill_ns: prefilled, wall_ns: wall },
@@ -204,9 +203,7 @@ async function decode(id: number, request: Request) {
     const ids = run.emitted;
     const full = ids.length >= tokens ? "length" : "context";
     const stop = ids.at(-1) === tokenizer.end ? "eos" : prompt.length + ids.length < run.limit ? "cancelled" : full;
-    const store = createStore();
-    store.adopt(whole);
-    const { calls_by_level, ...figures } = metricsOf(store);
+    const { calls_by_level, ...figures } = metricsOf(storeOf(whole));
     const result: Result = {
       ...{ text: tokenizer.decode(ids), token_ids: [...ids], stop_reason: stop },
       ...{ stack: stack.written, stack_resolved: stack.resolved, target: stack.models.at(-1)?.name ?? "" },

@@ -1,5 +1,4 @@
 // Texts of the timeline for calls, gaps and rounds. Pure.
-
 import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
 import type { Call, Round } from "../lib/tables";

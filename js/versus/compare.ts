@@ -3,8 +3,7 @@
 import DEFINITIONS from "../lib/definitions.json";
 import { factsOf as runFacts, samplingWords } from "../lib/facts";
 import { callSums, impossible, type Metrics, metricsOf } from "../lib/metrics";
-import type { Snapshot, Store } from "../lib/run";
-import { createStore } from "../lib/run";
+import { type Snapshot, type Store, storeOf } from "../lib/run";
 import { draftsWithModels, isPlain, type Sources } from "../lib/stack";
 import { duration, glyphs, plural, signed } from "../lib/words";
 
@@ -14,12 +13,7 @@ export const MOST = 3;
 /** Meta fields that affect times and rounding. */
 const MACHINE = ["device_name", "device", "dtype", "threads", "runtime"] as const;
 
-export const storesOf = (runs: Snapshot[]) =>
-  runs.map((run, k) => {
-    const store = createStore("ABC"[k]);
-    store.adopt(run);
-    return store;
-  });
+export const storesOf = (runs: Snapshot[]) => runs.map((run, k) => storeOf(run, "ABC"[k]));
 export const countRefusal = (n: number) =>
   `${n === 0 ? "No runs" : n === 1 ? "One run is too few" : `${n} runs are too many`}: select two or three of one prompt.`;
 

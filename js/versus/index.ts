@@ -6,6 +6,7 @@ import { linkedWidget, type View } from "../lib/linked";
 import { drawNotice } from "../lib/notice";
 import type { Snapshot, Store } from "../lib/run";
 import type { Sources } from "../lib/stack";
+import { tableOf as valuesOf } from "../lib/table";
 import { term } from "../lib/tip";
 import { unique } from "../lib/widget";
 import { brief } from "../lib/words";
@@ -34,17 +35,14 @@ const agreementWords = (agreement: Agreement[]) =>
 function metricsTable(runs: Runner[]) {
   const uid = unique();
   const cell = ({ value, difference }: { value: string; difference: string }) =>
-    html`<td><span class="hsd-vs-value">${value}</span> <span class="hsd-note">${difference}</span></td>`;
-  return html`<section class="hsd-vs-figures" aria-label="Figures"><h3>Figures</h3>
-    <table .style=${`--runs: ${runs.length}`}>
-      <thead><tr><th>difference to A</th>${runs.map(
-        (r) => html`<th scope="col"><b class="hsd-vs-letter">${r.letter}</b> ${r.title}</th>`,
-      )}</tr></thead>
-      <tbody>${tableOf(runs.map((r) => r.store)).map(
-        ({ name, definition, part, cells }, k) =>
-          html`<tr class=${part ? "hsd-vs-part" : ""}><th scope="row">${term(name, definition, `${uid}-${k}`)}</th>${cells.map(cell)}</tr>`,
-      )}</tbody>
-    </table></section>`;
+    html`<span class="hsd-vs-value">${value}</span> <span class="hsd-note">${difference}</span>`;
+  const heads = runs.map((r) => html`<b class="hsd-vs-letter">${r.letter}</b> ${r.title}`);
+  const rows = tableOf(runs.map((r) => r.store)).map(({ name, definition, part, cells }, k) => [
+    html`<span class=${part ? "hsd-vs-part" : ""}>${term(name, definition, `${uid}-${k}`)}</span>`,
+    ...cells.map(cell),
+  ]);
+  return html`<section class="hsd-vs-figures" .style=${`--runs: ${runs.length}`}><h3>Figures</h3>
+    ${valuesOf("Figures", ["difference to A", ...heads], rows)}</section>`;
 }
 
 function versusView({ model, root, palette, on }: View<Traits>) {
