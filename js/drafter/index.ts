@@ -125,7 +125,7 @@ function drafterView({ model, root, group, store, follow, on, resized }: View<Tr
       15,
     );
     const line = (k: number) => svg`<path class=${k ? "hsd-df-other" : "hsd-df-you"} d=${path(ends[k])}></path>
-      <text class=${k ? "hsd-df-name" : "hsd-df-name hsd-you"} x=${places[k].x} y=${places[k].y}>${cut(all[k].name, Math.floor(right / 7))}</text>`;
+      <text class=${k ? "hsd-df-name" : "hsd-df-name hsd-you"} x=${places[k].x} y=${places[k].y}>${cut(all[k].name, Math.floor(right / 7.6))}</text>`;
     render(
       svg`<svg class="hsd-stairs" width=${width} height=${Math.max(SIZE.height, ...places.map((p) => p.y + 8))} aria-hidden="true">
         ${axisY(f, 3)}${axisX({ ...f, width: f.end + 50 }, 3, (n) => (n === 1 ? "1 pass" : `${n} passes`))}${drawRamp(f, most, most)}
