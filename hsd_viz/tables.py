@@ -6,6 +6,7 @@ All text of a page is escaped; it has no scripts and makes no network requests.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -78,9 +79,10 @@ def show(value: Value, form: str = "{}", scale: float = 1.0) -> str:
 
 
 def sentence(line: str) -> str:
-    """Return a line of the terminal output as a sentence."""
+    """Return a line of the terminal output as a sentence; names of files and models keep their case."""
     text = line.rstrip(":")
-    return f"{text[:1].upper()}{text[1:]}{'' if not text or text.endswith(('.', '?')) else '.'}"
+    first = text if re.match(r"\S*(\d|\.\w)", text) else text[:1].upper() + text[1:]
+    return f"{first}{'' if not text or text.endswith(('.', '?')) else '.'}"
 
 
 def page(title: str, lines: Iterable[str], parts: Iterable[Table], **more: Any) -> str:

@@ -245,7 +245,7 @@ export function built({ parts }: Tab, context: Context) {
       root.focus({ preventScroll: true });
       root.scrollIntoView();
     };
-    Object.assign(root, { id: unique(), tabIndex: -1, ariaLabel: parts[k][0] });
+    Object.assign(root, { id: unique(), tabIndex: -1, role: "group", ariaLabel: parts[k][0] });
     return html`<a href="#${root.id}" @click=${go}>${parts[k][0]}</a>`;
   };
   const list = make("nav", "hsd-jumps", "", { "aria-label": "Parts of this tab" });

@@ -61,7 +61,7 @@ function staircaseView({ root, group, store, palette, follow, redrawn, resized }
       size.top += LIFT;
       frame = fit();
     }
-    still = svg`${axisY(frame, (frame.foot - frame.top) / 48)}${axisX(frame, (frame.end - frame.left) / 110, time)}
+    still = svg`${axisY(frame, Math.max(2, (frame.foot - frame.top) / 48))}${axisX(frame, (frame.end - frame.left) / 110, time)}
       ${stairs.plain === null ? nothing : drawRamp(frame, stairs.plain, stairs.tokens)}
       ${drawStairs(stairs, store.tokens, palette.family, frame)}${ends.map(label)}`;
     paintCursor();

@@ -66,7 +66,7 @@ def violations(page) -> list[str]:
     return [f"{v['id']}: {node['html'][:160]}" for v in found["violations"] for node in v["nodes"]]
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (1440, "dark"), (420, "light")])
+@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (1440, "dark"), (420, "light"), (420, "dark")])
 def test_every_tab_is_drawn_and_accessible(open_page, voila, width, scheme):
     shown = opened(open_page, f"{voila}?theme={scheme}", width)
     page = shown.page
@@ -81,6 +81,13 @@ def test_every_tab_is_drawn_and_accessible(open_page, voila, width, scheme):
         assert page.evaluate(WIDE) <= 0, f"{name} is wider than the page"
         assert page.locator(".hsd-notice:not([hidden])").count() == 0, name
         assert violations(page) == [], name
+        parts = page.get_by_role("navigation", name="Parts of this tab").get_by_role("link")
+        if parts.count():
+            parts.last.click()
+            expect(page.get_by_role("group", name=parts.last.inner_text(), exact=True)).to_be_focused()
+            expect(page.get_by_role("group", name=parts.last.inner_text(), exact=True)).to_be_in_viewport()
+            if width > 900 and name != "Compare":
+                expect(page.locator(".hsd-player-main")).to_be_in_viewport()
     # Ghost counts are part of their line.
     tab(page, "Watch")
     high = page.evaluate(
