@@ -126,7 +126,7 @@ def prediction(asked: Request) -> Answer:
     from hsd_viz.bench.predict import predict, report_parts
     from hsd_viz.latency.hardware import GPUS, WEIGHTS
 
-    usual = {"gpu": "H100", "models": next(iter(FAMILIES.values())), "weights": "bf16", "tp": 4}
+    usual = {"gpu": "H100 SXM", "models": next(iter(FAMILIES.values())), "weights": "bf16", "tp": 4}
     gpu, models, weights, tp = (str(asked.options.get(name) or value) for name, value in usual.items())
     if models not in FAMILIES.values():
         raise ValueError(f"unknown models {models!r}")
@@ -137,7 +137,7 @@ def prediction(asked: Request) -> Answer:
     named = {f"Settings of serving engines at batch {first.batch}, context {first.context:,}": plan.settings}
     html = page(f"Prediction for {plan.gpu}", lines[: lines.index("")], tables, facts=named)
     menus = [
-        choice("gpu", "GPU", GPUS, plan.gpu),
+        choice("gpu", "GPU", GPUS, gpu),
         choice("models", "Models", FAMILIES.items(), models),
         choice("weights", "Weights", WEIGHTS, weights),
         choice("tp", "GPUs per model", (1, 2, 4, 8), tp),
