@@ -156,7 +156,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         check_range("max new tokens", self.max_new_tokens, 1)
-        check_range("the number of repeats", self.repeats, 1)
+        check_range("the number of repeats", self.repeats, 1, 1_000_000)
         if self.state not in STATES:
             raise ValueError(f"the state '{self.state}' is unknown: it is {', '.join(STATES[:-1])} or {STATES[-1]}")
         check_budget(self.budget)

@@ -160,7 +160,7 @@ def shortest_path(
             if source == database and m in models and lookup and (along is None or m == (*along[1], target)[0]):
                 forward = sum(p * costs[m].verifying(n + 1) for n, p in enumerate(tier.drafted()))
                 best[m, 0] = (forward + lookup.lookup + own[m]) / tier.tokens, ()
-        limit = len(models) - 1 if max_levels is None else max_levels - 1 - (database is not None)
+        limit = min(len(models) - 1, (max_levels or len(models) + 1) - 1 - (database is not None))
         for j, i in ((j, i) for place, j in enumerate(models) for i in models[:place] if (i, j) in pairs):
             gained = calibration.edges[i, j].curve(most)
             starts: list[tuple[int, float | None, tuple[tuple[str, int], ...]]]

@@ -78,6 +78,7 @@ bench --stack target --suite nix | unknown suite 'nix'
 bench --stack hf-quick | hf-quick
 bench --stack target --limit 0 | limit 0
 bench --stack target --repeats 0 | the number of repeats 0
+bench --stack target --repeats 9999999999999999999 | from 1 to 1000000
 bench --stack target --budget 0 | the budget 0 is out of range
 bench --stack target --json missing/report.json | cannot write
 bench --from nowhere.json | cannot read the report file nowhere.json
