@@ -169,7 +169,7 @@ ALL = "held aside, without offline throughput of a large model"
 SENTENCES: dict[str, dict[str, Values]] = {
     "docs/report.md": {
         "one CPU thread, {} prompts of suite": lambda: [read("heldout-t07-cpu")["suite"]["prompts"]],
-        "once, by {:.4f} nats": lambda: [_rounding()],
+        "once: its loss by {:.4f} nats": lambda: [_rounding()],
         "often but costs {:.0%} of a step": lambda: [_curve("small")[0] / _curve(PLAIN)[0]],
         "it brings {:.2f} [{:.2f}, {:.2f}] where the upper": lambda: _over("t1", "target+6"),
         "fitted on {} published figures": lambda: _prediction("fitted")[:1],
