@@ -37,7 +37,8 @@ class Sampling:
         check_range("the temperature", self.temperature, 0.0, 100)
         check_range("top-k", self.top_k, 0)
         if not 0 < self.top_p <= 1:
-            raise ValueError(f"top-p {self.top_p:g} is out of range: expected a number above 0 and up to 1 (1: off)")
+            wrong = "out of range" if self.top_p == self.top_p else "not valid"
+            raise ValueError(f"top-p {self.top_p:g} is {wrong}: expected a number above 0 and up to 1 (1: off)")
         check_range("the seed", self.seed, 0, 2**63 - 1)
         if self.rule not in RULES:
             raise ValueError(f"unknown verification rule '{self.rule}' (use {', '.join(RULES)})")

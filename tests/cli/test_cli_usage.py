@@ -58,7 +58,8 @@ DECODE --max-new-tokens many | the value many is not valid: expected a whole num
 DECODE --top-k 1.5 | '1.5' is not a whole number
 DECODE --max-new-tokens 0 | --max-new-tokens: the value 0 is out of range
 DECODE --temperature -1 | temperature -1
-DECODE --top-p 1.5 | top-p 1.5
+DECODE --top-p 1.5 | top-p 1.5 is out of range
+DECODE --top-p nan | top-p nan is not valid
 DECODE --top-k -1 | top-k -1
 DECODE --seed -1 | seed -1
 DECODE --rule dice | 'dice' (use token, block, branch)
