@@ -10,3 +10,12 @@ from hypothesis import HealthCheck, settings
 # A busy machine is no fault of a test.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy")
+
+#: Files that take long.
+LONG = """test_compiled test_greedy test_native test_views_serve test_stacks_exact test_law_real test_chi_square
+test_bridges_exact test_attack_files test_views_site test_scripts test_tab test_without_torch test_page""".split()
+
+
+def pytest_collection_modifyitems(items):
+    """Long files first, so that no worker is left with one at the end."""
+    items.sort(key=lambda item: item.path.stem not in LONG)

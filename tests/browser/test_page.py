@@ -11,8 +11,10 @@ from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import expect
 
 import hsd_viz as hsd
+from hsd_viz import figures, views
 from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled
 from hsd_viz.views.export import run_page
+from tests.views.make_trace import make_trace
 
 from .conftest import PATIENCE, Page, quiet
 
@@ -323,3 +325,19 @@ def test_the_introduction_plays_once_and_the_visitor_drafts_live(open_page, voil
     page.locator(".hsd-in-skip").click()
     expect(intro).to_have_count(0)
     shown.check()
+
+
+def test_views_and_charts_are_saved_as_pictures_in_both_themes(tmp_path):
+    try:
+        figures.pictures.chromium()
+    except RuntimeError as error:
+        pytest.skip(str(error))
+    chart = views.Chart(figures.ranking(views.recorded()))
+    for dark, page in ((False, "rgb(255, 255, 255)"), (True, "rgb(23, 24, 26)")):
+        svg = chart.save(tmp_path / "x.svg", dark=dark, width=700).read_text()
+        assert svg.startswith("<svg") and "foreignObject" not in svg and "selected by the law" in svg and page in svg
+        assert 'width="700"' in svg
+    png = chart.save(tmp_path / "x.png", width=700, scale=1).read_bytes()
+    assert int.from_bytes(png[16:20]) == 700 and int.from_bytes(png[20:24]) == chart.figure.layout.height
+    png = views.TokenStream(make_trace()).save(tmp_path / "x.png", width=700, scale=1, dark=True).read_bytes()
+    assert png.startswith(b"\x89PNG") and int.from_bytes(png[16:20]) == 700

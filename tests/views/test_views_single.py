@@ -141,23 +141,6 @@ def test_a_file_is_written_by_its_ending(tmp_path, monkeypatch):
     assert [p.name for p in tmp_path.iterdir()] == ["x.html"]
 
 
-@pytest.mark.browser
-def test_views_and_charts_are_saved_as_pictures_in_both_themes(tmp_path):
-    try:
-        figures.pictures.chromium()
-    except RuntimeError as error:
-        pytest.skip(str(error))
-    chart = views.Chart(figures.ranking(views.recorded()))
-    for dark, page in ((False, "rgb(255, 255, 255)"), (True, "rgb(23, 24, 26)")):
-        svg = chart.save(tmp_path / "x.svg", dark=dark, width=700).read_text()
-        assert svg.startswith("<svg") and "foreignObject" not in svg and "selected by the law" in svg and page in svg
-        assert 'width="700"' in svg
-    png = chart.save(tmp_path / "x.png", width=700, scale=1).read_bytes()
-    assert int.from_bytes(png[16:20]) == 700 and int.from_bytes(png[20:24]) == chart.figure.layout.height
-    png = views.TokenStream(make_trace()).save(tmp_path / "x.png", width=700, scale=1, dark=True).read_bytes()
-    assert png.startswith(b"\x89PNG") and int.from_bytes(png[16:20]) == 700
-
-
 # --- several runs -----------------------------------------------------------------------------------------------------
 
 
