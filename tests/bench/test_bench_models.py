@@ -48,7 +48,8 @@ def test_what_a_decode_measures_fits_together(measured, stack):
         # Tokens appear between the start and the end.
         whole = output.prefill_seconds + output.seconds
         assert 0 < output.first_token_seconds <= whole and all(seconds > 0 for seconds, _ in output.waits)
-        assert output.first_token_seconds + sum(seconds for seconds, _ in output.waits) == pytest.approx(whole, rel=0.2)
+        # Other work may delay what comes after the last token.
+        assert whole / 2 < output.first_token_seconds + sum(seconds for seconds, _ in output.waits) < 1.001 * whole
         assert len(output.token_ids) - sum(n for _, n in output.waits) > 0
     if stack in ("target", "hf-generate"):
         assert {(o.target_forwards, o.drafted) for o in outputs} == {(16, 0)}

@@ -153,7 +153,7 @@ def server(arguments: list[str], environment: dict[str, str], health: str, log: 
 
 
 def _wait(url: str, process: subprocess.Popen, log: Path) -> None:
-    until = time.monotonic() + 60
+    until = time.monotonic() + PATIENCE / 1000
     while time.monotonic() < until:
         if process.poll() is not None:
             break

@@ -11,7 +11,7 @@ import pytest
 from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled
 from hsd_viz.views.export import run_page
 
-from .conftest import quiet
+from .conftest import PATIENCE, quiet
 
 pytestmark = pytest.mark.browser
 
@@ -110,7 +110,7 @@ def test_twelve_states_are_whole_and_readable(chromium, exported, width, theme):
         found.extend(f"{state}: {fault}" for fault in (*page.evaluate(FAULTS), *page.evaluate(CONTRAST)))
 
     page.get_by_role("button", name="Intro", exact=True).click()
-    page.wait_for_selector(".hsd-in-stop", timeout=60_000)
+    page.wait_for_selector(".hsd-in-stop", timeout=PATIENCE)
     look("the introduction")
     page.keyboard.press("Escape")
     look("first screen")

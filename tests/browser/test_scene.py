@@ -77,7 +77,7 @@ def test_a_played_round_rises_from_the_lowest_floor_and_ends_as_text(open_page, 
         assert first.evaluate("n => getComputedStyle(n).transitionDuration") == "0s"
     else:
         page.wait_for_selector(".hsd-sc-beam.hsd-lit")
-    page.get_by_role("button", name="Play round").wait_for(timeout=20_000)
+    page.get_by_role("button", name="Play round").wait_for()
     assert sorted(page.evaluate(HEIGHTS)) == last
     assert first.evaluate("n => n.isConnected")  # a token is one element, wherever it is
     shown.check()

@@ -170,7 +170,7 @@ def test_every_tree_is_well_formed(bottom, text, prompted, ahead, budget):
     ids=["empty", "a high id", "one token over and over", "two in turn", "wide", "halves of characters"],
 )
 def test_no_text_hangs_or_breaks(bottom, text):
-    begin = time.perf_counter()
+    begin = time.process_time()
     drafter = make_drafter(bottom, databases=SHARED, memory=Memory())
     drafter.start(text[: len(text) // 2])
     drafter.extend(text[len(text) // 2 :])
@@ -181,7 +181,7 @@ def test_no_text_hangs_or_breaks(bottom, text):
             drafter.observe([*text, token], tree, top_of(text, tree))
         drafter.extend([token])
         text = [*text, token]
-    assert time.perf_counter() - begin < 20
+    assert time.process_time() - begin < 20
 
 
 def test_cold_and_warm():

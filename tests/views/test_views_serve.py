@@ -144,14 +144,14 @@ def test_a_kernel_ends_with_its_page_and_never_one_with_an_open_page(tmp_path, m
         process = subprocess.Popen(arguments, env=environment, stdout=log, stderr=log)
         server = psutil.Process(process.pid)
         try:
-            assert waits_for(lambda: answers(port), 60), (tmp_path / "log").read_text()
+            assert waits_for(lambda: answers(port), 120), (tmp_path / "log").read_text()
             # In a thread of its own: the browser's tests leave a loop running in this one.
             with ThreadPoolExecutor(1) as thread:
                 thread.submit(asyncio.run, look()).result()
             assert "ping" not in (tmp_path / "log").read_text(), "an open page prints no warning"
         finally:
             process.terminate()
-            process.wait(20)
+            process.wait(60)
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="signals of another system")
@@ -163,7 +163,7 @@ def test_the_server_and_its_kernels_end_with_the_command(name, tmp_path):
         process = subprocess.Popen(arguments, stdout=log, stderr=log, start_new_session=True)
         try:
             command_ = psutil.Process(process.pid)
-            assert waits_for(lambda: answers(port) and len(kernels_of(command_)) > 0, 60), (
+            assert waits_for(lambda: answers(port) and len(kernels_of(command_)) > 0, 120), (
                 tmp_path / "log"
             ).read_text()
             family = command_.children(recursive=True)
@@ -175,8 +175,8 @@ def test_the_server_and_its_kernels_end_with_the_command(name, tmp_path):
             ports = [c.laddr.port for p in command_.children(True) for c in p.net_connections() if c.status == "LISTEN"]
             assert len(ports) <= 1 + len(kernels_of(command_))
             process.send_signal(getattr(signal, name))
-            assert process.wait(30) == 0
-            _, left = psutil.wait_procs(family, timeout=10)
+            assert process.wait(60) == 0
+            _, left = psutil.wait_procs(family, timeout=60)
             assert left == []
             assert not answers(port)
         finally:
