@@ -8,8 +8,6 @@ PIP = $(VENV)/bin/python -m pip --disable-pip-version-check --no-input
 # Modules are compiled when they are first imported: most never are.
 INSTALL = $(PIP) install -qq --no-compile --root-user-action=ignore -c constraints.txt
 PYTEST = HF_HUB_OFFLINE=1 $(VENV)/bin/python -m pytest -q $(PYTEST_ARGS)
-# Whole files in the order of tests/conftest.py.
-SHARED = -n 2 --dist loadfile --no-loadscope-reorder
 GPU = $(shell nvidia-smi -L 2>/dev/null | head -1)
 comma = ,
 CHROMIUM = $(firstword $(foreach name,chromium chromium-browser google-chrome,$(shell command -v $(name) 2>/dev/null)))
@@ -21,8 +19,8 @@ dashboard: $(VENV)/.dashboard-ready  ## serve the dashboard on http://HOST:PORT
 	@$(VENV)/bin/hsd-viz dashboard --host '$(HOST)' --port '$(PORT)' $(if $(TOKEN),--token '$(TOKEN)')
 
 test: $(VENV)/.test-ready chromium  ## run the everyday tests, including the browser tests
-	$(PYTEST) $(SHARED) -m 'not slow and not browser'
-	$(if $(CHROMIUM),$(PYTEST) $(SHARED) -m 'not slow and browser' tests/browser)
+	$(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder -m 'not slow and not browser'
+	$(if $(CHROMIUM),$(PYTEST) -n 2 --dist worksteal -m 'not slow and browser' tests/browser)
 
 test-full: $(VENV)/.test-ready chromium  ## run all tests
 	$(PYTEST) $(if $(CHROMIUM),,-m 'not browser')

@@ -13,7 +13,7 @@ settings.load_profile("busy")
 
 #: Files that take long.
 LONG = """test_compiled test_greedy test_native test_views_serve test_stacks_exact test_law_real test_chi_square
-test_bridges_exact test_attack_files test_views_site test_scripts test_tab test_without_torch test_page""".split()
+test_bridges_exact test_attack_files test_views_site test_scripts test_tab test_without_torch""".split()
 
 
 def pytest_collection_modifyitems(items):
