@@ -29,7 +29,7 @@ from hsd_viz.decoding.text import TokenText
 from hsd_viz.decoding.verify import Draft, Numbers, Record, Verdict
 from hsd_viz.drafting.tree import MIN_TEMPERATURE, TOP, Drafter, DraftTree, LogitsObserver, Observer
 from hsd_viz.trace import Event, Finished, Stage, Started, Step, Trace
-from hsd_viz.trace.tables import CallRow, Columns, RoundRow, TokenRow
+from hsd_viz.trace.tables import CallRow, Columns, TokenRow
 from hsd_viz.trace.trace import empty_tables
 
 #: The most tokens of the prompt that are fed at a time: ``PREFILL_CHUNK`` of ``src/loop.hpp``.
@@ -99,21 +99,17 @@ class Log:
         for fate, nodes in (("cut", verdict.accepted), ("accepted", accepted)):
             for node in nodes:
                 verdicts[node] = fate
-        drafts: dict[str, Any] = {
-            "token_id": tree.tokens,
-            "depth": tree.depths(),
-            "verdict": verdicts,
-            "node": range(n),
-        }
-        drafts |= {"parent": tree.parents, "source": tree.sources, "position": tree.positions, "score": tree.scores}
-        drafts |= {"key_length": tree.key_lengths, "count": tree.counts, "p": verdict.p, "q": verdict.q, "u": verdict.u}
-        drafts |= {"round": [this] * n, "level": [level] * n, "h": verdict.h}
-        for name, column in self._tables["drafts"].items():
-            column += drafts.get(name) or repeat(None, n)
+        drafts: dict[str, Any] = {"round": [this] * n, "level": [level] * n, "node": range(n), "token_id": tree.tokens}
+        drafts |= {"depth": tree.depths(), "verdict": verdicts}
+        # Others are fields of the draft tree, in the plural, or of the verdict.
+        for name, column in self._tables["drafts"].items() if n else ():
+            others = getattr(tree, f"{name}s", None) or getattr(verdict, name, None)
+            column += drafts.get(name) or others or repeat(None, n)
         examined = count if outcome == "stopped" else verdict.examined
         why = None if n else tree.why_empty or "no match"
-        times = start, spent
-        self._add("rounds", RoundRow(this, parent, level, n, examined, count, outcome, why, *times, verdict.rule))
+        known = this, parent, level, n, examined, count, outcome, why, start, spent
+        others = [*self._tables["rounds"]][len(known) :]
+        self._add("rounds", (*known, *(getattr(verdict, name, None) for name in others)))
         if parent is None:
             self._emit(this, verified)
 

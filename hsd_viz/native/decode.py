@@ -195,7 +195,7 @@ class NativeDecode(Loop):
         start, rows = ctypes.c_void_p(), self._library.quick.hsd_decode_rows
         for table in tables:
             n = rows(self._handle, [*_ROWS].index(table), byref(start))
-            self._happened[table].append(ctypes.string_at(start, n * _ROWS[table].itemsize))
+            self._happened[table].append(ctypes.string_at(start, 8 * n))
         return more > 0
 
 

@@ -291,7 +291,7 @@ export class Decode {
     const n = module.call("hsd_decode_rows", this.handle, Object.keys(manifest.tables).indexOf(table), start);
     const at = module.view().getUint32(start, true);
     module.free(start);
-    return [...module.array(Float64Array, at, n * this.width(manifest.tables[table]))];
+    return [...module.array(Float64Array, at, n)];
   }
 
   /** Numbers of a row with these columns. */

@@ -111,7 +111,7 @@ template <class T> class Loop : public Decode {
     bool round() {
         const int64_t room = s_.limit - (int64_t)text_.size();
         if (room <= 0) return false;
-        record.open(top_);
+        record.open();
         const Draft<T>& drafted = draft(top_ - 1, (int)room - 1);
         target_rows_.clear();
         verify(top_, drafted, target_rows_);
@@ -139,7 +139,7 @@ template <class T> class Loop : public Decode {
         if (i == 0) return sample(level, wanted);
         const size_t base = text_.size();
         while (out.size() < wanted && !(out.size() && ends_text(text_.back()))) {
-            record.open(i);
+            record.open();
             const Draft<T>& below = draft(i - 1, room - out.size() - 1);
             out.rows.keep(out.size());
             verify(i, below, out.rows);
@@ -299,8 +299,10 @@ template <class T> class Loop : public Decode {
                                (double)node.token, NONE, verdict_.p[k], verdict_.q[k], verdict_.u[k], (double)fates_[k], known(node.key_length),
                                known(node.count), node.score, known(node.position), verdict_.h[k]});
         }
-        const int rule = draft.sampled ? levels_[i].spec.rule : BY_TOKEN;
-        record.close(draft.size(), outcome_ == STOPPED ? count : verdict_.examined, count, outcome_, draft.size() ? NONE : (double)draft.why, rule);
+        const int rule = draft.sampled ? levels_[i].spec.rule : BY_TOKEN, examined = outcome_ == STOPPED ? count : verdict_.examined;
+        const Record::Round round = record.close();
+        record.rounds.add({round.id, round.parent, (double)i, (double)draft.size(), (double)examined, (double)count, (double)outcome_,
+                           draft.size() ? NONE : (double)draft.why, round.start, round.spent, (double)rule});
     }
 
     // Feed fed_ to a level, for the logits of its last `rows` tokens. Returns how many tokens were cached.

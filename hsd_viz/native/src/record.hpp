@@ -18,24 +18,21 @@ enum Outcome { CORRECTION, BONUS, PLAIN, STOPPED };
 enum NoDraft { NO_MATCH, NOT_WORTH_IT, NO_ROOM, OFF };
 enum Call { PREFILL, DRAFT, VERIFY, LOOKUP, UPDATE };
 
-// Rows of `width` numbers, one after the other: one for each column that hsd_viz.trace.tables declares, in its order, 2 TOP for one of likeliest
+// Rows of numbers, one after the other: one for each column that hsd_viz.trace.tables declares, in its order, 2 TOP for one of likeliest
 // tokens. A number is a value, the place of a name among those declared, or NaN for null and for what only Python knows (texts of tokens).
 struct Table {
-    const int width;
     std::vector<double> cells;
-    explicit Table(int columns) : width(columns) {}
     void add(std::initializer_list<double> row) { cells.insert(cells.end(), row); }
     void add(const Top& top) {
         for (int k = 0; k < TOP; ++k) add({k < top.n ? (double)top.tokens[k] : NONE, k < top.n ? top.shares[k] : NONE});
     }
-    int rows() const { return (int)(cells.size() / width); }
 };
 
 // A round is the one of the innermost open() until close(); a call belongs to it, before the first to -1.
 class Record {
   public:
     // A source is a level or, above the target's, a database; a name is a level; a path is the level it starts at.
-    Table tokens{12 + 6 * TOP}, drafts{17}, rounds{11}, calls{9};
+    Table tokens, drafts, rounds, calls;
     int64_t emitted = 0;  // tokens
 
     // Time in forward passes, and in sampling and verification by their logits.
@@ -45,17 +42,15 @@ class Record {
     void resume_at(int64_t now) { zero_ = clock() - now; }
     int64_t now() const { return clock() - zero_; }
 
-    int open(int level) {
-        open_.push_back({next_, level, now()});
-        return next_++;
-    }
-    void close(int drafted, int examined, int accepted, Outcome outcome, double why_no_draft, int rule) {
+    void open() { open_.push_back({next_++, now()}); }
+    // The innermost open round, which ends, and the one around it.
+    struct Round {
+        double id, parent, start, spent;
+    };
+    Round close() {
         const Open round = open_.back();
         open_.pop_back();
-        const double parent = open_.empty() ? NONE : open_.back().id;
-        const double start = (double)round.start, spent = (double)(now() - round.start);
-        rounds.add({(double)round.id, parent, (double)round.level, (double)drafted, (double)examined, (double)accepted, (double)outcome,
-                    why_no_draft, start, spent, (double)rule});
+        return {(double)round.id, open_.empty() ? NONE : open_.back().id, (double)round.start, (double)(now() - round.start)};
     }
     int round() const { return open_.empty() ? -1 : open_.back().id; }
 
@@ -69,7 +64,7 @@ class Record {
 
   private:
     struct Open {
-        int id, level;
+        int id;
         int64_t start;
     };
     static int64_t clock() { return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1); }
