@@ -125,63 +125,86 @@ def predict(
     formats = {"weights": weights, "cache": cache}
     if calibrate is not None:
         machine = hardware.fitted(machine, shapes[0], *calibrate, batch=batch[0], context=context[0], **formats)
-    by_name, target = {shape.name: shape for shape in shapes}, shapes[0].name
-    order = (*sorted(list(by_name)[1:], key=lambda name: by_name[name].touched(1)), target)
-    edges, pair_assumptions = _acceptance(by_name, order, acceptance, temperature)
+    order = tuple(shape.name for shape in (*sorted(shapes[1:], key=lambda shape: shape.touched(1)), shapes[0]))
+    by_name = {shape.name: shape for shape in shapes}
+    edges, assumptions = _acceptance(by_name, order, acceptance, temperature)
+    present = len(acceptance.survival) if isinstance(acceptance, Edge) and len(order) == 2 else 0
+    setting = _Setting(machine, by_name, order, edges, databases, formats, present)
+    return setting.plan(batch, context, assumptions)
 
-    def calibration(b: int, c: int, shift: float = 0.0) -> Calibration:
-        costs = {name: machine.cost(shape, batch=b, context=c, **formats) for name, shape in by_name.items()}
-        moved = {pair: edge.shifted(shift * band) for pair, (edge, band) in edges.items()}
-        if not databases:
-            return Calibration(order, costs, moved)
+
+@dataclass(frozen=True, slots=True)
+class _Setting:
+    """Models on a machine: ``order`` from the smallest to the target, ``edges`` the acceptance of pairs and their
+    uncertainty, ``present`` the draft tokens of the profile that the acceptance is from (0: it is from none).
+    """
+
+    machine: Machine
+    models: Mapping[str, Shape]
+    order: tuple[str, ...]
+    edges: Mapping[tuple[str, str], tuple[Edge, float]]
+    databases: bool
+    formats: Mapping[str, str]
+    present: int
+
+    def calibration(self, b: int, c: int, shift: float = 0.0) -> Calibration:
+        """Return the inputs of the law at a batch and a context, acceptances moved by ``shift`` uncertainties."""
+        costs = {name: self.machine.cost(s, batch=b, context=c, **self.formats) for name, s in self.models.items()}
+        moved = {pair: edge.shifted(shift * band) for pair, (edge, band) in self.edges.items()}
+        if not self.databases:
+            return Calibration(self.order, costs, moved)
         stops = Edge(tail=DATABASE_ACCEPTANCE + shift * ASSUMED_BAND).stops(LENGTH)
         tier = Tier(((0, 0, 1 - HIT), *((LENGTH, k, HIT * p) for k, p in enumerate(stops))))
-        tiers, lookups = {(DATABASE, name): tier for name in order}, {DATABASE: LookupCost(LOOKUP_MS * b)}
-        return Calibration(order, costs, moved, tiers, lookups)
+        tiers, lookups = {(DATABASE, name): tier for name in self.order}, {DATABASE: LookupCost(LOOKUP_MS * b)}
+        return Calibration(self.order, costs, moved, tiers, lookups)
 
-    def row(at: Prediction, plain: Prediction, laws: Sequence[Law], b: int, c: int) -> Row:
-        held = tuple(by_name[name] for name in at.names if name in by_name)
-        fits = machine.memory_share(held, batch=b, context=c, **formats) <= 1
+    def row(self, at: Prediction, plain: Prediction, laws: Sequence[Law], b: int, c: int) -> Row:
+        held = tuple(self.models[name] for name in at.names if name in self.models)
+        fits = self.machine.memory_share(held, batch=b, context=c, **self.formats) <= 1
         ratio, rate, error = plain.ms_per_token / at.ms_per_token, b * 1e3 / at.ms_per_token, 1 + STEP_ERROR
         low, high = sorted(law.predict(plain.stack).ms_per_token / law.predict(at.stack).ms_per_token for law in laws)
         rates, ms = (rate * low / ratio / error, rate * high / ratio * error), at.ms_per_token * at.acceptance_length
         return Row(at.stack, b, c, ms, rate, rates, ratio, (low, high), at.acceptance_length, fits)
 
-    rows, best, gains, lookaheads = [], [], [], []
-    for b, c in product(batch, context):
-        choice, laws = select(calibration(b, c)), [Law(calibration(b, c, shift)) for shift in (-1.0, 1.0)]
-        here = [row(p, choice.plain, laws, b, c) for p in choice.ranked]
-        rows += here
-        best.append(next((one for one in here if one.fits), here[0]))
-        gains += [{"batch": b, "context": c, **gain}] if (gain := _second_draft(choice)) else []
-        # Serving engines run one draft model; lookahead 0: no draft.
+    def single_draft(self, choice: Choice, b: int, c: int) -> dict[str, Any]:
+        """Return the fastest stack of at most one draft model, as serving engines run them; lookahead 0: no draft."""
         pick = min((choice.plain, choice.best_single_draft or choice.plain), key=lambda p: p.ms_per_token)
         tokens = next((draft.lookahead for draft in parse(pick.stack).drafts), 0)
         cell = {"batch": b, "context": c, "stack": pick.stack, "lookahead": tokens}
-        # A profile has as many positions as the present setting has draft tokens.
-        if isinstance(acceptance, Edge) and len(order) == 2 and 0 < (present := len(acceptance.survival)) < 64:
-            now = Law(calibration(b, c)).predict(f"{order[0]}:{present} > {target}")
-            cell |= {"present": present, "loses": max(0.0, 1 - pick.ms_per_token / now.ms_per_token)}
-        lookaheads.append(cell)
+        if 0 < self.present < 64:
+            now = Law(self.calibration(b, c)).predict(f"{self.order[0]}:{self.present} > {self.order[1]}")
+            cell |= {"present": self.present, "loses": max(0.0, 1 - pick.ms_per_token / now.ms_per_token)}
+        return cell
 
-    def pays(name: str, b: int, c: int) -> bool:
-        known = calibration(b, c).restricted([name], [])
-        return (name, target) in edges and select(known).picked.stack != target
+    def pays(self, name: str, b: int, c: int) -> bool:
+        """Return whether a draft model alone is faster than none."""
+        known, target = self.calibration(b, c).restricted([name], []), self.order[-1]
+        return (name, target) in self.edges and select(known).picked.stack != target
 
-    first = lambda tried: next((k for k, pays in tried if pays), None)
-    return HardwarePlan(
-        gpu=machine.gpu.name,
-        tp=tp,
-        models=tuple(by_name),
-        rows=tuple(rows),
-        best=tuple(best),
-        break_even_batch={m: first((b, not pays(m, b, context[0])) for b in BATCHES) for m in order[:-1]},
-        break_even_context={m: first((c, pays(m, max(batch), c)) for c in CONTEXTS) for m in order[:-1]},
-        second_draft_gain=tuple(gains),
-        lookaheads=tuple(lookaheads),
-        settings=settings(next((str(c["stack"]) for c in lookaheads if c["lookahead"]), target), lookaheads),
-        assumptions=(*_assumptions(machine, databases, max(batch)), *pair_assumptions),
-    )
+    def plan(self, batch: Sequence[int], context: Sequence[int], assumptions: Sequence[Assumption]) -> HardwarePlan:
+        rows, best, gains, lookaheads = [], [], [], []
+        for b, c in product(batch, context):
+            choice, laws = select(self.calibration(b, c)), [Law(self.calibration(b, c, shift)) for shift in (-1.0, 1.0)]
+            here = [self.row(p, choice.plain, laws, b, c) for p in choice.ranked]
+            rows += here
+            best.append(next((one for one in here if one.fits), here[0]))
+            gains += [{"batch": b, "context": c, **gain}] if (gain := _second_draft(choice)) else []
+            lookaheads.append(self.single_draft(choice, b, c))
+        first = lambda tried: next((k for k, pays in tried if pays), None)
+        *drafts, target = self.order
+        return HardwarePlan(
+            gpu=self.machine.gpu.name,
+            tp=self.machine.tp,
+            models=tuple(self.models),
+            rows=tuple(rows),
+            best=tuple(best),
+            break_even_batch={m: first((b, not self.pays(m, b, context[0])) for b in BATCHES) for m in drafts},
+            break_even_context={m: first((c, self.pays(m, max(batch), c)) for c in CONTEXTS) for m in drafts},
+            second_draft_gain=tuple(gains),
+            lookaheads=tuple(lookaheads),
+            settings=settings(next((str(c["stack"]) for c in lookaheads if c["lookahead"]), target), lookaheads),
+            assumptions=(*_assumptions(self.machine, self.databases, max(batch)), *assumptions),
+        )
 
 
 def settings(stack: str, lookaheads: Sequence[Mapping[str, Any]] = ()) -> dict[str, str]:
