@@ -9,7 +9,7 @@ from typing import Any
 from hsd_viz.bench.report import figures
 from hsd_viz.bench.runner import Output, Settings, run_bench
 from hsd_viz.calibration.basis import StoredCalibration, rate
-from hsd_viz.calibration.calibrate import TARGET, TOKENS, Workload, calibrated, decode
+from hsd_viz.calibration.calibrate import TARGET, TOKENS, Workload, calibrated
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.engine import Engine
 from hsd_viz.intervals import LEAST
@@ -17,7 +17,7 @@ from hsd_viz.ladder.load import names
 from hsd_viz.latency.law import Prediction
 from hsd_viz.latency.select import select
 from hsd_viz.prompts.suites import Suite
-from hsd_viz.stack import Model, Stack, parse
+from hsd_viz.stack import parse
 from hsd_viz.tables import Table, lines
 from hsd_viz.terminal import Progress
 from hsd_viz.words import check_range, counted
@@ -106,8 +106,7 @@ def _drafts(engine: Engine, suite: Suite, wanted: Sequence[str] | None, sampling
     drafts = [name for name in wanted if name not in (TARGET, engine.target)]
     if not drafts:
         return ()
-    probe = str(Stack(None, (*(Model(name, 1) for name in drafts), Model(TARGET))))
-    meta = decode(engine, suite.prompts[0], probe, 1, sampling).meta
+    meta = Workload(suite, drafts, sampling=sampling).probe(engine)
     sizes = {m["name"]: m.get("parameters") or 0 for m in meta["models"]}
     return tuple(sorted(drafts, key=lambda name: sizes.get(name, 0)))
 

@@ -128,16 +128,12 @@ def predict(
     order = tuple(shape.name for shape in (*sorted(shapes[1:], key=lambda shape: shape.touched(1)), shapes[0]))
     by_name = {shape.name: shape for shape in shapes}
     edges, assumptions = _acceptance(by_name, order, acceptance, temperature)
-    present = len(acceptance.survival) if isinstance(acceptance, Edge) and len(order) == 2 else 0
-    setting = _Setting(machine, by_name, order, edges, databases, formats, present)
-    return setting.plan(batch, context, assumptions)
+    return _Setting(machine, by_name, order, edges, databases, formats).plan(batch, context, assumptions)
 
 
 @dataclass(frozen=True, slots=True)
 class _Setting:
-    """Models on a machine: ``order`` from the smallest to the target, ``edges`` the acceptance of pairs and their
-    uncertainty, ``present`` the draft tokens of the profile that the acceptance is from (0: it is from none).
-    """
+    """Models on a machine: ``order`` from the smallest to the target, ``edges`` acceptance and its uncertainty."""
 
     machine: Machine
     models: Mapping[str, Shape]
@@ -145,7 +141,6 @@ class _Setting:
     edges: Mapping[tuple[str, str], tuple[Edge, float]]
     databases: bool
     formats: Mapping[str, str]
-    present: int
 
     def calibration(self, b: int, c: int, shift: float = 0.0) -> Calibration:
         """Return the inputs of the law at a batch and a context, acceptances moved by ``shift`` uncertainties."""
@@ -171,9 +166,11 @@ class _Setting:
         pick = min((choice.plain, choice.best_single_draft or choice.plain), key=lambda p: p.ms_per_token)
         tokens = next((draft.lookahead for draft in parse(pick.stack).drafts), 0)
         cell = {"batch": b, "context": c, "stack": pick.stack, "lookahead": tokens}
-        if 0 < self.present < 64:
-            now = Law(self.calibration(b, c)).predict(f"{self.order[0]}:{self.present} > {self.order[1]}")
-            cell |= {"present": self.present, "loses": max(0.0, 1 - pick.ms_per_token / now.ms_per_token)}
+        # A profile has as many positions as the present setting has draft tokens.
+        profiles = [len(edge.survival) for edge, _ in self.edges.values()] if len(self.order) == 2 else []
+        for present in filter(lambda tokens: 0 < tokens < 64, profiles):
+            now = Law(self.calibration(b, c)).predict(f"{self.order[0]}:{present} > {self.order[1]}")
+            cell |= {"present": present, "loses": max(0.0, 1 - pick.ms_per_token / now.ms_per_token)}
         return cell
 
     def pays(self, name: str, b: int, c: int) -> bool:

@@ -220,8 +220,7 @@ def run_bench(
     """
     settings = settings or Settings()
     rows, complete = rows_of(read_stacks(stacks), settings.state), False
-    questions = any(p.turns for p in suite.prompts)
-    writer = choose_template(engine.tokenizer, engine.target, template) if questions else None
+    writer = choose_template(engine.tokenizer, engine.target, template) if any(p.turns for p in suite.prompts) else None
     decoders = {name: _decoder(engine, stack, settings) for name, (stack, _) in rows.items()}
     total = settings.repeats * len(suite.prompts) * len(rows)
     memories: defaultdict[tuple[str, int], Memory] = defaultdict(Memory)
@@ -251,8 +250,7 @@ def run_bench(
             # Garbage collection of everything allocated so far would pause one stack for the time of a hundred rounds.
             gc.collect()
             gc.freeze()
-            steps = product(range(settings.repeats), suite.prompts, rows)
-            for done, (repeat, prompt, name) in enumerate(steps):
+            for done, (repeat, prompt, name) in enumerate(product(range(settings.repeats), suite.prompts, rows)):
                 if prompt.id not in left_out:
                     progress(done, total, f"{name}  {prompt.id}")
                     memory = memories[name, repeat] if rows[name][1] == "warm" else None
@@ -263,8 +261,8 @@ def run_bench(
         gc.unfreeze()
     prompts = tuple(p for p in suite.prompts if p.id not in left_out and all(runs[name, p.id] for name in rows))
     outputs = {name: tuple(median_of(runs[name, p.id]) for p in prompts) for name in rows}
-    states = {name: state for name, (_, state) in rows.items()}
-    return Measurement(suite, settings, prompts, outputs, complete, writer and writer.name, left_out, states)
+    named, states = writer and writer.name, {name: state for name, (_, state) in rows.items()}
+    return Measurement(suite, settings, prompts, outputs, complete, named, left_out, states)
 
 
 def _decoder(engine: Any, stack: Stack | HFStack, settings: Settings) -> Callable[..., Output]:

@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from hsd_viz.calibration.estimate import names_of, own_times
+from hsd_viz.calibration.estimate import MS, names_of, own_times
 from hsd_viz.disk import MOST_JSON, cache_folder, data_folder, read_text, write_whole
 from hsd_viz.intervals import LEAST
 from hsd_viz.latency.inputs import Calibration, Edge, Tier
@@ -32,7 +32,6 @@ TARGET = "target"
 USUAL = 4
 #: A predicted gain below this share is within the error of the prediction: ``auto`` is then plain decoding.
 MIN_GAIN = 0.02
-_MS = 1e-6
 #: The schema changes with the form of the file and with the method of measuring.
 FORMAT, SCHEMA = "hsd_viz calibration", 4
 #: Days after which a calibration expires: drivers, clocks and background load change.
@@ -173,7 +172,7 @@ def level_use(trace: Trace) -> tuple[LevelUse, ...]:
         spent[c.level] += c.duration_ns * (c.round in own)
     rounds = sum(r.duration_ns for r in trace.round_rows if r.parent is None)
     spent[max(names)] += trace.meta["wall_ns"] - trace.meta["prefill_ns"] - rounds
-    per = lambda ns: ns * _MS / tokens
+    per = lambda ns: ns * MS / tokens
     return tuple(LevelUse(names[k], count[k] / tokens, per(spent[k]), per(called[k])) for k in sorted(names))
 
 
@@ -241,9 +240,8 @@ def load(path: Path) -> StoredCalibration | None:
     with suppress(OSError, ValueError, KeyError, TypeError, AttributeError, IndexError):
         data = json.loads(path.read_text(encoding="utf-8"))
         if data["format"] == FORMAT and data["schema"] == SCHEMA:
-            return msgspec.convert(
-                data | {"calibration": Calibration.from_dict(data["calibration"])}, StoredCalibration
-            )
+            data["calibration"] = Calibration.from_dict(data["calibration"])
+            return msgspec.convert(data, StoredCalibration)
     return None
 
 

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
-from hsd_viz.calibration.basis import StoredCalibration, identity, newest, save
+from hsd_viz.calibration.basis import TARGET, StoredCalibration, identity, newest, save
 from hsd_viz.calibration.estimate import estimate, rounds_of, verifications
 from hsd_viz.calibration.forwards import fit_curve, time_forwards
 from hsd_viz.decoding.engine import Engine
@@ -28,7 +28,6 @@ from hsd_viz.stack import Model, Stack
 from hsd_viz.terminal import Progress
 from hsd_viz.trace import Trace
 
-TARGET = "target"
 #: Tokens decoded per prompt.
 TOKENS, WARM_UP_TOKENS = 128, 8
 #: Lookaheads of a model directly under the target; of two models, the lower one's first; of a model over a database.
@@ -67,9 +66,9 @@ class Workload:
         }
 
     def probe(self, engine: Engine) -> dict[str, Any]:
-        """Return the identity of the engine, from one token decoded with a stack of all models."""
+        """Return the meta of one token decoded with a stack of all models."""
         stack = Stack(None, (*(Model(d, 1) for d in self.drafts), Model(TARGET)))
-        return identity(decode(engine, self.suite.prompts[0], stack, 1, self.sampling).meta)
+        return decode(engine, self.suite.prompts[0], stack, 1, self.sampling).meta
 
 
 def calibrate(engine: Engine, work: Workload, progress: Progress = lambda *_: None) -> StoredCalibration:
@@ -83,7 +82,7 @@ def calibrate(engine: Engine, work: Workload, progress: Progress = lambda *_: No
         decode(engine, prompts[0], stack, min(WARM_UP_TOKENS, work.max_new_tokens), sampling)
     progress(0, total, "timing forward passes")
     engine.wait_ready()
-    who = work.probe(engine)
+    who = identity(work.probe(engine))
     models = {name: model for name in (*work.drafts, TARGET) if (model := engine.model(name)) is not None}
     shapes = time_forwards(models) if models else {}
     traces: list[Trace] = []
@@ -111,7 +110,7 @@ def calibrated(
     """
     progress(0, 0, "loading the models")
     engine.wait_ready()
-    if not fresh and (stored := newest(work.probe(engine), work.texts())) is not None:
+    if not fresh and (stored := newest(identity(work.probe(engine)), work.texts())) is not None:
         return stored, True
     measured = calibrate(engine, work, progress)
     try:

@@ -20,7 +20,7 @@ from hsd_viz.trace import Row, Trace
 
 #: A place in the draft has its own figure when this many tokens were examined there; later places share one figure.
 ENOUGH = 40
-_MS = 1e-6
+MS = 1e-6
 Pair = tuple[str, str]
 
 
@@ -142,7 +142,7 @@ def verifications(traces: Iterable[Trace]) -> dict[str, dict[int, list[float]]]:
     """Return the ms of each model's verifications by the number of tokens fed."""
     found: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for call in (call for trace in traces for call in trace.call_rows if call.kind == "verify"):
-        found[call.name][call.fed].append(call.duration_ns * _MS)
+        found[call.name][call.fed].append(call.duration_ns * MS)
     return found
 
 
@@ -160,7 +160,7 @@ def times_of(traces: Sequence[Trace]) -> tuple[dict[str, LevelCost], dict[str, L
         below = names if database is None else {**names, 0: database}
         own = own_times(trace)
         for call in trace.call_rows:
-            ms = call.duration_ns * _MS
+            ms = call.duration_ns * MS
             if call.kind == "draft":
                 drafts[call.name][call.steps].append(ms)
             elif call.kind in ("lookup", "update"):
@@ -168,10 +168,10 @@ def times_of(traces: Sequence[Trace]) -> tuple[dict[str, LevelCost], dict[str, L
             elif call.kind == "verify" and call.level:
                 above[below[call.level - 1], call.name].append((call.fed, ms))
         for r in trace.round_rows:
-            times["overhead", names[r.level]].append(max(0.0, own[r.id] * _MS))
+            times["overhead", names[r.level]].append(max(0.0, own[r.id] * MS))
         top = sorted((r for r in trace.round_rows if r.parent is None), key=lambda r: r.start_ns)
         for this, following in pairwise(top):
-            pause = (following.start_ns - this.start_ns - this.duration_ns) * _MS
+            pause = (following.start_ns - this.start_ns - this.duration_ns) * MS
             times["pause", names[this.level]].append(max(0.0, pause))
     typical = lambda kind, name: median(times[kind, name] or [0.0])
     verified, models = verifications(traces), {}

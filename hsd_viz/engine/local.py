@@ -172,8 +172,8 @@ class LocalEngine(Engine):
         if (source := asked.stack.bottom) is not None:
             sized = source.name == "db" and options["budget"] is None
             costs = self._costs.of(loaded[0], self.device.partition(":")[0]) if sized else None
-            given = {"memory": options["memory"], "costs": costs, "temperature": asked.sampling.temperature}
-            drafter, _ = self.drafter(asked.stack, **given)
+            memory, temperature = options["memory"], asked.sampling.temperature
+            drafter, _ = self.drafter(asked.stack, memory=memory, temperature=temperature, costs=costs)
         positions = min((m.positions for m in loaded if m.positions is not None), default=None)
         room = min(filter(None, (len(ids) + options["max_new_tokens"], positions)))
         lookaheads: list[Any] = [part.lookahead for part in asked.stack.models]

@@ -99,18 +99,8 @@ def bars(
     after = [" · ".join(filter(None, map(str, row))) for row in rows[texts].itertuples(index=False)]
     place, ticks = _places(labels, groups)
     figure = px.bar(parts.assign(place=[place[k] for k in parts["row"]]), x="value", y="place", color="part")
-    for trace in figure.data:
-        mine = parts[parts["part"] == trace.name]
-        name, colour = style(trace.name)
-        points = zip(mine["row"], mine["value"], strict=True)
-        said = [f"{plain(labels[row])}:<br>{plain(name)} {value:.3g} {plain(unit)}" for row, value in points]
-        marker = {"color": pale(colour) if faint else colour, "line": {"color": colour, "width": 1.5 if faint else 0}}
-        trace.showlegend = not faint
-        trace.update(name=name, marker=marker, width=0.62, orientation="h", customdata=said, hovertemplate=HOVER)
+    _draw_parts(figure, parts, labels, unit, faint)
     ends = parts.groupby("row")["value"].sum().reindex(range(len(rows)), fill_value=0.0)
-    quiet = {"orientation": "h", "hoverinfo": "skip"}
-    if faint:
-        figure.add_bar(x=[None], y=[None], name=faint, marker_color=pale(INK.muted), showlegend=True, **quiet)
     if "dot" in rows and rows["dot"].notna().any():
         ends = pd.concat([ends, *(rows[name] for name in ("dot", "high") if name in rows)], axis=1).max(axis=1)
         figure.add_trace(_dots(rows, place, labels, dots, unit))
@@ -144,6 +134,21 @@ def _places(labels: Sequence[str], groups: Sequence[str]) -> tuple[list[int], li
         places.append(len(ticks))
         ticks.append((len(ticks), plain(name)))
     return places, ticks
+
+
+def _draw_parts(figure: Figure, parts: pd.DataFrame, labels: Sequence[str], unit: str, faint: str) -> None:
+    """Draw the parts of bars in their colours; ``faint`` ones pale, with one name for all."""
+    for trace in figure.data:
+        mine = parts[parts["part"] == trace.name]
+        name, colour = style(trace.name)
+        points = zip(mine["row"], mine["value"], strict=True)
+        said = [f"{plain(labels[row])}:<br>{plain(name)} {value:.3g} {plain(unit)}" for row, value in points]
+        marker = {"color": pale(colour) if faint else colour, "line": {"color": colour, "width": 1.5 if faint else 0}}
+        trace.showlegend = not faint
+        trace.update(name=name, marker=marker, width=0.62, orientation="h", customdata=said, hovertemplate=HOVER)
+    if faint:
+        quiet = {"orientation": "h", "hoverinfo": "skip", "showlegend": True}
+        figure.add_bar(x=[None], y=[None], name=faint, marker_color=pale(INK.muted), **quiet)
 
 
 def _dots(rows: pd.DataFrame, place: Sequence[int], labels: Sequence[str], name: str, unit: str) -> go.Scatter:

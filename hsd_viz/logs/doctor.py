@@ -28,7 +28,7 @@ from hsd_viz.adapters.signatures import signatures
 from hsd_viz.intervals import RESAMPLES, UNKNOWN, Estimate, estimate, ratio
 from hsd_viz.latency.law import MOST
 from hsd_viz.logs.observe import from_figures, from_trace, measured, observe, with_hardware, with_times
-from hsd_viz.logs.profile import cells_of
+from hsd_viz.logs.profile import Z, cells_of
 from hsd_viz.stack import parse
 from hsd_viz.tables import Table, lines, show
 from hsd_viz.trace import Trace
@@ -41,7 +41,6 @@ LEAST_GAIN = 0.05
 #: Relative standard error of times that were measured once, and of those that a hardware model gives.
 TIMING, MODELLED = 0.025, 0.18
 EXTENDS = ("draft", "eagle", "eagle3")
-_Z = 1.959964
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +201,7 @@ def _speedup(seen: Observation, lengths: np.ndarray, whole: float, modelled: boo
     value, spread = float(lengths[0]) / whole, [log(s) for s in seen.speedups]
     timing = stdev(spread) / sqrt(len(spread)) if len(spread) > 1 else MODELLED if modelled else TIMING
     rounds = float(np.std(np.log(lengths[1:]))) if len(lengths) > 1 else 0.0
-    error = _Z * hypot(timing, rounds)
+    error = Z * hypot(timing, rounds)
     # Twice the measurements halve the square of the error; a difference of 2 % is resolved at the least.
     times = (error / max(abs(log(value)), 0.02)) ** 2 - 1
     if modelled:

@@ -21,7 +21,8 @@ from hsd_viz.latency.inputs import Edge
 CONTEXTS = (2048, 8192, 32_768)
 #: Allowed difference of a profile's mean acceptance length from the one that its rates imply.
 TOLERANCE = 0.02
-_Z = 1.959964
+#: Standard errors on each side of a 95 % interval.
+Z = 1.959964
 
 
 def acceptance_of(seen: Observation) -> tuple[float, ...]:
@@ -118,5 +119,5 @@ def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[flo
             raise ValueError("a profile without acceptance_length_histogram has no interval: measure it again")
         means.append(mean := sum(k * n for k, n in histogram.items()) / rounds)
         errors.append(sum(n * (k - mean) ** 2 for k, n in histogram.items()) / (rounds - 1) / rounds)
-    half, change = _Z * sqrt(sum(errors)), means[1] - means[0]
+    half, change = Z * sqrt(sum(errors)), means[1] - means[0]
     return change, change - half, change + half

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,13 +18,14 @@ import numpy as np
 
 from hsd_viz.adapters import settings as engine_settings
 from hsd_viz.adapters.entries import BrokenEntry, EntryReader
-from hsd_viz.bench.replay import can_replay
+from hsd_viz.bench.replay import Replayed, can_replay
 from hsd_viz.bench.replay import replay as replay_text
 from hsd_viz.drafting import SharedDatabases, make_drafter
 from hsd_viz.drafting.make import CPU_MARGINAL, FIVEGRAMS, STORED, CostCurve, cost_curve
+from hsd_viz.drafting.tree import Drafter
 from hsd_viz.intervals import Estimate, estimate, ratio, resample
 from hsd_viz.ladder.load import weights_dir
-from hsd_viz.logs.records import LogTokenizer, requests
+from hsd_viz.logs.records import LogTokenizer, Request, requests
 from hsd_viz.native.build import default_build
 from hsd_viz.native.decode import native_drafter
 from hsd_viz.stack import DraftSource, parse
@@ -42,6 +43,8 @@ SERVED = {"lookup": "lookup", "ngram-cache": "lookup", "suffix": "suffix"}
 EXAMPLES, SHOW = 20, 0.2
 #: Resampled units per drafter: requests, in groups where there are more of them.
 GROUPS = 200
+#: What is counted of a log.
+COUNTS = ("requests", "prompt_tokens", "output_tokens", "broken", "cut")
 #: Summed by group, and ratios of these sums.
 FIELDS = ("tokens", "rounds", "drafted", "accepted", "cost")
 RATIOS = {"mean_acceptance_length": (0, 1), "acceptance_rate": (3, 2), "speedup": (0, 4)}
@@ -137,9 +140,8 @@ def open_databases(tokenizer: LogTokenizer, folder: str | Path | None = None) ->
         if folder is not None:
             raise ValueError("databases need a tokenizer: give that of their model")
         return SharedDatabases({}, dict.fromkeys((*STORED, FIVEGRAMS), "without a tokenizer there are no databases"))
-    if folder is not None:
-        return SharedDatabases.open(folder, tokenizer.vocabulary, strict=True)
-    return SharedDatabases.open(weights_dir() / "databases", tokenizer.vocabulary)
+    shipped = weights_dir() / "databases"
+    return SharedDatabases.open(folder or shipped, tokenizer.vocabulary, strict=folder is not None)
 
 
 def replayable(drafters: Sequence[str], databases: SharedDatabases) -> tuple[dict[str, DraftSource], dict[str, str]]:
@@ -199,47 +201,58 @@ def replay(
     tokens, path, costs = LogTokenizer(tokenizer), Path(log), parse_cost(verify_cost)
     found = open_databases(tokens, databases)
     sources, refused = replayable(drafters, found)
-    stopping = None if budget is not None else costs
-    options: dict[str, Any] = {"databases": found, "eos": tokens.eos, "costs": stopping}
-    build = default_build()
-    library = build.library if build.wait() else None
-    shapes: dict[str, Counter] = {name: Counter() for name in sources}
-    counts = dict.fromkeys(("requests", "prompt_tokens", "output_tokens", "broken", "cut"), 0)
-    examples: list[tuple[int, str]] = []
+    options = {"databases": found, "eos": tokens.eos, "costs": costs if budget is None else None}
+    tally = _Tally({name: Counter() for name in sources}, dict.fromkeys(COUNTS, 0), [])
     complete, shown = False, 0.0
     with closing(EntryReader(path)) as reader, suppress(KeyboardInterrupt):
         for request in requests(reader, tokens):
             if isinstance(request, BrokenEntry):
-                counts["broken"] += 1
-                examples = [*examples, (request.number, request.why)][:EXAMPLES]
+                tally.counts["broken"] += 1
+                tally.examples = [*tally.examples, (request.number, request.why)][:EXAMPLES]
                 continue
-            if limit is not None and counts["requests"] >= limit:
+            if tally.counts["requests"] == limit:
                 break
-            done = {}
-            for name, source in sources.items():
-                made = make_drafter(source, **options)
-                drafter = made if library is None else native_drafter(made, library)
-                done[name] = replay_text(drafter, request.text, budget or drafter.nodes, tokens.eos, request.limit)
-            # The counts change together: an interrupted replay has whole requests.
-            group = counts["requests"] % GROUPS
-            for name, one in done.items():
-                shapes[name].update({(group, *shape): n for shape, n in one.shapes.items()})
-            read = (1, len(request.text.prompt), len(request.text.output), 0, request.cut)
-            counts = {name: counts[name] + n for name, n in zip(counts, read, strict=True)}
+            made = {name: make_drafter(source, **options) for name, source in sources.items()}
+            tally.add(request, {name: _replayed(one, request, budget, tokens.eos) for name, one in made.items()})
             if progress and time.monotonic() - shown > SHOW:
-                shown = time.monotonic()
-                about = f"{counts['output_tokens']:,} tokens of {counts['requests']:,} outputs"
-                progress(reader.done, reader.size, about)
+                shown, counts = time.monotonic(), tally.counts
+                read = f"{counts['output_tokens']:,} tokens of {counts['requests']:,} outputs"
+                progress(reader.done, reader.size, read)
         complete = True
-    if complete and not counts["requests"]:
-        why = "; record {}: {}".format(*examples[0]) if examples else ""
+    if complete and not tally.counts["requests"]:
+        why = "; record {}: {}".format(*tally.examples[0]) if tally.examples else ""
         raise ValueError(f"the log {log} has no usable request{why}")
     settings = {"drafters": list(drafters), "budget": budget, "verify_cost": verify_cost, "limit": limit}
     settings |= {"tokenizer": tokens.name, "databases": str(databases or "")}
     cost = np.array(costs.tables(MAX_BUDGET)[0])
-    rows = [_row(name, shapes[name], cost) for name in sources if shapes[name]]
+    rows = [_row(name, shapes, cost) for name, shapes in tally.shapes.items() if shapes]
     rows.sort(key=lambda row: -row["speedup"])
-    return ReplayReport({"name": path.name, **counts, "examples": examples}, settings, rows, refused, complete)
+    about = {"name": path.name, **tally.counts, "examples": tally.examples}
+    return ReplayReport(about, settings, rows, refused, complete)
+
+
+@dataclass(slots=True)
+class _Tally:
+    """Rounds by drafter, by group of requests and shape; counts; and the first broken entries, with their reasons."""
+
+    shapes: dict[str, Counter]
+    counts: dict[str, int]
+    examples: list[tuple[int, str]]
+
+    def add(self, request: Request, done: Mapping[str, Replayed]) -> None:
+        """Add a request as a whole: an interrupted replay has whole requests."""
+        group = self.counts["requests"] % GROUPS
+        for name, one in done.items():
+            self.shapes[name].update({(group, *shape): n for shape, n in one.shapes.items()})
+        read = (1, len(request.text.prompt), len(request.text.output), 0, request.cut)
+        self.counts = {name: self.counts[name] + n for name, n in zip(COUNTS, read, strict=True)}
+
+
+def _replayed(drafter: Drafter, request: Request, budget: int | None, eos: frozenset[int]) -> Replayed:
+    """Replay a request, with the native drafter where there is one."""
+    build = default_build()
+    drafter = native_drafter(drafter, build.library) if build.wait() else drafter
+    return replay_text(drafter, request.text, budget or drafter.nodes, eos, request.limit)
 
 
 def _row(name: str, shapes: Counter, cost: np.ndarray) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from hsd_viz.engine.replay import bundled, load_bundled
 from hsd_viz.machine import check_address, url
 
 #: Environment variables of a served page: the address of the server that decodes, and the token for it.
@@ -26,6 +27,21 @@ ENDING = 10
 KERNEL_SOCKET, LONGEST_SOCKET = "/voila_00000000/kernel-00000000-0000-0000-0000-000000000000-ipc-00000", 103
 #: Extensions used by the page; others would only delay it.
 EXTENSIONS = ("@jupyter-widgets/jupyterlab-manager", "@voila-dashboards/widgets-manager8", "anywidget")
+#: The arguments of every dashboard.
+ARGUMENTS = (
+    "--template=hsd",
+    "--Voila.log_level=WARN",
+    "--VoilaConfiguration.multi_kernel_manager_class=hsd_viz.views.app.kernels.PageKernels",
+    # When thirty pages start at once, the output of a page takes longer than the default of 4 s.
+    "--VoilaExecutor.iopub_timeout=120",
+    "--VoilaExecutor.startup_timeout=120",
+    f"--PageKernels.cull_interval={LOOK}",
+    f"--PageKernels.cull_idle_timeout={GONE}",
+    r"--VoilaConfiguration.file_allowlist=.*\.(png|svg)",
+    "--VoilaConfiguration.allow_template_override=NO",
+    "--VoilaConfiguration.allow_theme_override=NO",
+    *(f"--VoilaConfiguration.extension_allowlist={name}" for name in EXTENSIONS),
+)
 
 
 def serve(host: str = "127.0.0.1", port: int = 8866, token: str | None = None, **options: Any) -> int:
@@ -88,23 +104,11 @@ def command(
         f"--Voila.open_browser={open_browser}",
         f"--Voila.ip={host}",
         f"--port={port}",
-        "--template=hsd",
-        "--Voila.log_level=WARN",
-        "--VoilaConfiguration.multi_kernel_manager_class=hsd_viz.views.app.kernels.PageKernels",
-        # When thirty pages start at once, the output of a page takes longer than the default of 4 s.
-        "--VoilaExecutor.iopub_timeout=120",
-        "--VoilaExecutor.startup_timeout=120",
-        f"--PageKernels.cull_interval={LOOK}",
-        f"--PageKernels.cull_idle_timeout={GONE}",
+        *ARGUMENTS,
         f"--NotebookNotary.data_dir={folder.name}",
         f"--Voila.root_dir={notebook.parent}",
-        r"--VoilaConfiguration.file_allowlist=.*\.(png|svg)",
-        "--VoilaConfiguration.allow_template_override=NO",
-        "--VoilaConfiguration.allow_theme_override=NO",
-        *(f"--VoilaConfiguration.extension_allowlist={name}" for name in EXTENSIONS),
     ]
-    if pages is not None:
-        arguments.append(f"--PageKernels.pages={pages}")
+    arguments += [] if pages is None else [f"--PageKernels.pages={pages}"]
     if preheat:
         # Voilà starts the next kernel one second after a visit; an earlier visitor waits for it. For a class as many
         # start at a time as there are cores.
@@ -112,8 +116,6 @@ def command(
         arguments += ["--VoilaConfiguration.preheat_kernel=True", f"--VoilaConfiguration.default_pool_size={warm}"]
     if preheat and pages is not None:
         # Visitors take turns, and see a recorded run until then (:mod:`hsd_viz.views.app.pages`).
-        from hsd_viz.engine.replay import bundled, load_bundled
-
         recorded = Path(folder.name) / "recorded.html.gz"
         recorded.write_bytes(gzip.compress(load_bundled(bundled()[0].name).to_html().encode()))
         arguments += [f"--Pages.recorded={recorded}", "--VoilaKernelManager.fill_delay=0"]
