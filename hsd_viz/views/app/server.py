@@ -35,8 +35,6 @@ ARGUMENTS = (
     # When thirty pages start at once, the output of a page takes longer than the default of 4 s.
     "--VoilaExecutor.iopub_timeout=120",
     "--VoilaExecutor.startup_timeout=120",
-    f"--PageKernels.cull_interval={LOOK}",
-    f"--PageKernels.cull_idle_timeout={GONE}",
     r"--VoilaConfiguration.file_allowlist=.*\.(png|svg)",
     "--VoilaConfiguration.allow_template_override=NO",
     "--VoilaConfiguration.allow_theme_override=NO",
@@ -101,10 +99,10 @@ def command(
         write(v4.new_notebook(cells=[cell], metadata={"kernelspec": kernel}), notebook)
     arguments = [
         *(sys.executable, "-m", "hsd_viz.views.app.pages", str(notebook)),
-        f"--Voila.open_browser={open_browser}",
-        f"--Voila.ip={host}",
-        f"--port={port}",
+        *(f"--Voila.open_browser={open_browser}", f"--Voila.ip={host}", f"--port={port}"),
         *ARGUMENTS,
+        f"--PageKernels.cull_interval={LOOK}",
+        f"--PageKernels.cull_idle_timeout={GONE}",
         f"--NotebookNotary.data_dir={folder.name}",
         f"--Voila.root_dir={notebook.parent}",
     ]
