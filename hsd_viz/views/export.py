@@ -108,7 +108,9 @@ def document(content: dict[str, Any], body: str, title: str, *, style: str = "",
     assert not re.search(r"<(/script|script|!--)", BUNDLE, re.IGNORECASE)
     packed = ""  # a text alone needs no script
     if content.get("views") or content.get("about"):
-        text = json.dumps(content, ensure_ascii=True, separators=(",", ":"))
+        # Nine digits hold a probability (float32) exactly.
+        short = json.loads(json.dumps(content), parse_float=lambda text: float(f"{float(text):.9g}"))
+        text = json.dumps(short, ensure_ascii=True, separators=(",", ":"))
         packed = base64.b64encode(gzip.compress(text.encode("ascii"), mtime=0)).decode("ascii")
     given = {"body": body, "title": title, "dark": dark, "content": packed, "bundle": BUNDLE}
     return template("document.html").render(styles="\n".join(styles).replace("</", "<\\/"), **given)
