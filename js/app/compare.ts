@@ -146,7 +146,7 @@ export function compareView({ host, store, state }: Context): Section {
     render(
       html`<p class="hsd-lede">${LEDES.compare}</p>
         ${race ? recordings() : nothing}
-        ${host.file ? html`<button type="button" class="hsd-quiet" @click=${save}>Save as a page</button>` : nothing}
+        ${host.file ? html`<button type="button" class="hsd-quiet" @click=${save}>Save the comparison</button>` : nothing}
         ${host.decode ? decoding() : elsewhere("decode", "Decoding your own prompt with several stacks")}`,
       form,
     );
