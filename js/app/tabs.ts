@@ -11,7 +11,7 @@ import { mount } from "../views";
 import { answerView, elsewhere } from "./answer";
 import { compareView } from "./compare";
 import { decoded } from "./decode";
-import { choose, dropField, read } from "./files";
+import { choose, dropField, MOST_BYTES, read } from "./files";
 import LEDES from "./ledes.json";
 import { requestOf, type Store } from "./state";
 
@@ -120,8 +120,6 @@ const COSTS = [
   ["free16", "free up to 16 tokens (GPU with room)"],
 ];
 const DRAFTERS = ["db", "hd", "lookup", "sam", "suffix", "ngram-cache"];
-/** A log travels in one message here; larger ones are for the command. */
-const MOST_LOG = 8_000_000;
 
 /** A log of another server, replayed with any drafter. */
 function traffic({ host, state }: Context): Section {
@@ -140,7 +138,7 @@ function traffic({ host, state }: Context): Section {
   const made = answerView(host, { about: "replay", words: "The replay", options: () => ({ ...values }) }, state);
   const logField = dropField(
     "Log: choose a file, or drop it here",
-    `JSON lines or one array, also .gz, up to ${MOST_LOG / 1e6} MB (the command takes any size): prompt and output as text or token ids, OpenAI chat logs, ShareGPT.`,
+    `JSON lines or one array, also .gz, up to ${MOST_BYTES / 1e6} MB (the command takes any size): prompt and output as text or token ids, OpenAI chat logs, ShareGPT.`,
     ".jsonl,.json,.gz",
     (file) => void (log = file),
   );
@@ -151,7 +149,7 @@ function traffic({ host, state }: Context): Section {
       if (!log) throw new Error("no log: drop a file on the field above, or open one");
       if (values.tokenizer === "own" && !tokenizer)
         throw new Error("no tokenizer: open the tokenizer.json of the log's model, or choose another");
-      const files: File[] = [await read(log, MOST_LOG)];
+      const files: File[] = [await read(log)];
       if (values.tokenizer === "own" && tokenizer) files.push(await read(tokenizer));
       busy = true;
       paint();

@@ -13,6 +13,7 @@ interface Layout {
   height?: number;
   margin?: { t?: number; r?: number; b?: number; l?: number };
   paper_bgcolor?: string;
+  font?: object;
   dragmode?: unknown;
   meta?: { head?: number };
 }
@@ -78,9 +79,11 @@ function draw({ model, el }: Drawing<Traits>) {
     if (!shownAt || frame.hidden) return; // or it is not on the page yet
     plotly ??= await libraryOf(model as never);
     if (gone) return;
-    const night = model.get("dark");
-    const { data, layout } = structuredClone(dark && night.data ? (night as Figure) : figure());
+    const night = dark && model.get("dark").data ? (model.get("dark") as Figure) : null;
+    const { data, layout } = structuredClone(night ?? figure());
     fitted(layout, shownAt);
+    // A figure of another package has one theme.
+    if (dark && !night) layout.font = { ...layout.font, color: getComputedStyle(root).color };
     frame.tabIndex = (layout.width ?? 0) > shownAt ? 0 : -1; // focusable, because it scrolls
     // A lower figure would be placed with the margins of the one before, which may leave it no height.
     if ((layout.height ?? 0) < drawnHeight) plotly.purge(plot);

@@ -107,17 +107,14 @@ export function raceOf(runs: Runner[], palette: Palette, moved: (ns: number) => 
     render(drawing(), plot);
     const row = ({ letter, title, store, stairs }: Runner, k: number) => {
       const passes = plural(passesAt(stairs, t), "pass");
-      const [speed, times, spent] =
-        stairs.end <= t
-          ? [
-              speeds[k].value,
-              speeds[k].difference,
-              `${plural(stairs.tokens, "token")} in ${duration(stairs.end)}, ${passes}`,
-            ]
-          : [`${shownAt(stairs, t)} of ${stairs.tokens}`, "", passes];
+      const done = stairs.end <= t;
+      const { value, difference } = done
+        ? speeds[k]
+        : { value: `${shownAt(stairs, t)} of ${stairs.tokens}`, difference: "" };
+      const spent = done ? `${plural(stairs.tokens, "token")} in ${duration(stairs.end)}, ${passes}` : passes;
       return html`<li><b class="hsd-vs-letter">${letter}</b><span class="hsd-vs-who"><strong>${title}</strong>${
         title === store.meta.stack ? "" : html` <code>${store.meta.stack}</code>`
-      }</span><span class="hsd-vs-count"><strong>${speed}</strong> <strong>${times}</strong> <span>${spent}</span></span></li>`;
+      }</span><span class="hsd-vs-count"><strong>${value}</strong> <strong>${difference}</strong> <span>${spent}</span></span></li>`;
     };
     const prefill = runs.map((r) => `${r.letter} ${duration(r.store.meta.prefill_ns)}`).join(", ");
     render(
