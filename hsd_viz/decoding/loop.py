@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import repeat
 from time import perf_counter_ns
 from typing import Any
@@ -172,13 +171,10 @@ class Loop:
         self.levels: list[Level | None] = [*([None] if drafter else []), *levels]
         self.top = len(self.levels) - 1
         self.draws, self.log = Draws(sampling.seed), Log(self.now)
-
-    @cached_property
-    def record(self) -> Record:
-        """What a verification by the target reports; those below only decide."""
-        warm = max(self.sampling.temperature, MIN_TEMPERATURE) if isinstance(self.drafter, LogitsObserver) else None
-        learns = warm is not None or isinstance(self.drafter, Observer)
-        return Record(self.details, observe=TOP if learns else 0, temperature=warm)
+        # What a verification by the target reports; those below only decide.
+        warm = max(sampling.temperature, MIN_TEMPERATURE) if isinstance(drafter, LogitsObserver) else None
+        learns = warm is not None or isinstance(drafter, Observer)
+        self.record = Record(details, observe=TOP if learns else 0, temperature=warm)
 
     def now(self) -> int:
         return perf_counter_ns() - self._zero

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hsd_viz.native.weights import read_tensors, widened
+from hsd_viz.native.weights import parameter_count, read_tensors, widened
 
 if TYPE_CHECKING:
     import torch
@@ -115,7 +115,7 @@ def info(directory: str | Path | None = None) -> dict:
             "architecture": config["architectures"][0],
             "hash": weights_hash(path),
             "bytes": sum(f.stat().st_size for f in path.glob("*.safetensors")),
-            "parameters": parameter_count(config),
+            "parameters": parameter_count(read_tensors(path)),
             "layers": config["num_hidden_layers"],
             "width": config["hidden_size"],
             "heads": config["num_attention_heads"],
@@ -126,14 +126,6 @@ def info(directory: str | Path | None = None) -> dict:
             models[name]["training"] = training
     parts = {"models": models, "corpus": read(root / "manifest.json"), "evaluation": read(root / "evaluation.json")}
     return {name: part for name, part in parts.items() if part is not None}
-
-
-def parameter_count(config: dict) -> int:
-    """Return the number of parameters of a Llama or Qwen3 with tied embeddings and as many key as query heads."""
-    width, inner = config["hidden_size"], config["intermediate_size"]
-    norms = 2 * width + (2 * config["head_dim"] if config["model_type"] == "qwen3" else 0)
-    layer = 4 * width * width + 3 * width * inner + norms
-    return config["vocab_size"] * width + config["num_hidden_layers"] * layer + width
 
 
 class LadderTokenizer:

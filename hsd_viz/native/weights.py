@@ -117,6 +117,11 @@ def read_tensors(folder: str | Path) -> dict[str, np.ndarray]:
     return tensors
 
 
+def parameter_count(tensors: Mapping[str, np.ndarray]) -> int:
+    """Return the number of parameters; the head is the embedding."""
+    return sum(t.size for name, t in tensors.items() if not name.endswith(("scale", "lm_head.weight")))
+
+
 def widened(tensors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Return tensors without 8-bit numbers: each such matrix times its scales, in float32."""
     found = {name: tensor for name, tensor in tensors.items() if not name.endswith(".scale")}
@@ -151,7 +156,7 @@ class Weights:
         dtype: str = "int8",
         vocab_size: int | None = None,
     ) -> None:
-        self.name, self.dtype, self._tensors = name, dtype, tensors
+        self.name, self.dtype, self._tensors, self.parameters = name, dtype, tensors, parameter_count(tensors)
         self.width, self.inner = config["hidden_size"], config["intermediate_size"]
         self.layers, self.heads = config["num_hidden_layers"], config["num_attention_heads"]
         self.kv_heads, self.head_dim = config["num_key_value_heads"], config["head_dim"]
@@ -166,11 +171,6 @@ class Weights:
         """The measures of the library's ``Shape``."""
         names = ("layers", "width", "heads", "kv_heads", "head_dim", "inner", "epsilon", "scale")
         return {"type": STORAGE[self.dtype], "vocab": self.vocab_size, **{name: getattr(self, name) for name in names}}
-
-    @property
-    def parameters(self) -> int:
-        """Number of parameters."""
-        return sum(t.size for name, t in self._tensors.items() if not name.endswith(("scale", "lm_head.weight")))
 
     def items(self) -> Iterator[tuple[int, str, np.ndarray | Bytes]]:
         """Iterate over (layer, slot of the library, tensor); the layer is -1 for what belongs to none. Vectors are
