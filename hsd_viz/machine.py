@@ -66,11 +66,11 @@ def threads() -> int:
     """Return the CPU threads of forward passes: torch's where it is loaded, else those asked for, else one per core."""
     torch = sys.modules.get("torch")
     if hasattr(torch, "get_num_threads") and hasattr(torch, "set_num_threads"):
-        while _asked:
+        with suppress(IndexError):  # empty, perhaps because of another thread
             torch.set_num_threads(_asked.pop())
         return torch.get_num_threads()
-    if _asked:
-        return _asked[0]
+    if asked := _asked[:]:
+        return asked[0]
     # One for those that share a core, as torch counts them.
     allowed, named = cores() or 1, os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
     physical = min(allowed, psutil.cpu_count(logical=False) or allowed)

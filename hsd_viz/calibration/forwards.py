@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import median
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -118,15 +119,17 @@ class Costs:
     def __init__(self, source: str | Path = SHIPPED) -> None:
         self.source = str(source)
         self._timed: dict[tuple[str, str], CostCurve] = {}
+        self._timing = Lock()  # two at once would slow each other
         if self.source != MEASURED:
             self._table = _read(weights_dir() / "costs.json" if self.source == SHIPPED else Path(source))
 
     def of(self, model: Model, device: str = "cpu") -> CostCurve:
         """Return the costs for a verifier on a device (``cpu`` or ``cuda``)."""
         if self.source == MEASURED:
-            if (key := (model.name, model.runtime)) not in self._timed:
-                self._timed[key] = cost_curve(draft_costs(model))
-            return self._timed[key]
+            with self._timing:
+                if (key := (model.name, model.runtime)) not in self._timed:
+                    self._timed[key] = cost_curve(draft_costs(model))
+                return self._timed[key]
         by_dtype = self._table["models"].get(model.name, {}) if device == "cpu" else {}
         return by_dtype.get(model.dtype) or next(iter(by_dtype.values()), self._table["others"][device])
 

@@ -199,6 +199,7 @@ class Models:
         """Forget all models; their memory is free once no decode uses them."""
         with self._lock:
             self._made.clear()
+            self.compiled.clear()
 
     # --- inside ----------------------------------------------------------------------------------------------------
 

@@ -136,11 +136,11 @@ class LocalEngine(Engine):
         if parsed.bottom is None or parsed.automatic:
             raise ValueError(f"'{stack}' has no drafter at its bottom")
         target = self._own(parsed.target.name)
-        if target not in self._opened:
+        if (shared := self._opened.get(target)) is None:
             folder, tokens = self.databases or weights_dir() / "databases", models.text(target).tokenizer.get_vocab()
             size, named = models.fast(target).vocab_size, self.databases is not None
-            self._opened[target] = SharedDatabases.open(folder, tokens, size, strict=named)
-        shared, eos = self._opened[target], models.eos(target)
+            shared = self._opened[target] = SharedDatabases.open(folder, tokens, size, strict=named)
+        eos = models.eos(target)
         given = {"databases": shared, "memory": memory, "eos": eos, "costs": costs, "temperature": temperature}
         made = make_drafter(parsed.bottom, **given)
         return native_drafter(made, models.build.library) if models.build and models.build.wait() else made, eos
@@ -164,9 +164,10 @@ class LocalEngine(Engine):
 
             by_name = dict(zip(asked.names, loaded, strict=True))
             key = asked.stack, asked.choosing, asked.sampling
-            if key not in self._decided:
-                self._decided[key] = decide(asked.stack, asked.choosing, self._meta(asked, loaded, bridge))
-            asked = asked.with_stack(self._decided[key])
+            if (decided := self._decided.get(key)) is None:
+                meta = self._meta(asked, loaded, bridge)
+                decided = self._decided[key] = decide(asked.stack, asked.choosing, meta)
+            asked = asked.with_stack(decided)
             loaded = [by_name[name] for name in asked.names]
         drafter, eos = None, models.eos(target)
         if (source := asked.stack.bottom) is not None:

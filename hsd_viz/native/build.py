@@ -163,10 +163,10 @@ class Build:
     def _use(self, kernel: str, path: Path | None) -> bool:
         """Load a library; whether it is one (a full disk truncates: it is then compiled again)."""
         try:
-            self._library = None if path is None else declare(ctypes.CDLL(str(path)))
+            library = None if path is None else declare(ctypes.CDLL(str(path)))
         except (OSError, AttributeError):
             return False
-        self.kernel, self.path = kernel, path
+        self.kernel, self.path, self._library = kernel, path, library  # others look at the last one
         return path is not None
 
 

@@ -6,6 +6,7 @@ import ctypes
 import weakref
 from collections.abc import Callable, Sequence
 from ctypes import Structure, byref, c_double, c_int32, c_int64, c_uint64, c_void_p
+from typing import Any
 
 import numpy as np
 
@@ -91,8 +92,9 @@ class NativeModel:
         self.compute, self.rotary = weights.compute, weights.rotary
         self.handle = library.hsd_model_new(byref(Shape(**weights.shape)))
         owned(self, library.hsd_model_free, self.handle)
-        self._embedding = weights.embedding  # the library reads it where it is
         for layer, slot, tensor in weights.items():
+            if slot == "embedding":
+                self._embedding = tensor  # the library reads it where it is
             numbers, scales = tensor if isinstance(tensor, Bytes) else (tensor, None)
             at = None if scales is None else scales.ctypes.data
             library.hsd_model_set(self.handle, layer, SLOTS.index(slot), numbers.ctypes.data, at)
@@ -103,10 +105,10 @@ class NativeModel:
         """Open an empty sequence."""
         return NativeSession(self)
 
-    def turns(self, places: int) -> tuple[int, list[int]]:
-        """Return a number of places, at least so many, and where their cosines and sines are. They stay there."""
+    def turns(self, places: int) -> tuple[int, list[Any]]:
+        """Return a number of places, at least so many, and pointers to their cosines and sines, which keep these."""
         tables = angles(*self.rotary, places, self.compute)
-        return len(tables[0]), [table.ctypes.data for table in tables]
+        return len(tables[0]), [table.ctypes.data_as(c_void_p) for table in tables]
 
 
 class NativeSession(Session):
@@ -138,8 +140,9 @@ class NativeSession(Session):
 
     def settings(self, places: int, lookahead: int, rule: int) -> Structure:
         """Return this session as a level of a compiled decode of up to ``places`` tokens."""
-        (_, turns), read, threads = self.model.turns(places), self.model.weight_bytes, machine.threads()
-        return LevelSettings(self._handle, *turns, read, lookahead, rule, threads)
+        # The session keeps them: a thread may still decode when the interpreter ends and has no cache any more.
+        self._places, self._turns = self.model.turns(places)
+        return LevelSettings(self._handle, *self._turns, self.model.weight_bytes, lookahead, rule, machine.threads())
 
     def keep(self, base: int, nodes: Sequence[int]) -> None:
         n = len(nodes)

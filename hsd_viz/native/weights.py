@@ -9,9 +9,8 @@ from another's in the last bit.
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator, Mapping
-from functools import cache, cached_property
+from functools import cache
 from math import factorial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -181,23 +180,21 @@ class Weights:
         for i in range(self.layers):
             for slot, (part, *axes) in _LAYER.items():
                 yield i, slot, self._tensor(f"model.layers.{i}.{part}", *map(sizes.__getitem__, axes))
-        yield -1, "embedding", self.embedding
         yield -1, "final_norm", self._tensor("model.norm", self.width)
-        yield -1, "head", self.embedding
-
-    @cached_property
-    def embedding(self) -> np.ndarray | Bytes:
-        """The embedding ``[vocabulary, width]``: the library reads it where it is."""
-        return self._tensor("model.embed_tokens", self.rows, self.width)
+        embedding = self._tensor("model.embed_tokens", self.rows, self.width)
+        yield from ((-1, slot, embedding) for slot in ("embedding", "head"))
 
     def _tensor(self, name: str, *shape: int) -> np.ndarray | Bytes:
         """Return a vector or matrix in the type of these weights."""
         found = self._get(f"{name}.weight", *shape)
-        stored = Bytes(found, self._get(f"{name}.scale", shape[0])) if found.dtype == np.int8 else found
+        stored: np.ndarray | Bytes = found
+        if found.dtype == np.int8:
+            # A stranger's file may have them in another type, or at any address.
+            stored = Bytes(found, np.require(self._get(f"{name}.scale", shape[0]), np.float32, "CA"))
         if self.dtype == "int8" and len(shape) == 2:
             return stored if isinstance(stored, Bytes) else rounded(stored)
         values = stored.widened() if isinstance(stored, Bytes) else stored
-        wide = np.ascontiguousarray(values, np.float64 if self.dtype == "float64" else np.float32)
+        wide = np.require(values, np.float64 if self.dtype == "float64" else np.float32, "CA")
         if self.dtype != "bfloat16":
             return wide
         # Round to nearest, ties to even.
@@ -223,16 +220,9 @@ def turn(theta: float, head_dim: int) -> tuple[np.ndarray, np.ndarray]:
     return cos, sin * turns
 
 
-_MAKING = threading.Lock()
-
-
 def angles(theta: float, head_dim: int, places: int, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
-    """Return the cosines and sines of rotary angles ``[n, head_dim / 2]`` of at least so many places: for all threads
-    the same arrays, for good.
-    """
-    # Two threads that miss in the cache would each make arrays, and those of one would be freed while C++ reads them.
-    with _MAKING:
-        return _doubled(theta, head_dim, max(8, (places - 1).bit_length()), dtype)
+    """Return the cosines and sines of rotary angles ``[n, head_dim / 2]`` of at least so many places."""
+    return _doubled(theta, head_dim, max(8, (places - 1).bit_length()), dtype)
 
 
 @cache

@@ -141,8 +141,8 @@ class Service:
         try:
             while (position := self.places.index(place) + 1 - self.settings.slots) > 0:
                 yield _line({"event": "queued", "position": position})
+                await place.wait()  # it may have changed while the line was sent
                 place.clear()
-                await place.wait()
             turn = time.monotonic()
             self.waited.observe(turn - begun)
             async with aclosing(self.decode(request)) as running:

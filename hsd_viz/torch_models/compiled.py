@@ -83,7 +83,8 @@ class CompiledModel:
         self._compiled = torch.compile(self._forward, fullgraph=True, dynamic=False, **options)
         #: Caches that no session uses, by their places: the graphs of a cache are kept with it.
         self._free: dict[int, list[StaticCache]] = {}
-        self._lock = threading.Lock()
+        # Again by the same thread: sessions are also collected while it holds the lock.
+        self._lock = threading.RLock()
         try:
             check_forward(model, self.session())
         except (torch.OutOfMemoryError, ValueError):

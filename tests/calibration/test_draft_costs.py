@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import numpy as np
@@ -69,3 +71,11 @@ def test_a_model_is_timed_once_for_each_runtime(monkeypatch):
     assert measured.of(model) is curve and len(model.fed) == asked
     model.runtime = "native"
     assert measured.of(model) is not curve and len(model.fed) > asked
+
+
+def test_threads_that_need_the_costs_at_once_time_them_once(monkeypatch):
+    timed, measured, model = [], Costs("measured"), Model(float)
+    monkeypatch.setattr(costs, "draft_costs", lambda model: time.sleep(0.05) or timed.append(model) or (1.0, 1.5))
+    with ThreadPoolExecutor(2) as threads:
+        one, other = threads.map(measured.of, [model] * 2)
+    assert one is other and timed == [model]

@@ -1,5 +1,6 @@
 // The decisions of the compiled loop alone, without models: for tests/native/test_decisions.py.
 #include "draws.hpp"
+#include "pool.hpp"
 #include "verifier.hpp"
 
 using namespace hsd;
@@ -9,6 +10,22 @@ int decide_draw(const double* p, int n, double r) { return draw(p, n, r); }
 
 void decide_distribute(const double* logits, int n, double temperature, int top_k, double top_p, double* p, double* spare) {
     distribute(logits, n, Rule{temperature, top_p, top_k}, p, spare);
+}
+
+// Whether the leader gets the failure of a helper's call.
+int decide_failure() {
+    const auto leader = std::this_thread::get_id();
+    std::atomic<bool> helped{false};
+    Team team(2);
+    try {
+        team.each(2, [&](int) {
+            while (std::this_thread::get_id() == leader && !helped) std::this_thread::yield();
+            if (!helped.exchange(true)) throw std::bad_alloc();
+        });
+    } catch (const std::bad_alloc&) {
+        return 1;
+    }
+    return 0;
 }
 
 double decide_number(uint64_t seed, int64_t position) { return Draws(seed).at(position); }

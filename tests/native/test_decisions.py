@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import random
 import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -81,6 +82,11 @@ def test_a_distribution_is_that_of_the_reference_at_every_border(library):
         numbers = ctypes.c_double(sampling.temperature), sampling.top_k, ctypes.c_double(sampling.top_p)
         library.decide_distribute(pointer(logits), VOCAB, *numbers, pointer(p), pointer(spare))
         assert np.array_equal(p, distribution(logits, sampling)), sampling
+
+
+def test_a_helper_that_is_short_of_memory_fails_the_call_and_not_the_process(library):
+    code = f"import ctypes; raise SystemExit(ctypes.CDLL({library._name!r}).decide_failure())"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 1
 
 
 def test_numbers_are_those_of_the_reference(library):

@@ -6,8 +6,7 @@ The second half runs once for every width of vector that can be built here.
 from __future__ import annotations
 
 import threading
-import time
-from concurrent.futures import ThreadPoolExecutor
+import weakref
 
 import numpy as np
 import pytest
@@ -18,6 +17,7 @@ from hsd_viz.native import model as model_module
 from hsd_viz.native import weights as weights_module
 from hsd_viz.native.build import Build, default_build, kernels
 from hsd_viz.native.model import NativeModel
+from hsd_viz.native.weights import Weights
 
 pytestmark = pytest.mark.skipif(not default_build().wait(), reason=f"no native runtime: {default_build().reason}")
 
@@ -131,18 +131,27 @@ def test_sessions_of_one_model_in_several_threads(monkeypatch):
     assert all(np.array_equal(a, b) for a, b in zip(got, expected, strict=True))
 
 
-def test_threads_that_need_new_angles_at_once_get_the_same(monkeypatch):
-    """Sessions keep their addresses only: arrays that a second thread made would take the place of the first ones."""
-    made, gate = weights_module.turn, threading.Barrier(4)
-    monkeypatch.setattr(weights_module, "turn", lambda *rotary: time.sleep(0.05) or made(*rotary))
+def test_a_session_keeps_the_angles_that_the_library_reads(monkeypatch):
+    """The cache may have others, of a thread that made them at the same time, and none when the interpreter ends."""
+    found, session = [], native("odd").session()
+    make = lambda *given: weights_module._doubled.__wrapped__(*given[:2], given[2].bit_length(), given[3])
+    monkeypatch.setattr(model_module, "angles", lambda *given: found.append(make(*given)) or found[-1])
+    for use in (lambda: session.forward(ids(300), 1), lambda: session.settings(600, 4, 0)):
+        use()
+        kept = [weakref.ref(table) for table in found.pop()]
+        assert all(table() is not None for table in kept)
 
-    def ask(_) -> np.ndarray:
-        gate.wait()
-        return weights_module.angles(3.0, 8, 700, np.dtype(np.float32))[0]
 
-    with ThreadPoolExecutor(4) as threads:
-        first, *others = threads.map(ask, range(4))
-    assert all(cosines is first for cosines in others)
+def test_scales_of_another_type_are_converted():
+    """The library would take them for floats."""
+    module, tensors = eager("odd").module, {}
+    for name, tensor in module.state_dict().items():
+        tensors[name] = tensor.numpy()
+        if tensor.dim() == 2:
+            tensors[name], scales = weights_module.rounded(tensors[name])
+            tensors[f"{name.removesuffix('weight')}scale"] = scales.astype(np.float64)
+    models = Weights("random", module.config.to_dict(), tensors), weights_of(module, "int8")
+    assert np.array_equal(*(NativeModel(weights).session().forward(ids(9), 9) for weights in models))
 
 
 def test_rows_beyond_the_tokenizer_are_cut_off():

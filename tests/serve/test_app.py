@@ -14,7 +14,7 @@ import uvicorn
 
 from hsd_viz.engine.local import load_engine
 from hsd_viz.engine.remote import RemoteEngine, connect
-from hsd_viz.serve.app import Settings, create_app, decode_with
+from hsd_viz.serve.app import Service, Settings, create_app, decode_with
 from hsd_viz.trace import Stage
 from hsd_viz.trace.trace import ServerError
 
@@ -179,6 +179,20 @@ def test_waiting_clients_get_their_position_and_a_full_queue_refuses():
         running.close()
         assert next(waiting) == Stage("second")
         waiting.close()
+
+
+def test_a_place_that_changes_while_it_is_told_is_noticed():
+    async def wait():
+        service, (running, waiting) = Service(Slow().decode, Settings()), (asyncio.Event(), asyncio.Event())
+        service.places += [running, waiting]
+        lines = service.lines({"prompt": "x"}, waiting)
+        assert b"queued" in await anext(lines)
+        service.places.remove(running)
+        waiting.set()
+        assert b"stage" in await asyncio.wait_for(anext(lines), 5)
+        await lines.aclose()
+
+    asyncio.run(wait())
 
 
 def test_a_waiting_client_that_leaves_frees_its_place():

@@ -131,3 +131,8 @@ def test_every_width_is_compiled_once_before_anything_is_timed(monkeypatch):
         session.forward(tokens, len(tokens))
     assert compiled() == first
     assert all(cache.warm for free in model._free.values() for cache in free)
+    # A session may be collected in the middle of this, and then needs the lock, too.
+    taken = [model._lock.acquire(blocking=False) for _ in "ab"]
+    for _ in filter(None, taken):
+        model._lock.release()
+    assert all(taken)

@@ -72,6 +72,9 @@ def test_a_decode_can_be_cancelled_and_keeps_what_it_has(page):
     message, _ = page.wait("done")
     assert page.engine.closed.wait(10) and message["head"]["seq"] <= 2
     page.send("cancel", key="no such request")
+    # It ends while its request is looked up.
+    page.app._cancels = type("Ending", (dict,), {"__contains__": lambda self, key: True})()
+    page.send("cancel", key="ended")
 
 
 def test_an_error_is_one_message_and_the_next_run_works(page):

@@ -109,10 +109,7 @@ template <class T, class W> class Sequence : public Session {
             View& v = views_[i];
             if (!v.more) continue;
             const int* start = lists_.data() + lists_.size();
-            if (v.more > 1) {
-                const View& before = views_[parents[i]];
-                lists_.insert(lists_.end(), before.list, before.list + before.more);
-            }
+            for (int t = 0; t < v.more - 1; ++t) lists_.push_back(views_[parents[i]].list[t]);
             lists_.push_back(cached + i);
             v.list = start;
         }

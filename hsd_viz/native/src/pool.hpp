@@ -99,6 +99,10 @@ class Pool {
             else
                 std::this_thread::yield();
         }
+        if (failed_.load(std::memory_order_relaxed)) {
+            failed_.store(false, std::memory_order_relaxed);
+            throw std::bad_alloc();
+        }
     }
 
   private:
@@ -117,7 +121,12 @@ class Pool {
             // What chunk_ is read here may be of another piece; the exchange decides, and any number is good.
             const int end = std::min(items, next + chunk_.load(std::memory_order_relaxed));
             if (!ticket_.compare_exchange_weak(ticket, (ticket & ~(uint64_t)0xffffff) | end)) continue;
-            for (int item = next; item < end; ++item) call_(context_, item);
+            try {
+                for (int item = next; item < end; ++item) call_(context_, item);
+            } catch (const std::bad_alloc&) {
+                // The leader raises it when no call is left that reads its frame.
+                failed_.store(true, std::memory_order_relaxed);
+            }
             done_.fetch_add(end - next, std::memory_order_release);
             some = true;
             ticket = ticket_.load();
@@ -166,6 +175,7 @@ class Pool {
     Call call_ = nullptr;
     void* context_ = nullptr;
     std::atomic<int> chunk_{1};
+    std::atomic<bool> failed_{false};
     alignas(64) std::atomic<uint64_t> ticket_{0};
     alignas(64) std::atomic<int> done_{0};
     alignas(64) std::atomic<int> active_{0};

@@ -73,14 +73,14 @@ class App(Part):
     @property
     def trace(self) -> Trace | None:
         """The run that was last shown, opened or decoded; ``None`` before the first."""
-        return next(reversed(self._runs.values()), None)
+        return next(reversed([*self._runs.values()]), None)
 
     def _on_message(self, widget: Any, content: Any, buffers: Any) -> None:
         if not isinstance(content, dict) or not isinstance(content.get("id"), str):
             return super()._on_message(widget, content, buffers)
         key, kind = content["id"], content.get("kind")
-        if kind == "cancel" and key in self._cancels:
-            self._cancels[key].set()
+        if kind == "cancel" and (running := self._cancels.get(key)):
+            running.set()
         if kind not in KINDS:
             return
         names = content.get("names") or []
