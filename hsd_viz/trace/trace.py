@@ -31,8 +31,10 @@ MOST_BYTES = 2_000_000_000
 _FORMAT = "hsd_viz trace"
 #: The required keys of a trace's meta; the rest depends on the engine.
 _META = ("stack", "prompt", "prompt_ids", "prefill_ns", "wall_ns")
-#: Steps may arrive in one thread and be read in another.
+#: Steps may arrive in one thread and be read in another. A process is not forked in the middle: the lock would stay.
 _MAKING = RLock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_MAKING.acquire, after_in_parent=_MAKING.release, after_in_child=_MAKING.release)
 
 #: The metrics of a trace that its one line has.
 _FIGURES = {

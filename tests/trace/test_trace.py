@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import threading
 import time
 
 import pytest
@@ -11,6 +13,7 @@ from samples import sample_trace
 
 from hsd_viz.engine.replay import bundled, load_bundled
 from hsd_viz.trace import SCHEMA_VERSION, Trace, TraceError
+from hsd_viz.trace.trace import _MAKING
 
 
 @pytest.mark.parametrize("name", ["run.json", "run.json.gz"])
@@ -167,3 +170,16 @@ def test_a_broken_a_cut_and_a_missing_file_are_refused(tmp_path):
 def test_a_file_of_another_kind_is_refused(data):
     with pytest.raises(TraceError, match=r"^mine\.json: this is not an hsd_viz trace: it was not written by hsd_viz"):
         Trace.from_bytes(json.dumps(data).encode(), "mine.json")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes are forked here")
+def test_a_process_that_is_forked_while_rows_are_made_can_read_traces():
+    begun, trace = threading.Event(), Trace({})
+    trace._pending.append(lambda: begun.set() or time.sleep(0.05) or ({}, {}))
+    reading = threading.Thread(target=len, args=(trace,))
+    reading.start()
+    assert begun.wait(10)
+    if not (child := os.fork()):
+        os._exit(not _MAKING.acquire(timeout=1))
+    assert os.waitpid(child, 0)[1] == 0
+    reading.join()
