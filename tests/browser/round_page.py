@@ -12,6 +12,7 @@ from .conftest import quiet
 HARNESS = """async ([script, widgets, states]) => {
   window.models = [];
   const module = await import(URL.createObjectURL(new Blob([script], { type: "text/javascript" })));
+  window.receive = (m) => module.hsdGroup("g").store.receive(m);
   for (const [k, view] of widgets.entries()) {
     const state = states[k], listeners = new Map();
     const model = {
@@ -25,7 +26,10 @@ HARNESS = """async ([script, widgets, states]) => {
     window.models.push(model);
     const widget = module.widgetOf(view);
     widget.initialize({ model });
-    widget.render({ model, el: document.body.appendChild(document.createElement("div")) });
+    const el = document.body.appendChild(document.createElement("div")), begun = performance.now();
+    widget.render({ model, el });
+    el.getBoundingClientRect();
+    window.took = performance.now() - begun;
   }
 }"""
 STRANGE = [
@@ -42,10 +46,10 @@ STRANGE = [
 ]
 
 
-def start(page, trace: Trace, *widgets: type) -> None:
-    """Put widgets of one group into a page; the first publishes the trace."""
-    data = run_data.snapshot(trace, "r")
-    common = {"palette": page_palette(), "group": "g", "pinned": -1, "live": False, "ghosts": True}
+def start(page, trace: Trace, *widgets: type, steps: int = 1, live: bool = False) -> None:
+    """Put widgets of one group into a page; the first publishes the trace, of so many steps."""
+    data = run_data.snapshot(trace, "r", steps)
+    common = {"palette": page_palette(), "group": "g", "pinned": -1, "live": live, "ghosts": True}
     states = [{**common, "data": {} if k else data} for k in range(len(widgets))]
     page.evaluate(HARNESS, [BUNDLE, [w.view.default_value for w in widgets], states])
     quiet(page)

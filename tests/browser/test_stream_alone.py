@@ -2,48 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from hsd_viz.trace import DraftRow, RoundRow, Step, TokenRow, Trace
-from hsd_viz.views import run_data
-from hsd_viz.views.page_data import BUNDLE, page_palette
+from hsd_viz.views.linked import TokenStream
+from hsd_viz.views.run_data import append
 
 from .conftest import quiet
+from .round_page import STRANGE
+from .round_page import start as show
 
 pytestmark = pytest.mark.browser
-
-#: What anywidget does: one model, ``initialize`` once, ``render`` for each view.
-HARNESS = """async ([script, state]) => {
-  const listeners = new Map();
-  window.model = {
-    get: (k) => state[k],
-    set: (k, v) => { state[k] = v; (listeners.get(`change:${k}`) || []).forEach((f) => f()); },
-    save_changes: () => {},
-    send: () => {},
-    on: (e, f) => listeners.set(e, [...(listeners.get(e) || []), f]),
-    off: (e, f) => listeners.set(e, (listeners.get(e) || []).filter((g) => g !== f)),
-  };
-  const module = await import(URL.createObjectURL(new Blob([script], { type: "text/javascript" })));
-  window.receive = (m) => module.hsdGroup("g").store.receive(m);
-  const widget = module.widgetOf("stream");
-  widget.initialize({ model: window.model });
-  const el = document.body.appendChild(document.createElement("div"));
-  const begun = performance.now();
-  widget.render({ model: window.model, el });
-  document.querySelector(".hsd-text").getBoundingClientRect();
-  return performance.now() - begun;
-}"""
-STRANGE = [
-    "<script>window.pwned=1</script>",
-    "\u202eabc",
-    "שלום",
-    "🙂👩‍👩‍👧",
-    "a\u0000b",
-    "\n\n    ",
-    "\t",
-    "&amp;",
-    "\u200b",
-]
 
 
 def step(index: int, text: str, token_id: int = 1) -> Step:
@@ -54,22 +25,15 @@ def step(index: int, text: str, token_id: int = 1) -> Step:
 
 
 def start(page, steps: list[Step], live: bool = False) -> float:
+    """Show a text; return the milliseconds that it took."""
     trace = Trace({"prompt": "p", "stack": "target"})
     for s in steps:
         trace.append(s)
-    data = run_data.snapshot(trace, "r", len(steps))
-    state = {"data": data, "palette": page_palette(), "group": "g", "pinned": -1, "live": live, "ghosts": True}
-    return page.evaluate(HARNESS, [BUNDLE, state])
+    show(page, trace, TokenStream, steps=len(steps), live=live)
+    return page.evaluate("took")
 
 
-def message(first: int, steps: list[Step]) -> dict:
-    return {
-        "kind": "append",
-        "run": "r",
-        "first": first,
-        "seq": first + len(steps) - 1,
-        "steps": [run_data.tables(s) for s in steps],
-    }
+message = partial(append, "r")
 
 
 def texts(page) -> list[str]:
@@ -82,7 +46,7 @@ def texts(page) -> list[str]:
 def test_strange_text_is_text_and_stays_in_its_place(open_page):
     shown = open_page()
     page = shown.page
-    start(page, [step(i, text, i) for i, text in enumerate(STRANGE)])
+    start(page, [step(i, text, i) for i, text in enumerate([*STRANGE, "\u200b"])])
     content = page.eval_on_selector_all(".hsd-out .hsd-tok", "all => all.map(t => t.textContent)")
     assert content[0] == STRANGE[0]
     assert content[1] == "‹U+202E›abc"
@@ -94,10 +58,10 @@ def test_strange_text_is_text_and_stays_in_its_place(open_page):
     assert lefts == sorted(lefts) and len(set(lefts)) == 5
     assert content[4] == "a‹U+0000›b"
     assert content[5] == STRANGE[5], "the glyphs are none of the text: who copies it gets what was written"
-    assert content[8] == "‹U+200B›"
+    assert content[-1] == "‹U+200B›"
     assert page.evaluate("window.pwned") is None
     for place in range(len(STRANGE)):
-        page.evaluate("i => model.set('pinned', i)", place)
+        page.evaluate("i => models[0].set('pinned', i)", place)
         assert page.locator(".hsd-card .hsd-big").text_content()
     assert page.evaluate("window.pwned") is None
     shown.check()
@@ -254,7 +218,7 @@ def test_in_a_long_text_the_end_is_followed_and_jumps_land(open_page):
         assert page.evaluate(IN_SIGHT, ".hsd-out [aria-selected=true]"), key
     # From anywhere to anywhere, also where nothing was laid out yet.
     for token in (2600, 40, 1800, 900):
-        page.evaluate("i => model.set('pinned', i)", token)
+        page.evaluate("i => models[0].set('pinned', i)", token)
         quiet(page)
         assert page.evaluate(IN_SIGHT, f".hsd-out [data-i='{token}']"), token
     page.keyboard.press("Escape")

@@ -80,7 +80,7 @@ def test_random_models(lookaheads, bottom, temperature, runtime, dtype):
     drafts = [random_model(0, noise=0.15 * (k + 1), dtype=dtype, runtime=runtime) for k in range(len(lookaheads))][::-1]
     length = 60
     accepted = 0
-    for seed in range(6):
+    for seed in range(6 if runtime == "native" else 3):  # the same loop, with slower models
         prompt = torch.randint(0, 64, (5 + seed,), generator=torch.Generator().manual_seed(seed)).tolist()
         sampling = Sampling(temperature=temperature, seed=seed)
         plain, _ = run([target], [], None, prompt, length, sampling=sampling)

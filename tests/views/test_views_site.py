@@ -9,7 +9,7 @@ import pytest
 
 from hsd_viz.engine.replay import bundled
 from hsd_viz.ladder.load import names
-from hsd_viz.views.site import build
+from hsd_viz.views.site import build, sections
 
 
 class Links(HTMLParser):
@@ -65,10 +65,11 @@ def test_the_runtime_is_the_one_of_its_manifest(site):
     assert sum(found["files"][name]["bytes"] for name in small) <= 6_500_000
 
 
-def test_a_site_is_replaced_and_nothing_else(site, tmp_path):
-    (site / "lessons" / "old.html").write_text("x")
+def test_a_site_is_replaced_and_nothing_else(site, tmp_path, monkeypatch):
+    monkeypatch.setattr("hsd_viz.views.site.sections", lambda: sections()[2:])  # the reports alone
+    (site / "reports" / "old.html").write_text("x")
     build(site)
-    assert not (site / "lessons" / "old.html").exists()
+    assert (site / "reports").is_dir() and not (site / "reports" / "old.html").exists()
     (tmp_path / "mine.txt").write_text("x")
     with pytest.raises(ValueError, match="is not a site made by this command"):
         build(tmp_path)
