@@ -108,6 +108,9 @@ class Record:
     def __bool__(self) -> bool:
         return True
 
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self._complete())  # what makes rows cannot be pickled
+
     def add_rows(self, pieces: dict[int, str] | None = None, **rows: Iterable[tuple]) -> Self:
         """Append rows to the tables of these names, and the texts of tokens by id; return this record."""
         tables: dict[str, Any] = {}
@@ -134,9 +137,7 @@ class Record:
 
 
 class Step(Record):
-    """What happened in one or more target rounds: the own row of each is in ``rounds`` after those of the levels below.
-    ``pieces`` gives the text of every token id in these tables.
-    """
+    """What happened in one or more target rounds: the row of each is in ``rounds`` after those of the levels below."""
 
 
 class Trace(Record):
