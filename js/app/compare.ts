@@ -110,7 +110,7 @@ export function compareView({ host, store, state }: Context): Section {
       }
       chosen = [];
       show(found);
-      said = "Decoded now on this machine.";
+      said = "Decoded here, once each: speeds are noisy.";
     } catch (error) {
       said = control.signal.aborted ? "Cancelled. The previous comparison is unchanged." : "";
       if (!control.signal.aborted) fail(error);

@@ -58,7 +58,7 @@ export default templated<Traits>(
     };
     const dot = (n: number) =>
       svg`<circle class=${n === chosen ? "hsd-wi-here" : n === best ? "hsd-wi-best" : "hsd-wi-dot"} cx=${x(n)} cy=${f.y(speed(n))} r=${n === chosen || n === best ? 6 : 3}><title>Lookahead ${n}: ${times(n)}</title></circle>
-          <text class="hsd-tick" x=${x(n)} y=${f.foot + 16} text-anchor="middle">${n}</text>`;
+          <text class="hsd-tick" x=${x(n)} y=${f.foot + 16} text-anchor="middle">${width > 400 || n % 2 ? n : ""}</text>`;
     return html`<h3>What if: one draft model</h3>
         <div class="hsd-wi-body"><div>
         <p aria-live="polite"><strong>${speed(chosen).toFixed(2)} ×</strong> Lookahead ${chosen}: ${tokensOf(a, chosen).toFixed(2)} tokens per target forward pass, ${times(chosen)}. ${advice} ${pays}</p>
@@ -74,8 +74,8 @@ export default templated<Traits>(
           <line class="hsd-wi-plain" x1=${f.left} x2=${f.end} y1=${f.y(1)} y2=${f.y(1)}></line>
           <text class="hsd-tick" x=${f.end} y=${f.y(1) - 6} text-anchor="end">plain decoding</text>
           <path class="hsd-wi-line" d=${`M${ALL.map((n) => `${x(n)} ${f.y(speed(n))}`).join("L")}`}></path>${ALL.map(dot)}
-          <text class="hsd-axis" x=${(f.left + f.end) / 2} y=${f.height - 6} text-anchor="middle">lookahead, tokens · large dot: your setting; ring: the best</text>
+          <text class="hsd-axis" x=${(f.left + f.end) / 2} y=${f.height - 6} text-anchor="middle">lookahead, tokens</text>
         </svg></div>
-        <p class="hsd-source">${own ? get("source") : "Latency law on the slider values; nothing was measured."}</p>`;
+        <p class="hsd-source">Large dot: your setting; ring: the best. ${own ? get("source") : "Latency law on the slider values; nothing was measured."}</p>`;
   },
 );
