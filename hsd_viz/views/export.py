@@ -32,16 +32,16 @@ _SKIPPED = {*widgets.DOMWidget.class_trait_names(), "bundle"}
 
 
 def run_page(trace: Given, *others: Given) -> str:
-    """Return a self-contained page of a run, or of two or three runs, which opens on their comparison, as ``hsd-viz
-    export`` writes it. Each is a trace or the path of its file. Raises: ValueError: if there are more than three.
+    """Return a self-contained page of a run, or of two or three runs and their comparison, as ``hsd-viz export``
+    writes it. Each is a trace or the path of its file. Raises: ValueError: if there are more than three.
     """
     if len(others) >= MOST_RUNS:
         raise ValueError(f"{1 + len(others)} runs are too many to compare: give at most {MOST_RUNS}")
     traces = {f"runs/{k}": trace_of(one) for k, one in enumerate((trace, *others))}
     shown = []
     for name, trace in traces.items():
-        day = f" on {str(trace.meta['created'])[:10]}" if trace.meta.get("created") else ""
-        blurb = f"A run of speculative decoding, recorded{day}. All values were measured in it."
+        day = f" of {str(trace.meta['created'])[:10]}" if trace.meta.get("created") else ""
+        blurb = f"A recorded run{day}. All values were measured in it."
         shown.append({"name": name, "title": trace.stack or "a recorded run", "blurb": blurb, "stack": trace.stack})
     race = {"group": "runs", "title": "as exported", "prompt": traces["runs/0"].prompt, "runs": shown}
     page = about(recordings=shown, races=[race] if len(traces) > 1 else [])
