@@ -73,7 +73,7 @@ class TokenText:
                 return list(prompt)
             raise ValueError(f"the prompt is not a list of token ids: they are whole numbers from 0 to {self.size - 1}")
         if not isinstance(prompt, str):
-            raise ValueError(f"the prompt is text or, without chat, a list of token ids, not {type(prompt).__name__}")
+            raise ValueError(f"the prompt is text or, without chat, a list of token ids, not {prompt!r:.40}")
         try:
             prompt.encode()
         except UnicodeEncodeError:

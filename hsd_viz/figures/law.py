@@ -137,7 +137,7 @@ def levels(trace: Given, basis: Any = None, dark: bool = False) -> Figure:
     for use, forwards, share in [*zip(uses, prediction.forwards_per_token, prediction.share, strict=True)][::-1]:
         what = "forward passes" if use.name in models else "look-ups"
         counts = f"{forwards:.3g} / {use.forwards:.3g} {what} per token"
-        rows.append([use.name, share * prediction.ms_per_token, use.ms, counts, f"calls only {use.calls:.2f} ms"])
+        rows.append([use.name, share * prediction.ms_per_token, use.ms, counts, f"calls only {use.calls:.3g} ms"])
         # Look-ups have the neutral colour, as in the other charts.
         sources.append(use.name if use.name in models else "lookup")
     frame = pd.DataFrame(rows, columns=["level", "predicted", "dot", "predicted / measured", "calls"])
