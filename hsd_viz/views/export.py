@@ -32,8 +32,8 @@ _SKIPPED = {*widgets.DOMWidget.class_trait_names(), "bundle"}
 
 
 def run_page(trace: Given, *others: Given) -> str:
-    """Return a self-contained page of a run, or of two or three runs and their comparison, as ``hsd-viz export``
-    writes it. Each is a trace or the path of its file. Raises: ValueError: if there are more than three.
+    """Return a self-contained page of a run, or of two or three and their comparison, as ``hsd-viz export`` writes it.
+    Each is a trace or the path of its file. Raises: ValueError: if there are more than three.
     """
     if len(others) >= MOST_RUNS:
         raise ValueError(f"{1 + len(others)} runs are too many to compare: give at most {MOST_RUNS}")
