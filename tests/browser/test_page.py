@@ -240,7 +240,7 @@ def test_runs_are_compared_recorded_and_decoded_here(open_page, voila):
     page.get_by_text("Compare stacks on your own prompt").click()
     field(page, "Stacks, one per line").fill("target\ndb > target")
     page.get_by_role("button", name="Decode and compare").click()
-    expect(page.locator(".hsd-part .hsd-stage").first).to_have_text("Decoded here, once each: speeds are noisy.", timeout=PATIENCE)
+    expect(page.locator(".hsd-part .hsd-stage").first).to_contain_text("once each", timeout=PATIENCE)
     expect(page.locator(".hsd-vs-about")).to_contain_text("16 tokens")
     shown.check()
 
