@@ -201,7 +201,7 @@ def test_a_waiting_client_that_leaves_frees_its_place():
         running, waiting = RemoteEngine(address).decode("first"), RemoteEngine(address).decode("second")
         next(running), next(waiting)
         waiting.close()
-        for _ in range(400):
+        for _ in range(150):
             third = RemoteEngine(address).decode("third")
             try:
                 assert next(third) == Stage("waiting in the queue: position 1")
