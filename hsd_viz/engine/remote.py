@@ -33,7 +33,7 @@ class RemoteEngine(Engine):
     """Decodes on a server: the same events and traces as :class:`hsd_viz.engine.local.LocalEngine`."""
 
     def __init__(self, url: str, token: str | None = None) -> None:
-        self.url = url.rstrip("/")
+        self.url = str(url).rstrip("/")
         if not re.match(r"https?://[^/?#\s]+", self.url):
             raise ValueError(f"{url!r} is not the address of a server: use one such as http://127.0.0.1:8800")
         self._headers: dict[str, Any] = {}
