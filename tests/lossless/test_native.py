@@ -28,7 +28,7 @@ from hsd_viz.stack import DraftSource
 from hsd_viz.trace.tables import RULES
 
 pytestmark = needs_native
-TOKENS = 8_000
+TOKENS = 10_000
 
 # --- the shipped ladder, token for token -------------------------------------------------------------------------------
 
@@ -54,7 +54,7 @@ def test_ladder(stack, dtype):
     """The very tokens of plain greedy decoding."""
     names, lookaheads, bottom = LADDER[stack]
     tokenizer, accepted = load_tokenizer(), 0
-    for text in bundled_prompts(4):
+    for text in bundled_prompts(6):
         prompt = tokenizer.encode(text)[-600:]
         plain, _ = run([shipped("target", dtype)], [], None, prompt, 96, positions=2048)
         out, rounds = run([shipped(name, dtype) for name in names], lookaheads, bottom, prompt, 96, positions=2048)

@@ -92,8 +92,9 @@ def shaped_error(seed: int, rule: str, cls: type[Loop] = Loop) -> float:
 
 @pytest.mark.parametrize(("rule", "part"), [("token", 0), ("block", 0), *(("branch", part) for part in range(4))])
 def test_the_law_of_random_stacks_after_top_k_and_top_p(rule, part):
-    """For the branch rule 197 instances (three more take as long as these); the others differ from it in ``judge`` alone."""
-    for seed in sorted({*range(50 * part, 50 * part + 50)} - {94, 98, 188}):
+    """For the branch rule 200 instances; the others differ from it in ``judge`` alone."""
+    # Three take as long as all others.
+    for seed in sorted({*range(51 * part, 51 * part + 51)} - {94, 98, 188}):
         assert shaped_error(seed, rule) < TOLERANCE, seed
 
 
