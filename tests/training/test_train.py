@@ -55,7 +55,7 @@ def test_it_learns(tiny) -> None:
 def test_a_killed_run_repeats_the_uninterrupted_losses(tiny, prepared) -> None:
     code = (
         "import sys, time; from pathlib import Path; from training.train import train_ladder\n"
-        "train_ladder('tiny', Path(sys.argv[1]), threads=1, progress=lambda _: time.sleep(0.1))"
+        "train_ladder('tiny', Path(sys.argv[1]), threads=1, progress=lambda _: time.sleep(0.04))"
     )
     expected = losses(tiny)
     for stop_after in (4, 15):  # entries of the log: within the target, then within the drafts
