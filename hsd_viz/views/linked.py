@@ -78,9 +78,7 @@ class LinkedView(View):
 
 
 def link(*views: LinkedView, group: str | None = None) -> str:
-    """Join views into a group (default: the first view's) and return its name; the first view with a trace publishes
-    it.
-    """
+    """Join views into a group (default: the first view's) and return its name; the first trace is shown."""
     if not views:
         raise ValueError("link() needs at least one view")
     first = next((view for view in views if view.data), None)
@@ -93,9 +91,7 @@ def link(*views: LinkedView, group: str | None = None) -> str:
 
 
 class TokenStream(LinkedView):
-    """The text of a decode, token by token. ``pinned`` is the index of the pinned token (-1: none); ``ghosts`` shows
-    rejected drafts.
-    """
+    """The text of a decode by token. ``pinned``: index of the pinned token (-1: none); ``ghosts``: rejected drafts."""
 
     view = traitlets.Unicode("stream").tag(sync=True)
     pinned = traitlets.Int(-1).tag(sync=True)
