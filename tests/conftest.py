@@ -7,7 +7,7 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 from hypothesis import HealthCheck, settings
 
-# A busy machine is no fault of a test.
+# On a busy machine tests take longer.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy")
 

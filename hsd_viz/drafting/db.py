@@ -87,10 +87,10 @@ class DatabaseDrafter(Drafter):
     """Drafts for one run from the databases named in ``sources``, in that order.
 
     ``databases`` holds those that outlive a run by source name (``model``, ``statistics``); the context database is
-    created here. ``costs`` are the costs of verification (:func:`~hsd_viz.drafting.make.cost_curve`), of which
-    each tree maximizes its ratio of tokens; with ``None`` it fills the budget. ``temperature`` is that of the target's
-    sampling: the higher, the lower the initial trust in proposals. An end-of-text token (``eos``: one id or several)
-    may be drafted, nothing after it.
+    created here. ``costs`` are the costs of verification (:func:`~hsd_viz.drafting.make.cost_curve`), of which each
+    tree maximizes its ratio of tokens; with ``None`` it fills the budget. ``temperature`` is that of the target's
+    sampling: the higher, the lower the initial trust in proposals. An end-of-text token (one of ``eos``) may be
+    drafted, nothing after it.
     """
 
     nodes = 24

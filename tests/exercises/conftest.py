@@ -1,4 +1,4 @@
-"""The helpers of this folder are modules beside the tests; a busy machine is no fault of an answer."""
+"""The helpers of this folder are modules beside the tests; answers have more time on a busy machine."""
 
 import sys
 from pathlib import Path
