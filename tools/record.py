@@ -16,8 +16,10 @@ from hsd_viz.disk import write_whole
 from hsd_viz.engine.live import note_plain
 from hsd_viz.engine.local import LocalEngine, load_engine
 from hsd_viz.engine.replay import SIDE_BY_SIDE, TEMPERATURE, TRACES
+from hsd_viz.stack import parse
 from hsd_viz.trace import Trace
 from hsd_viz.trace.metrics import check
+from hsd_viz.trace.tables import DEFAULT_RULE
 from hsd_viz.views.page_data import ABOUT
 from hsd_viz.words import check_range
 from tools.selection import Facts, facts, opening, speedup, supplied
@@ -284,8 +286,10 @@ def _fastest(engine: LocalEngine, stacks: Sequence[str], repeats: int, prompt: s
     While a speed-up exceeds the acceptance length, which only other load can cause, the turns are continued.
     """
     check_range("the number of repeats", repeats, 1)
-    # The token rule, whose arithmetic the page shows for each token.
-    turn = lambda: [engine.run(prompt, stack, rule="token", **options) for stack in stacks]
+    # Sampled drafts of models are verified by the token rule, whose arithmetic the page shows for each token.
+    sampled = options.get("temperature") and any(len(parse(stack).models) > 1 for stack in stacks)
+    rule = "token" if sampled else DEFAULT_RULE
+    turn = lambda: [engine.run(prompt, stack, rule=rule, **options) for stack in stacks]
     fastest = turn()  # a warm-up, which the first measured turn replaces
     for done in range(1, MOST_TURNS * repeats + 1):
         runs = turn()
