@@ -23,6 +23,7 @@ from hsd_viz.trace.tables import DEFAULT_RULE
 from hsd_viz.views.page_data import ABOUT
 from hsd_viz.words import check_range
 from tools.selection import Facts, facts, opening, speedup, supplied
+from tools.tour import write_tour
 
 PRESETS = {preset["name"]: preset["prompt"] for preset in ABOUT["prompts"]}
 
@@ -216,7 +217,8 @@ def record_traces(
     first = opening(shown.items())
     progress(f"the dashboard opens on {first}")
     index.sort(key=lambda row: row["name"] != first)
-    return [*paths, _write_index(folder, index)]
+    paths.append(_write_index(folder, index))
+    return [*paths, write_tour()] if folder == TRACES else paths
 
 
 def _selected(

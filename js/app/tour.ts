@@ -9,19 +9,8 @@ export interface Stop {
   key: string;
   title: string;
   recording: string;
-  /** Its event: the first one, or the last, with these properties, so that it is found in any recording of the stack. */
-  event: {
-    kind?: "draft" | "verdict" | "token";
-    verdict?: string;
-    source?: string;
-    /** The least probability and key length of its draft token. */
-    q?: number;
-    key_length?: number;
-    /** Whether a part of the round's draft is accepted, and whether tokens of it are not examined. */
-    partly?: boolean;
-    unreached?: boolean;
-    last?: boolean;
-  };
+  /** The number of its event in the recording, found by tools/tour.py. */
+  step: number;
   tab: string;
   targets: string[];
   text: string[];
@@ -91,26 +80,8 @@ export function valuesAt(store: Store, step: number): Record<string, string> {
   };
 }
 
-/** The step of a stop in its run; -1: the run has no such event. */
-export function stepOf({ event: asked }: Stop, store: Store): number {
-  const { events } = store.index();
-  const fits = (e: (typeof events)[number]) => {
-    const verdicts = (store.drafts.get(e.round) ?? []).map((d) => d.verdict);
-    return (
-      (!asked.kind || e.kind === asked.kind) &&
-      (!asked.verdict || e.draft?.verdict === asked.verdict) &&
-      (!asked.source || e.draft?.source === asked.source) &&
-      (e.draft?.q ?? 1) >= (asked.q ?? 0) &&
-      (e.draft?.key_length ?? 0) >= (asked.key_length ?? 0) &&
-      (!asked.partly || (verdicts.includes("accepted") && !verdicts.every((v) => v === "accepted"))) &&
-      (!asked.unreached || verdicts.includes("unreached"))
-    );
-  };
-  return asked.last ? events.findLastIndex(fits) : events.findIndex(fits);
-}
-
 /** The paragraphs of a stop in its run. */
 export function textOf(stop: Stop, store: Store): string[] {
-  const values = valuesAt(store, stepOf(stop, store));
+  const values = valuesAt(store, stop.step);
   return stop.text.map((text) => text.replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name] ?? ""));
 }

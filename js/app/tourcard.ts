@@ -3,7 +3,7 @@ import { html, render } from "lit-html";
 import { make, press } from "../lib/dom";
 import type { Group } from "../lib/group";
 import { visible } from "../lib/words";
-import { KEYS, STOPS, type Stop, stepOf, textOf } from "./tour";
+import { KEYS, STOPS, type Stop, textOf } from "./tour";
 
 /** `go(key)` opens a stop; "": leave, `done` at the end. */
 export function tourCard(app: HTMLElement, group: Group, go: (key: string, done?: boolean) => void) {
@@ -55,7 +55,7 @@ export function tourCard(app: HTMLElement, group: Group, go: (key: string, done?
     );
     touched = false;
     group.pause();
-    group.pin({ step: stepOf(stop, group.store) });
+    group.pin({ step: stop.step });
     if (opened) {
       opener = document.activeElement as HTMLElement | null;
       outline();
