@@ -1,12 +1,14 @@
 """Apply the faults of ``tests/mutants.md``, one at a time, to a copy of the project, and run the test that must notice.
 
-``python -m tools.mutants [WORD ...]`` takes the faults whose line holds one of the words, or all. Exit code 1: a test
-passed in spite of a fault, failed without one, or a text was not found exactly once. The C++ library of a fault is
-compiled with little optimization, into a folder that goes with the copy.
+``python -m tools.mutants [--only ROOM ...]`` takes the faults of a package (C++ is in ``native``), of a module beside
+the packages (``stack``) or of a folder beside ``hsd_viz`` (``js``); by default all. Exit code 1: a test passed in spite
+of a fault, failed without one, or a text was not found exactly once; 2: an unknown room, or one without faults. The C++
+library of a fault is compiled with little optimization, into a folder that goes with the copy.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import shutil
@@ -34,6 +36,11 @@ class Mutant:
     fault: str
     test: str
 
+    @property
+    def room(self) -> str:
+        """The package of the file, its module beside the packages, or its folder beside ``hsd_viz``."""
+        return re.split(r"[/.]", self.file.removeprefix("hsd_viz/"))[0]
+
     def applied(self, source: str) -> str:
         """Return the source with the fault. Raises: ValueError: if the text is not there exactly once."""
         if source.count(self.text) != 1:
@@ -41,11 +48,10 @@ class Mutant:
         return source.replace(self.text, self.fault)
 
 
-def listed(words: list[str], path: Path = LIST) -> list[Mutant]:
-    """Return the faults whose line holds one of ``words``, all without words."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    found = [_LINE.match(line) for line in lines if not words or any(word in line for word in words)]
-    return [Mutant(**match.groupdict()) for match in found if match]
+def listed(path: Path = LIST) -> list[Mutant]:
+    """Return all faults."""
+    matches = map(_LINE.match, path.read_text(encoding="utf-8").splitlines())
+    return [Mutant(**match.groupdict()) for match in matches if match]
 
 
 def passes(tests: list[str], root: Path) -> bool:
@@ -78,16 +84,26 @@ def verdict(mutant: Mutant, root: Path) -> str:
     source = path.read_text(encoding="utf-8")
     try:
         path.write_text(mutant.applied(source), encoding="utf-8")
-        return "SURVIVED" if passes([mutant.test], root) else "killed"
+        return "survived" if passes([mutant.test], root) else "killed"
     except (ValueError, subprocess.TimeoutExpired) as error:
         return str(error)
     finally:
         path.write_text(source, encoding="utf-8")
 
 
-def main(words: list[str]) -> int:
+def main(arguments: list[str]) -> int:
     """Run the faults, print one line for each and a summary."""
-    mutants, verdicts = listed(words), Counter[str]()
+    mutants, verdicts = listed(), Counter[str]()
+    known = sorted({mutant.room for mutant in mutants})
+    parser = argparse.ArgumentParser("python -m tools.mutants", description=f"Rooms: {', '.join(known)}.")
+    parser.add_argument(
+        "--only", action="append", nargs="?", const="", metavar="ROOM", help="the room of the faults; may be repeated"
+    )
+    rooms, unknown = parser.parse_known_args(arguments)
+    if wrong := [*unknown, *(room for room in rooms.only or () if room not in known)]:
+        print(f"there are no faults of {wrong[0]!r}: use --only with {', '.join(known)}", file=sys.stderr)
+        return 2
+    mutants = [mutant for mutant in mutants if not rooms.only or mutant.room in rooms.only]
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "project"
         shutil.copytree(ROOT, copy, ignore=_LEFT_OUT)
@@ -97,7 +113,7 @@ def main(words: list[str]) -> int:
             said = verdict(mutant, copy) if fit[mutant.test] else f"fails without the fault: {mutant.test}"
             verdicts[said] += 1
             print(f"{said}: {mutant.file}: {mutant.fault}", flush=True)
-    killed, survived = verdicts["killed"], verdicts["SURVIVED"]
+    killed, survived = verdicts["killed"], verdicts["survived"]
     print(
         f"{len(mutants)} faults: {killed} killed, {survived} survived, {len(mutants) - killed - survived} did not run"
     )

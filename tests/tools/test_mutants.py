@@ -13,7 +13,7 @@ def test_every_mutant_can_be_applied_and_names_a_test():
         for line in LIST.read_text(encoding="utf-8").splitlines()
         if line.startswith(("| hsd_viz", "| js", "| benchmarks"))
     ]
-    found = listed([])
+    found = listed()
     assert len(found) == len(rows) >= 60
     for mutant in found:
         source = (ROOT / mutant.file).read_text(encoding="utf-8")
@@ -28,6 +28,20 @@ def test_every_mutant_can_be_applied_and_names_a_test():
 def test_a_text_that_is_gone_is_one_line():
     with pytest.raises(ValueError, match=r"x\.py has 0 times 'a': update tests/mutants.md"):
         Mutant("x.py", "a", "b", "t").applied("c")
+
+
+@pytest.mark.parametrize("room", ["verify", "hsd_viz", "js/rule_lab", ""])
+def test_a_room_without_faults_is_refused_in_one_line(room, capsys):
+    assert main(["--only", "decoding", "--only", room]) == 2
+    out, err = capsys.readouterr()
+    assert not out and err.startswith(f"there are no faults of {room!r}: use --only with") and err.count("\n") == 1
+
+
+def test_every_room_has_faults_and_only_its_own():
+    rooms = {mutant.room for mutant in listed()}
+    packages = {path.parent.name for path in (ROOT / "hsd_viz").glob("*/__init__.py")}
+    assert packages <= rooms and {"js", "stack"} <= rooms
+    assert {Mutant(f"hsd_viz/{file}", "", "", "").room for file in ("native/src/a.hpp", "native/b.py")} == {"native"}
 
 
 @pytest.mark.slow
