@@ -46,7 +46,7 @@ export function tourCard(app: HTMLElement, group: Group, go: (key: string, done?
           <progress max=${STOPS.length} value=${at + 1} aria-hidden="true"></progress>
           <button class="hsd-tour-leave" title="Leave the tour (Esc)" aria-label="Leave the tour (Esc)" @click=${() => go("")}>✕</button></div>
         <div class="hsd-tour-said" aria-live="polite"><h2 class="hsd-tour-title">${stop.title}</h2>
-          ${textOf(stop, group.store).map((words) => html`<p>${visible(words)}</p>`)}</div>
+          ${textOf(stop).map((words) => html`<p>${visible(words)}</p>`)}</div>
         <div class="hsd-tour-foot">
           <button class="hsd-tour-back" ?disabled=${at === 0} aria-label="Previous step (←)" @click=${() => go(KEYS[at - 1])}>Back</button>
           <button class="hsd-tour-next hsd-primary" aria-label=${last ? "End the tour" : "Next step (→)"} @click=${() => go(KEYS[at + 1] ?? "", last)}>${last ? "Done" : "Next"}</button></div>
