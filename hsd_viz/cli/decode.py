@@ -165,13 +165,25 @@ def serve(
     if (replicas, address, gpus_per_replica) == (1, None, 0.0):
         from hsd_viz.serve.app import run as run_app
 
-        return run_app(host, port, settings, options["engine"])
+        return run_app(host, port, settings, options["engine"], _served)
     from hsd_viz.serve import prepare
 
     prepare(address)
     from hsd_viz.serve.cluster import run
 
-    return run(host, port, options | {"cpus": cpus_per_replica, "gpus": gpus_per_replica}, address)
+    return run(host, port, options | {"cpus": cpus_per_replica, "gpus": gpus_per_replica, "page": _served}, address)
+
+
+def _served(settings: Any) -> str:
+    """Return the page of a server with these :class:`~hsd_viz.serve.app.Settings`, which decodes there."""
+    from hsd_viz.views import run_data
+    from hsd_viz.views.export import document
+    from hsd_viz.views.page_data import about, recorded_runs
+
+    limits = {"prompt": settings.prompt_characters, "tokens": settings.new_tokens}
+    runs = {name: run_data.snapshot(load(), f"recordings/{name}") for name, load in recorded_runs().items()}
+    content = {"about": about(limits=limits, models=[*settings.models]), "runs": runs, "server": True}
+    return document(content, '<main class="hsd-page"></main>', "Runs on a server")
 
 
 def classroom(

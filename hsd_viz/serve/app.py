@@ -1,13 +1,17 @@
-"""The web application: ``POST /decode`` streams events; ``GET /models``, ``/health`` and ``/metrics``.
+"""The web application: ``POST /decode`` streams events; ``GET /`` is a page that decodes here; ``GET /models``,
+``/health`` and ``/metrics``.
 
 It knows nothing of Ray: requests go to a function that decodes. Visitors are strangers: bodies, prompts, lengths and
 models are limited; a model is a name on the list, never a path or hub id.
 """
 
 import asyncio
+import base64
+import hashlib
 import hmac
 import json
 import logging
+import re
 import signal
 import sys
 import threading
@@ -18,7 +22,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fastapi import Depends, FastAPI, HTTPException, Request
-from fastapi.responses import JSONResponse, PlainTextResponse, StreamingResponse
+from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, StreamingResponse
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.middleware.trustedhost import TrustedHostMiddleware
@@ -35,6 +39,11 @@ BODY_BYTES, RETRY_SECONDS = 1 << 20, 5
 Record = dict[str, Any]
 #: Yields the events of a request in batches; closing the generator cancels the decode.
 Decode = Callable[[Record], AsyncGenerator[list[Record]]]
+#: Headers of the page besides the hash of its script: nothing else runs, and it connects only to its server.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; connect-src 'self'; "
+_POLICY += "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; script-src "
+_HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"}
+_SCRIPT = re.compile(r'<script type="module">(.*?)</script>', re.S)
 
 
 def error(message: str, *, retry: bool = False) -> Record:
@@ -185,18 +194,27 @@ class Stream(StreamingResponse):
                 behind.set()
 
 
-def create_app(decode: Decode, settings: Settings) -> FastAPI:
-    """Return the application."""
-    service = Service(decode, settings)
+#: Makes the page of a server.
+Page = Callable[[Settings], str]
+
+
+def create_app(decode: Decode, settings: Settings, page: Page | None = None) -> FastAPI:
+    """Return the application; ``page`` is called once, when the first visitor asks for it."""
+    service, making = Service(decode, settings), asyncio.Lock()
+    made: dict[str, Any] = {}
 
     def authorize(request: Request) -> None:
         given = request.headers.get("authorization", "").removeprefix("Bearer ")
         if request.url.path == "/health":
             return
+        if request.url.path == "/" and not given:  # a browser opens an address
+            given = request.query_params.get("token", "")
         if settings.token is not None and not hmac.compare_digest(given.encode(), settings.token.encode()):
             raise HTTPException(401, "a valid token is required", {"WWW-Authenticate": "Bearer"})
-        if "origin" in request.headers:  # browsers add it, our clients do not
-            raise HTTPException(403, "requests of web pages are not accepted")
+        # Browsers add it, our clients do not. The Host header was checked.
+        own = f"{request.url.scheme}://{request.headers.get('host')}"
+        if request.headers.get("origin", own) != own:
+            raise HTTPException(403, "requests of other web pages are not accepted")
 
     app = FastAPI(title="hsd_viz", docs_url=None, redoc_url=None, dependencies=[Depends(authorize)])
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(settings.hosts), www_redirect=False)
@@ -204,6 +222,19 @@ def create_app(decode: Decode, settings: Settings) -> FastAPI:
     @app.exception_handler(HTTPException)
     async def one_line(_: Request, failed: HTTPException) -> JSONResponse:
         return JSONResponse({"error": failed.detail}, failed.status_code, failed.headers)
+
+    @app.get("/")
+    async def shown() -> HTMLResponse:
+        if page is None:
+            raise HTTPException(501, "this server has no page: send requests to POST /decode")
+        async with making:
+            if not made:
+                text = await asyncio.to_thread(page, settings)
+                (script,) = _SCRIPT.findall(text)
+                digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+                policy = {"Content-Security-Policy": f"{_POLICY}'sha256-{digest}'"}
+                made.update(content=text, headers=_HEADERS | policy)
+        return HTMLResponse(**made)
 
     @app.get("/health")
     async def health() -> dict[str, str]:
@@ -243,9 +274,9 @@ def _line(record: Record) -> bytes:
     return json.dumps(record, separators=(",", ":")).encode() + b"\n"
 
 
-def run(host: str, port: int, settings: dict[str, Any], engine: dict[str, Any]) -> int:
+def run(host: str, port: int, settings: dict[str, Any], engine: dict[str, Any], page: Page) -> int:
     """Serve with an engine in this process until Ctrl-C or SIGTERM. ``settings`` are fields of :class:`Settings`,
-    ``engine`` arguments of :func:`hsd_viz.engine.local.load_engine`.
+    ``engine`` arguments of :func:`hsd_viz.engine.local.load_engine`; for ``page`` see :func:`create_app`.
     """
     import uvicorn
 
@@ -259,6 +290,6 @@ def run(host: str, port: int, settings: dict[str, Any], engine: dict[str, Any]) 
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with suppress(KeyboardInterrupt):
         print("loading the models", file=sys.stderr, flush=True)
-        application = create_app(load_decode(engine), Settings(**settings))
+        application = create_app(load_decode(engine), Settings(**settings), page)
         Server(uvicorn.Config(application, host, port, log_level="error", access_log=False)).run()
     return 0

@@ -16,7 +16,7 @@ from ray.serve.handle import DeploymentHandle
 
 from hsd_viz.machine import url
 from hsd_viz.serve import start
-from hsd_viz.serve.app import Record, Settings, create_app, error, load_decode
+from hsd_viz.serve.app import Page, Record, Settings, create_app, error, load_decode
 from hsd_viz.words import first_line
 
 #: Connections that the ingress holds open at a time, refused ones among them, and the name of the application.
@@ -41,8 +41,8 @@ class Replica:
 class Ingress:
     """The web application; there is one, because it owns the queue."""
 
-    def __init__(self, settings: Record, replicas: DeploymentHandle) -> None:
-        self._settings, self._replicas = Settings(**settings), replicas
+    def __init__(self, settings: Record, replicas: DeploymentHandle, page: Page | None) -> None:
+        self._settings, self._replicas, self._page = Settings(**settings), replicas, page
 
     async def decode(self, request: Record) -> AsyncGenerator[list[Record]]:
         """Pass a request to a replica that is free."""
@@ -56,19 +56,19 @@ class Ingress:
             batches.cancel()
 
     def __serve_build_asgi_app__(self) -> Any:
-        return create_app(self.decode, self._settings)
+        return create_app(self.decode, self._settings, self._page)
 
 
 def build(arguments: Record) -> serve.Application:
     """Return the application; the builder that ``serve deploy`` calls. ``arguments``: ``settings`` (fields of
     :class:`~hsd_viz.serve.app.Settings`), ``engine`` (arguments of :func:`hsd_viz.engine.local.load_engine`),
-    ``replicas``, ``cpus`` and ``gpus`` of each replica.
+    ``replicas``, ``cpus`` and ``gpus`` of each replica, and ``page`` (see :func:`~hsd_viz.serve.app.create_app`).
     """
     replicas = int(arguments.get("replicas", 1))
     settings = Settings(**{**arguments.get("settings", {}), "slots": replicas})
     resources = {"num_cpus": arguments.get("cpus", 1), "num_gpus": arguments.get("gpus", 0)}
     decoder = Replica.options(num_replicas=replicas, ray_actor_options=resources).bind(arguments.get("engine", {}))
-    return Ingress.options(ray_actor_options={"num_cpus": 0}).bind(asdict(settings), decoder)
+    return Ingress.options(ray_actor_options={"num_cpus": 0}).bind(asdict(settings), decoder, arguments.get("page"))
 
 
 def run(host: str, port: int, arguments: Record, address: str | None = None) -> int:

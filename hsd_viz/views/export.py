@@ -112,8 +112,8 @@ def document(content: dict[str, Any], body: str, title: str, *, style: str = "",
         short = json.loads(json.dumps(content), parse_float=lambda text: float(f"{float(text):.9g}"))
         text = json.dumps(short, ensure_ascii=True, separators=(",", ":"))
         packed = base64.b64encode(gzip.compress(text.encode("ascii"), mtime=0)).decode("ascii")
-    given = {"body": body, "title": title, "dark": dark, "content": packed, "bundle": BUNDLE}
-    return template("document.html").render(styles="\n".join(styles).replace("</", "<\\/"), **given)
+    given = {"body": body, "title": title, "dark": dark, "content": packed, "server": content.get("server")}
+    return template("document.html").render(given, bundle=BUNDLE, styles="\n".join(styles).replace("</", "<\\/"))
 
 
 def parts_of(view: Any) -> list[Any]:

@@ -3,6 +3,7 @@
 import { plotlyOf } from "../app";
 import { openPage } from "../app/page";
 import type { About, Host } from "../host";
+import { serverDecode } from "../host/http";
 import { moduleOf, unpacked } from "../lib/dom";
 import { failure } from "../lib/notice";
 import type { Snapshot } from "../lib/run";
@@ -27,6 +28,8 @@ interface Content {
   /** A page of recorded runs, which opens on the first one. */
   about?: About;
   runs?: Record<string, Snapshot>;
+  /** Whether its server decodes. */
+  server?: boolean;
   /** Views by place, and the state that all have; a view of another package has a script of its own. */
   views?: { at: string; view?: string; script?: number; state: Record<string, unknown> }[];
   scripts?: string[];
@@ -41,13 +44,13 @@ async function unpack(text: string): Promise<Content> {
 }
 
 async function start(content: Content) {
-  const { about, runs = {}, views = [], scripts = [], library, then } = content;
+  const { about, runs = {}, server, views = [], scripts = [], library, then } = content;
   if (library) {
     const ready = moduleOf(library).then((found) => found.default as Plotly);
     for (const name of ["cartesian", "whole"]) provide(name, () => ready);
   }
   if (about) {
-    const host = recordingHost(about, runs);
+    const host = { ...recordingHost(about, runs), ...(server && { decode: serverDecode() }) };
     plotlyOf(host);
     openPage(document.querySelector("main") ?? document.body, host, { address: true });
   }

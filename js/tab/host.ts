@@ -5,6 +5,27 @@ import type { Client } from "./client";
 
 /** Tokens of the plain run that a speed-up is measured against. */
 const PLAIN_TOKENS = 32;
+/** A decode to its end, or to where `signal` cancelled it. */
+type Decode = (
+  request: DecodeRequest,
+  on: Partial<Progress>,
+  signal: AbortSignal,
+) => Promise<{ run: Snapshot; speed: number | null }>;
+
+/** A host's `decode`: plain decoding follows if it is asked for. */
+export const besidePlain =
+  (decode: Decode): NonNullable<Host["decode"]> =>
+  async (request, on, signal) => {
+    const { run: name, seq, prompt, prompt_ids, levels, meta, tokens } = (await decode(request, on, signal)).run;
+    if (!tokens.token_id?.length) throw new DOMException("The decode was cancelled.", "AbortError");
+    const head: Head = { run: name, seq, prompt, prompt_ids, levels, meta };
+    if (!request.beside_plain || levels.length < 2 || signal.aborted) return head;
+    on.stage("plain decoding, for comparison");
+    const plain = { ...request, stack: levels[levels.length - 1], max_new_tokens: PLAIN_TOKENS };
+    const { speed } = await decode(plain, {}, signal).catch(() => ({ speed: null }));
+    return speed ? { ...head, meta: { ...meta, plain: { tokens_per_second: speed } } } : head;
+  };
+
 export function tabHost(client: Client, about: About): Host {
   return {
     about,
@@ -14,20 +35,12 @@ export function tabHost(client: Client, about: About): Host {
       if (!answer.ok) throw new Error(`the recording '${name}' cannot be loaded (status ${answer.status})`);
       return (await answer.json()) as Snapshot;
     },
-    async decode(request: DecodeRequest, on: Progress, signal: AbortSignal): Promise<Head> {
+    decode: besidePlain(async (request, on, signal) => {
       const { run, result } = await client.decode(request, on, signal);
-      if (!result.token_ids.length) throw new DOMException("The decode was cancelled.", "AbortError");
-      const { run: name, seq, prompt, prompt_ids, levels, meta } = run;
       const { stop_reason } = result;
-      const ended = { stop_reason, cancelled: stop_reason === "cancelled" };
-      const head = { run: name, seq, prompt, prompt_ids, levels, meta: { ...meta, ...ended } };
-      if (!request.beside_plain || levels.length < 2 || signal.aborted) return head;
-      const plain = { ...request, stack: levels[levels.length - 1], max_new_tokens: PLAIN_TOKENS };
-      on.stage("plain decoding, for comparison");
-      const { result: other } = await client.decode(plain, {}, signal);
-      const speed = other.metrics.tokens_per_second;
-      return speed ? { ...head, meta: { ...head.meta, plain: { tokens_per_second: speed } } } : head;
-    },
+      run.meta = { ...run.meta, stop_reason, cancelled: stop_reason === "cancelled" };
+      return { run, speed: result.metrics.tokens_per_second };
+    }),
     watch(heard) {
       client.state.add(heard);
       if (client.why) heard(client.why);

@@ -1,6 +1,8 @@
 """The service over an engine in this process: identical traces, limits, cancelling, refusals."""
 
 import asyncio
+import base64
+import hashlib
 import json
 import re
 import threading
@@ -30,9 +32,9 @@ def engine():
 
 
 @contextmanager
-def serving(decode, **settings):
+def serving(decode, page=None, **settings):
     """Serve on a free port of this machine; yields the address."""
-    config = uvicorn.Config(create_app(decode, Settings(**settings)), host="127.0.0.1", port=0, log_level="error")
+    config = uvicorn.Config(create_app(decode, Settings(**settings), page), host="127.0.0.1", port=0, log_level="error")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
@@ -148,7 +150,11 @@ def test_bodies_of_other_types_and_sizes_are_refused(address):
 
 
 def test_requests_of_web_pages_and_other_hosts_are_refused(address):
-    assert post(address, {"prompt": "x"}, Origin="http://evil.example")[0] == 403
+    body = {"prompt": "x", "max_new_tokens": 1}
+    others = [address.replace("127.0.0.1", "localhost"), address.replace("http", "https"), f"{address}1", "null", ""]
+    for origin in ("http://evil.example", *others):
+        assert post(address, body, Origin=origin)[0] == 403, origin
+    assert post(address, body, Origin=address)[0] == 200, "the server's own page"
     assert httpx.get(f"{address}/models", headers={"Host": "evil.example"}).status_code == 400
 
 
@@ -160,6 +166,27 @@ def test_a_token_is_required_where_one_is_set(engine):
                 connect(address, wrong and wrong.encode().decode("latin-1"))
         assert post(address, {"prompt": "x"})[0] == 401
         assert httpx.get(f"{address}/health").status_code == 200
+
+
+def test_the_page_is_made_once_and_needs_the_token():
+    made, script, right = [], 'x = "<é>"\n', "/?token=s/%C3%A9"
+    page = lambda settings: made.append(settings.new_tokens) or f'<script type="module">{script}</script>'
+    with serving(Slow().decode, page, token="s/é", new_tokens=7) as address:
+        for path in ("/", "/?token=", "/?token=S/%C3%A9", "/?token=%FF", right.replace("?", "models?")):
+            assert httpx.get(address + path).status_code == 401 and not made
+        assert httpx.post(address + right.replace("?", "decode?"), json={"prompt": "x"}).status_code == 401
+        assert httpx.get(address + right, headers={"Origin": "http://evil.example"}).status_code == 403
+        assert [httpx.get(address + right).text for _ in range(2)] == [page(Settings())] * 2
+        headers = httpx.get(address + right).headers
+    assert made == [7, 1024]
+    assert (headers["Cache-Control"], headers["Referrer-Policy"]) == ("no-store", "no-referrer")
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = {part.split()[0]: part.split()[1:] for part in headers["Content-Security-Policy"].split(";")}
+    assert policy["script-src"] == [f"'sha256-{digest}'"] and policy["connect-src"] == ["'self'"]
+    assert policy["default-src"] == policy["frame-ancestors"] == ["'none'"]
+    with serving(Slow().decode) as address:
+        assert httpx.get(address).status_code == 501 and "no page" in httpx.get(address).json()["error"]
 
 
 def test_waiting_clients_get_their_position_and_a_full_queue_refuses():
