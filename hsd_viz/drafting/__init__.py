@@ -7,8 +7,10 @@
 [4, 1]
 """
 
-from . import db, hd  # noqa: F401 (importing registers)
-from .baselines import lookup, ngrams, recycling, suffix  # noqa: F401
+from importlib import import_module
+from pkgutil import iter_modules
+
+from . import baselines, db, hd  # noqa: F401 (importing registers)
 from .make import Baseline, Memory, Run, SharedDatabases, drafter, drafters, make_drafter
 from .tree import Drafter, DraftTree, LogitsObserver, Observer
 
@@ -25,3 +27,5 @@ __all__ = [
     "drafters",
     "make_drafter",
 ]
+for _module in iter_modules(baselines.__path__):
+    import_module(f".baselines.{_module.name}", __name__)

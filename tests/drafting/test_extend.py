@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -30,7 +31,8 @@ def package(tmp_path_factory):
 
 def run(folder, code):
     environment = {**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}"}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=300)
+    command, options = [sys.executable, "-c", code], {"capture_output": True, "text": True, "timeout": 300}
+    done = subprocess.run(command, env=environment, cwd=folder, **options)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -58,6 +60,19 @@ print(json.dumps(found))
     assert found["mine"][0] == found["token"][0] and "leviathan" in found["mine"][1]
     assert found["ink"] == "#7a3b00"
     assert "repeat" in found["palette"]["baselines"] and "repeat" not in found["palette"]["hues"]
+
+
+def test_a_file_among_the_baselines_is_a_drafter(tmp_path):
+    """In a copy of the package ``drafting``, beside links to the others."""
+    home = tmp_path / "hsd_viz"
+    shutil.copytree(ROOT / "hsd_viz" / "drafting", home / "drafting")
+    for path in (ROOT / "hsd_viz").iterdir():
+        if path.name != "drafting":
+            (home / path.name).symlink_to(path)
+    (home / "drafting" / "baselines" / "repeat.py").write_text(re.search(r"```python\n(.*?)```", PAGE, re.S)[1])
+    code = "import json, hsd_viz as hsd\nfrom hsd_viz.drafting import drafters, make_drafter\n"
+    code += "draft = make_drafter(hsd.parse('repeat > target').bottom).draft([1, 2], 8).tokens\n"
+    assert run(tmp_path, f"{code}print(json.dumps([draft, [*drafters()][:2]]))") == [[2] * 4, ["db", "hd"]]
 
 
 def test_a_package_that_cannot_be_loaded_is_named_and_harms_nothing(package):
