@@ -22,7 +22,7 @@ MAX_THREADS = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class MachineFacts:
     """A machine; ``None`` where a fact is unknown. ``load_average`` is that of the last minute."""
 
     cpu: str | None = None
@@ -39,7 +39,7 @@ class Machine:
 
 
 def describe(given: int | None = None) -> dict[str, Any]:
-    """Return this :class:`Machine` as JSON data, with the threads ``given`` or those of forward passes. The GPU is the
+    """Return :class:`MachineFacts` as JSON data, with the threads ``given`` or those of forward passes. The GPU is the
     first of torch, where torch is loaded.
     """
     torch, versions = sys.modules.get("torch"), {name: None for name in ("torch", "transformers")}
@@ -49,7 +49,7 @@ def describe(given: int | None = None) -> dict[str, Any]:
     gpu = torch.cuda.get_device_name(0) if torch is not None and torch.cuda.is_available() else None
     hardware = cpu_model(), cores(), psutil.virtual_memory().total, gpu
     now = given or threads(), psutil.getloadavg()[0], platform.platform(), platform.python_version()
-    return asdict(Machine(*hardware, *now, **versions, hsd_viz=__version__))
+    return asdict(MachineFacts(*hardware, *now, **versions, hsd_viz=__version__))
 
 
 #: Threads asked for before torch was loaded, which keeps their number from then on.

@@ -19,7 +19,7 @@ from types import ModuleType
 
 from hsd_viz.cli import build_parser
 from hsd_viz.disk import write_whole
-from hsd_viz.trace.tables import TABLES, Column, Table
+from hsd_viz.trace.tables import TABLES, Column, TableColumns
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "reference"
@@ -241,7 +241,7 @@ _TYPESCRIPT["top"] = "[number, number][]"
 
 def trace_reference() -> str:
     """Return the reference of the tables of a trace as Markdown."""
-    parts = ["# The record of a decode", _GENERATED, _prose(inspect.getdoc(sys.modules[Table.__module__]) or "")]
+    parts = ["# The record of a decode", _GENERATED, _prose(inspect.getdoc(sys.modules[TableColumns.__module__]) or "")]
     for table in TABLES.values():
         parts += [f"## `{table.name}`", table.meaning]
         rows = [f"| `{c.name}` | {_type(c)} | {_cell(_about(c))} |" for c in table.columns.values()]

@@ -3,8 +3,8 @@
 from hsd_viz.bench.report import Report as Report
 from hsd_viz.bench.report import build_report as build_report
 from hsd_viz.bench.report import read_report as read_report
+from hsd_viz.bench.runner import BenchSettings as BenchSettings
 from hsd_viz.bench.runner import Measurement as Measurement
-from hsd_viz.bench.runner import Settings as Settings
 from hsd_viz.bench.runner import read_stacks as read_stacks
 from hsd_viz.bench.runner import run_bench as run_bench
 from hsd_viz.prompts.suites import Prompt as Prompt

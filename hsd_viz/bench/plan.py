@@ -7,7 +7,7 @@ from statistics import median
 from typing import Any
 
 from hsd_viz.bench.report import figures
-from hsd_viz.bench.runner import Output, Settings, run_bench
+from hsd_viz.bench.runner import BenchSettings, Output, run_bench
 from hsd_viz.calibration.basis import StoredCalibration, rate
 from hsd_viz.calibration.calibrate import TARGET, TOKENS, Workload, calibrated
 from hsd_viz.decoding.sampling import Sampling
@@ -40,7 +40,7 @@ def split(suite: Suite, limit: int) -> tuple[Suite, Suite]:
 def plan(
     engine: Engine,
     suite: Suite,
-    settings: Settings | None = None,
+    settings: BenchSettings | None = None,
     *,
     models: Sequence[str] | None = None,
     max_levels: int | None = None,
@@ -55,7 +55,7 @@ def plan(
     target), ``measured`` counts the ranked stacks to measure; ``fresh`` calibrates again where a stored calibration
     fits. Raises: ValueError: for bad input.
     """
-    settings = settings or Settings()
+    settings = settings or BenchSettings()
     if max_levels is not None:
         check_range("the number of levels", max_levels, 1)
     check_range("the number of stacks to measure", measured, 0)

@@ -19,7 +19,7 @@ import numpy as np
 
 from hsd_viz.bench.runner import FORWARD, PLAIN, Measurement, Output
 from hsd_viz.intervals import RESAMPLES, UNKNOWN, Estimate, estimate, ratio, resample
-from hsd_viz.machine import Machine
+from hsd_viz.machine import MachineFacts
 from hsd_viz.stack import HFStack, parse_bench
 from hsd_viz.trace.metrics import repetition_share
 
@@ -126,7 +126,7 @@ class Report:
     ``warm`` for drafters that learn), ``runtime`` (what ran the models) and ``profile`` (the parts of its rounds).
     """
 
-    machine: Machine
+    machine: MachineFacts
     suite: SuiteInfo
     settings: ReportSettings
     command: str | None = None
@@ -215,7 +215,7 @@ def build_report(
         }
 
     return Report(
-        machine=Machine(**machine),
+        machine=MachineFacts(**machine),
         suite=SuiteInfo(name=suite.name, prompts=len(used), categories={c: suite.categories[c] for c in groups}),
         settings=ReportSettings(**shared, **asdict(settings.sampling), **engine, bootstrap_resamples=RESAMPLES),
         command=command,

@@ -141,7 +141,7 @@ def _pooled(outputs: Sequence[Output], times: Callable, first: Callable) -> dict
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class BenchSettings:
     """The settings that all runs share. Times are medians over ``repeats`` runs of each prompt and stack. ``profile``:
     report where the time of a round goes. ``state``: ``cold``, ``warm`` or ``both``, for drafters that learn.
     ``budget``: the most draft tokens that a database or baseline proposes at a time, without cost stopping.
@@ -170,7 +170,7 @@ class Measurement:
     """
 
     suite: Suite
-    settings: Settings
+    settings: BenchSettings
     prompts: tuple[Prompt, ...]
     outputs: dict[str, tuple[Output, ...]]
     complete: bool
@@ -208,7 +208,7 @@ def run_bench(
     engine: Engine,
     stacks: Sequence[str],
     suite: Suite,
-    settings: Settings | None = None,
+    settings: BenchSettings | None = None,
     *,
     template: str = "auto",
     progress: Progress = lambda *_: None,
@@ -218,7 +218,7 @@ def run_bench(
     (:func:`~hsd_viz.prompts.templates.choose_template`). An interrupted bench returns what all stacks have finished.
     Raises: ValueError: if a stack, a prompt or a setting is not valid.
     """
-    settings = settings or Settings()
+    settings = settings or BenchSettings()
     rows, complete = rows_of(read_stacks(stacks), settings.state), False
     writer = choose_template(engine.tokenizer, engine.target, template) if any(p.turns for p in suite.prompts) else None
     decoders = {name: _decoder(engine, stack, settings) for name, (stack, _) in rows.items()}
@@ -265,7 +265,7 @@ def run_bench(
     return Measurement(suite, settings, prompts, outputs, complete, named, left_out, states)
 
 
-def _decoder(engine: Any, stack: Stack | HFStack, settings: Settings) -> Callable[..., Output]:
+def _decoder(engine: Any, stack: Stack | HFStack, settings: BenchSettings) -> Callable[..., Output]:
     """Return what decodes a prompt to a number of tokens, with a memory or ``None``."""
     if isinstance(stack, HFStack):
         from hsd_viz.bench.hf import HFDecoder

@@ -22,7 +22,7 @@ import numpy as np
 
 from hsd_viz.calibration.estimate import monotone
 from hsd_viz.decoding.sampling import Sampling
-from hsd_viz.decoding.verify import Draft, Record
+from hsd_viz.decoding.verify import Draft, RecordOptions
 from hsd_viz.disk import MOST_JSON, read_text
 from hsd_viz.drafting.make import CostCurve, cost_curve
 from hsd_viz.drafting.tree import DraftTree
@@ -71,7 +71,7 @@ def time_forwards(
         for width in widths:
             for name, session in sessions.items():
                 start = time.perf_counter_ns()
-                session.verify(fed[:1], drafts[width], Sampling(), None, Record())
+                session.verify(fed[:1], drafts[width], Sampling(), None, RecordOptions())
                 spent = time.perf_counter_ns() - start
                 session.truncate(context)
                 if repeat:  # the first of each grows buffers

@@ -33,7 +33,7 @@ def bench(
     command_line: CommandLine,
 ) -> int:
     """Measure stacks side by side on a suite of prompts."""
-    from hsd_viz.bench import Settings, build_report, load_suite, read_report, run_bench
+    from hsd_viz.bench import BenchSettings, build_report, load_suite, read_report, run_bench
     from hsd_viz.disk import MOST_JSON, read_text
     from hsd_viz.machine import describe
 
@@ -43,7 +43,7 @@ def bench(
 
     if not stack:
         raise ValueError("give the stacks to measure with --stack, or a saved report with --from")
-    settings = Settings(sampling.max_new_tokens, sampling.sampling(), repeats, profile, state, budget)
+    settings = BenchSettings(sampling.max_new_tokens, sampling.sampling(), repeats, profile, state, budget)
     prompts = load_suite(suite).limited(limit)
     engine = machine.engine(threads=1)
     with terminal.progress_bar() as bar:
@@ -78,11 +78,11 @@ def plan(
     command_line: CommandLine,
 ) -> int:
     """Calibrate this machine, rank hierarchies by the latency law, and measure the best."""
-    from hsd_viz.bench import Settings, load_suite
+    from hsd_viz.bench import BenchSettings, load_suite
     from hsd_viz.bench import plan as planning
     from hsd_viz.machine import describe
 
-    settings = Settings(sampling.max_new_tokens, sampling.sampling(), repeats)
+    settings = BenchSettings(sampling.max_new_tokens, sampling.sampling(), repeats)
     prompts = load_suite(suite)
     options: dict[str, Any] = {"max_levels": max_levels, "measured": measure, "fresh": fresh, "limit": limit}
     options["models"] = None if models is None else [name.strip() for name in models.split(",")]

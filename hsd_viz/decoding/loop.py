@@ -25,7 +25,7 @@ import numpy as np
 from hsd_viz.decoding.sampling import Draws, Sampling
 from hsd_viz.decoding.session import Session
 from hsd_viz.decoding.text import TokenText
-from hsd_viz.decoding.verify import Draft, Numbers, Record, Verdict
+from hsd_viz.decoding.verify import Draft, Numbers, RecordOptions, Verdict
 from hsd_viz.drafting.tree import MIN_TEMPERATURE, TOP, Drafter, DraftTree, LogitsObserver, Observer
 from hsd_viz.trace import Event, Finished, Stage, Started, Step, Trace
 from hsd_viz.trace.tables import CallRow, Columns, TokenRow
@@ -174,7 +174,7 @@ class Loop:
         # What a verification by the target reports; those below only decide.
         warm = max(sampling.temperature, MIN_TEMPERATURE) if isinstance(drafter, LogitsObserver) else None
         learns = warm is not None or isinstance(drafter, Observer)
-        self.record = Record(details, observe=TOP if learns else 0, temperature=warm)
+        self.record = RecordOptions(details, observe=TOP if learns else 0, temperature=warm)
 
     def now(self) -> int:
         return perf_counter_ns() - self._zero
@@ -249,7 +249,7 @@ class Loop:
         """Feed level i its uncached tokens and the draft once: emit the accepted tokens and one of its own."""
         level, tree, base = self.levels[i], draft.tree, len(self.text)
         session, cached = level.session, level.session.length
-        pending, record = self.text[cached:], self.record if i == self.top else Record()
+        pending, record = self.text[cached:], self.record if i == self.top else RecordOptions()
 
         start = self.now()
         verdict = session.verify(pending, draft, self.sampling, self._numbers(i, draft), record)

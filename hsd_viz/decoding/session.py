@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from hsd_viz.decoding.sampling import Sampling, distribution, draw
-from hsd_viz.decoding.verify import Draft, Numbers, Record, SampledChain, Verdict, judge
+from hsd_viz.decoding.verify import Draft, Numbers, RecordOptions, SampledChain, Verdict, judge
 
 
 class Session(ABC):
@@ -62,7 +62,7 @@ class Session(ABC):
         return SampledChain(tokens, np.stack(rows) if rows else None, len(tokens))
 
     def verify(
-        self, pending: Sequence[int], draft: Draft, sampling: Sampling, numbers: Numbers | None, record: Record
+        self, pending: Sequence[int], draft: Draft, sampling: Sampling, numbers: Numbers | None, record: RecordOptions
     ) -> Verdict:
         """Feed ``pending`` and the draft in one forward pass and verify it: :func:`~hsd_viz.decoding.verify.judge`. The
         caller then keeps or truncates what was fed.

@@ -33,7 +33,7 @@ class Numbers(NamedTuple):
     u: Sequence[float] = ()
 
 
-class Record(NamedTuple):
+class RecordOptions(NamedTuple):
     """What a verification reports beside its decision: ``details``, so many of the likeliest tokens for each emitted
     token and for a correction (0: none), and ``observe``, so many of *every* row, from which a drafter learns, with
     their probabilities at ``temperature`` (``None``: only their order matters).
@@ -99,7 +99,7 @@ class Verdict:
     observed: tuple[list[list[int]], list[list[float]]] | None = None
 
 
-class Judged(NamedTuple):
+class VerifiedDraft(NamedTuple):
     """How many tokens of a chain are ``accepted``, the weights ``[V]`` of the correction (``None``: all are accepted),
     the places whose u was ``compared``, and with what (``h`` ``[n]``; ``None``: with p / q).
     """
@@ -110,7 +110,7 @@ class Judged(NamedTuple):
     h: list[float] | None = None
 
 
-def token_rule(tokens: Sequence[int], q: np.ndarray, p: np.ndarray, u: Sequence[float]) -> Judged:
+def token_rule(tokens: Sequence[int], q: np.ndarray, p: np.ndarray, u: Sequence[float]) -> VerifiedDraft:
     """Accept the longest prefix of a sampled chain with u * q(d) < p(d); a correction is drawn from the residual
     (p - q)+ (Leviathan et al. 2023, Chen et al. 2023).
 
@@ -120,10 +120,10 @@ def token_rule(tokens: Sequence[int], q: np.ndarray, p: np.ndarray, u: Sequence[
     n, k = len(tokens), 0
     while k < n and u[k] * float(q[k, tokens[k]]) < float(p[k, tokens[k]]):
         k += 1
-    return Judged(k, None if k == n else np.maximum(p[k] - q[k], 0), range(min(k + 1, n)))
+    return VerifiedDraft(k, None if k == n else np.maximum(p[k] - q[k], 0), range(min(k + 1, n)))
 
 
-def block_rule(tokens: Sequence[int], q: np.ndarray, p: np.ndarray, u: Sequence[float]) -> Judged:
+def block_rule(tokens: Sequence[int], q: np.ndarray, p: np.ndarray, u: Sequence[float]) -> VerifiedDraft:
     """Accept a prefix of a sampled chain, judged as a whole; never less in expectation than by :func:`token_rule`,
     whose arguments it has (Sun et al. 2024, arXiv 2403.10444, Algorithm 2).
 
@@ -138,7 +138,7 @@ def block_rule(tokens: Sequence[int], q: np.ndarray, p: np.ndarray, u: Sequence[
     return _judge_whole(w, q, p, u)
 
 
-def branch_rule(tokens: Sequence[int], q: np.ndarray, p: np.ndarray, u: Sequence[float]) -> Judged:
+def branch_rule(tokens: Sequence[int], q: np.ndarray, p: np.ndarray, u: Sequence[float]) -> VerifiedDraft:
     """Accept a prefix of a sampled chain by its capped joint ratio: the lossless rule of *Overcoming Joint
     Intractability with Lossless Hierarchical Speculative Decoding* (Zhou et al. 2026, arXiv 2601.05724, Algorithm 2).
 
@@ -157,7 +157,7 @@ def branch_rule(tokens: Sequence[int], q: np.ndarray, p: np.ndarray, u: Sequence
     return _judge_whole(w, q, p, u)
 
 
-def _judge_whole(w: Sequence[float], q: np.ndarray, p: np.ndarray, u: Sequence[float]) -> Judged:
+def _judge_whole(w: Sequence[float], q: np.ndarray, p: np.ndarray, u: Sequence[float]) -> VerifiedDraft:
     """Accept up to the last place k with u_k < h_k, by the weights ``w`` ``[n + 1]`` of :func:`block_rule`."""
     n, residual = len(w) - 1, None
     h = [0.0] * n
@@ -169,10 +169,10 @@ def _judge_whole(w: Sequence[float], q: np.ndarray, p: np.ndarray, u: Sequence[f
             h[k - 1] = w[k] if residual is None else 1.0 if w[k] >= 1 else s / (s + 1 - w[k])
             if u[k - 1] < h[k - 1]:
                 break
-    return Judged(k, residual, range(max(0, k - 1), n), h)
+    return VerifiedDraft(k, residual, range(max(0, k - 1), n), h)
 
 
-Rule = Callable[[Sequence[int], np.ndarray, np.ndarray, Sequence[float]], Judged]
+Rule = Callable[[Sequence[int], np.ndarray, np.ndarray, Sequence[float]], VerifiedDraft]
 #: The rules by the names that a trace has for them.
 RULES: dict[str, Rule] = {"token": token_rule, "block": block_rule, "branch": branch_rule}
 
@@ -200,7 +200,9 @@ def walk(tree: DraftTree, token_after: Callable[[int], int]) -> tuple[list[int],
     return accepted, own[accepted[-1] if accepted else -1], compared
 
 
-def judge(scores: np.ndarray, draft: Draft, sampling: Sampling, numbers: Numbers | None, record: Record) -> Verdict:
+def judge(
+    scores: np.ndarray, draft: Draft, sampling: Sampling, numbers: Numbers | None, record: RecordOptions
+) -> Verdict:
     """Verify ``draft`` by logits ``[n + 1, V]`` (row 0 after the text, row 1 + i after node i) and the rule that fits.
     ``numbers`` is ``None`` for greedy decoding.
     """

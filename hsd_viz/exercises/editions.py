@@ -135,7 +135,7 @@ def write(into: Path, edition: str, *, overwrite: bool = False) -> list[Path]:
     return list(files)
 
 
-class Step(NamedTuple):
+class CellOutput(NamedTuple):
     """A cell: ``kind`` is ``markdown`` or ``code``; code has what it printed and the value of its last line."""
 
     kind: str
@@ -144,7 +144,7 @@ class Step(NamedTuple):
     value: Any = None
 
 
-def run(path: Path, edition: str = "student", names: dict[str, Any] | None = None) -> Iterator[Step]:
+def run(path: Path, edition: str = "student", names: dict[str, Any] | None = None) -> Iterator[CellOutput]:
     """Run an edition of a master in this process, cell by cell, in the namespace ``names``. Figures are values."""
     names = {} if names is None else names
     for cell in notebook(path, edition)["cells"]:
@@ -155,4 +155,4 @@ def run(path: Path, edition: str = "student", names: dict[str, Any] | None = Non
             with contextlib.redirect_stdout(printed):
                 exec(compile(tree, "cell", "exec"), names)
                 value = eval(compile(ast.Expression(last.value), "cell", "eval"), names) if last else None
-        yield Step(cell["cell_type"], text, printed.getvalue(), value)
+        yield CellOutput(cell["cell_type"], text, printed.getvalue(), value)

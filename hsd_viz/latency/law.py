@@ -42,7 +42,7 @@ MOST = 16
 Hierarchy = tuple[str | None, tuple[str, ...]]
 
 
-class Part(NamedTuple):
+class LevelRound(NamedTuple):
     """A round of a level, or a call of it by the level above: ``tokens[n]`` is P(n tokens are gained or returned),
     ``times`` and ``forwards`` are expected milliseconds and forward passes (a database: look-ups) by level, this one
     last. ``catch_up`` is the cost of one more token in its next forward pass. Where acceptance depends on who proposed
@@ -58,21 +58,21 @@ class Part(NamedTuple):
 
 
 #: What a level without a drafter verifies.
-NOTHING = Part((1.0,), reached=(1.0,))
+NOTHING = LevelRound((1.0,), reached=(1.0,))
 
 
-def draft(lookahead: int, cost: LevelCost) -> Part:
+def draft(lookahead: int, cost: LevelCost) -> LevelRound:
     """Return a call of the lowest model, which drafts ``lookahead`` tokens, one forward pass each."""
     more = cost.drafting(2) - cost.drafting(1)
-    return Part((*(0.0,) * lookahead, 1.0), (cost.alone(lookahead),), (float(lookahead),), more)
+    return LevelRound((*(0.0,) * lookahead, 1.0), (cost.alone(lookahead),), (float(lookahead),), more)
 
 
-def look_up(tier: Tier, cost: LookupCost) -> Part:
+def look_up(tier: Tier, cost: LookupCost) -> LevelRound:
     """Return a call of a database: one look-up, whose draft may be empty."""
-    return Part(tier.drafted(), (cost.lookup,), (1.0,), reached=tier.reached())
+    return LevelRound(tier.drafted(), (cost.lookup,), (1.0,), reached=tier.reached())
 
 
-def verify(call: Part, edge: Edge | None, cost: LevelCost) -> Part:
+def verify(call: LevelRound, edge: Edge | None, cost: LevelCost) -> LevelRound:
     """Return a round of the level above ``call``: one forward pass over the draft. ``edge`` may be ``None`` where the
     call knows what is accepted of it.
     """
@@ -87,10 +87,10 @@ def verify(call: Part, edge: Edge | None, cost: LevelCost) -> Part:
     if full:
         times[-2] += full * call.catch_up
     gained = (0.0, *(a - b for a, b in pairwise((*reached, 0.0))))
-    return Part(gained, tuple(times), (*call.forwards, 1.0), sum(map(mul, call.tokens, curve[1:])) - own)
+    return LevelRound(gained, tuple(times), (*call.forwards, 1.0), sum(map(mul, call.tokens, curve[1:])) - own)
 
 
-def repeat(this: Part, lookahead: int, over: OverDatabase | None = None) -> Part:
+def repeat(this: LevelRound, lookahead: int, over: OverDatabase | None = None) -> LevelRound:
     """Return a call of a level: rounds until it has at least ``lookahead`` tokens. ``visits[s]`` is the probability
     that s is a partial sum, so their sum is the expected number of rounds. ``over`` are the acceptance rates of the
     level above for a model over a database, whose last token of a round is its own.
@@ -102,7 +102,7 @@ def repeat(this: Part, lookahead: int, over: OverDatabase | None = None) -> Part
             (visits if r < lookahead else returned)[r] += visits[s] * p
     rounds = sum(visits)
     times, forwards = (tuple(rounds * x for x in xs) for xs in (this.times, this.forwards))
-    call = Part(tuple(returned), times, forwards, this.catch_up)
+    call = LevelRound(tuple(returned), times, forwards, this.catch_up)
     if over is None:
         return call
     reached, full, alive = [1.0] + [0.0] * (len(returned) - 1), 0.0, [1.0] + [0.0] * (lookahead - 1)
@@ -183,7 +183,7 @@ class Law:
         update = 0.0 if database is None else self.calibration.lookup(database).update
         return (sum(top.times) + update) / mean(top.tokens)
 
-    def _round(self, database: str | None, drafts: tuple[tuple[str, int], ...], verifier: str) -> Part:
+    def _round(self, database: str | None, drafts: tuple[tuple[str, int], ...], verifier: str) -> LevelRound:
         """Return one round of ``verifier`` above ``drafts``, (name, lookahead) each."""
         known, call, edge, below = self.calibration, NOTHING, None, database
         if drafts:
@@ -193,7 +193,7 @@ class Law:
             call = look_up(known.tier(database, verifier), known.lookup(database))
         return verify(call, edge, known.cost(verifier, below))
 
-    def _call(self, database: str | None, drafts: tuple[tuple[str, int], ...], verifier: str) -> Part:
+    def _call(self, database: str | None, drafts: tuple[tuple[str, int], ...], verifier: str) -> LevelRound:
         """Return one call of the last of ``drafts`` by ``verifier``."""
         *below, (name, lookahead) = drafts
         if database is None and not below:

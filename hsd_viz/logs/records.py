@@ -25,7 +25,7 @@ _ASSISTANT = ("assistant", "gpt")
 _FORMS = "prompt and output, messages, conversations, or request and response"
 
 
-class Request(NamedTuple):
+class LoggedRequest(NamedTuple):
     """A request: its token ids, its max new tokens (at least what was written), and whether tokens were cut off."""
 
     text: Text
@@ -56,7 +56,7 @@ class LogTokenizer:
         except (UnicodeEncodeError, TypeError):
             raise ValueError(f"the {what} is not valid Unicode") from None
 
-    def request(self, prompt: str | Sequence[int], output: str | Sequence[int], limit: Any = None) -> Request:
+    def request(self, prompt: str | Sequence[int], output: str | Sequence[int], limit: Any = None) -> LoggedRequest:
         """Return a request as token ids. Raises: ValueError: as :meth:`ids`, and if the output is empty."""
         before, written = self.ids(prompt, "prompt"), self.ids(output, "output")
         if not written:
@@ -65,7 +65,7 @@ class LogTokenizer:
         before = before[max(0, len(before) + len(written) - MOST_TOKENS) :]
         least = _NO_LIMIT if written[-1] in self.eos else 0
         most = limit if type(limit) is int and limit > 0 else least
-        return Request(Text("", tuple(before), tuple(written)), max(most, len(written)), excess > 0)
+        return LoggedRequest(Text("", tuple(before), tuple(written)), max(most, len(written)), excess > 0)
 
 
 def _load(name: str) -> tuple[Any, str]:
@@ -89,7 +89,7 @@ def _load(name: str) -> tuple[Any, str]:
     return encoder, str(end.get("content") if isinstance(end, dict) else end)
 
 
-def requests(reader: EntryReader, tokenizer: LogTokenizer) -> Iterator[Request | BrokenEntry]:
+def requests(reader: EntryReader, tokenizer: LogTokenizer) -> Iterator[LoggedRequest | BrokenEntry]:
     """Yield the requests and the broken entries of a log."""
     number = 0
     try:

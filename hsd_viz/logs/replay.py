@@ -25,7 +25,7 @@ from hsd_viz.drafting.make import CPU_MARGINAL, FIVEGRAMS, STORED, CostCurve, co
 from hsd_viz.drafting.tree import Drafter
 from hsd_viz.intervals import Estimate, estimate, ratio, resample
 from hsd_viz.ladder.load import weights_dir
-from hsd_viz.logs.records import LogTokenizer, Request, requests
+from hsd_viz.logs.records import LoggedRequest, LogTokenizer, requests
 from hsd_viz.native.build import default_build
 from hsd_viz.native.decode import native_drafter
 from hsd_viz.stack import DraftSource, parse
@@ -239,7 +239,7 @@ class _Tally:
     counts: dict[str, int]
     examples: list[tuple[int, str]]
 
-    def add(self, request: Request, done: Mapping[str, Replayed]) -> None:
+    def add(self, request: LoggedRequest, done: Mapping[str, Replayed]) -> None:
         """Add a request as a whole: an interrupted replay has whole requests."""
         group = self.counts["requests"] % GROUPS
         for name, one in done.items():
@@ -248,7 +248,7 @@ class _Tally:
         self.counts = {name: self.counts[name] + n for name, n in zip(COUNTS, read, strict=True)}
 
 
-def _replayed(drafter: Drafter, request: Request, budget: int | None, eos: frozenset[int]) -> Replayed:
+def _replayed(drafter: Drafter, request: LoggedRequest, budget: int | None, eos: frozenset[int]) -> Replayed:
     """Replay a request, with the native drafter where there is one."""
     build = default_build()
     drafter = native_drafter(drafter, build.library) if build.wait() else drafter

@@ -93,7 +93,7 @@ class Column:
 
     def unpack(self, packed: Any) -> list:
         """Return the values of a saved column, which may be a plain list, as in files of schema 1 and where it travels;
-        of an invalid one raise what :meth:`Table.read` reports.
+        of an invalid one raise what :meth:`TableColumns.read` reports.
         """
         if isinstance(packed, list):
             return self.checked(packed)
@@ -128,7 +128,7 @@ _INT, _FLOAT = Column("", "int", null=False), Column("", "float", null=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class TableColumns:
     """A declared table: its name, its meaning, its columns by name, and the class of its rows, in which columns at the
     end that may be null, or have a default, may be left out.
     """
@@ -164,13 +164,13 @@ def _column(name: str, type: str, names: Sequence[str] = (), others: str = "", *
 
 
 _declared = tomllib.loads(Path(__file__).with_name("tables.toml").read_text(encoding="utf-8"))
-TABLES: dict[str, Table] = {}
+TABLES: dict[str, TableColumns] = {}
 for _name, _table in _declared.items():
     _columns = {name: _column(name, **column) for name, column in _table["columns"].items()}
     _optional = takewhile(lambda column: column.null or column.default is not None, reversed(_columns.values()))
     _title, _defaults = f"{_name.removesuffix('s').title()}Row", [column.default for column in _optional][::-1]
     _class: Any = partial(namedtuple, defaults=_defaults, module=__name__)
-    TABLES[_name] = Table(_name, _table["meaning"].strip(), _columns, _class(_title, _columns))
+    TABLES[_name] = TableColumns(_name, _table["meaning"].strip(), _columns, _class(_title, _columns))
 
 
 #: The classes of rows.

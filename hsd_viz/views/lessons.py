@@ -17,7 +17,7 @@ from typing import Any
 from hsd_viz.disk import write_whole
 from hsd_viz.exercises import Exercise, Result, editions
 from hsd_viz.exercises.data import Quiz
-from hsd_viz.exercises.editions import Step, run, solutions
+from hsd_viz.exercises.editions import CellOutput, run, solutions
 from hsd_viz.figures import save
 from hsd_viz.tables import template
 from hsd_viz.views.export import Exported, content_of, document, parts_of
@@ -38,7 +38,7 @@ class Writer:
         self.markdown = MarkdownIt("commonmark", {"html": True}).enable("table").render
         self.parts: list[Any] = []
 
-    def shown(self, step: Step) -> str:
+    def shown(self, step: CellOutput) -> str:
         """Return what a cell printed, and its value; folded where a question asks for it."""
         printed = f"<pre>{escape(step.printed.rstrip())}</pre>" if step.printed else ""
         content = printed + self.value(step.value)
@@ -125,7 +125,7 @@ def page(path: Path, others: Sequence[Path] = (), slides: str = "") -> str:
     return document(content_of(writer.parts), body, title_of(path), style=_STYLE)
 
 
-def _cell(writer: Writer, step: Step, *, tour: bool) -> str:
+def _cell(writer: Writer, step: CellOutput, *, tour: bool) -> str:
     if step.kind == "markdown":
         return writer.markdown(step.text if tour else _TOUR.sub("", step.text))
     return f'<pre class="code"><code>{escape(step.text)}</code></pre>\n{writer.shown(step)}'

@@ -6,7 +6,7 @@ import type { Draft, Round, Token } from "./tables";
 import { capital, digitsFor, FATES, figure, glyphs, KIND_WORDS, plural, precise, temperatureWords } from "./words";
 
 /** A verdict that a token got: from a round, as this row of its draft. */
-export interface Judged {
+export interface VerifiedDraft {
   round: Round;
   draft: Draft;
 }
@@ -14,7 +14,7 @@ export interface Judged {
 export interface Subject {
   text: string;
   source: string;
-  judged: Judged[];
+  judged: VerifiedDraft[];
   /** The round whose own token this is. */
   own: Round | null;
   /** Its row in the text, where it came into it. */
@@ -40,7 +40,7 @@ export function createCard(store: Store, palette: Palette, light: (position: num
   const { actor } = store;
 
   /** Why a draft token was accepted or not. */
-  function verdictWords({ round: r, draft: d }: Judged) {
+  function verdictWords({ round: r, draft: d }: VerifiedDraft) {
     const block = r.rule !== "token" && d.u !== null;
     if (d.verdict === "accepted") {
       if (block) return "Accepted: the last position with u < h is this one or a later one.";

@@ -1,6 +1,6 @@
 // A round as a scene on floors. Floor k holds what level k proposes, the highest floor is the text. A token is one chip: it is born on a
 // floor, rises through each verification that accepts it, and rests where it was rejected or in the text. Pure.
-import type { Judged } from "../lib/card";
+import type { VerifiedDraft } from "../lib/card";
 import type { Store } from "../lib/run";
 import type { Call, Draft, Round } from "../lib/tables";
 import { OWN } from "./words";
@@ -20,7 +20,7 @@ export interface Chip {
   born: number;
   rest: number;
   /** Its verdicts, lowest level first. */
-  judged: Judged[];
+  judged: VerifiedDraft[];
   /** The round whose own token this is, or null. */
   own: Round | null;
   /** Rows by floor. */

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from hsd_viz.bench import Settings, Suite, build_report, load_suite, run_bench
+from hsd_viz.bench import BenchSettings, Suite, build_report, load_suite, run_bench
 from hsd_viz.bench.hf import HFDecoder
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.engine.local import load_engine
@@ -26,7 +26,7 @@ def measured(engine):
     whole = load_suite("heldout")
     prompts = tuple(p for p in whole.prompts if p.id in ("tables-1", "prose-1"))
     suite = Suite(whole.name, whole.categories, prompts)
-    return run_bench(engine, STACKS, suite, Settings(max_new_tokens=16, repeats=1))
+    return run_bench(engine, STACKS, suite, BenchSettings(max_new_tokens=16, repeats=1))
 
 
 def test_every_loop_writes_the_plain_text(engine, measured):

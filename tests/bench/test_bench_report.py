@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hsd_viz.bench import Measurement, Prompt, Settings, Suite, build_report
+from hsd_viz.bench import BenchSettings, Measurement, Prompt, Suite, build_report
 from hsd_viz.bench.page import page, text_parts, warnings
 from hsd_viz.bench.report import FIGURES, figure, figures, read_report
 from hsd_viz.bench.runner import Output, arrival_times
@@ -86,7 +86,7 @@ def measurement(greedy: bool = True, complete: bool = True) -> Measurement:
     looping = output([7] * 30, 3.0, 3, 40, 27, (1e-6,))
     outputs = {"target": (PLAIN[0], output([7] * 30, 20.0, 30)), "db > target": (FAST[0], looping)}
     suite = Suite("small", {"tables": "Tables.", "prose": "Prose.", "unused": "None."}, prompts)
-    return Measurement(suite, Settings(30, Sampling(0.0 if greedy else 0.5), 1), prompts, outputs, complete)
+    return Measurement(suite, BenchSettings(30, Sampling(0.0 if greedy else 0.5), 1), prompts, outputs, complete)
 
 
 BESIDE = {"state", "runtime", "profile"}
@@ -130,7 +130,7 @@ def test_the_table_shows_speed_length_and_categories():
 
 
 def test_a_bench_that_measured_nothing_still_has_a_report():
-    empty = Measurement(Suite("none", {"all": "All."}, ()), Settings(), (), {"target": ()}, False)
+    empty = Measurement(Suite("none", {"all": "All."}, ()), BenchSettings(), (), {"target": ()}, False)
     report = read_report(json.dumps(build_report(empty, MACHINE, ENGINE).to_dict()), "x")
     assert report.stacks[0]["tokens_per_second"] is None
     assert "cut short" in plain(text_parts(report))

@@ -2,7 +2,7 @@ import itertools
 
 import pytest
 
-from hsd_viz.bench import Prompt, Settings, Suite, build_report, read_stacks, run_bench
+from hsd_viz.bench import BenchSettings, Prompt, Suite, build_report, read_stacks, run_bench
 from hsd_viz.bench.page import text_parts
 from hsd_viz.bench.runner import DRAFTING, REST, Output, from_trace, median_of, round_parts, rows_of
 from hsd_viz.decoding.sampling import Sampling
@@ -38,7 +38,7 @@ class FakeEngine(Engine):
 def test_stacks_take_turns_after_a_short_warm_up():
     engine = FakeEngine()
     seen = []
-    stacks, settings = ["db > target", "target"], Settings(max_new_tokens=20, repeats=3)
+    stacks, settings = ["db > target", "target"], BenchSettings(max_new_tokens=20, repeats=3)
     measured = run_bench(engine, stacks, SUITE, settings, progress=lambda *state: seen.append(state))
     assert engine.asked[:2] == [("first", s) for s in stacks]
     assert [o["max_new_tokens"] for o in engine.options] == [8] * 2 + [20] * 12
@@ -53,9 +53,9 @@ def test_stacks_take_turns_after_a_short_warm_up():
 def test_sampling_and_budget_reach_the_engine():
     for bad in ({"max_new_tokens": 0}, {"repeats": 0}, {"state": "hot"}, {"budget": 0}):
         with pytest.raises(ValueError, match=r"out of range|unknown"):
-            Settings(**bad)
+            BenchSettings(**bad)
     engine = FakeEngine()
-    run_bench(engine, ["target"], SUITE, Settings(4, Sampling(0.7, 5, 0.9, 11, "token"), 1, budget=7))
+    run_bench(engine, ["target"], SUITE, BenchSettings(4, Sampling(0.7, 5, 0.9, 11, "token"), 1, budget=7))
     wanted = {"temperature": 0.7, "top_k": 5, "top_p": 0.9, "seed": 11, "rule": "token", "budget": 7}
     assert all(o == wanted | {"max_new_tokens": 4, "record": False} for o in engine.options)
 
@@ -88,14 +88,14 @@ def test_a_complaint_about_a_prompt_names_it():
             return super().run(prompt, stack, **options)
 
     with pytest.raises(ValueError, match=r"\Aprompt 2: the prompt has 9 tokens\Z"):
-        run_bench(Strict(), ["target"], SUITE, Settings(4))
+        run_bench(Strict(), ["target"], SUITE, BenchSettings(4))
 
 
 def test_an_interrupt_keeps_what_all_stacks_have_done():
-    measured = run_bench(FakeEngine(stop_at=1), ["target"], SUITE, Settings())
+    measured = run_bench(FakeEngine(stop_at=1), ["target"], SUITE, BenchSettings())
     assert not measured.complete and measured.prompts == () and measured.outputs == {"target": ()}
     # 2 warm-up decodes, 2 for the first prompt, then the second prompt is interrupted at its second stack.
-    measured = run_bench(FakeEngine(stop_at=6), ["db > target", "target"], SUITE, Settings(repeats=2))
+    measured = run_bench(FakeEngine(stop_at=6), ["db > target", "target"], SUITE, BenchSettings(repeats=2))
     assert not measured.complete
     assert [p.id for p in measured.prompts] == ["1"]
     assert all(len(outputs) == 1 for outputs in measured.outputs.values())
@@ -130,7 +130,7 @@ def test_repeats_give_median_times_and_pooled_rounds():
 
 def test_warm_rows_keep_one_memory_through_a_repeat():
     engine = FakeEngine()
-    run_bench(engine, ["suffix > target"], SUITE, Settings(4, repeats=2, state="both"))
+    run_bench(engine, ["suffix > target"], SUITE, BenchSettings(4, repeats=2, state="both"))
     # Nothing that warms up is remembered; plain and cold decodes bring no memory of their own.
     assert not any("memory" in o for o in engine.options[:3])
     measured = [
@@ -196,7 +196,7 @@ def test_the_parts_of_a_round_sum_to_its_time(engine):
 
 
 def test_a_profile_is_in_the_report(engine):
-    measured = run_bench(engine, ["db > target", "hf-lookup"], ONE, Settings(12, repeats=1, profile=True))
+    measured = run_bench(engine, ["db > target", "hf-lookup"], ONE, BenchSettings(12, repeats=1, profile=True))
     facts = {"device": "cpu", "dtype": "float32", "threads": 1, "target": "target"}
     report = build_report(measured, {"cpu": "x", "gpu": None}, facts)
     base, db, hf = report.stacks
@@ -220,5 +220,5 @@ def test_nothing_is_measured_while_the_engine_compiles():
 
     seen = []
     progress = lambda *state: seen.append(state)
-    assert not run_bench(Compiling(), ["target"], ONE, Settings(4), progress=progress).complete
+    assert not run_bench(Compiling(), ["target"], ONE, BenchSettings(4), progress=progress).complete
     assert events == ["ready", "decode"] and seen[0] == (0, 3, "compiling something")

@@ -12,7 +12,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from fake_engine import WORLD, FakeEngine
 
-from hsd_viz.bench import Prompt, Settings, Suite, load_suite
+from hsd_viz.bench import BenchSettings, Prompt, Suite, load_suite
 from hsd_viz.bench.plan import plan, split, text_parts
 from hsd_viz.decoding.sampling import Sampling
 from hsd_viz.stack import parse
@@ -31,7 +31,7 @@ def cache(tmp_path, monkeypatch):
 
 def planned(engine, suite=SUITE, **options) -> dict | None:
     found = plan(
-        engine, suite, Settings(sampling=WARM, repeats=1), **{"models": ("mid", "tiny"), "limit": 12, **options}
+        engine, suite, BenchSettings(sampling=WARM, repeats=1), **{"models": ("mid", "tiny"), "limit": 12, **options}
     )
     return found and json.loads(json.dumps(found))
 

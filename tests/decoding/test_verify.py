@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hsd_viz.decoding.sampling import Sampling, describe, distribution, likeliest
-from hsd_viz.decoding.verify import Draft, Numbers, Record, block_rule, judge, token_rule, walk
+from hsd_viz.decoding.verify import Draft, Numbers, RecordOptions, block_rule, judge, token_rule, walk
 from hsd_viz.drafting.tree import DraftTree
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "lossless"))
@@ -66,7 +66,8 @@ def scores_of(rows) -> np.ndarray:
 def test_a_corrections_residual_has_no_drafted_token_at_the_text():
     """Two children were drafted after the text; the verifier drew another token."""
     tree = tree_of((0, -1), (1, -1), (2, 0))
-    found = judge(scores_of([[0.4, 0.3, 0.1, 0.2]] * 4), Draft(tree), ONE, Numbers([0.75, 0.5]), Record(details=5))
+    scores = scores_of([[0.4, 0.3, 0.1, 0.2]] * 4)
+    found = judge(scores, Draft(tree), ONE, Numbers([0.75, 0.5]), RecordOptions(details=5))
     assert (found.accepted, found.token, found.examined) == ([], 2, 1)
     assert found.p == pytest.approx([0.4, 0.3, None])
     assert [token for token, _ in found.correction[0]] == [3, 2] and found.correction[2] == pytest.approx(0.3)
@@ -77,7 +78,7 @@ def test_a_corrections_residual_has_no_drafted_token_at_a_nodes_row():
     """The same after an accepted node: its children are left out, those of other places are not."""
     tree = tree_of((0, -1), (1, -1), (2, 0), (3, 0))
     rows = [[0.4, 0.3, 0.1, 0.2], [0.5, 0.2, 0.2, 0.1], *[[0.25] * 4] * 3]
-    found = judge(scores_of(rows), Draft(tree), ONE, Numbers([0.1, 0.1, 0.1]), Record(details=5))
+    found = judge(scores_of(rows), Draft(tree), ONE, Numbers([0.1, 0.1, 0.1]), RecordOptions(details=5))
     assert (found.accepted, found.token, found.row, found.examined) == ([0], 0, 1, 2)
     assert found.p == pytest.approx([0.4, 0.3, 0.2, 0.1])
     assert [token for token, _ in found.correction[0]] == [0, 1] and found.correction[2] == pytest.approx(0.7)
@@ -87,13 +88,13 @@ def test_a_corrections_residual_has_no_drafted_token_at_a_nodes_row():
 def test_a_chains_correction_is_drawn_from_the_residual_that_is_recorded(rule):
     p, q = [[0.1, 0.5, 0.4]] * 2, np.array([[0.6, 0.3, 0.1]])
     draft = Draft(DraftTree.chain([0], "m"), rows=q)
-    found = judge(scores_of(p), draft, Sampling(1.0, rule=rule), Numbers([0.5, 0.5], [0.9]), Record(details=5))
+    found = judge(scores_of(p), draft, Sampling(1.0, rule=rule), Numbers([0.5, 0.5], [0.9]), RecordOptions(details=5))
     assert (found.accepted, found.token, found.examined) == ([], 2, 1)
     assert [token for token, _ in found.correction[0]] == [2, 1] and found.correction[2] == pytest.approx(0.5)
     assert [token for token, _ in found.correction[1]] == [0, 1, 2]
     assert found.rows == pytest.approx(np.array(p[:1])), "the full row, not the residual, goes up"
     assert found.u == [0.9] and found.q == [0.6] and found.p == pytest.approx([0.1])
-    bonus = judge(scores_of(p), draft, Sampling(1.0, rule=rule), Numbers([0.5, 0.5], [0.0]), Record(details=5))
+    bonus = judge(scores_of(p), draft, Sampling(1.0, rule=rule), Numbers([0.5, 0.5], [0.0]), RecordOptions(details=5))
     assert bonus.accepted == [0] and bonus.correction is None and bonus.examined == 1
 
 
@@ -118,7 +119,7 @@ def test_equal_rows_are_always_accepted_and_disjoint_ones_never():
     assert token_rule([0], q, p, [0.0]).accepted == 0
     # A place that was rejected where nothing is left of p - q: p itself is the limit.
     draft = Draft(DraftTree.chain([0], "m"), rows=np.array([[0.5, 0.5]]))
-    found = judge(scores_of([[0.0, 0.5], [0.5, 0.5]]) + 0.0, draft, ONE, Numbers([0.3, 0.3], [0.5]), Record())
+    found = judge(scores_of([[0.0, 0.5], [0.5, 0.5]]) + 0.0, draft, ONE, Numbers([0.3, 0.3], [0.5]), RecordOptions())
     assert found.accepted == [] and found.token == 1
 
 
@@ -150,9 +151,9 @@ def test_equal_weights_come_by_their_number():
 
 def test_a_drafter_learns_from_every_row_of_the_draft():
     tree, scores = tree_of((0, -1), (1, -1)), np.random.default_rng(0).normal(size=(3, 9))
-    order = judge(scores, Draft(tree), Sampling(), None, Record(observe=3)).observed
+    order = judge(scores, Draft(tree), Sampling(), None, RecordOptions(observe=3)).observed
     assert order[0] == [np.argsort(-row)[:3].tolist() for row in scores]
-    warm = judge(scores, Draft(tree), Sampling(), None, Record(observe=3, temperature=0.5)).observed
+    warm = judge(scores, Draft(tree), Sampling(), None, RecordOptions(observe=3, temperature=0.5)).observed
     assert warm[0] == order[0]
     p = distribution(scores, Sampling(0.5))
     assert warm[1] == [[p[row, token] for token in tokens] for row, tokens in enumerate(warm[0])]

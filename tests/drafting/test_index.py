@@ -13,7 +13,7 @@ from hsd_viz.drafting.context import ContextDatabase
 from hsd_viz.drafting.index import count
 from hsd_viz.drafting.index.build import build_database, describe
 from hsd_viz.drafting.index.count import Pruning, find_texts, read_documents, read_pieces, select_keys
-from hsd_viz.drafting.index.format import DatabaseError, Index, Table, marks
+from hsd_viz.drafting.index.format import DatabaseError, Index, KeyTable, marks
 from hsd_viz.drafting.make import SharedDatabases, vocabulary_hash
 from hsd_viz.drafting.tree import spell
 
@@ -182,7 +182,7 @@ def test_the_cut_includes_its_limit():
     """Two keys at the limit that fill the room to the last byte are kept, a third is not; nor is one without a gain."""
     gains = np.array([3.0, 2.0, 2.0, 2.0, 0.0])
     some = np.arange(5)
-    table = Table(some.astype(np.uint32), np.ones(5, int), some, np.ones(5, int), gains, some, some)
+    table = KeyTable(some.astype(np.uint32), np.ones(5, int), some, np.ones(5, int), gains, some, some)
     assert select_keys([table], 3 * 16, 100).totals.tolist() == [0, 1, 2]
     assert select_keys([table], 3 * 16 - 1, 100).totals.tolist() == [0, 1]
     assert select_keys([table], 10**6, 100).totals.tolist() == [0, 1, 2, 3]

@@ -18,7 +18,7 @@ def code_cells(name: str, edition: str) -> list[str]:
 
 
 @cache
-def run(name: str, edition: str) -> tuple[list[editions.Step], dict[str, Any]]:
+def run(name: str, edition: str) -> tuple[list[editions.CellOutput], dict[str, Any]]:
     """Return all cells with what they printed and their values, and the names they defined."""
     names: dict[str, Any] = {}
     return list(editions.run(PATHS[name], edition, names)), names

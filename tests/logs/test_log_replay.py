@@ -13,7 +13,7 @@ import pytest
 from hsd_viz.adapters.entries import BrokenEntry, EntryReader
 from hsd_viz.engine.local import load_engine
 from hsd_viz.ladder.load import weights_dir
-from hsd_viz.logs.records import LogTokenizer, Request, requests
+from hsd_viz.logs.records import LoggedRequest, LogTokenizer, requests
 from hsd_viz.logs.replay import DRAFTERS, GROUPS, PRESETS, open_databases, parse_cost, replay, replayable
 from hsd_viz.prompts.suites import load_suite
 
@@ -246,7 +246,7 @@ def test_broken_lines_are_named_and_the_others_are_read(tmp_path):
     good = b'{"prompt": "a", "output": "b"}'
     path.write_bytes(b"\n".join([good, *BROKEN, b"", good]))
     found = read(path)
-    assert [type(item) for item in found] == [Request, *[BrokenEntry] * len(BROKEN), Request]
+    assert [type(item) for item in found] == [LoggedRequest, *[BrokenEntry] * len(BROKEN), LoggedRequest]
     for number, (item, why) in enumerate(zip(found[1:-1], BROKEN.values(), strict=True), 2):
         assert why in item.why and item.number == number
     (text,) = read(write(path, {"prompt": "text", "output": "text"}), LogTokenizer())
@@ -262,6 +262,6 @@ def test_a_damaged_file_keeps_what_can_be_read(tmp_path, monkeypatch):
     monkeypatch.setattr("hsd_viz.adapters.entries.MOST_BYTES", 100_000)
     path.write_text('[{"prompt": "a", "output": "b"}, {"prompt": ' + "x" * 500_000)
     one, broken = read(path)
-    assert type(one) is Request and broken == BrokenEntry(2, "the rest of the array is not JSON")
+    assert type(one) is LoggedRequest and broken == BrokenEntry(2, "the rest of the array is not JSON")
     with pytest.raises(ValueError, match="cannot read the log"):
         EntryReader(tmp_path / "none.jsonl")

@@ -12,7 +12,7 @@ import pytest
 from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
-from hsd_viz.decoding.verify import Judged, block_rule, branch_rule
+from hsd_viz.decoding.verify import VerifiedDraft, block_rule, branch_rule
 
 NEVER, ALWAYS = 2.0, -1.0
 
@@ -35,7 +35,7 @@ def tables(seed: int, length: int, v: int) -> tuple[dict, dict]:
 def stops(rule, tokens, q, p) -> list[tuple[int, float, np.ndarray]]:
     """Return (accepted, chance, row of the next token) for each number of accepted tokens, asked of the rule itself."""
     n = len(tokens)
-    found: list[Judged] = [
+    found: list[VerifiedDraft] = [
         rule(tokens, q, p, [NEVER if k != stop - 1 else ALWAYS for k in range(n)]) for stop in range(n, -1, -1)
     ]
     h, left, out = rule(tokens, q, p, [NEVER] * n).h, 1.0, []
@@ -142,7 +142,7 @@ def test_ratios_beyond_the_largest_number_are_judged():
     assert judged.accepted == n and np.isfinite(judged.h).all()
 
 
-def mutant(tokens, q, p, u, *, mistake: str) -> Judged:
+def mutant(tokens, q, p, u, *, mistake: str) -> VerifiedDraft:
     """The branch rule with one mistake."""
     n, ratio, cap, w, joint = len(tokens), 1.0, 1.0, [1.0], [1.0]
     for k, token in enumerate(tokens):
@@ -164,7 +164,7 @@ def mutant(tokens, q, p, u, *, mistake: str) -> Judged:
         if u[k - 1] < h[k - 1]:
             break
         k -= 1
-    return Judged(k, residual, range(max(0, k - 1), n), h)
+    return VerifiedDraft(k, residual, range(max(0, k - 1), n), h)
 
 
 def test_the_mutants_without_a_mistake_are_the_rule():

@@ -11,7 +11,7 @@ import pytest
 from toys import law_of
 
 from hsd_viz.decoding.sampling import Draws, Sampling, distribution, draw
-from hsd_viz.decoding.verify import Draft, Numbers, Record, judge
+from hsd_viz.decoding.verify import Draft, Numbers, RecordOptions, judge
 from hsd_viz.drafting.tree import DraftTree
 
 TOLERANCE = 1e-12
@@ -47,7 +47,7 @@ def test_a_tree_gives_the_verifiers_law(zeros):
         texts[(*path, tree.tokens[node])] = node + 1
 
     def verdict(choices):
-        found = judge(scores_of(rows), Draft(tree), ONE, Numbers(choices.random(4)), Record())
+        found = judge(scores_of(rows), Draft(tree), ONE, Numbers(choices.random(4)), RecordOptions())
         return (*(tree.tokens[node] for node in found.accepted), found.token)
 
     law = law_of(verdict)

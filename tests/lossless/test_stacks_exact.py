@@ -19,7 +19,7 @@ from hsd_viz.audit.stacks import EnumeratedDraws, ToySession, loop_decoder
 from hsd_viz.decoding import verify
 from hsd_viz.decoding.loop import Loop
 from hsd_viz.decoding.sampling import Sampling, distribution
-from hsd_viz.decoding.verify import Judged
+from hsd_viz.decoding.verify import VerifiedDraft
 from hsd_viz.stack import parse
 from hsd_viz.trace.tables import RULES
 
@@ -102,7 +102,7 @@ def test_a_drafters_row_instead_of_the_middle_models_is_caught_there():
     assert max(shaped_error(seed, "branch", mutants.DraftersRowProposed) for seed in range(20)) > 1e-3
 
 
-def mutated(tokens, q, p, u, *, unclipped=False, token_residual=False, first_failure=False) -> Judged:
+def mutated(tokens, q, p, u, *, unclipped=False, token_residual=False, first_failure=False) -> VerifiedDraft:
     """Block verification as published, with one mistake."""
     n, w = len(tokens), [1.0]
     for k, token in enumerate(tokens):
@@ -121,7 +121,7 @@ def mutated(tokens, q, p, u, *, unclipped=False, token_residual=False, first_fai
     else:
         k = next((k for k in range(n, 0, -1) if passes(k)), 0)
     residual = None if k == n else np.maximum(p[k] - q[k], 0) if token_residual else left(k)
-    return Judged(k, residual, range(n), [0.0] * n)
+    return VerifiedDraft(k, residual, range(n), [0.0] * n)
 
 
 @pytest.mark.parametrize("mutant", [None, "unclipped", "token_residual", "first_failure"])

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from hsd_viz.decoding.sampling import Draws, Sampling, distribution, draw
-from hsd_viz.decoding.verify import Draft, Numbers, Record, judge
+from hsd_viz.decoding.verify import Draft, Numbers, RecordOptions, judge
 from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.native import build
 from hsd_viz.trace.tables import RULES
@@ -125,7 +125,7 @@ def test_verdicts_are_those_of_the_reference(library):
         scores = rows(choose, n + 1)
         draft = random_draft(choose, scores, sampling)
         r, u = ([number(choose) for _ in range(n + 1)] for _ in range(2))
-        expected = judge(scores, draft, sampling, None if sampling.greedy else Numbers(r, u), Record(details=5))
+        expected = judge(scores, draft, sampling, None if sampling.greedy else Numbers(r, u), RecordOptions(details=5))
         found, numbers, details = np.zeros(4 + n, np.int32), np.empty((4, n)), np.zeros(3)
         tree = [np.array(column, np.int32) for column in (draft.tree.tokens, draft.tree.parents)]
         q = None if draft.rows is None else pointer(draft.rows)

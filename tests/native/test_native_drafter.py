@@ -16,7 +16,7 @@ from hsd_viz.drafting import Memory, SharedDatabases, make_drafter
 from hsd_viz.drafting.db import DatabaseDrafter
 from hsd_viz.drafting.index.build import build_database
 from hsd_viz.drafting.index.count import Pruning
-from hsd_viz.drafting.index.format import Index, Table, marks, write_index
+from hsd_viz.drafting.index.format import Index, KeyTable, marks, write_index
 from hsd_viz.engine.load import Models
 from hsd_viz.engine.local import LocalEngine
 from hsd_viz.native.build import default_build
@@ -162,7 +162,7 @@ def test_counts_of_any_size(tmp_path):
     counts = [1, 2, 32_767, 32_768, 33_000, 65_535, 65_536, 1_000_000, 8_388_352, 8_388_608, 2**32 - 1, 2**33]
     for size in (300, 70_000):
         # The key (k,) is followed by k + 1 and k + 2.
-        table = Table(
+        table = KeyTable(
             marks([np.arange(12)]),
             np.ones(12, int),
             np.array(counts) + np.array(counts) // 2,

@@ -6,7 +6,7 @@ import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 from transformers import PreTrainedTokenizerFast
 
-from hsd_viz.bench import Prompt, Settings, Suite, build_report, run_bench
+from hsd_viz.bench import BenchSettings, Prompt, Suite, build_report, run_bench
 from hsd_viz.bench.page import text_parts
 from hsd_viz.bench.runner import Output, ask
 from hsd_viz.decoding.sampling import PromptTooLong
@@ -115,7 +115,7 @@ QUESTIONS = Suite(
 
 def test_our_loop_and_transformers_are_asked_alike(engine):
     stacks = ["db > target", "hf-generate", "hf-lookup"]
-    measured = run_bench(engine, stacks, QUESTIONS, Settings(max_new_tokens=12, repeats=1))
+    measured = run_bench(engine, stacks, QUESTIONS, BenchSettings(max_new_tokens=12, repeats=1))
     assert measured.complete and [p.id for p in measured.prompts] == ["81"] and measured.template == "plain"
     assert list(measured.left_out) == ["400"] and "the context holds 2048" in measured.left_out["400"]
     outputs = {name: row[0] for name, row in measured.outputs.items()}
@@ -147,11 +147,11 @@ def test_a_question_that_fits_only_at_times_is_left_out_for_all(engine, monkeypa
 
     monkeypatch.setattr(engine, "run", run)
     suite = Suite("one", QUESTIONS.categories, QUESTIONS.prompts[:1])
-    measured = run_bench(engine, ["target", "db > target"], suite, Settings(max_new_tokens=4, repeats=2))
+    measured = run_bench(engine, ["target", "db > target"], suite, BenchSettings(max_new_tokens=4, repeats=2))
     assert measured.prompts == () and measured.complete and list(measured.left_out) == ["81"]
 
 
 def test_a_text_that_does_not_fit_is_refused_not_left_out(engine):
     suite = Suite("one", {"all": "All."}, (Prompt("a", "all", "x"), Prompt("b", "all", "import os, " * 2000)))
     with pytest.raises(ValueError, match=r"prompt b: the prompt has \d+ tokens and the context holds 2048"):
-        run_bench(engine, ["target"], suite, Settings(max_new_tokens=2, repeats=1))
+        run_bench(engine, ["target"], suite, BenchSettings(max_new_tokens=2, repeats=1))

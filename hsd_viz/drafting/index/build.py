@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hsd_viz.drafting.index.count import PART_TOKENS, Document, Progress, Pruning, count_keys, write_corpus
-from hsd_viz.drafting.index.format import Index, Table, marks, write_index
+from hsd_viz.drafting.index.format import Index, KeyTable, marks, write_index
 from hsd_viz.drafting.tree import spell
 from hsd_viz.words import check_range
 
@@ -81,7 +81,7 @@ def build_fivegrams(
             taken[gram[0]] += 1
     grams = np.array(rows, dtype=np.int64).reshape(len(rows), 7)
     totals, two, four = grams[:, 6], np.full(len(rows), 2), np.full(len(rows), 4)
-    table = Table(marks(grams[:, :2].T), two, totals, four, totals, grams[:, 2:6].reshape(-1), np.repeat(totals, 4))
+    table = KeyTable(marks(grams[:, :2].T), two, totals, four, totals, grams[:, 2:6].reshape(-1), np.repeat(totals, 4))
     facts = {"outputs": len(sequences), "tokens": sum(map(len, sequences)), **(meta or {})}
     write_index(path, table, "fivegrams", vocabulary_size, vocabulary_hash, facts)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hsd_viz.drafting.index.format import KEY_BYTES, MOST_CONTINUATIONS, Table, marks
+from hsd_viz.drafting.index.format import KEY_BYTES, MOST_CONTINUATIONS, KeyTable, marks
 
 #: Characters of a file read, and approximately tokenized, at a time.
 PIECE = 2**20
@@ -137,14 +137,14 @@ def count_keys(
     per_document: bool = False,
     part_tokens: int = PART_TOKENS,
     progress: Progress | None = None,
-) -> Table:
+) -> KeyTable:
     """Count what follows each key of up to ``longest`` tokens, and return the keys that ``pruning`` keeps; with
     ``per_document`` a continuation counts once per document.
     """
     tokens, chunks = corpus[0], range(0, len(corpus[0]), CHUNK)
     counts = sum(np.bincount(tokens[k : k + CHUNK], minlength=vocabulary_size) for k in chunks)
     until = np.cumsum(counts)
-    kept: list[Table] = []
+    kept: list[KeyTable] = []
     low = done = 0
     while low < vocabulary_size:
         high = max(low + 1, int(np.searchsorted(until, done + part_tokens, side="right")))
@@ -163,7 +163,7 @@ def count_keys(
 
 def _levels(
     corpus: Corpus, places: np.ndarray, vocabulary_size: int, longest: int, pruning: Pruning, per_document: bool
-) -> list[Table]:
+) -> list[KeyTable]:
     """Return the keys of each length, the shortest first, that end at ``places`` (all those of some tokens).
 
     A key is represented by the number of its suffix without the first token, and that token, without hashes.
@@ -174,7 +174,7 @@ def _levels(
     alive = places + 1 < ends[document]
     numbers = np.zeros(len(places), np.int32)  # by place, of the key that is one token shorter
     shorter: tuple[np.ndarray, ...] = ()
-    tables: list[Table] = []
+    tables: list[KeyTable] = []
     parents: list[np.ndarray] = []
     for length in range(1, longest + 1):
         alive &= before >= length - 1
@@ -209,7 +209,7 @@ def _levels(
         of_keys = marks(tokens[ends_at + k] for k in range(1 - length, 1))
         kept = np.bincount(owners[stored], minlength=len(keys))
         lengths = np.full(len(keys), length)
-        tables.append(Table(of_keys, lengths, totals, kept, gains, follower[stored], counts[stored]))
+        tables.append(KeyTable(of_keys, lengths, totals, kept, gains, follower[stored], counts[stored]))
         parents.append(keys // wide)
     # A key gains at least what its extensions gain, because a look-up passes through it.
     for level in range(len(tables) - 1, 0, -1):
@@ -230,16 +230,16 @@ def select_continuations(
     return order[((rank == 0) | enough[order]) & (rank < min(pruning.most, MOST_CONTINUATIONS))], order[rank == 0]
 
 
-def select_keys(tables: Sequence[Table], max_bytes: int, vocabulary_size: int) -> Table:
+def select_keys(tables: Sequence[KeyTable], max_bytes: int, vocabulary_size: int) -> KeyTable:
     """Return the keys with the highest gains that fit into ``max_bytes``; those without a gain are left out. Among
     equals shorter keys come first.
     """
     none = np.zeros(0, dtype=np.int64)
-    whole = Table(*map(np.concatenate, zip((none.astype(np.uint32), *[none] * 6), *tables, strict=True)))
+    whole = KeyTable(*map(np.concatenate, zip((none.astype(np.uint32), *[none] * 6), *tables, strict=True)))
     sizes = KEY_BYTES + (4 if vocabulary_size > 2**16 else 2) * (1 + 2 * whole.numbers)
     order = np.lexsort((whole.lengths, -whole.gains))
     fits = order[np.cumsum(sizes[order]) <= max_bytes]
     keep = np.zeros(len(whole.gains), dtype=bool)
     keep[fits] = whole.gains[fits] > 0
     stored = np.repeat(keep, whole.numbers)
-    return Table(*(column[keep] for column in whole[:5]), *(column[stored] for column in whole[5:]))
+    return KeyTable(*(column[keep] for column in whole[:5]), *(column[stored] for column in whole[5:]))

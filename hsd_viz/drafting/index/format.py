@@ -64,7 +64,7 @@ def pack_counts(counts: np.ndarray, wide: bool) -> np.ndarray:
     return np.where(counts < 32768, counts, 32768 + np.minimum(counts >> 8, 32767)).astype(np.uint16)
 
 
-class Table(NamedTuple):
+class KeyTable(NamedTuple):
     """Counted keys, one row per key. ``marks`` uint32 [keys]; ``lengths``, ``totals`` (times seen with anything after
     them) and ``numbers`` (of continuations, at most seven) int [keys]; ``gains``: correct first continuations that a
     key adds to those of its suffix, float [keys]. Its continuations, in the order of the keys and most frequent first,
@@ -81,7 +81,7 @@ class Table(NamedTuple):
 
 
 def write_index(
-    path: str | Path, table: Table, kind: str, vocabulary_size: int, vocabulary_hash: str, meta: Mapping[str, Any]
+    path: str | Path, table: KeyTable, kind: str, vocabulary_size: int, vocabulary_hash: str, meta: Mapping[str, Any]
 ) -> None:
     """Write a database atomically; ``meta`` is its origin. Raises: ValueError: if there are too many values."""
     wide, keys, total = vocabulary_size > 2**16, len(table.marks), len(table.marks) + 2 * len(table.tokens)
