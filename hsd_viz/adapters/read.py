@@ -6,17 +6,19 @@ was checked in, and the lists ``exact``, ``derived`` and ``not_observed``.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from hsd_viz.adapters import llama_cpp, sglang, tensorrt_llm, vllm
+from hsd_viz.adapters import ENGINES, tensorrt_llm
 from hsd_viz.adapters.entries import BrokenEntry, EntryReader
 from hsd_viz.adapters.record import COUNTS, imported
 from hsd_viz.trace import Trace
 from hsd_viz.words import counted, did_you_mean
 
-KNOWN = ("vllm", "aiperf", "sglang", "llama.cpp", "tensorrt-llm")
+#: The engines that have records, and the modules that read them: responses with ``read``, texts with ``read_text``.
+KNOWN = {name: import_module(f"hsd_viz.adapters.{own['module']}") for name, own in ENGINES.items() if "module" in own}
 #: Counts of several requests that add up.
 SUMMED = (*COUNTS, "histogram")
 #: Characters of a category, and the largest number that is taken of a request.
@@ -47,7 +49,7 @@ def import_records(path: str | Path, engine: str | None = None) -> list[Trace]:
                 text = file.read(_MOST_TEXT).decode("utf-8", errors="replace")
         except OSError as error:
             raise ValueError(f"cannot read {path}: {error.strerror or error}") from None
-        found = [trace for one in (vllm, llama_cpp) for trace in one.read_text(text)]
+        found = [trace for read in _readers("read_text") for trace in read(text)]
     if engine is not None:
         found = [trace for trace in found if trace.meta["imported"]["engine"] == engine]
     if not found:
@@ -95,8 +97,11 @@ def _request(entry: Mapping) -> dict[str, Any]:
 
 def read_response(response: Mapping) -> Trace | None:
     """Return the trace of a response that holds a record of speculative decoding."""
-    readers = (vllm.read_aiperf, vllm.read, sglang.read, llama_cpp.read)
-    return next((trace for read in readers if (trace := read(response)) is not None), None)
+    return next((trace for read in _readers("read") if (trace := read(response)) is not None), None)
+
+
+def _readers(name: str) -> list[Any]:
+    return [vars(module)[name] for module in dict.fromkeys(KNOWN.values()) if name in vars(module)]
 
 
 def pooled(traces: Sequence[Trace]) -> Trace:

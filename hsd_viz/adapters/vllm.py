@@ -24,26 +24,17 @@ _COUNTER = re.compile(r"^vllm:spec_decode_(num_\w+?)_total(?:\{(.*)\})? (\S+)$",
 
 
 def read(response: Mapping) -> Trace | None:
-    """Return the trace of a response, ``None`` if it is of another form."""
-    timing = response.get("metrics") or {}
-    found = timing.get("speculative_decoding")
-    if not isinstance(found, Mapping):
-        return None
-    usage = response.get("usage") or {}
-    times = {"prefill_ms": timing.get("time_to_first_token_ms"), "decode_ms": timing.get("generation_time_ms")}
-    return _acceptance(NAME, found, usage.get("completion_tokens"), **times)
-
-
-def read_aiperf(record: Mapping) -> Trace | None:
-    """Return the trace of a line of AIPerf's ``profile_export.jsonl``."""
-    found = record.get("spec_decode_acceptance")
-    if not isinstance(found, Mapping):
-        return None
-    metrics = record.get("metrics") or {}
-    first, latency = ((metrics.get(name) or {}).get("value") for name in ("time_to_first_token", "request_latency"))
-    decode = None if None in (first, latency) else latency - first
-    tokens = found.get("completion_tokens") or (metrics.get("output_sequence_length") or {}).get("value")
-    return _acceptance("aiperf", found, tokens, prefill_ms=first, decode_ms=decode)
+    """Return the trace of a response, or of a line of AIPerf's ``profile_export.jsonl``; ``None``: of another form."""
+    timing, usage = response.get("metrics") or {}, response.get("usage") or {}
+    if isinstance(found := response.get("spec_decode_acceptance"), Mapping):
+        first, latency = ((timing.get(name) or {}).get("value") for name in ("time_to_first_token", "request_latency"))
+        decode = None if None in (first, latency) else latency - first
+        tokens = found.get("completion_tokens") or (timing.get("output_sequence_length") or {}).get("value")
+        return _acceptance("aiperf", found, tokens, prefill_ms=first, decode_ms=decode)
+    if isinstance(found := timing.get("speculative_decoding"), Mapping):
+        times = {"prefill_ms": timing.get("time_to_first_token_ms"), "decode_ms": timing.get("generation_time_ms")}
+        return _acceptance(NAME, found, usage.get("completion_tokens"), **times)
+    return None
 
 
 def _acceptance(engine: str, found: Mapping, tokens: int | None, **more: Any) -> Trace:
