@@ -38,7 +38,6 @@ ALLOWED = {
         "terminal trace",
         "exercises": "audit disk drafting engine latency trace",
         "serve": "engine machine stack trace",
-        "dashboard": "views",
         "quick": "cli engine stack terminal trace views",
     }.items()
 }

@@ -7,11 +7,12 @@ import pytest
 
 import hsd_viz as hsd
 from hsd_viz import quick
+from hsd_viz.engine import Engine
 from hsd_viz.engine.replay import SIDE_BY_SIDE
 from hsd_viz.trace import Trace
 
 
-class Scripted:
+class Scripted(Engine):
     """An engine that returns bundled runs by their stack."""
 
     def __init__(self):

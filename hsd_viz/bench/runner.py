@@ -265,11 +265,14 @@ def run_bench(
     return Measurement(suite, settings, prompts, outputs, complete, named, left_out, states)
 
 
-def _decoder(engine: Any, stack: Stack | HFStack, settings: BenchSettings) -> Callable[..., Output]:
+def _decoder(engine: Engine, stack: Stack | HFStack, settings: BenchSettings) -> Callable[..., Output]:
     """Return what decodes a prompt to a number of tokens, with a memory or ``None``."""
     if isinstance(stack, HFStack):
         from hsd_viz.bench.hf import HFDecoder
+        from hsd_viz.engine.local import LocalEngine
 
+        if not isinstance(engine, LocalEngine):
+            raise ValueError(f"'{stack}' needs an engine of this process: use load_engine()")
         generate = HFDecoder(engine, stack)
     options = asdict(settings.sampling) | ({} if settings.budget is None else {"budget": settings.budget})
 
