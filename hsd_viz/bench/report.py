@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 LOW_REPETITION = 0.2
 #: Timings of an idle machine differ by a few percent between repeats.
 NOISE = 0.05
-#: Of each kind of stacks: its label, and its colour on a light and on a dark page (contrast of at least 3).
+#: Of each kind of stacks: label and colour (no source's) on a light and on a dark page (contrast of at least 3).
 KINDS = {
-    "plain": ("plain decoding", "#6e7781", "#9aa4af"),
-    "database": ("databases", "#0a58ad", "#7fb9ff"),
-    "models": ("draft models", "#a81a62", "#ff93c2"),
-    "both": ("databases below draft models", "#6f3bb0", "#c9a5ff"),
-    "auto": ("picked for this machine", "#00655a", "#52d1c0"),
-    "baseline": ("baseline look-ups", "#9a6a00", "#e3b34d"),
-    "hf": ("transformers' own loops", "#8a939d", "#7d8792"),
+    "plain": ("plain decoding", "#6e7781", "#b4bcc6"),
+    "database": ("databases", "#5f74b8", "#7f93d6"),
+    "models": ("draft models", "#b0605a", "#c9776f"),
+    "both": ("databases below draft models", "#8a5fa8", "#9d74b5"),
+    "auto": ("picked for this machine", "#2b3a55", "#c3d0ee"),
+    "baseline": ("baseline look-ups", "#8a7350", "#b09a5f"),
+    "hf": ("transformers' own loops", "#8a939d", "#666e77"),
 }
 #: Speeds are tokens per second, times seconds, shares 0-1. The tokens of a round appear together: for the time between
 #: tokens, they share the time of the round evenly. Old reports do not have the last three.

@@ -15,7 +15,7 @@ from hsd_viz.calibration import basis as calibrated
 from hsd_viz.calibration.basis import Basis, Measured, basis_of, read_json
 from hsd_viz.calibration.estimate import estimate
 from hsd_viz.figures.charts import SAID, Figure, bars, between, finish
-from hsd_viz.figures.palette import HUES
+from hsd_viz.figures.palette import KINDS as COLOURED
 from hsd_viz.figures.theme import Given, trace_of
 from hsd_viz.latency.law import Law
 from hsd_viz.latency.select import select
@@ -152,13 +152,13 @@ def levels(trace: Given, basis: Any = None, dark: bool = False) -> Figure:
 # --- hardware that is not at hand -------------------------------------------------------------------------------------
 
 _SOURCES = "predicted from step times and acceptances; every assumption is listed with the prediction"
-#: Of each kind of stack: its label, a source whose colour it has, and the dash of its line.
+#: Of each kind of stack: its label, the kind of reports whose colour it has, and the dash of its line.
 KINDS = {
-    "plain": ("plain decoding", "target", "dot"),
-    "database": ("database", "context", "dash"),
-    "one": ("one draft model", "nano", "solid"),
-    "two": ("hierarchy", "small", "longdash"),
-    "over": ("database below drafts", "statistics", "dashdot"),
+    "plain": ("plain decoding", "plain", "dot"),
+    "database": ("database", "database", "dash"),
+    "one": ("one draft model", "models", "solid"),
+    "two": ("hierarchy", "auto", "longdash"),
+    "over": ("database below drafts", "both", "dashdot"),
 }
 
 
@@ -167,7 +167,7 @@ def prediction(plan: Any, dark: bool = False) -> Figure:
     result of :func:`hsd_viz.predict`. Bands are its intervals.
     """
     frame = prediction_frame(plan)
-    colours = {label: HUES[hue].light for label, hue, _ in KINDS.values()}
+    colours = {label: COLOURED[kind].light for label, kind, _ in KINDS.values()}
     dashes = {label: dash for label, _, dash in KINDS.values()}
     figure = px.line(
         frame, x="batch", y="speedup", color="kind", line_dash="kind", facet_col="context", log_x=True, markers=True,

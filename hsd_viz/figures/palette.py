@@ -1,7 +1,7 @@
 """One fixed palette: a colour per source, the same in all views and figures, and the inks of each theme.
 
-Every ink has a contrast of at least 4.5 on its tint, on JupyterLab's light and dark page (tested). Verdicts are shown
-by shape, never by colour only.
+Tested: every ink has a contrast of at least 4.5 on its tint, on JupyterLab's light and dark page; sources also differ
+for the colour-blind; no source's colour has another meaning. Verdicts are shown by shape, never by colour only.
 """
 
 from collections.abc import Iterable
@@ -39,22 +39,22 @@ class Inks:
 
 
 HUES: dict[str, Hue] = {
-    "context": Hue("context database", "#0a58ad", "#7fb9ff"),
-    "model": Hue("model database", "#6f3bb0", "#c9a5ff"),
-    "statistics": Hue("statistics database", "#00655a", "#52d1c0"),
-    "logits": Hue("logits database", "#356a00", "#9bd65a"),
-    "nano": Hue("nano, draft model", "#9a4200", "#ffae6b"),
-    "small": Hue("small, draft model", "#a81a62", "#ff93c2"),
-    "draft": Hue("draft model", "#5f5a00", "#d9d168"),
-    "baseline": Hue("baseline", "#4b5a6b", "#b1c0d0"),
-    "target": Hue("target model", "#24292f", "#e8eaed"),
+    "context": Hue("context database", "#0d5ac4", "#7bbbfe"),
+    "model": Hue("model database", "#691197", "#ab84fa"),
+    "statistics": Hue("statistics database", "#1c7456", "#44e9af"),
+    "logits": Hue("logits database", "#183703", "#abdc63"),
+    "nano": Hue("nano, draft model", "#9d530c", "#ef9256"),
+    "small": Hue("small, draft model", "#b42a93", "#f88cce"),
+    "draft": Hue("draft model", "#4b4a1d", "#edf581"),
+    "baseline": Hue("baseline", "#4a4f5e", "#959595"),
+    "target": Hue("target model", "#1f2328", "#e8eaed"),
 }
 HUES |= {name: Hue(f"{name}, drafter", *known.colour) for name, known in drafters().items() if known.colour}
 #: Kinds of stacks in reports.
 KINDS: dict[str, Hue] = {name: Hue(*about) for name, about in REPORT_KINDS.items()}
 INKS: dict[bool, Inks] = {
-    False: Inks("#1f2328", "#57606a", "#e3e7ec", "#ffffff", HUES["context"].light, HUES["nano"].light),
-    True: Inks("#e8eaed", "#a2abb6", "#33393f", "#17181a", HUES["context"].dark, HUES["nano"].dark),
+    False: Inks("#1f2328", "#57606a", "#e3e7ec", "#ffffff", KINDS["auto"].light, "#cf222e"),
+    True: Inks("#e8eaed", "#a2abb6", "#33393f", "#17181a", KINDS["auto"].dark, "#ff9d97"),
 }
 
 

@@ -11,6 +11,7 @@ import anywidget
 import ipywidgets as widgets
 import traitlets
 
+from hsd_viz.figures.palette import KINDS
 from hsd_viz.figures.pictures import CARTESIAN, library_of, packed
 from hsd_viz.figures.theme import CONFIG, dark_of, data_of, template
 from hsd_viz.views.export import Exported
@@ -76,7 +77,7 @@ def figure_part(figure: go.Figure) -> dict[str, Any]:
     return {"kind": "figure", "figure": {"drawn": plain, "dark": data_of(dark_of(figure)) if own else {}}}
 
 
-COLOURS = ("#2f81f7", "#db6d28", "#2da44e", "#a371f7", "#8b949e")
+COLOURS = [KINDS[kind].light for kind in ("database", "models", "both", "baseline", "plain")]
 PLOTLY_MIME = "application/vnd.plotly.v1+json"
 
 

@@ -1,0 +1,40 @@
+"""Sources can be told apart by everybody, and their colours have no other meaning."""
+
+import re
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hsd_viz.figures.palette import HUES, INKS, KINDS
+from tests.changes import channels
+
+#: What the eye sees of linear sRGB: all, or without cones of one kind (Machado and others, 2009, severity 1).
+EYES = {
+    "all": np.eye(3),
+    "deuteranopia": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.01182, 0.04294, 0.968881]],
+    "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+}
+#: From linear sRGB to cones, and from their cube roots to OKLab.
+CONES = [[0.412221, 0.536333, 0.051446], [0.211903, 0.6807, 0.107397], [0.088302, 0.281719, 0.629979]]
+LAB = [[0.210454, 0.793618, -0.004072], [1.977998, -2.428592, 0.450594], [0.025904, 0.782772, -0.808676]]
+CODE = Path(__file__).parents[2]
+
+
+def seen(colour: str, eye: str) -> np.ndarray:
+    c = np.array(channels(colour))
+    linear = np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
+    return LAB @ np.cbrt(CONES @ np.clip(EYES[eye] @ linear, 0, 1))
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_any_two_sources_differ_for_every_eye_and_from_all_else(theme):
+    inks, sources = INKS[theme == "dark"], [getattr(hue, theme) for hue in HUES.values()]
+    pairs = [(*pair, eye) for eye in EYES for pair in combinations(sources, 2)]
+    others = [inks.accent, inks.loss, *(getattr(hue, theme) for hue in KINDS.values())]
+    pairs += [(source, other, "all") for source in sources for other in others]
+    assert [p for p in pairs if np.linalg.norm(seen(p[0], p[2]) - seen(p[1], p[2])) < 0.08] == []
+    files = (*CODE.glob("js/[!n]*/*.css"), *CODE.glob("hsd_viz/templates/*"))
+    found = set(re.findall(r"#[0-9a-f]{6}\b", "".join(file.read_text(encoding="utf-8") for file in files)))
+    assert found and found & set(sources) <= {inks.text}, "a source's colour by hand"
