@@ -210,7 +210,8 @@ def create_app(decode: Decode, settings: Settings, page: Page | None = None) -> 
         if request.url.path == "/" and not given:  # a browser opens an address
             given = request.query_params.get("token", "")
         if settings.token is not None and not hmac.compare_digest(given.encode(), settings.token.encode()):
-            raise HTTPException(401, "a valid token is required", {"WWW-Authenticate": "Bearer"})
+            where = ": open /?token=TOKEN" if request.url.path == "/" else ""
+            raise HTTPException(401, f"a valid token is required{where}", {"WWW-Authenticate": "Bearer"})
         # Browsers add it, our clients do not. The Host header was checked.
         own = f"{request.url.scheme}://{request.headers.get('host')}"
         if request.headers.get("origin", own) != own:

@@ -56,7 +56,8 @@ export class Client {
   /** Why nothing can be decoded; "": it can. */
   why = "";
   private worker: Worker | null = null;
-  private next = 1;
+  /** Also unique after a reload, which keeps the last run. */
+  private next = Date.now();
   private silent = 0;
   private watch = 0;
   private readonly pending = new Map<number, Pending>();
