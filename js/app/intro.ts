@@ -9,7 +9,7 @@ import { paletteOf } from "../lib/palette";
 import { type Store, storeOf } from "../lib/run";
 import type { Draft, Token } from "../lib/tables";
 import { unique } from "../lib/widget";
-import { duration, figure, glyphs, plural } from "../lib/words";
+import { capital, duration, figure, glyphs, plural } from "../lib/words";
 import { boardOfRound } from "../scene/board";
 import { drawStairs } from "../staircase/drawing";
 import { stairsOf } from "../staircase/stairs";
@@ -22,10 +22,10 @@ const SEEN = "hsd_viz.intro";
 const [WRITTEN, WHOLE] = [6000, 9500];
 const SIZE = { width: 420, height: 190, left: 8, right: 8, top: 10, bottom: 8 };
 
-/** Two runs of one text, plain first, and a rejection; null where the host has none. */
+/** Two runs of one text, plain first, and a rejection of a stack for the same prompt; null where the host has none. */
 export interface Story {
   runs: [plain: Store, drafted: Store];
-  stop: { drawn: Drawn; draft: Draft; token: Token } | null;
+  stop: { drawn: Drawn; draft: Draft; token: Token; stack: string } | null;
 }
 
 /** Find the story among the recordings of one prompt: the drafted run with the text of plain decoding in fewest passes. */
@@ -46,7 +46,7 @@ export async function storyOf(host: Host): Promise<Story | null> {
         const draft = store.drafts.get(token.round)?.find((d) => d.verdict === "rejected");
         // A dart that is seen to miss.
         const seen = draft && (draft.u ?? 0) * (draft.q ?? 0) > (draft.p ?? 1) + 0.15 && (draft.p ?? 0) > 0.05;
-        return drawn?.recorded?.first && draft && seen ? [{ drawn, draft, token }] : [];
+        return drawn?.recorded?.first && draft && seen ? [{ drawn, draft, token, stack: store.meta.stack }] : [];
       }),
     );
     return { runs: [plain, best], stop: stops[0] ?? null };
@@ -95,10 +95,13 @@ export function playIntro(root: HTMLElement, host: Host, story: Story, closed: (
             <rect class="hsd-in-later" x=${f.x(ns) + 3} y="0" width=${Math.max(0, SIZE.width - f.x(ns) - 3)} height=${SIZE.height}></rect></svg>
             <figcaption class="hsd-note">Tokens over time: a tread is what a pass cost, a riser what it brought.${ms < WRITTEN ? nothing : ` ${gain.toFixed(1)} times as fast here: ${duration(drafted.stairs.end)} instead of ${duration(end)}.`}</figcaption></figure>
           ${
-            stop && ms >= WRITTEN
-              ? html`<figure class="hsd-in-stop hsd-dt">${boardPicture(stop.drawn, 420, hatch)}
-                <figcaption class="hsd-note">One rejection: ${palette.phrase(stop.draft.source)} proposed “${glyphs(stop.draft.text)}” with q = ${figure(stop.draft.q)}; the target gives it p = ${figure(stop.draft.p)}.
-                  The dart falls at u·q = ${figure((stop.draft.u ?? 0) * (stop.draft.q ?? 0))}, above p: rejected. “${glyphs(stop.token.text)}” comes from the hatched residual, so that every token has the target’s own probability.</figcaption></figure>`
+            stop
+              ? html`<figure class="hsd-in-stop hsd-dt"><h3>One rejection, in another run of this prompt: ${stop.stack}</h3>${boardPicture(ms < WRITTEN ? { ...stop.drawn, recorded: null } : stop.drawn, 420, hatch)}
+                <figcaption class="hsd-note">${capital(palette.phrase(stop.draft.source))} proposed “${glyphs(stop.draft.text)}” with q = ${figure(stop.draft.q)}; the target gives it p = ${figure(stop.draft.p)}.${
+                  ms < WRITTEN
+                    ? nothing
+                    : ` The dart falls at u·q = ${figure((stop.draft.u ?? 0) * (stop.draft.q ?? 0))}, above p: rejected. “${glyphs(stop.token.text)}” comes from the hatched residual, so that every token has the target’s own probability.`
+                }</figcaption></figure>`
               : nothing
           }
         </div>`,

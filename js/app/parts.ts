@@ -21,7 +21,7 @@ const PICTURES = [
   ["paper", "Paper", ".pdf", "the page as it is, by the browser's print"],
 ];
 const BADGES = { none: "No run", recording: "Recording", live: "Live run", finished: "Finished run" };
-const THEMES = { system: "System theme", light: "Light", dark: "Dark" };
+const THEMES = { system: "System", light: "Light", dark: "Dark" };
 const THEME_MENU = { class: "hsd-theme", label: "Theme", title: "Theme of the page" };
 /** What the parts are drawn from, and what their controls do. */
 export interface Page extends Context {

@@ -266,7 +266,14 @@ function sceneView({ root, group, store, palette, follow, resized, soon }: View<
   }
 
   // --- the shared cursor
-  const topShown = () => group.cursor.round ?? reading.usual(state.top);
+  /** Whether the darts of a round can be drawn, and fall on both sides. */
+  const hasBoard = (id: number) => {
+    const r = store.rounds.get(id);
+    const drawn = r && store.meta.sampling?.temperature !== 0 && boardOfRound(store, palette, r, ownOf(r)?.row ?? null);
+    const accepted = drawn ? drawn.board.columns.reduce((sum, c) => sum + c.accepted, 0) : 0;
+    return accepted > 0.1 && accepted < 0.9;
+  };
+  const topShown = () => group.cursor.round ?? reading.usual(state.top, hasBoard);
   function refresh() {
     const top = topShown();
     if (top !== state.top) {

@@ -84,11 +84,16 @@ test("a round of a level below is named by the level and its place among its lik
   assert.equal(store.levelName(7), "level 7");
 });
 
-test("where the cursor is nowhere the first round with a draft is shown, of a live run the newest, and none jumps", () => {
+test("where the cursor is nowhere the first round with darts, else with a rejection or a draft is shown, of a live run the newest", () => {
   const live = createReading(storeOf(small()), palette);
   assert.equal(live.usual(null), 3);
   const done = createReading(storeOf({ ...small(), meta: over }), palette);
   assert.equal(done.usual(3), 3);
+  const best = [...storeOf(small()).order.keys()].at(-1);
+  assert.equal(
+    done.usual(null, (id) => id === best),
+    best,
+  );
   const late = snapshot({ rounds: [round(1, { outcome: "plain" }), { ...round(2), drafted: 4, examined: 1 }] });
   assert.equal(createReading(storeOf({ ...late, meta: over }), palette).usual(null), 2);
   assert.equal(createReading(storeOf(snapshot({})), palette).usual(null), null);

@@ -116,7 +116,7 @@ function staircaseView({ root, group, store, palette, follow, redrawn, resized }
       : `${plural(events.length, "event")} in ${plural(rounds.length, "round")}`;
     const words = event
       ? eventWords(store, palette, step)
-      : "A tread is what a round cost, a riser what it brought. Play, or drag over the staircase.";
+      : "Tread: a round’s cost; riser: what it brought. Play, or drag.";
     setAttributes(bar, { "aria-valuemax": events.length, "aria-valuenow": Math.max(0, step) + 1 });
     // Playing and hovering are not announced.
     if (!event || !(playing || hover))
