@@ -208,13 +208,13 @@ export const tabsOf = (host: Host): Tab[] => [
   ),
   tab(
     "Databases",
-    ["Tokens by source", view("timeline", "supplies")],
+    ["Tokens by source", view("timeline", "supplies", { show: "supply" })],
     ["Copied passages", view("locality_map")],
     ["Match length", view("panels", "", { which: ["byMatch"] })],
   ),
   tab(
     "Time",
-    ["Timeline", view("timeline", "calls")],
+    ["Timeline", view("timeline", "calls", { show: "time" })],
     ["Lookahead and the fastest stack", law],
     ["What survives each level", view("panels", "", { which: ["ribbons"] })],
     ["Other hardware", asked("predict", "A prediction for other hardware", "predict", false)],

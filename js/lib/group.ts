@@ -25,8 +25,8 @@ export interface Cursor extends Readonly<Place> {
   readonly pinned: boolean;
   /** What is under the pointer; equals the cursor unless something is pinned or played. */
   readonly hover: Place | null;
-  /** A highlighted text position (0: first prompt token); `reveal`: scroll to it. */
-  readonly lit: { readonly position: number; readonly reveal: boolean } | null;
+  /** Highlighted text positions (0: first prompt token); `reveal`: scroll to the first. */
+  readonly lit: { readonly positions: readonly number[]; readonly reveal: boolean } | null;
   /** Tokens emitted at the cursor while the run is played or scrubbed; null: the whole text counts. */
   readonly shown: number | null;
   readonly playing: boolean;
@@ -112,9 +112,10 @@ export function createGroup() {
       if (at.pin) at.pin = place;
       tell();
     },
-    light(position: number | null, reveal = false) {
-      if (!reveal && position === (lit ? lit.position : null)) return;
-      lit = position === null ? null : Object.freeze({ position, reveal });
+    light(at: number | readonly number[] | null, reveal = false) {
+      const positions = at === null ? [] : [at].flat();
+      if (!reveal && String(positions) === String(lit?.positions ?? "")) return;
+      lit = positions.length ? Object.freeze({ positions, reveal }) : null;
       tell();
     },
     move(by: number) {

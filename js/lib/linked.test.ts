@@ -279,7 +279,7 @@ test("every token of the recorded runs has one event, and what is shown only gro
   }
 });
 
-test("a place of the text can be pointed at; views are notified once, and another run forgets it", () => {
+test("places of the text can be pointed at; views are notified once, and another run forgets it", () => {
   const g = group();
   const heard = [];
   g.listeners.add((now) => heard.push(now.lit));
@@ -288,7 +288,9 @@ test("a place of the text can be pointed at; views are notified once, and anothe
   g.light(3, true);
   g.light(null);
   g.light(null);
-  assert.deepEqual(heard, [{ position: 3, reveal: false }, { position: 3, reveal: true }, null]);
+  assert.deepEqual(heard, [{ positions: [3], reveal: false }, { positions: [3], reveal: true }, null]);
+  g.light([1, 4]);
+  assert.deepEqual(g.cursor.lit?.positions, [1, 4]);
   g.light(5);
   g.store.adopt(snapshot({}, "another"));
   assert.equal(g.cursor.lit, null);

@@ -15,7 +15,7 @@ export interface Traits {
 }
 const OF_LEVEL = ["byPosition", "perRound", "byMatch"];
 
-function panelsView({ model, root, store, palette, redrawn, resized }: View<Traits>) {
+function panelsView({ model, root, group, store, palette, redrawn, resized }: View<Traits>) {
   root.classList.add("hsd-panels");
   const uid = unique();
   const { databases } = model.get("palette");
@@ -38,6 +38,9 @@ function panelsView({ model, root, store, palette, redrawn, resized }: View<Trai
       ${foot && !empty ? html`<p class="hsd-pn-foot hsd-source">${foot}</p>` : nothing}
     </section>`;
   }
+  /** Light what the text has of a source. */
+  const light = (source: string | null) =>
+    group.light(store.tokens.flatMap((t, i) => (t.source === source ? [store.promptIds.length + i] : [])));
   function paint() {
     const all = panelsOf(store, palette, databases);
     const levels = verifiers(store);
@@ -51,7 +54,7 @@ function panelsView({ model, root, store, palette, redrawn, resized }: View<Trai
     const chosen = () => html`<label class="hsd-pn-level">Verifier${menu(options, String(level), take)}</label>`;
     const drawn = which.map((name, k) => {
       if (name === "ribbons")
-        return ribbons(stagesOf(store, databases), palette, Math.max(280, root.clientWidth || 640));
+        return ribbons(stagesOf(store, databases), palette, Math.max(280, root.clientWidth || 640), light);
       return table(all[name as keyof typeof all](level), k);
     });
     render(

@@ -46,14 +46,18 @@ export function stagesOf(
 
 const SIZE = { height: 230, bar: 14, gap: 4, fall: 46 };
 
-/** The picture, `width` pixels wide, with its table. */
-export function ribbons(stages: Stage[], palette: Palette, width: number) {
+/** The picture, `width` pixels wide, with its table; `light` gets the source of the ribbon under the pointer or focus. */
+export function ribbons(stages: Stage[], palette: Palette, width: number, light: (source: string | null) => void) {
   const total = (stage: Stage) => stage.flows.reduce((sum, f) => sum + f.drafted, 0);
   if (stages.length < 2 || !total(stages[0])) return nothing;
   const gaps = SIZE.gap * Math.max(...stages.map((s) => s.flows.length));
   const scale = (SIZE.height - SIZE.fall - gaps) / Math.max(...stages.map(total));
   const step = (width - SIZE.bar) / stages.length;
   const x = (k: number) => step * (k + 0.5);
+  const lostOf = (f: Flow) => (f.drafted - f.accepted) * scale;
+  const fallsOf = (flows: Flow[]) => flows.reduce((sum, f) => sum + lostOf(f), 0);
+  /** What falls narrows where it would reach the next column. */
+  const narrow = Math.min(1, (step * 0.7) / Math.max(1, ...stages.map((s) => fallsOf(s.flows))));
   /** Tops of the flows of a stage. */
   const tops = stages.map(({ flows }) => {
     let y = 2;
@@ -72,11 +76,10 @@ export function ribbons(stages: Stage[], palette: Palette, width: number) {
   const flow = (k: number) => (f: Flow) => {
     const top = tops[k].get(f.source) ?? 0;
     const kept = f.accepted * scale;
-    const lost = (f.drafted - f.accepted) * scale;
+    const lost = lostOf(f);
     const next = stages[k + 1]?.flows.find((o) => o.source === f.source);
     const right = x(k) + SIZE.bar;
     const words = `${palette.words(f.source)}: ${stages[k].name === "text" ? plural(f.drafted, "token") : `${f.accepted} of ${f.drafted} accepted by ${stages[k].name}`}`;
-    const falls = right + Math.min(step * 0.42, 60);
     // The next level may have got fewer than were accepted, where the text ended.
     const passed = () =>
       band(
@@ -87,9 +90,14 @@ export function ribbons(stages: Stage[], palette: Palette, width: number) {
         tops[k + 1].get(f.source) ?? 0,
         Math.min(next?.drafted ?? 0, f.accepted) * scale,
       );
-    const [from, to, wide] = [top + kept, top + kept + lost, Math.min(18, Math.max(2, lost * 0.4))];
-    const fallen = `M${right} ${from}C${falls} ${from} ${falls} ${to} ${falls} ${SIZE.height}h${-wide}C${falls - 18} ${to} ${right + 6} ${to} ${right} ${to}z`;
-    return svg`<g data-family=${palette.family(f.source)}><title>${words}</title>
+    const [from, to, foot] = [top + kept, top + kept + lost, SIZE.height];
+    // The lower a ribbon begins, the nearer it falls.
+    const inner = right + 4 + narrow * fallsOf(stages[k].flows.slice(stages[k].flows.indexOf(f) + 1));
+    const outer = inner + narrow * lost;
+    const fallen = `M${right} ${from}Q${outer} ${from} ${outer} ${foot}H${inner}Q${inner} ${to} ${right} ${to}z`;
+    const [on, off] = [() => light(f.source), () => light(null)];
+    return svg`<g data-family=${palette.family(f.source)} tabindex="0" role="img" aria-label=${words}
+      @pointerenter=${on} @pointerleave=${off} @focus=${on} @blur=${off}><title>${words}</title>
       ${next && kept ? svg`<path class="hsd-rb-kept" d=${passed()}></path>` : nothing}
       ${lost > 0 && stages[k + 1] ? svg`<path class="hsd-rb-lost" d=${fallen}></path>` : nothing}
       <rect class="hsd-rb-bar" x=${x(k)} y=${top} width=${SIZE.bar} height=${Math.max(1, f.drafted * scale)}></rect></g>`;
@@ -102,12 +110,12 @@ export function ribbons(stages: Stage[], palette: Palette, width: number) {
   const sum = (s: Stage) => s.flows.reduce((n, f) => n + f.accepted, 0);
   return html`<section class="hsd-pn hsd-pn-ribbons">
     <h3>What survives each level</h3>
-    <p class="hsd-note">A column per verifier, as high as the draft tokens it got, by source; to the right goes what it accepted, below falls what it rejected or did not examine.</p>
+    <p class="hsd-note">A column per verifier, as high as the draft tokens it got, by source; to the right goes what it accepted, below falls what it rejected or did not examine${narrow < 1 ? `, at ${narrow.toFixed(1)} of that scale` : ""}. Tokens that a source has in the text light up with its ribbons.</p>
     <div class="hsd-rb-heads" style="--stages: ${stages.length}">${stages.map(
       (s) =>
         html`<div><strong>${s.name}</strong><br>${s.name === "text" ? plural(total(s), "token") : `accepts ${sum(s)} of ${total(s)}`}</div>`,
     )}</div>
-    <svg width=${width} height=${SIZE.height} viewBox="0 0 ${width} ${SIZE.height}" aria-hidden="true">${stages.map((stage, k) => stage.flows.map(flow(k)))}</svg>
+    <svg width=${width} height=${SIZE.height} viewBox="0 0 ${width} ${SIZE.height}" role="group" aria-label="Ribbons by level and source">${stages.map((stage, k) => stage.flows.map(flow(k)))}</svg>
     ${tableOf(
       "What survives each level",
       ["source", ...stages.map((s) => (s.name === "text" ? "text" : `accepted / drafted at ${s.name}`))],

@@ -119,7 +119,7 @@ function streamView({ model, root, group, store, palette, follow, on }: View<Tra
     };
     const { token: i, hover, step } = group.cursor;
     if (hover && hover.token !== i) mark(spans[hover.token], "hsd-on");
-    if (group.cursor.lit) mark(place(group.cursor.lit.position), "hsd-lit2");
+    for (const position of group.cursor.lit?.positions ?? []) mark(place(position), "hsd-lit2");
     pane.dim(group.cursor.shown ?? Infinity);
     mark(hover && hover.step !== step ? pane.ghostOf(hover.step) : null, "hsd-on");
     const ghost = model.get("ghosts") ? pane.ghostOf(step) : null;
@@ -170,7 +170,7 @@ function streamView({ model, root, group, store, palette, follow, on }: View<Tra
   function onCursor(now: Cursor, before: Cursor) {
     show();
     if (now.token !== before.token && now.token >= 0) reveal(spans[now.token]);
-    if (now.lit !== before.lit && now.lit?.reveal) reveal(place(now.lit.position));
+    if (now.lit !== before.lit && now.lit?.reveal) reveal(place(now.lit.positions[0]));
     if (model.get("pinned") === pinned()) return;
     model.set("pinned", pinned());
     model.save_changes();

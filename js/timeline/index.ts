@@ -26,7 +26,12 @@ interface Row {
   picture(): unknown;
 }
 
-function timelineView({ model, root, group, store, palette, follow, resized, soon: within }: View<object>) {
+/** Which rows: of the tokens and their sources, of the time, or all. */
+interface Traits {
+  show?: "supply" | "time";
+}
+
+function timelineView({ model, root, group, store, palette, follow, resized, soon: within }: View<Traits>) {
   root.classList.add("hsd-timeline");
   const label =
     "Timeline. Plus and minus zoom, Page Up and Page Down scroll, 0 shows the whole run; up and down move between calls, left and right between events; Enter pins.";
@@ -109,11 +114,11 @@ function timelineView({ model, root, group, store, palette, follow, resized, soo
     const idle = gaps.reduce((sum, g) => sum + g.duration_ns, 0);
     told.supplies = suppliesOf(store, isDatabase, databases);
     const most = Math.max(1, ...told.supplies.flatMap((s) => [...s.drafted.values()]));
-    rows = [
-      rounds(tops),
+    const sum = (counts: Map<number, number>) => [...counts.values()].reduce((a, b) => a + b, 0);
+    const supply = [
       ...(store.tokens.length ? [tokens(tops)] : []),
       ...told.supplies.map(({ source, drafted, accepted }) => ({
-        ...{ name: palette.words(source), more: `in ${drafted.size} of ${tops.length} rounds`, high: HIGH.source },
+        ...{ name: palette.words(source), more: `${sum(accepted)} of ${sum(drafted)} accepted`, high: HIGH.source },
         ...{ family: palette.family(source), spans: tops },
         picture: () =>
           [drafted, accepted].map((counts, k) => {
@@ -122,6 +127,8 @@ function timelineView({ model, root, group, store, palette, follow, resized, soo
             return svg`<path class=${k ? "hsd-tl-accepted" : "hsd-tl-drafted"} d=${d}></path>`;
           }),
       })),
+    ];
+    const time = [
       ...lanesOf(inOrder, end).map((lane) => ({
         ...{ name: lane.name, more: `${percent(lane.share)} · ${duration(lane.ns)}`, high: HIGH.calls },
         ...(lane.name === "db" || lane.name === "hd"
@@ -138,14 +145,16 @@ function timelineView({ model, root, group, store, palette, follow, resized, soo
           }),
       },
     ];
-    const shades = " Pale: drafted tokens of a round, solid: accepted by the first verifier.";
+    const show = model.get("show");
+    rows = [rounds(tops), ...(show === "time" ? [] : supply), ...(show === "supply" ? [] : time)];
+    const shades = "Pale: drafted tokens of a round, solid: accepted by the first verifier. ";
     const supplied = told.supplies.length ? shades : "";
     const kind = store.levels[0]?.endsWith("(simulated)")
       ? "Simulated: look-ups for likely outcomes beside the verification before"
       : "Calls do not overlap";
-    note = inOrder.length
-      ? `Tokens: those that a round emitted, by source.${supplied} Share: the lane’s time over ${duration(end)}, prefill included. ${kind}; idle time is sampling, verification and bookkeeping. Number in a bar: tokens fed.`
-      : "";
+    const ofSupply = `Tokens: those that a round emitted, by source. ${supplied}`;
+    const ofTime = `Share: the lane’s time over ${duration(end)}, prefill included. ${kind}; idle time is sampling, verification and bookkeeping. Number in a bar: tokens fed.`;
+    note = inOrder.length ? `${show === "time" ? "" : ofSupply}${show === "supply" ? "" : ofTime}` : "";
   }
   /** The rows with their tops. */
   function placed() {
