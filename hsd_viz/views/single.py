@@ -17,8 +17,7 @@ from hsd_viz.views.view import View
 
 
 class RuleLab(View):
-    """One draft, six rules: token, block and branch verification, sampler-match (the target's own draw equals the
-    draft), and two that are not lossless: typical acceptance, and branch verification without the cap of a whole draft.
+    """One draft, four rules: token, block and branch verification, and typical acceptance, which is not lossless.
 
     ``p`` is the target's probability of each of ``tokens``; the draft model's row is between it and its reverse order,
     by ``disagreement``. ``epsilon`` is the threshold of typical acceptance, ``seed`` selects the draft.

@@ -31,15 +31,8 @@ export function compareView({ host, store, state }: Context): Section {
   const form = make("div", "hsd-form hsd-measure hsd-compare");
   const trouble = make("div", "", "", { hidden: "" });
   const titles = Object.fromEntries(about.stacks);
-  const versus = mount("versus", {
-    ...state,
-    group: "",
-    runs: [],
-    titles,
-    sources: about.sources,
-    pinned: -1,
-    time: -1,
-  });
+  const nothingYet = { group: "", runs: [], pinned: -1, time: -1 };
+  const versus = mount("versus", { ...state, ...nothingYet, titles, sources: about.sources });
   const runs = () => versus.model.get("runs") as unknown as Snapshot[];
   const show = (all: Snapshot[]) => versus.model.set("runs", all as never);
   const fail = (error: unknown, title = "Comparison failed") => drawNotice(trouble, troubleOf(error, title));

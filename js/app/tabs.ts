@@ -74,12 +74,8 @@ function drafter({ host, store, state, group }: Context): Section {
     for (const one of host.about.races.filter((r) => r.prompt === prompt).flatMap((r) => r.runs)) {
       const other = await host.recording(one.name);
       if (other.meta.sampling.temperature !== meta.sampling.temperature || one.stack === "target") continue;
-      found.push({
-        name: other.meta.stack,
-        counts: storeOf(other)
-          .index()
-          .rounds.map((r) => r.count),
-      });
+      const { rounds } = storeOf(other).index();
+      found.push({ name: other.meta.stack, counts: rounds.map((r) => r.count) });
     }
     if (of === run) made.model.set("others", found as never);
   }

@@ -81,15 +81,8 @@ export function ribbons(stages: Stage[], palette: Palette, width: number, light:
     const right = x(k) + SIZE.bar;
     const words = `${palette.words(f.source)}: ${stages[k].name === "text" ? plural(f.drafted, "token") : `${f.accepted} of ${f.drafted} accepted by ${stages[k].name}`}`;
     // The next level may have got fewer than were accepted, where the text ended.
-    const passed = () =>
-      band(
-        right,
-        top,
-        kept,
-        x(k + 1),
-        tops[k + 1].get(f.source) ?? 0,
-        Math.min(next?.drafted ?? 0, f.accepted) * scale,
-      );
+    const into = Math.min(next?.drafted ?? 0, f.accepted) * scale;
+    const passed = () => band(right, top, kept, x(k + 1), tops[k + 1].get(f.source) ?? 0, into);
     const [from, to, foot] = [top + kept, top + kept + lost, SIZE.height];
     // The lower a ribbon begins, the nearer it falls.
     const inner = right + 4 + narrow * fallsOf(stages[k].flows.slice(stages[k].flows.indexOf(f) + 1));

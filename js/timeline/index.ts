@@ -26,10 +26,8 @@ interface Row {
   picture(): unknown;
 }
 
-/** Which rows: of the tokens and their sources, of the time, or all. */
-interface Traits {
-  show?: "supply" | "time";
-}
+/** Which rows are shown: of the tokens and their sources, of the time, or all. */
+type Traits = { show?: "supply" | "time" };
 
 function timelineView({ model, root, group, store, palette, follow, resized, soon: within }: View<Traits>) {
   root.classList.add("hsd-timeline");

@@ -147,6 +147,22 @@ def test_the_cursor_is_one_for_keys_pointer_staircase_and_text(open_page, voila)
     expect(page.get_by_role("tab", name="Why", exact=True)).to_have_attribute("aria-selected", "true")
     page.keyboard.press("?")
     expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.keyboard.press("Escape")
+    # Databases shows who supplied the tokens, Time what the levels took; a ribbon lights the tokens of its source.
+    rows = {}
+    for name in ("Databases", "Time"):
+        tab(page, name)
+        rows[name] = set(page.locator(".hsd-panel .hsd-tl-who").all_inner_texts())
+    assert rows["Databases"] & rows["Time"] == {"rounds"} and {"target", "idle"} < rows["Time"]
+    ribbon = page.locator(".hsd-pn-ribbons g[tabindex]").first
+    ribbon.focus()
+    family = ribbon.get_attribute("data-family")
+    expect(page.locator(".hsd-out .hsd-lit2")).to_have_count(
+        page.locator(f".hsd-out .hsd-tok[data-family={family}]").count()
+    )
+    page.get_by_role("tab", name="Time", exact=True).focus()
+    expect(page.locator(".hsd-out .hsd-lit2")).to_have_count(0)
     shown.check()
 
 
