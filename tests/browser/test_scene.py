@@ -38,7 +38,10 @@ def test_keys_walk_the_scene_and_pin(open_page):
     shown = open_page()
     page, trace = shown.page, load_bundled("one-draft")
     start(page, trace, RoundInspector, TokenStream)
+    assert page.locator(".hsd-sc-chip[data-key][data-verdict=rejected]").count(), "it opens on a round with a rejection"
     drafts = [d for d in trace.draft_rows if d.round == 0]
+    page.locator(".hsd-out").focus()
+    page.keyboard.press("Home")
     page.locator(".hsd-sc-stage").focus()
     page.keyboard.press("Home")
     for d in (d for d in drafts if d.verdict == "accepted"):
