@@ -15,14 +15,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import plotly.express as px
+from numpy.typing import ArrayLike
 
 from hsd_viz.bench.predict import predict
 from hsd_viz.disk import MOST_JSON, data_folder, read_text
 from hsd_viz.figures.charts import HOVER, INK, Figure, between, finish
 from hsd_viz.figures.palette import pale
 from hsd_viz.latency.hardware import Machine, gpu_of, shape_of
-from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
-from hsd_viz.latency.law import Law
+from hsd_viz.latency.inputs import Edge, LevelCost
+from hsd_viz.latency.law import Part, draft, repeat, verify
 from hsd_viz.stack import parse
 
 #: The bottom model of the field, as nano is to small on the shipped ladder: its cost in passes of the upper draft
@@ -38,42 +39,57 @@ PUBLISHED = 1.2
 #: What is predicted: a GPU, its number, and the models, target first.
 PREDICTED = ("H100", 4, ("llama-70b", "llama-8b", "llama-1b"))
 _SINGLE, _LOWER, _UPPER = range(1, 17), range(1, 7), (*range(1, 9), 10, 12, 14, 16)
-_POINT = ["cost", "agreement", "gain", "low", "high", "said", "kind"]
+_POINT = ["cost", "agreement", "bottom_cost", "bottom_agreement", "gain", "low", "high", "law", "said", "kind"]
+_HEAD = ["hierarchy", "kind", "cost", "acceptance", "bottom model: cost in upper passes", "acceptance by the target"]
+_HEAD += ["gain", "by the law as calibrated there", "by the field", "95 % interval"]
 _TICKS = (0.02, 0.05, 0.1, 0.2, 0.5)
 
 
-def gain(cost: float, agreement: float, widths: Sequence[float]) -> float:
+def gain(cost: ArrayLike, agreement: ArrayLike, widths: Sequence[float]) -> np.ndarray:
     """Return the speed of the best stack of two draft models over the best with at most one, by the law. The upper
     draft model costs ``cost`` target passes, and the target accepts its tokens with ``agreement``; ``widths`` are the
-    costs of :data:`WIDTHS` tokens.
+    costs of :data:`WIDTHS` tokens. Arrays broadcast.
     """
-    curve = np.interp(range(1, WIDTHS[-1] + 2), WIDTHS, widths)
-    verify = lambda one: LevelCost(tuple((one * curve).tolist()))
-    costs = {"bottom": verify(BOTTOM_COST * cost), "upper": verify(cost), "target": verify(1.0)}
-    edges = {
-        ("bottom", "upper"): Edge(tail=BOTTOM_ACCEPTANCE),
-        ("upper", "target"): Edge(tail=agreement),
-        ("bottom", "target"): Edge(tail=BOTTOM_TARGET),
-    }
-    law = Law(Calibration(("bottom", "upper", "target"), costs, edges))
-    one = min(law.ms((None, (name,)), (g,)) for name in ("bottom", "upper") for g in _SINGLE)
-    two = min(law.ms((None, ("bottom", "upper")), (low, high)) for low in _LOWER for high in _UPPER)
-    return min(one, 1.0) / two
+    upper = LevelCost(tuple(np.interp(range(1, WIDTHS[-1] + 2), WIDTHS, widths).tolist()))
+    bottom, accepted = upper.scaled(BOTTOM_COST), Edge(tail=BOTTOM_ACCEPTANCE)
+    cost, agreement = np.asarray(cost)[..., None], np.asarray(agreement)[..., None]
+
+    def fastest(calls: Sequence[Part], rate: ArrayLike) -> np.ndarray:
+        """Return the least time per token with a draft from one of ``calls``, whose times are in upper passes."""
+        most = max(len(call.tokens) for call in calls)
+        chances = np.array([np.pad(call.tokens, (0, most - len(call.tokens))) for call in calls])
+        drafting, catch_up = np.array([(sum(call.times), call.catch_up) for call in calls]).T
+        survival = np.power.outer(np.squeeze(rate, -1), range(most))
+        tokens, full = survival @ chances[:, ::-1].cumsum(axis=1)[:, ::-1].T, survival @ chances.T
+        verifying = chances @ [upper.verifying(n + 1) for n in range(most)]
+        return ((cost * (drafting + full * catch_up) + verifying) / tokens).min(axis=-1)
+
+    below = [verify(draft(low, bottom), accepted, upper) for low in _LOWER]
+    two = fastest([repeat(part, high) for part in below for high in _UPPER], agreement)
+    one = fastest([draft(n, upper) for n in _SINGLE], agreement)
+    lowest = fastest([draft(n, bottom) for n in _SINGLE], [BOTTOM_TARGET])
+    return np.minimum(np.minimum(one, lowest), 1.0) / two
 
 
 def measured_points(grids: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
-    """Return the points of the reports of ``benchmarks.grid``: ``cost, agreement, gain, low, high, said, kind``."""
+    """Return the points of the reports of ``benchmarks.grid``: cost and acceptance of the upper draft model and of the
+    one at the bottom, the measured gain with its interval, and the gain by the law as calibrated there (``law``).
+    """
     rows = []
     for grid in grids:
         temperature = grid["settings"]["temperature"]
         how = f"T = {temperature:g}" if temperature else "greedy"
         for point in grid["points"]:
             found = point["models_over_single_draft"]
-            upper = parse(found["hierarchy"]).drafts[-1].name
+            bottom, *_, upper = (draft.name for draft in parse(found["hierarchy"]).drafts)
+            law = {row["stack"]: row["predicted_ms_per_token"] for row in point["rows"]}
+            gains = found["speedup"], *found["speedup_ci"], law[found["over"]] / law[found["hierarchy"]]
             kind = "padded target" if point["pad_layers"] else "this ladder"
             said = f"{found['hierarchy']} over {found['over']}<br>{point['target']}, {how}: {found['speedup']:.2f} ×"
-            place = point["cost_ratio"][upper], point["acceptance"][f"{upper} > target"]["rate"]
-            rows.append([*place, found["speedup"], *found["speedup_ci"], said, kind])
+            cost = point["cost_ratio"]
+            rate = {name: point["acceptance"][f"{name} > target"]["rate"] for name in (bottom, upper)}
+            place = cost[upper], rate[upper], cost[bottom] / cost[upper], rate[bottom]
+            rows.append([*place, *gains, said, kind])
     return pd.DataFrame(rows, columns=_POINT)
 
 
@@ -81,13 +97,14 @@ def predicted_point(gpu: str, tp: int, models: Sequence[str]) -> pd.DataFrame:
     """Return the predicted gain of a second draft model at batch 1 as a point."""
     plan = predict(gpu, models, tp=tp)
     (found,) = plan.second_draft_gain
-    target, upper = models[0], parse(found["stack"]).drafts[-1].name
+    target, (bottom, *_, upper) = models[0], (draft.name for draft in parse(found["stack"]).drafts)
     machine = Machine(gpu_of(gpu), tp)
     step = lambda name: machine.cost(shape_of(name), batch=1, context=2048).verifying(1)
-    agreement = next(float(a.value) for a in plan.assumptions if a.name == f"acceptance {upper} > {target}")
-    value = 1 + found["gain"]
+    known = {a.name: a.value for a in plan.assumptions}
+    agreement, lower = (float(known[f"acceptance {name} > {target}"]) for name in (upper, bottom))
+    value, place = 1 + found["gain"], (step(upper) / step(target), agreement, step(bottom) / step(upper), lower)
     said = f"{found['stack']} over {found['over']}<br>{tp} × {gpu}, predicted: {value:.2f} ×"
-    row = [step(upper) / step(target), agreement, value, np.nan, np.nan, said, f"predicted, {tp} × {gpu}"]
+    row = [*place, value, np.nan, np.nan, value, said, f"predicted, {tp} × {gpu}"]
     return pd.DataFrame([row], columns=_POINT)
 
 
@@ -95,8 +112,8 @@ def _label_places(points: pd.DataFrame) -> list[str]:
     """Return the side of each point on which its label is farthest from other points and from earlier labels."""
     places = np.column_stack([np.log10(points["cost"]) / 1.5, points["agreement"] * 1.3])  # about as they are drawn
     above, beside = 0.03, 0.033
-    sides = {"top center": (0, above), "bottom center": (0, -above)}
-    sides |= {"middle right": (beside, 0), "middle left": (-beside, 0)}
+    sides = {"top center": (0.0, above), "bottom center": (0.0, -above)}
+    sides |= {"middle right": (beside, 0.0), "middle left": (-beside, 0.0)}
     taken, chosen = [tuple(p) for p in places], []
     for place in places:
         others = np.array([other for other in taken if other != tuple(place)])
@@ -112,7 +129,8 @@ def when_it_pays(grids: Sequence[Mapping[str, Any] | str | Path] | None = None, 
     if grids is None:
         grids = sorted(data_folder("bench/measured", "docs/bench").glob("grid-*.json"))
     data = [json.loads(read_text(Path(g), "grid", MOST_JSON)) if isinstance(g, str | Path) else g for g in grids]
-    points = pd.concat([measured_points(data), predicted_point(*PREDICTED)], ignore_index=True)
+    measured, predicted = measured_points(data), predicted_point(*PREDICTED)
+    points = pd.concat([measured, predicted], ignore_index=True)
     here = [[point["verifying_over_one"][str(w)] for w in WIDTHS[1:]] for grid in data for point in grid["points"]]
     colours = {"surely above 1": INK.accent, "surely below 1": INK.loss, "not settled": INK.muted}
     sure = np.where(points["low"] > 1, "surely above 1", np.where(points["high"] < 1, "surely below 1", "not settled"))
@@ -126,8 +144,10 @@ def when_it_pays(grids: Sequence[Mapping[str, Any] | str | Path] | None = None, 
         trace.update(customdata=said, hovertemplate=HOVER, textposition=sides)
         trace.marker.update(size=12, line={"color": INK.page, "width": 1.5})
     curves = {"GPU": GPU, "the measured points": (1.0, *np.median(here, axis=0))}
+    fields = [gain(p["cost"], p["agreement"], c) for p, c in zip((predicted, measured), curves.values(), strict=True)]
+    points["field"] = np.concatenate(fields[::-1])
     for (name, curve), dash in zip(curves.items(), ("solid", "dot"), strict=True):
-        field = np.array([[gain(c, a, curve) for c in COSTS] for a in AGREEMENTS])
+        field = gain(COSTS, AGREEMENTS[:, None], curve)
         contour = {"x": COSTS, "y": AGREEMENTS, "z": field, "showscale": False, "hoverinfo": "skip"}
         if name == "GPU":
             scale = [[0, pale(INK.loss)], [0.5, INK.page], [1, pale(INK.accent)]]
@@ -145,21 +165,27 @@ def when_it_pays(grids: Sequence[Mapping[str, Any] | str | Path] | None = None, 
     figure.update_xaxes(tickvals=_TICKS, ticktext=list(map("{:g}".format, _TICKS)), title_text=title, range=ends)
     span = [float(AGREEMENTS[0]), 1.04]
     figure.update_yaxes(title_text="acceptance of its tokens by the target", tickformat=".0%", range=span)
+    numbers = ("cost", "agreement", "bottom_cost", "bottom_agreement", "gain", "law", "field")
     rows = [
-        [p.said.partition("<br>")[0], p.kind, f"{p.cost:.3f}", f"{p.agreement:.2f}", f"{p.gain:.2f}",
+        [p.said.partition("<br>")[0], p.kind, *(f"{getattr(p, name):.2f}" for name in numbers),
          between(p.low, p.high, ".2f")] for p in points.itertuples()
     ]  # fmt: skip
+    middle, far = points[: len(measured)][["field", "law", "gain"]].median(), predicted.iloc[0]
     return finish(
         figure,
         "When does a hierarchy pay?",
-        text="Speed of the best stack with two draft models over the best with at most one. Above a frontier the "
-        "second one pays by the law. Points: gain of each.",
-        note=f"Field: latency law with a GPU's forward passes and no other cost, bottom model as on this ladder (cost "
-        f"{BOTTOM_COST:g} of the upper one, acceptance {BOTTOM_ACCEPTANCE:g} by it, {BOTTOM_TARGET:g} by the target). "
-        f"Published for model hierarchies: up to {PUBLISHED:g} × (arXiv 2510.19705), without the cost ratio and "
-        "acceptance that would place it here; arXiv 2502.05609 has databases only. Predicted points rest on assumed "
-        "acceptances.",
-        table=[["hierarchy", "kind", "cost", "acceptance", "gain", "95 % interval"], *rows],
+        text="Speed of the best stack with two draft models over the best with at most one. Above the solid frontier "
+        "the second one pays by the law with a GPU's forward passes; with those measured here (dotted) it changes "
+        "little. Points: gain of each.",
+        note=f"Field: latency law, bottom model as on this ladder (cost {BOTTOM_COST:g} of the upper one, acceptance "
+        f"{BOTTOM_ACCEPTANCE:g} by it, {BOTTOM_TARGET:g} by the target). Left out: the time of a round beyond forward "
+        "passes, the draft models' own cost curves, the caches that they displace, a third draft model, texts that "
+        f"accept less. Median point: {middle.field:.2f} by the field with measured passes, {middle.law:.2f} by the law "
+        f"as calibrated there, {middle.gain:.2f} measured. The predicted bottom model costs {far.bottom_cost:.2f} of "
+        f"the upper one, and the target accepts {far.bottom_agreement:.2f} of its tokens (assumed): alone it brings "
+        f"more than the field's. Published: up to {PUBLISHED:g} × (arXiv 2510.19705, without cost ratio and "
+        "acceptance); arXiv 2502.05609 has databases only.",
+        table=[_HEAD, *rows],
         dark=dark,
         height=480,
     )

@@ -8,14 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 
 import hsd_viz as hsd
 from hsd_viz import figures
 from hsd_viz.calibration.basis import recorded
-from hsd_viz.figures import pays, theme
+from hsd_viz.figures import theme
 from hsd_viz.figures.charts import bars
 from hsd_viz.figures.palette import INKS, TWINS
 from hsd_viz.trace import Trace
@@ -24,13 +23,6 @@ from tests.changes import channels, contrast
 BENCH = Path(__file__).resolve().parents[2] / "docs" / "bench"
 ABLATION, REPORT, PLAN = (BENCH / f"{name}.json" for name in ("ablation", "heldout-greedy-cpu", "plan-greedy-cpu"))
 NAMES = sorted(set(figures.__all__) - {"save", "template", "dark_of"})
-
-
-@pytest.fixture(autouse=True)
-def coarse(monkeypatch):
-    """A field of few cells: each is some hundred evaluations of the law."""
-    monkeypatch.setattr(pays, "COSTS", np.geomspace(0.05, 0.5, 3))
-    monkeypatch.setattr(pays, "AGREEMENTS", np.linspace(0.5, 0.95, 3))
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,8 @@ from hsd_viz import figures
 from hsd_viz.calibration.basis import Basis, Measured, level_use, recorded
 from hsd_viz.engine.replay import load_bundled
 from hsd_viz.figures.law import basis_frame, plan_frame
-from hsd_viz.figures.pays import GPU, WIDTHS, gain, measured_points
-from hsd_viz.latency.inputs import Calibration
+from hsd_viz.figures.pays import BOTTOM_ACCEPTANCE, BOTTOM_COST, BOTTOM_TARGET, GPU, WIDTHS, gain, measured_points
+from hsd_viz.latency.inputs import Calibration, Edge, LevelCost
 from hsd_viz.latency.law import Law, predict
 from hsd_viz.latency.select import select
 from hsd_viz.trace import Trace
@@ -136,6 +136,18 @@ def test_a_second_draft_pays_where_it_is_cheap_and_agrees():
     assert gain(0.1, 0.95, WIDTHS) < gain(0.1, 0.95, GPU)
 
 
+@pytest.mark.parametrize(("cost", "agreement"), [(0.1, 0.95), (0.5, 0.6)])
+def test_the_gain_of_a_second_draft_is_that_of_the_law(cost, agreement):
+    curve = np.interp(range(1, 18), WIDTHS, GPU)
+    costs = {"low": BOTTOM_COST * cost, "high": cost, "target": 1.0}
+    costs = {name: LevelCost(tuple(one * curve)) for name, one in costs.items()}
+    rates = {("low", "high"): BOTTOM_ACCEPTANCE, ("low", "target"): BOTTOM_TARGET, ("high", "target"): agreement}
+    law = Law(Calibration(tuple(costs), costs, {pair: Edge(tail=rate) for pair, rate in rates.items()}))
+    one = min(law.ms((None, (name,)), (n,)) for name in ("low", "high") for n in range(1, 17))
+    two = min(law.ms((None, ("low", "high")), (low, high)) for low in range(1, 7) for high in range(1, 17))
+    assert gain(cost, agreement, GPU) == pytest.approx(min(one, 1.0) / two, rel=0.002)
+
+
 def test_points_are_those_of_the_grids():
     grid = json.loads((BENCH / "grid-t07-cpu.json").read_text())
     points = measured_points([grid])
@@ -145,3 +157,5 @@ def test_points_are_those_of_the_grids():
         assert (row.gain, [row.low, row.high]) == (found["speedup"], found["speedup_ci"])
         assert row.kind == ("padded target" if point["pad_layers"] else "this ladder")
         assert row.cost == point["cost_ratio"]["small"]
+        said = {r["stack"]: r["predicted_ms_per_token"] for r in point["rows"]}
+        assert row.law == said[found["over"]] / said[found["hierarchy"]]

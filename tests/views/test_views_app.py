@@ -147,6 +147,7 @@ def test_questions_about_a_run_are_answered(page):
     assert set(views) == {"hierarchy", "one_draft"}
     assert [p["name"] for p in views["one_draft"]["state"]["presets"]] == ["nano", "small"]
     assert not any(p.get("caution") for p in law)
+    assert law[-1]["figure"]["drawn"]["layout"]["meta"]["title"] == "When does a hierarchy pay?"
     page.ask("recording", name="plain")
     assert parts(page, "doctor", "plain") == []
     message, _ = page.ask("ask", about="nothing", run="both")

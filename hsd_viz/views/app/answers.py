@@ -85,8 +85,8 @@ def doctor(asked: Request) -> Answer:
 
 
 def law(asked: Request) -> Answer:
-    """Return what-if sliders, the stack selected by the latency law, its ranking, and the levels of the run: by the
-    calibration that ``hsd-viz plan`` stored here, or the project's own.
+    """Return what-if sliders, the stack selected by the latency law, its ranking, the levels of the run, and where a
+    second draft model pays: by the calibration that ``hsd-viz plan`` stored here, or the project's own.
     """
     from hsd_viz.views.single import hierarchy_state, one_draft_state
 
@@ -101,6 +101,7 @@ def law(asked: Request) -> Answer:
         parts.append(figure_part(figures.levels(trace, basis)))
     except ValueError as error:  # a level that this calibration does not have
         parts.append({"kind": "text", "text": f"Levels of the run: {error}."})
+    parts.append(figure_part(figures.when_it_pays()))
     if basis.temperature not in (None, own):
         words = f"run {temperature_words(own)}, calibration {temperature_words(basis.temperature)}"
         advice = f"Acceptance depends on temperature; calibrate with: hsd-viz plan --temperature {own:g}"
@@ -142,8 +143,7 @@ def prediction(asked: Request) -> Answer:
         choice("weights", "Weights", WEIGHTS, weights),
         choice("tp", "GPUs per model", (1, 2, 4, 8), tp),
     ]
-    title = "All batches, settings of serving engines, and assumptions"
-    shown = {"kind": "page", "title": title, "html": html, "folded": True}
+    shown = {"kind": "page", "title": "All batches, engine settings, assumptions", "html": html, "folded": True}
     return {"choices": menus, "parts": [figure_part(figures.prediction(plan)), shown]}
 
 
