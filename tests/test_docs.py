@@ -5,6 +5,7 @@ network.
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 import subprocess
 import sys
@@ -12,6 +13,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+
+from tools import pictures
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -52,6 +55,13 @@ def test_the_readme_is_short_and_samples_first():
     lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
     assert len(lines) <= 120
     assert "--temperature 0.7" in next(line for line in lines if line.startswith("hsd-viz decode"))
+
+
+def test_no_picture_is_older_than_its_data():
+    taken = json.loads(pictures.TAKEN.read_text())
+    assert set(taken) <= set(pictures.PICTURES) == set(pictures.DATA)
+    old = [name for name, data in taken.items() if data != pictures.data_hash(name)]
+    assert old == [], f"run `python -m tools.pictures {' '.join(old)}`"
 
 
 def test_ten_files_are_the_project():

@@ -1,28 +1,33 @@
 """Take the pictures of the docs: ``python -m tools.pictures [NAME ...]``, by default all of :data:`PICTURES`, after
 recording the traces.
 
-Screenshots are of the page as ``hsd-viz dashboard`` serves it. ``staircase`` needs Pillow, ``pays`` and ``prediction``
-need kaleido.
+Screenshots are of the page as ``hsd-viz dashboard`` serves it. ``staircase`` needs Pillow; ``pays``, ``prediction`` and
+``predict-llama`` need kaleido. ``docs/pictures.json`` has a hash of the data that each picture shows.
 """
 
 from __future__ import annotations
 
+import hashlib
 import io
+import json
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hsd_viz import figures
 from hsd_viz.disk import write_whole
-from hsd_viz.figures import when_it_pays
 from tools.pages import chromium, served
+from tools.sentences import llamas
 
 if TYPE_CHECKING:
     from PIL.Image import Image
     from playwright.sync_api import Browser, Page
 
 HERE = Path(__file__).parents[1] / "docs"
+#: Picture -> hash of its data (:data:`DATA`) when it was taken.
+TAKEN = HERE / "pictures.json"
 #: The stops of the tour.
 PATIENCE = 120_000
 #: Pixels of the page as it is laid out for ``staircase``, and the width of an animated picture.
@@ -76,8 +81,9 @@ def race(browser: Browser, url: str) -> Path:
 
 
 def pays(*_: object) -> Path:
-    """Where a second draft model pays."""
-    return when_it_pays().save(HERE / "pays.png", width=1000, scale=1)
+    """Where a second draft model pays, for light and dark pages."""
+    figures.when_it_pays(dark=True).save(HERE / "pays-dark.png", width=1000, scale=1)
+    return figures.when_it_pays().save(HERE / "pays.png", width=1000, scale=1)
 
 
 def prediction(*_: object) -> Path:
@@ -87,6 +93,11 @@ def prediction(*_: object) -> Path:
         [sys.executable, "-m", "benchmarks.prediction", "--image", path], check=True, stdout=subprocess.DEVNULL
     )
     return path
+
+
+def predict_llama(*_: object) -> Path:
+    """The prediction for Llama 70B, 8B and 1B on four H100."""
+    return figures.prediction(llamas()).save(HERE / "predict-llama.png", width=1100, scale=1)
 
 
 def _opened(browser: Browser, url: str, width: int, height: int) -> Page:
@@ -139,7 +150,26 @@ PICTURES: dict[str, Callable[[Browser, str], Path]] = {
     "race": race,
     "pays": pays,
     "prediction": prediction,
+    "predict-llama": predict_llama,
 }
+#: The data that each picture shows.
+DATA = {
+    "staircase": "hsd_viz/traces/copied.json.gz",
+    "dashboard": "hsd_viz/traces/*.json.gz",
+    "round": "hsd_viz/traces/*.json.gz",
+    "race": "hsd_viz/traces/side_by_side/*/*.json.gz",
+    "pays": "docs/bench/grid-*.json",
+    "prediction": "docs/bench/prediction.json",
+    "predict-llama": "hsd_viz/latency/hardware.json",
+}
+
+
+def data_hash(name: str) -> str:
+    """Return a hash of the data that a picture shows now."""
+    found = hashlib.sha256()
+    for path in sorted(HERE.parent.glob(DATA[name])):
+        found.update(path.read_bytes())
+    return found.hexdigest()[:16]
 
 
 def main(names: list[str]) -> None:
@@ -149,6 +179,8 @@ def main(names: list[str]) -> None:
     with served() as url, chromium() as browser:
         for name in names or PICTURES:
             path = PICTURES[name](browser, url)
+            taken = json.loads(TAKEN.read_text()) | {name: data_hash(name)}
+            write_whole(TAKEN, json.dumps(dict(sorted(taken.items())), indent=1) + "\n")
             print(f"{path} ({path.stat().st_size / 1e6:.2f} MB)")
 
 

@@ -205,20 +205,34 @@ def llama_cpp() -> str:
     return "\n\n".join([markdown([head, *body], "---:"), ours_with_databases, source("llama-cpp")])
 
 
+def tab() -> str:
+    """Return milliseconds of a forward pass in a browser tab and on the native runtime, by the number of tokens."""
+    here, body = read("tab-cpu"), []
+    for model, tab in here["milliseconds"].items():
+        native = read(f"curves-{model}-cpu")["milliseconds"]["native"]
+        body += [
+            [f"{model}, {place}", *(f"{ms[w]:.2f}" for w in tab)] for place, ms in (("tab", tab), ("native", native))
+        ]
+    head = ["tokens in one pass", *here["milliseconds"][PLAIN]]
+    words = f"{here['browser']}, measured on {here['date']}" + (f" ({here['page']})" if "page" in here else "")
+    return f"{markdown([head, *body], '---:')}\n\nSource: [tab-cpu.json](../bench/tab-cpu.json): {words}."
+
+
 def former() -> str:
-    """Return tokens per second and speed-ups of release 0.1 beside those of now."""
+    """Return tokens per second, speed-ups and acceptance lengths of release 0.1 beside those of now."""
     then = read("former")["reports"]
     now = {name: by_stack(read(name)) for name in then}
     head = ["former → present"]
     for title, _ in TEMPERATURES:
-        head += [f"{title}: tokens/s", "speed-up"]
+        head += [f"{title}: tokens/s", "speed-up", "acceptance length"]
     body = []
     for stack in next(iter(then.values())):
         line = [f"`{stack}`"]
         for _, part in TEMPERATURES:
             name = f"heldout-{part}-cpu"
-            for key, form in (("tokens_per_second", "{:,.0f}"), ("speedup_over_plain", "{:.2f}")):
-                line.append(" → ".join(form.format(rows[stack][key]) for rows in (then[name], now[name])))
+            for key in ("tokens_per_second", "speedup_over_plain", "mean_acceptance_length"):
+                form = "{:,.0f}" if key == "tokens_per_second" else "{:.2f}"
+                line.append("→".join(form.format(rows[stack][key]) for rows in (then[name], now[name])))
         body.append(line)
     return f"{markdown([head, *body], '---:')}\n\n{source('former')}"
 
@@ -286,5 +300,6 @@ RESULTS: dict[str, Callable[[], str]] = {
     "int8": integers,
     "llama-cpp": llama_cpp,
     "former": former,
+    "tab": tab,
     "gpu": gpu,
 }

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import cache
 from statistics import median
 from string import Formatter
 from typing import Any
 
+from benchmarks.grid_point import picks
 from hsd_viz.bench.predict import HardwarePlan, predict
+from hsd_viz.calibration.basis import recorded
+from hsd_viz.figures.pays import WIDTHS, gain, measured_points
 from tools.results import PLAIN, TEMPERATURES, by_stack, read
 
 Values = Callable[[], Iterable[Any]]
@@ -50,6 +54,32 @@ def _over(part: str, target: str, kind: str = "models_over_single_draft", interv
     """Return the speed-up of the best hierarchy over the best single draft model, with its interval."""
     best = next(point for point in read(f"grid-{part}-cpu")["points"] if point["target"] == target)[kind]
     return [best["speedup"], *(best["speedup_ci"] if interval else ())]
+
+
+def _gains(column: str) -> list[float]:
+    """Return the gains of a second draft model on the unpadded ladder by temperature: as measured (``gain``), by the
+    ``law`` as calibrated there, or by the picture's ``field`` with measured passes.
+    """
+    grids = [read(f"grid-{part}-cpu") for _, part in TEMPERATURES]
+    widths = [[point["verifying_over_one"][str(w)] for w in WIDTHS[1:]] for grid in grids for point in grid["points"]]
+    points = measured_points(grids)
+    points["field"] = gain(points["cost"], points["agreement"], (1.0, *map(median, zip(*widths, strict=True))))
+    return points.loc[points["kind"] == "this ladder", column].tolist()
+
+
+def _cached() -> list[float]:
+    """Return the gain by the plan at T = 0.7 without and with the term for displaced caches."""
+    known, rows = recorded(0.7).calibration, []
+    for after in ({}, known.after):
+        found = picks(replace(known, after=after), ("nano", "small"), bottom=None)
+        rows.append(found.single[0].ms_per_token / found.models[0].ms_per_token)
+    return rows
+
+
+def _missed() -> list[float]:
+    return [
+        read(f"plan-{part}-cpu")["errors"]["ms_per_token"][key] for part, key in (("t1", "median"), ("greedy", "worst"))
+    ]
 
 
 def _plans() -> list[dict]:
@@ -100,13 +130,14 @@ def _too_fast(model: str) -> float:
 
 
 @cache
-def _llamas() -> HardwarePlan:
+def llamas() -> HardwarePlan:
+    """Return the prediction for Llama 70B, 8B and 1B on four H100, with 8-bit weights."""
     batch, context = (1, 4, 16, 64), (2048, 8192, 32768)
     return predict("H100 SXM", LLAMAS, tp=4, weights="fp8", batch=batch, context=context)
 
 
 def _llama_draft() -> list[float]:
-    rows = [r.speedup_over_plain for r in _llamas().rows if r.stack.startswith("llama-1b") and r.stack.count(">") == 1]
+    rows = [r.speedup_over_plain for r in llamas().rows if r.stack.startswith("llama-1b") and r.stack.count(">") == 1]
     return [min(rows), max(rows)]
 
 
@@ -121,7 +152,7 @@ def _needed() -> float:
 
 
 def _assumed(*pairs: str) -> list[float]:
-    values = {one.name: one.value for one in _llamas().assumptions}
+    values = {one.name: one.value for one in llamas().assumptions}
     return [float(values[f"acceptance {pair}"]) for pair in pairs]
 
 
@@ -145,9 +176,9 @@ def _rounding() -> float:
     return row["loss_int8"] - row["loss_float32"]
 
 
-def _curve(model: str) -> list[float]:
-    """Return ms of a forward pass over 1, 2, 4, 8 and 16 tokens, on the native runtime."""
-    return [read(f"curves-{model}-cpu")["milliseconds"]["native"][width] for width in ("1", "2", "4", "8", "16")]
+def _step(model: str) -> float:
+    """Return ms of a forward pass over one token on the native runtime."""
+    return read(f"curves-{model}-cpu")["milliseconds"]["native"]["1"]
 
 
 def _block() -> list[float]:
@@ -167,10 +198,13 @@ def _loops() -> float:
 ALL = "held aside, without offline throughput of a large model"
 #: Page -> its sentences and what gives their figures.
 SENTENCES: dict[str, dict[str, Values]] = {
+    "README.md": {"measured here, once, by {:.0%} ([why]": lambda: [_over("t1", "target+6")[0] - 1]},
     "docs/report.md": {
         "one CPU thread, {} prompts of suite": lambda: [read("heldout-t07-cpu")["suite"]["prompts"]],
         "once: its loss by {:.4f} nats": lambda: [_rounding()],
-        "often but costs {:.0%} of a step": lambda: [_curve("small")[0] / _curve(PLAIN)[0]],
+        "often but costs {:.0%} of a step": lambda: [_step("small") / _step(PLAIN)],
+        "at temperature 0.7: {:.2f} [{:.2f}, {:.2f}]; on padded": lambda: _over("t07", PLAIN),
+        "The figure's field gives {:.2f} for the ladder": lambda: _gains("field")[:1],
         "it brings {:.2f} [{:.2f}, {:.2f}] where the upper": lambda: _over("t1", "target+6"),
         "fitted on {} published figures": lambda: _prediction("fitted")[:1],
         "median error {:.1%} on {} others": lambda: _prediction(ALL)[1::-1],
@@ -183,6 +217,12 @@ SENTENCES: dict[str, dict[str, Values]] = {
         ],
         "right after `small` costs {:.0%} to {:.0%} more than on average, after a database {:.0%} to {:.0%} less":
             lambda: [*_after("small", 1), *_after("db", -1)],
+        "T = 1 missed the first ({:.1%}), greedy the second ({:.1%})": _missed,
+        "its field gives {:.2f}, {:.2f} and {:.2f} (T = 0.7, 1, greedy) for the unpadded target; measured are {:.2f}, "
+        "{:.2f} and {:.2f}, and the law as calibrated there gives {:.2f}, {:.2f} and {:.2f}. The": lambda: [
+            *_gains("field"), *_gains("gain"), *_gains("law")
+        ],
+        "term takes the plan's gain from {:.2f} to {:.2f}. Draft": _cached,
         "below one draft model reaches {:.2f} at `target+6`": lambda: _over(
             "greedy", "target+6", "databases_over_single_draft", False
         ),
@@ -219,9 +259,5 @@ SENTENCES: dict[str, dict[str, Values]] = {
     "docs/explanation/hierarchies.md": {
         "own ({:.2f} against {:.2f} for `small`": _taken,
         "accepts {:.0%} to {:.0%} more tokens per round": _block,
-    },
-    "docs/how-to/site.md": {
-        f"| {model}, native |" + " {:.2f} |" * 5: lambda model=model: _curve(model)
-        for model in ("target", "small", "nano")
     },
 }  # fmt: skip

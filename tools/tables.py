@@ -90,13 +90,14 @@ def copying() -> str:
     )
 
 
+_ELSEWHERE = {"pays": "report", "tab": "how-to/site"}
 #: Marked place -> page and text.
 TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "measurements": ("README.md", measurements),
     "quality": ("docs/how-to/ladder.md", quality),
     "reference": ("docs/reference/suites.md", reference),
     "copying": ("docs/reference/suites.md", copying),
-    **{name: (f"docs/{'report' if name == 'pays' else 'results'}.md", text) for name, text in RESULTS.items()},
+    **{name: (f"docs/{_ELSEWHERE.get(name, 'results')}.md", text) for name, text in RESULTS.items()},
 }
 
 

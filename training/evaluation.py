@@ -154,8 +154,8 @@ def table(found: dict, before: dict | None = None) -> str:
 
 def markdown(rows: Sequence[Sequence[str]], align: str = "---") -> str:
     """Return rows of cells, the head first, as a Markdown table; ``align`` is for all columns but the first."""
-    rule = ["---", *[align] * (len(rows[0]) - 1)]
-    return "\n".join("| " + " | ".join(row) + " |" for row in [rows[0], rule, *rows[1:]])
+    head, *lines = ("| " + " | ".join(row) + " |" for row in rows)
+    return "\n".join([head, f"|---{f'|{align}' * (len(rows[0]) - 1)}|", *lines])
 
 
 def _value(evaluation: dict, path: tuple[str, ...]) -> float | None:

@@ -39,8 +39,8 @@ PUBLISHED = 1.2
 #: What is predicted: a GPU, its number, and the models, target first.
 PREDICTED = ("H100", 4, ("llama-70b", "llama-8b", "llama-1b"))
 _SINGLE, _LOWER, _UPPER = range(1, 17), range(1, 7), (*range(1, 9), 10, 12, 14, 16)
-_POINT = ["cost", "agreement", "bottom_cost", "bottom_agreement", "gain", "low", "high", "law", "said", "kind"]
-_HEAD = ["hierarchy", "kind", "cost", "acceptance", "bottom model: cost in upper passes", "acceptance by the target"]
+_POINT = ["cost", "agreement", "bottom_agreement", "gain", "low", "high", "law", "said", "kind"]
+_HEAD = ["hierarchy", "kind", "cost", "acceptance", "acceptance of the bottom model"]
 _HEAD += ["gain", "by the law as calibrated there", "by the field", "95 % interval"]
 _TICKS = (0.02, 0.05, 0.1, 0.2, 0.5)
 
@@ -86,10 +86,8 @@ def measured_points(grids: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
             gains = found["speedup"], *found["speedup_ci"], law[found["over"]] / law[found["hierarchy"]]
             kind = "padded target" if point["pad_layers"] else "this ladder"
             said = f"{found['hierarchy']} over {found['over']}<br>{point['target']}, {how}: {found['speedup']:.2f} ×"
-            cost = point["cost_ratio"]
-            rate = {name: point["acceptance"][f"{name} > target"]["rate"] for name in (bottom, upper)}
-            place = cost[upper], rate[upper], cost[bottom] / cost[upper], rate[bottom]
-            rows.append([*place, *gains, said, kind])
+            rates = [point["acceptance"][f"{name} > target"]["rate"] for name in (upper, bottom)]
+            rows.append([point["cost_ratio"][upper], *rates, *gains, said, kind])
     return pd.DataFrame(rows, columns=_POINT)
 
 
@@ -101,10 +99,10 @@ def predicted_point(gpu: str, tp: int, models: Sequence[str]) -> pd.DataFrame:
     machine = Machine(gpu_of(gpu), tp)
     step = lambda name: machine.cost(shape_of(name), batch=1, context=2048).verifying(1)
     known = {a.name: a.value for a in plan.assumptions}
-    agreement, lower = (float(known[f"acceptance {name} > {target}"]) for name in (upper, bottom))
-    value, place = 1 + found["gain"], (step(upper) / step(target), agreement, step(bottom) / step(upper), lower)
+    rates = [float(known[f"acceptance {name} > {target}"]) for name in (upper, bottom)]
+    value = 1 + found["gain"]
     said = f"{found['stack']} over {found['over']}<br>{tp} × {gpu}, predicted: {value:.2f} ×"
-    row = [*place, value, np.nan, np.nan, value, said, f"predicted, {tp} × {gpu}"]
+    row = [step(upper) / step(target), *rates, value, np.nan, np.nan, value, said, f"predicted, {tp} × {gpu}"]
     return pd.DataFrame([row], columns=_POINT)
 
 
@@ -165,7 +163,7 @@ def when_it_pays(grids: Sequence[Mapping[str, Any] | str | Path] | None = None, 
     figure.update_xaxes(tickvals=_TICKS, ticktext=list(map("{:g}".format, _TICKS)), title_text=title, range=ends)
     span = [float(AGREEMENTS[0]), 1.04]
     figure.update_yaxes(title_text="acceptance of its tokens by the target", tickformat=".0%", range=span)
-    numbers = ("cost", "agreement", "bottom_cost", "bottom_agreement", "gain", "law", "field")
+    numbers = ("cost", "agreement", "bottom_agreement", "gain", "law", "field")
     rows = [
         [p.said.partition("<br>")[0], p.kind, *(f"{getattr(p, name):.2f}" for name in numbers),
          between(p.low, p.high, ".2f")] for p in points.itertuples()
@@ -181,10 +179,9 @@ def when_it_pays(grids: Sequence[Mapping[str, Any] | str | Path] | None = None, 
         f"{BOTTOM_ACCEPTANCE:g} by it, {BOTTOM_TARGET:g} by the target). Left out: the time of a round beyond forward "
         "passes, the draft models' own cost curves, the caches that they displace, a third draft model, texts that "
         f"accept less. Median point: {middle.field:.2f} by the field with measured passes, {middle.law:.2f} by the law "
-        f"as calibrated there, {middle.gain:.2f} measured. The predicted bottom model costs {far.bottom_cost:.2f} of "
-        f"the upper one, and the target accepts {far.bottom_agreement:.2f} of its tokens (assumed): alone it brings "
-        f"more than the field's. Published: up to {PUBLISHED:g} × (arXiv 2510.19705, without cost ratio and "
-        "acceptance); arXiv 2502.05609 has databases only.",
+        f"as calibrated there, {middle.gain:.2f} measured. The target accepts {far.bottom_agreement:.2f} of the "
+        "predicted bottom model's tokens (assumed): alone it brings more than the field's. Published: up to "
+        f"{PUBLISHED:g} × (arXiv 2510.19705, without cost ratio and acceptance); arXiv 2502.05609 has databases only.",
         table=[_HEAD, *rows],
         dark=dark,
         height=480,

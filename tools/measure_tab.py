@@ -1,0 +1,66 @@
+"""Measure the forward passes of a browser tab: ``python -m tools.measure_tab [--json OUT]``, about two minutes.
+
+Builds the site, serves it on 127.0.0.1, and presses the button of the article's first scene in Chromium, once per
+model. Nothing else may run on the machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import threading
+from datetime import date
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from hsd_viz.disk import write_whole
+from hsd_viz.machine import describe
+from hsd_viz.views.site import build
+from tools.pages import chromium
+
+MODELS = ("target", "small", "nano")
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        """Print no line per request."""
+
+
+def measure() -> dict:
+    """Return milliseconds of a forward pass by model and number of tokens, with the browser and the machine."""
+    found: dict = {"browser": "", "milliseconds": {}}
+    with tempfile.TemporaryDirectory() as folder, chromium() as browser:
+        build(Path(folder))
+        server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder))
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        found["browser"] = f"Chromium {browser.version.split('.')[0]}"
+        for model in MODELS:
+            page = browser.new_page()
+            page.goto(f"http://127.0.0.1:{server.server_port}/")
+            scene = page.locator("#scene-passes")
+            scene.get_by_label("Model").select_option(model)
+            scene.get_by_role("button", name="Measure in this tab").click()
+            rows = scene.locator("table tr")
+            rows.first.wait_for(timeout=60_000)
+            cells = [row.split() for row in rows.all_inner_texts()[1:]]
+            found["milliseconds"][model] = {tokens: float(ms) for tokens, ms, *_ in cells}
+            page.close()
+        server.shutdown()
+    return {"what": "milliseconds of a forward pass in a browser tab", "date": f"{date.today()}", **found}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", type=Path, metavar="OUT")
+    path = parser.parse_args().json
+    data = measure() | {"machine": describe(1), "command": f"python -m tools.measure_tab --json {path}"}
+    if path:
+        write_whole(path, json.dumps(data, indent=1) + "\n")
+    json.dump(data["milliseconds"], sys.stdout, indent=1)
+
+
+if __name__ == "__main__":
+    main()
