@@ -64,21 +64,17 @@ def gain(cost: ArrayLike, agreement: ArrayLike, widths: Sequence[float]) -> np.n
         verifying = chances @ [upper.verifying(n + 1) for n in range(most)]
         return ((cost * (drafting + full * catch_up) + verifying) / tokens).min(axis=-1)
 
-    below = [verify(draft(low, bottom), accepted, upper) for low in _LOWER]
-    two = fastest([repeat(part, high) for part in below for high in _UPPER], agreement)
-    one = fastest([draft(n, upper) for n in _SINGLE], agreement)
-    lowest = fastest([draft(n, bottom) for n in _SINGLE], [BOTTOM_TARGET])
-    return np.minimum(np.minimum(one, lowest), 1.0) / two
+    calls = [repeat(verify(draft(low, bottom), accepted, upper), high) for low in _LOWER for high in _UPPER]
+    lowest, one = ([draft(n, model) for n in _SINGLE] for model in (bottom, upper))
+    best = np.minimum(fastest(lowest, [BOTTOM_TARGET]), fastest(one, agreement))
+    return np.minimum(best, 1.0) / fastest(calls, agreement)
 
 
 def measured_points(grids: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
-    """Return the points of the reports of ``benchmarks.grid``: cost and acceptance of the upper draft model and of the
-    one at the bottom, the measured gain with its interval, and the gain by the law as calibrated there (``law``).
-    """
+    """Return the points of the reports of ``benchmarks.grid``; ``law`` is the gain by the law as calibrated there."""
     rows = []
     for grid in grids:
-        temperature = grid["settings"]["temperature"]
-        how = f"T = {temperature:g}" if temperature else "greedy"
+        how = f"T = {t:g}" if (t := grid["settings"]["temperature"]) else "greedy"
         for point in grid["points"]:
             found = point["models_over_single_draft"]
             bottom, *_, upper = (draft.name for draft in parse(found["hierarchy"]).drafts)
@@ -109,9 +105,8 @@ def predicted_point(gpu: str, tp: int, models: Sequence[str]) -> pd.DataFrame:
 def _label_places(points: pd.DataFrame) -> list[str]:
     """Return the side of each point on which its label is farthest from other points and from earlier labels."""
     places = np.column_stack([np.log10(points["cost"]) / 1.5, points["agreement"] * 1.3])  # about as they are drawn
-    above, beside = 0.03, 0.033
-    sides = {"top center": (0.0, above), "bottom center": (0.0, -above)}
-    sides |= {"middle right": (beside, 0.0), "middle left": (-beside, 0.0)}
+    sides = {"top center": (0.0, 0.03), "bottom center": (0.0, -0.03)}
+    sides |= {"middle right": (0.033, 0.0), "middle left": (-0.033, 0.0)}
     taken, chosen = [tuple(p) for p in places], []
     for place in places:
         others = np.array([other for other in taken if other != tuple(place)])
@@ -127,8 +122,7 @@ def when_it_pays(grids: Sequence[Mapping[str, Any] | str | Path] | None = None, 
     if grids is None:
         grids = sorted(data_folder("bench/measured", "docs/bench").glob("grid-*.json"))
     data = [json.loads(read_text(Path(g), "grid", MOST_JSON)) if isinstance(g, str | Path) else g for g in grids]
-    measured, predicted = measured_points(data), predicted_point(*PREDICTED)
-    points = pd.concat([measured, predicted], ignore_index=True)
+    points = pd.concat([measured_points(data), predicted_point(*PREDICTED)], ignore_index=True)
     here = [[point["verifying_over_one"][str(w)] for w in WIDTHS[1:]] for grid in data for point in grid["points"]]
     colours = {"surely above 1": INK.accent, "surely below 1": INK.loss, "not settled": INK.muted}
     sure = np.where(points["low"] > 1, "surely above 1", np.where(points["high"] < 1, "surely below 1", "not settled"))
@@ -142,8 +136,8 @@ def when_it_pays(grids: Sequence[Mapping[str, Any] | str | Path] | None = None, 
         trace.update(customdata=said, hovertemplate=HOVER, textposition=sides)
         trace.marker.update(size=12, line={"color": INK.page, "width": 1.5})
     curves = {"GPU": GPU, "the measured points": (1.0, *np.median(here, axis=0))}
-    fields = [gain(p["cost"], p["agreement"], c) for p, c in zip((predicted, measured), curves.values(), strict=True)]
-    points["field"] = np.concatenate(fields[::-1])
+    fields = [gain(points["cost"], points["agreement"], curve) for curve in curves.values()]
+    points["field"] = np.where(points["low"].isna(), *fields)
     for (name, curve), dash in zip(curves.items(), ("solid", "dot"), strict=True):
         field = gain(COSTS, AGREEMENTS[:, None], curve)
         contour = {"x": COSTS, "y": AGREEMENTS, "z": field, "showscale": False, "hoverinfo": "skip"}
@@ -161,14 +155,14 @@ def when_it_pays(grids: Sequence[Mapping[str, Any] | str | Path] | None = None, 
     ends = [float(np.log10(COSTS[0])), float(np.log10(COSTS[-1]))]
     title = "cost of the upper draft model, in forward passes of the target"
     figure.update_xaxes(tickvals=_TICKS, ticktext=list(map("{:g}".format, _TICKS)), title_text=title, range=ends)
-    span = [float(AGREEMENTS[0]), 1.04]
-    figure.update_yaxes(title_text="acceptance of its tokens by the target", tickformat=".0%", range=span)
+    title, span = "acceptance of its tokens by the target", [float(AGREEMENTS[0]), 1.04]
+    figure.update_yaxes(title_text=title, tickformat=".0%", range=span)
     numbers = ("cost", "agreement", "bottom_agreement", "gain", "law", "field")
     rows = [
         [p.said.partition("<br>")[0], p.kind, *(f"{getattr(p, name):.2f}" for name in numbers),
          between(p.low, p.high, ".2f")] for p in points.itertuples()
     ]  # fmt: skip
-    middle, far = points[: len(measured)][["field", "law", "gain"]].median(), predicted.iloc[0]
+    middle, far = points.dropna()[["field", "law", "gain"]].median(), points.iloc[-1]
     return finish(
         figure,
         "When does a hierarchy pay?",
