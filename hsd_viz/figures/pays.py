@@ -23,7 +23,7 @@ from hsd_viz.figures.charts import HOVER, INK, Figure, between, finish
 from hsd_viz.figures.palette import pale
 from hsd_viz.latency.hardware import Machine, gpu_of, shape_of
 from hsd_viz.latency.inputs import Edge, LevelCost
-from hsd_viz.latency.law import Part, draft, repeat, verify
+from hsd_viz.latency.law import LevelRound, draft, repeat, verify
 from hsd_viz.stack import parse
 
 #: The bottom model of the field, as nano is to small on the shipped ladder: its cost in passes of the upper draft
@@ -54,7 +54,7 @@ def gain(cost: ArrayLike, agreement: ArrayLike, widths: Sequence[float]) -> np.n
     bottom, accepted = upper.scaled(BOTTOM_COST), Edge(tail=BOTTOM_ACCEPTANCE)
     cost, agreement = np.asarray(cost)[..., None], np.asarray(agreement)[..., None]
 
-    def fastest(calls: Sequence[Part], rate: ArrayLike) -> np.ndarray:
+    def fastest(calls: Sequence[LevelRound], rate: ArrayLike) -> np.ndarray:
         """Return the least time per token with a draft from one of ``calls``, whose times are in upper passes."""
         most = max(len(call.tokens) for call in calls)
         chances = np.array([np.pad(call.tokens, (0, most - len(call.tokens))) for call in calls])
