@@ -17,5 +17,5 @@ test_bridges_exact test_attack_files test_views_site test_scripts test_tab test_
 
 
 def pytest_collection_modifyitems(items):
-    """Long files first, so that no worker is left with one at the end."""
-    items.sort(key=lambda item: item.path.stem not in LONG)
+    """Long files first, so that no worker is left with one at the end; Chromium last, because its event loop stays."""
+    items.sort(key=lambda item: (item.get_closest_marker("browser") is not None, item.path.stem not in LONG))

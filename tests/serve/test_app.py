@@ -66,16 +66,13 @@ class Slow:
 
     def __init__(self):
         self.closed = threading.Event()
-        self.running = 0
 
     async def decode(self, request):
-        self.running += 1
         try:
             for _ in range(3000):
                 yield [{"event": "stage", "text": request["prompt"], "done": None, "total": None}]
                 await asyncio.sleep(0.01)
         finally:
-            self.running -= 1
             self.closed.set()
 
 
