@@ -85,13 +85,8 @@ class _Run:
         about = lambda name: {"name": name, "model": name, "parameters": SIZES[name], "weights": engine.weights + name}
         models = [about(m.name) | {"runtime": "coins"} for m in self.stack.models]
         meta = {"stack": stack, "bottom": "db" if self.stack.bottom else None, "models": models, "prefill_ns": 0}
-        meta |= {
-            "device": "cpu",
-            "device_name": "a box",
-            "dtype": "float32",
-            "threads": 1,
-            "versions": {"hsd_viz": "1"},
-        }
+        meta |= {"device": "cpu", "device_name": "a box", "dtype": "float32", "threads": 1}
+        meta["versions"] = {"hsd_viz": "1"}
         sampling = {"temperature": options["temperature"], "top_k": 0, "top_p": 1.0, "seed": options["seed"]}
         self.trace = Trace(meta | {"sampling": sampling})
         top, limit = len(self.names) - 1, options["max_new_tokens"]

@@ -61,7 +61,7 @@ def test_what_a_decode_measures_fits_together(measured, stack):
         assert all(o.draft_seconds is None for o in outputs)
 
 
-def test_hf_sampling_follows_the_seed_and_leaves_torch_alone(engine):
+def test_hf_sampling_follows_the_seed_leaves_torch_alone_and_needs_another_assistant(engine):
     decode = HFDecoder(engine, parse_bench("hf-generate"))
     torch.manual_seed(5)
     expected = torch.rand(1)
@@ -69,9 +69,6 @@ def test_hf_sampling_follows_the_seed_and_leaves_torch_alone(engine):
     one, two, other = (decode("def main(", 12, Sampling(1.0, seed=s))[0]["token_ids"] for s in (1, 1, 2))
     assert one == two != other
     assert torch.rand(1) == expected
-
-
-def test_the_target_cannot_assist_itself(engine):
     with pytest.raises(ValueError, match="cannot assist itself"):
         HFDecoder(engine, parse_bench("hf-assistant[target]"))
 

@@ -149,11 +149,8 @@ def saved_reports() -> list[Path]:
 def test_saved_reports_open_and_are_written_as_they_were(path):
     text = path.read_text(encoding="utf-8")
     report, data = read_report(text, path.name), json.loads(text)
-    assert (
-        read_report(json.dumps(report.to_dict()), "x") == report
-        and plain(text_parts(report))
-        and "<html" in page(report)
-    )
+    assert read_report(json.dumps(report.to_dict()), "x") == report
+    assert plain(text_parts(report)) and "<html" in page(report)
     assert path.parent != SAVED or not any("plausible" in line for line in warnings(report))
     again = json.loads(json.dumps(report.to_dict()))
     assert again["stacks"] == data["stacks"]

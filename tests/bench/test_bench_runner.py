@@ -133,10 +133,9 @@ def test_warm_rows_keep_one_memory_through_a_repeat():
     run_bench(engine, ["suffix > target"], SUITE, BenchSettings(4, repeats=2, state="both"))
     # Nothing that warms up is remembered; plain and cold decodes bring no memory of their own.
     assert not any("memory" in o for o in engine.options[:3])
-    measured = [
-        o.get("memory") for (_, s), o in zip(engine.asked, engine.options, strict=True) if s == "suffix > target"
-    ][2:]
-    cold, warm = measured[::2], measured[1::2]
+    pairs = [*zip(engine.asked, engine.options, strict=True)]
+    measured = [options.get("memory") for (_, stack), options in pairs if stack == "suffix > target"]
+    cold, warm = measured[2::2], measured[3::2]
     assert cold == [None] * 4
     # The two prompts of a repeat share a memory, and each repeat has its own: a prompt never meets its own earlier output.
     assert warm[0] is warm[1] and warm[2] is warm[3] and warm[0] is not warm[2] and warm[0] is not None
@@ -144,10 +143,8 @@ def test_warm_rows_keep_one_memory_through_a_repeat():
 
 def test_only_what_remembers_has_a_row_for_each_state():
     stacks = read_stacks(["db > target", "suffix > target", "hf-lookup"])
-    found = {
-        states: [(name, state) for name, (_, state) in rows_of(stacks, states).items()]
-        for states in ("cold", "warm", "both")
-    }
+    rows = {states: rows_of(stacks, states) for states in ("cold", "warm", "both")}
+    found = {states: [(name, state) for name, (_, state) in of.items()] for states, of in rows.items()}
     beside = ("target", None), ("db > target", None), ("hf-lookup", None)
     cold, warm = ("suffix > target", "cold"), ("suffix > target (warm)", "warm")
     assert found["cold"] == [*beside[:2], cold, beside[2]]
@@ -218,7 +215,6 @@ def test_nothing_is_measured_while_the_engine_compiles():
             events.append("decode")
             raise KeyboardInterrupt
 
-    seen = []
-    progress = lambda *state: seen.append(state)
-    assert not run_bench(Compiling(), ["target"], ONE, BenchSettings(4), progress=progress).complete
+    seen, settings = [], BenchSettings(4)
+    assert not run_bench(Compiling(), ["target"], ONE, settings, progress=lambda *state: seen.append(state)).complete
     assert events == ["ready", "decode"] and seen[0] == (0, 3, "compiling something")

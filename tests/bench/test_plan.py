@@ -30,9 +30,8 @@ def cache(tmp_path, monkeypatch):
 
 
 def planned(engine, suite=SUITE, **options) -> dict | None:
-    found = plan(
-        engine, suite, BenchSettings(sampling=WARM, repeats=1), **{"models": ("mid", "tiny"), "limit": 12, **options}
-    )
+    options = {"models": ("mid", "tiny"), "limit": 12, **options}
+    found = plan(engine, suite, BenchSettings(sampling=WARM, repeats=1), **options)
     return found and json.loads(json.dumps(found))
 
 

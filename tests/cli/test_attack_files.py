@@ -14,6 +14,7 @@ import sys
 import time
 import zlib
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -232,15 +233,11 @@ def test_damaged_traces_are_opened_or_refused(count, trace, tmp_path, capsys):
 
     for content in damaged(trace, count):
         path.write_bytes(content)
-        doors = {
-            "export --html": lambda: command("export", "--html", str(out / "run.html")),
-            "export --csv": lambda: command("export", "--csv", str(out / "tables")),
-            "export --perfetto": lambda: command("export", "--perfetto", str(out / "run.perfetto")),
-            "export --aiperf": lambda: command("export", "--aiperf", str(out / "run.aiperf")),
-            "doctor": lambda: command("doctor", "--html", str(out / "doctor.html")),
-            "replay": lambda: command("replay", "--drafter", "lookup", "--html", str(out / "replay.html")),
-            "page": lambda content=content: shown(content),
-        }
+        doors = {"page": partial(shown, content)}
+        for kind in ("html", "csv", "perfetto", "aiperf"):
+            doors[f"export --{kind}"] = partial(command, "export", f"--{kind}", str(out / f"run.{kind}"))
+        doors["doctor"] = partial(command, "doctor", "--html", str(out / "doctor.html"))
+        doors["replay"] = partial(command, "replay", "--drafter", "lookup", "--html", str(out / "replay.html"))
         for door, tried in doors.items():
             counts.setdefault(door, Counter())[tried()] += 1
     for door, found in counts.items():
@@ -350,12 +347,8 @@ def test_without_a_home_to_write_to(home, tmp_path, files):
     folder = tmp_path / "home"
     if home == "read-only":
         folder.write_text("a file: nothing can be made in it, not even by root")
-    environment = {
-        "HOME": str(folder),
-        "PATH": "/usr/bin:/bin",
-        "PYTHONPATH": ":".join(sys.path),
-        "HF_HUB_OFFLINE": "1",
-    }
+    environment = {"HOME": str(folder), "PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(sys.path)}
+    environment["HF_HUB_OFFLINE"] = "1"
     if home == "missing":
         environment["XDG_CACHE_HOME"] = "/proc/nowhere"
     decode = ["decode", "--stack", "db > target", "--prompt", "x", "--max-new-tokens", "4"]

@@ -29,9 +29,8 @@ def three(tmp_path):
 
 def test_a_bench_writes_table_and_report(suite, tmp_path, capsys):
     out = tmp_path / "report.json"
-    argv = ["bench", "--stack", "nano:2 > target", "--stack", "hf-generate", "--suite", suite, "--repeats", "1"]
-    argv += ["--max-new-tokens", "6"]
-    assert main([*argv, "--json", str(out)]) == 0
+    argv = ["bench", "--stack", "nano:2 > target", "--stack", "hf-generate", "--suite", suite, "--json", str(out)]
+    assert main([*argv, "--repeats", "1", "--max-new-tokens", "6"]) == 0
     table = capsys.readouterr().out
     report = json.loads(out.read_text())
     assert [s["stack"] for s in report["stacks"]] == ["target", "nano:2 > target", "hf-generate"]

@@ -83,9 +83,7 @@ def test_an_interrupt_saves_what_there_is(after_three, tmp_path, capsys):
     assert len(trace) == 3 and trace.meta["stop_reason"] == "cancelled" and trace.meta["cancelled"]
     out, err = capsys.readouterr()
     assert json.loads(out)["stop_reason"] == "cancelled" and err == f"hsd-viz: interrupted; saved 3 tokens to {path}\n"
-
-
-def test_an_interrupted_text_ends_its_line(after_three, capsys):
+    # A text that streams ends its line.
     assert main(["decode", "--stack", "target", "--prompt", PROMPT, *FEW]) == 130
     out, err = capsys.readouterr()
     assert out.strip() and out.endswith("\n") and err.endswith("hsd-viz: interrupted after 3 tokens\n")

@@ -84,11 +84,9 @@ def test_ladder_train_runs_the_recipe_of_the_checkout(monkeypatch, tmp_path, cap
 
 
 def test_the_dashboard_passes_its_options_on(monkeypatch):
-    import hsd_viz.views.app.server
-
     asked = {}
     serve = lambda *args, **options: asked.update(options, args=args) or 7
-    monkeypatch.setattr(hsd_viz.views.app.server, "serve", serve)
+    monkeypatch.setattr("hsd_viz.views.app.server.serve", serve)
     assert main(["dashboard", "--port", "9000", "--token", "abc", "--allow-models"]) == 7
     expected = {"args": ("127.0.0.1", 9000), "token": "abc", "allow_models": True, "engine": None, "pages": None}
     assert asked == expected | {"open_browser": False}
@@ -119,10 +117,8 @@ def test_all_formats_in_one_go(saved, tmp_path, capsys):
 
 @pytest.fixture
 def runs(tmp_path):
-    return {
-        n: load_bundled(n, SIDE_BY_SIDE / "greedy").save(tmp_path / f"{n}.json.gz")
-        for n in ("plain", "databases", "both")
-    }
+    runs = {name: load_bundled(name, SIDE_BY_SIDE / "greedy") for name in ("plain", "databases", "both")}
+    return {name: run.save(tmp_path / f"{name}.json.gz") for name, run in runs.items()}
 
 
 @pytest.mark.parametrize("names", [("plain", "databases"), ("both", "plain", "databases")])
@@ -174,8 +170,7 @@ def test_an_interrupted_replay_writes_the_requests_so_far(log, tmp_path, capsys,
         return replay_text(*args)
 
     monkeypatch.setattr("hsd_viz.logs.replay.replay_text", interrupted)
-    words = ["replay", "log.jsonl", "--tokenizer", "target", "--drafter", "lookup", "--json", "out.json"]
-    assert main(words) == 130
+    assert main("replay log.jsonl --tokenizer target --drafter lookup --json out.json".split()) == 130
     assert "interrupted" in capsys.readouterr().err
     data = json.loads((tmp_path / "out.json").read_text())
     assert data["log"]["requests"] == 3 and not data["complete"]

@@ -210,9 +210,8 @@ def test_help_imports_neither_numpy_nor_traces():
 
 def test_ctrl_c_while_modules_are_imported_is_one_line(tmp_path):
     (tmp_path / "argparse.py").write_text("raise KeyboardInterrupt")
-    done = python(
-        f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from hsd_viz.__main__ import main; sys.exit(main())"
-    )
+    imports = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from hsd_viz.__main__ import main"
+    done = python(f"{imports}; sys.exit(main())")
     assert (done.returncode, done.stderr) == (130, "hsd-viz: interrupted\n")
 
 

@@ -9,13 +9,8 @@ import pytest
 
 from hsd_viz.cli import build_parser, main
 
-VALUES = [
-    "",
-    *"-1 0 1 2 1e999 nan x a/b . auto ? -- - 1,2,, [ é \udcff".split(" "),
-    "9" * 30,
-    "db > target",
-    "nano:4 > target",
-]
+VALUES = "-1 0 1 2 1e999 nan x a/b . auto ? -- - 1,2,, [ é \udcff".split(" ")
+VALUES = ["", *VALUES, "9" * 30, "db > target", "nano:4 > target"]
 #: Commands that serve or work until they are stopped when their options are valid; only their parsing is tried.
 ENDLESS = {"dashboard", "serve", "classroom", "rebuild", "train", "evaluate"}
 
