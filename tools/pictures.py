@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 from hsd_viz import figures
 from hsd_viz.disk import write_whole
 from tools.pages import chromium, served
-from tools.sentences import llamas
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -97,6 +96,8 @@ def prediction(*_: object) -> Path:
 
 def predict_llama(*_: object) -> Path:
     """The prediction for Llama 70B, 8B and 1B on four H100."""
+    from tools.sentences import llamas
+
     return figures.prediction(llamas()).save(HERE / "predict-llama.png", width=1100, scale=1)
 
 
