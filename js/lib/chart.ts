@@ -1,5 +1,5 @@
 // What charts of a run share: a frame with its scales, axes, and labels that do not touch.
-import { svg } from "lit-html";
+import { html, svg } from "lit-html";
 
 /** Pixels of a drawing, and of its margins. */
 type Size = Record<"width" | "height" | "left" | "right" | "top" | "bottom", number>;
@@ -60,3 +60,9 @@ export function onResize(node: Element, act: () => void): () => void {
   seen.observe(node);
   return () => seen.disconnect();
 }
+/** A bar along a path, in the colour and the texture of its source. */
+export const mark = (family: string, d: string) =>
+  svg`<g data-family=${family}><path class="hsd-mark" d=${d}></path><path class="hsd-mark hsd-grain" d=${d}></path></g>`;
+/** The sample of a source in a legend. */
+export const sample = (family: string) =>
+  html`<svg class="hsd-swatch" width="12" height="12" aria-hidden="true">${mark(family, "M6 12V0")}</svg>`;

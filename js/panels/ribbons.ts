@@ -1,6 +1,7 @@
 // Filter ribbons: how many draft tokens of each source survive each level. A column per verifier and one for the text; from each
 // column what was accepted runs on to the next, and what was not falls out below.
 import { html, nothing, svg } from "lit-html";
+import { mark, sample } from "../lib/chart";
 import { bySource } from "../lib/metrics";
 import type { Palette } from "../lib/palette";
 import type { Store } from "../lib/run";
@@ -93,7 +94,7 @@ export function ribbons(stages: Stage[], palette: Palette, width: number, light:
       @pointerenter=${on} @pointerleave=${off} @focus=${on} @blur=${off}><title>${words}</title>
       ${next && kept ? svg`<path class="hsd-rb-kept" d=${passed()}></path>` : nothing}
       ${lost > 0 && stages[k + 1] ? svg`<path class="hsd-rb-lost" d=${fallen}></path>` : nothing}
-      <rect class="hsd-rb-bar" x=${x(k)} y=${top} width=${SIZE.bar} height=${Math.max(1, f.drafted * scale)}></rect></g>`;
+      ${mark(palette.family(f.source), `M${x(k) + SIZE.bar / 2} ${top + Math.max(1, f.drafted * scale)}V${top}`)}</g>`;
   };
   const sources = [...new Set(stages.flatMap((s) => s.flows.map((f) => f.source)))];
   const cell = ({ name, flows }: Stage, source: string) => {
@@ -113,7 +114,7 @@ export function ribbons(stages: Stage[], palette: Palette, width: number, light:
       "What survives each level",
       ["source", ...stages.map((s) => (s.name === "text" ? "text" : `accepted / drafted at ${s.name}`))],
       sources.map((source) => [
-        html`<span class="hsd-pn-key" data-family=${palette.family(source)}></span>${palette.words(source)}`,
+        html`${sample(palette.family(source))}${palette.words(source)}`,
         ...stages.map((s) => cell(s, source)),
       ]),
     )}

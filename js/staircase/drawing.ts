@@ -1,6 +1,6 @@
 // The drawing of staircases, for the player, the race, the introduction and the visitor's draft.
 import { svg } from "lit-html";
-import type { Frame } from "../lib/chart";
+import { type Frame, mark } from "../lib/chart";
 import type { Stairs } from "./stairs";
 
 /** SVG path data: treads as one line, risers as one path for each source family. */
@@ -14,20 +14,22 @@ export function paths(
   let line = "";
   const p = (v: number) => v.toFixed(2);
   for (const { from, to, low, high } of stairs.treads) {
+    let last = "";
     line += `M${p(at.x(from))} ${p(at.y(low))}H${p(at.x(to))}`;
     for (let k = low; k < high; k++) {
       const name = family(sources[k]?.source ?? "target");
       const gap = at.y(k) - at.y(k + 1) > 3 ? 0.6 : 0;
-      risers.set(name, `${risers.get(name) ?? ""}M${p(at.x(to))} ${p(at.y(k))}V${p(at.y(k + 1) + gap)}`);
+      // Tokens without gaps are one line, for its texture.
+      const start = gap || name !== last ? `M${p(at.x(to))} ${p(at.y(k))}` : "";
+      risers.set(name, `${risers.get(name) ?? ""}${start}V${p(at.y(k + 1) + gap)}`);
+      last = name;
     }
   }
   return { line, risers };
 }
 export function drawStairs(...given: Parameters<typeof paths>) {
   const { line, risers } = paths(...given);
-  return svg`<path class="hsd-stairs-treads" d=${line}></path>${[...risers].map(
-    ([family, d]) => svg`<path class="hsd-stairs-riser" data-family=${family} d=${d}></path>`,
-  )}`;
+  return svg`<path class="hsd-stairs-treads" d=${line}></path>${[...risers].map(([family, d]) => mark(family, d))}`;
 }
 /** The dotted ramp of plain decoding, from the origin to a point. */
 export const drawRamp = (f: Frame, x: number, y: number) => {

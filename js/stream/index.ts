@@ -1,6 +1,7 @@
 // The token stream: prompt, emitted tokens coloured by source and marked by verdict, rejected drafts as ghosts, and a card of details.
 import { html, render } from "lit-html";
 import { createCard } from "../lib/card";
+import { sample } from "../lib/chart";
 import { make } from "../lib/dom";
 import { check } from "../lib/fields";
 import type { Cursor } from "../lib/group";
@@ -26,7 +27,7 @@ function legendOf({ tokens }: Store, palette: Palette) {
   return html`<div class="hsd-legend" role="group" aria-label="Legend">
     <div class="hsd-keys">${sources.map(
       ([source, n]) =>
-        html`<span class="hsd-key"><span class="hsd-swatch" data-family=${palette.family(source)}></span><span>${palette.words(source)}</span><b>${n}</b></span>`,
+        html`<span class="hsd-key">${sample(palette.family(source))}<span>${palette.words(source)}</span><b>${n}</b></span>`,
     )}</div>
     <div class="hsd-keys">${shapes.map(
       (kind) =>
