@@ -3,7 +3,7 @@ import { svg } from "lit-html";
 import { type Frame, mark } from "../lib/chart";
 import type { Stairs } from "./stairs";
 
-/** SVG path data: treads as one line, risers as one path for each source family. */
+/** SVG path data: treads as one line, risers as one path for each source family, unbroken (for its texture) where tokens are too low for gaps. */
 export function paths(
   stairs: Pick<Stairs, "treads">,
   sources: { source: string }[],
@@ -19,7 +19,6 @@ export function paths(
     for (let k = low; k < high; k++) {
       const name = family(sources[k]?.source ?? "target");
       const gap = at.y(k) - at.y(k + 1) > 3 ? 0.6 : 0;
-      // Tokens without gaps are one line, for its texture.
       const start = gap || name !== last ? `M${p(at.x(to))} ${p(at.y(k))}` : "";
       risers.set(name, `${risers.get(name) ?? ""}${start}V${p(at.y(k + 1) + gap)}`);
       last = name;
