@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from hsd_viz.bench.predict import predict
 from hsd_viz.disk import MOST_JSON, data_folder, read_text
 from hsd_viz.figures.charts import HOVER, INK, Figure, between, finish
-from hsd_viz.figures.palette import pale
+from hsd_viz.figures.palette import KINDS, pale
 from hsd_viz.latency.hardware import Machine, gpu_of, shape_of
 from hsd_viz.latency.inputs import Edge, LevelCost
 from hsd_viz.latency.law import LevelRound, draft, repeat, verify
@@ -124,7 +124,7 @@ def when_it_pays(grids: Sequence[Mapping[str, Any] | str | Path] | None = None, 
     data = [json.loads(read_text(Path(g), "grid", MOST_JSON)) if isinstance(g, str | Path) else g for g in grids]
     points = pd.concat([measured_points(data), predicted_point(*PREDICTED)], ignore_index=True)
     here = [[point["verifying_over_one"][str(w)] for w in WIDTHS[1:]] for grid in data for point in grid["points"]]
-    colours = {"surely above 1": INK.accent, "surely below 1": INK.loss, "not settled": INK.muted}
+    colours = {"surely above 1": INK.accent, "surely below 1": INK.loss, "not settled": KINDS["hf"].light}
     sure = np.where(points["low"] > 1, "surely above 1", np.where(points["high"] < 1, "surely below 1", "not settled"))
     labelled = points.assign(sure=sure, side=_label_places(points), text=points["gain"].map("{:.2f}".format))
     figure = px.scatter(
