@@ -17,6 +17,8 @@ from hsd_viz.trace import Event, Finished, Started, Trace
 #: The environment variable that names the file for the rates, a JSON object a line.
 PLACE = "HSD_VIZ_MEASURED"
 PROMPT = "def main("
+#: The longest run of the page.
+MOST = 2000
 #: Seconds of quiet between the two decodes of a pair.
 BETWEEN = 0.5
 
@@ -37,7 +39,7 @@ class Run:
         return f"{self.stack}, T = {self.temperature:g}"
 
 
-RUNS = (Run("target", 0.0, 2000), Run("nano:4 > target", 0.0, 2000), Run("nano:4 > small:8 > target", 0.0, 2000))
+RUNS = (Run("target", 0.0, MOST), Run("nano:4 > target", 0.0, MOST), Run("nano:4 > small:8 > target", 0.0, MOST))
 
 
 class Paired:
@@ -98,12 +100,24 @@ def paired_dashboard():
 
 
 def long_trace(stack: str, tokens: int) -> Trace:
-    """Return a run of exactly ``tokens`` tokens at temperature 1. Raises ValueError if every seed ends the text
-    earlier.
+    """Return a trace of ``tokens`` tokens, the prompt included: runs at temperature 1, one after another, because the
+    models' context is shorter.
     """
     engine = load_engine(threads=1)
-    for seed in range(1, 40):
-        trace = engine.run(PROMPT, stack, max_new_tokens=tokens, temperature=1.0, seed=seed)
-        if len(trace) == tokens:
-            return trace
-    raise ValueError(f"no seed gives a text of {tokens} tokens")
+    whole = engine.run(PROMPT, stack, max_new_tokens=MOST, temperature=1.0)
+    start, seed = len(whole.meta["prompt_ids"]), 0
+    while left := tokens - start - len(whole):
+        seed += 1
+        run = engine.run(PROMPT, stack, max_new_tokens=min(MOST, left), temperature=1.0, seed=seed)
+        rounds, wall = 1 + max(whole.columns["rounds"]["id"]), whole.meta["wall_ns"]
+        shifts = {"index": len(whole), "position": len(whole), "start_ns": wall, "parent": rounds, "id": rounds}
+        for name, columns in run.columns.items():
+            # The parent of a draft token is one of its round; calls before the first round have none.
+            own = shifts | {"round": rounds} if name != "drafts" else shifts | {"round": rounds, "parent": 0}
+            for column, values in columns.items():
+                shift = own.get(column, 0)
+                more = [value + shift if shift and value not in (None, -1) else value for value in values]
+                whole.columns[name][column] += more
+        whole.pieces.update(run.pieces)
+        whole.meta |= {"wall_ns": wall + run.meta["wall_ns"], "max_new_tokens": len(whole)}
+    return whole

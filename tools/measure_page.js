@@ -46,8 +46,8 @@
   const shown = (selector) => [...document.querySelectorAll(selector)].some((node) => node.getBoundingClientRect().height > 0);
   const firsts = {
     "the trace": ".hsd-out .hsd-tok",
-    "the player": ".hsd-player-bar",
-    "the first tab": ".hsd-scene .hsd-sc-chip[data-key]",
+    "the staircase": ".hsd-player-bar .hsd-stairs-end",
+    "the first tab": ".hsd-tiles",
   };
   const arrive = () => {
     for (const [name, selector] of Object.entries(firsts)) {
@@ -58,15 +58,36 @@
     if (Object.keys(firsts).every((name) => name in seen)) beats.delete(arrive);
   };
   beats.add(arrive);
+  hsdMeasure.whole = () => Object.keys(firsts).every((name) => name in seen);
+
+  // --- opening a file: from its reading to the painted frame that has the last of its tokens
+  const { arrayBuffer } = Blob.prototype;
+  let began = 0;
+  Blob.prototype.arrayBuffer = function () {
+    began = performance.now();
+    return arrayBuffer.call(this);
+  };
+  /** Wait for a run of so many tokens, whose nodes are new; `took`: ms, 0 until it is painted. */
+  hsdMeasure.open = (tokens) => {
+    const out = document.querySelector(".hsd-out");
+    const last = () => out.querySelector(`.hsd-tok[data-i="${tokens - 1}"]`);
+    const before = last();
+    hsdMeasure.took = 0;
+    const observer = new MutationObserver(() => {
+      if ((last() ?? before) === before) return;
+      observer.disconnect();
+      painted((now) => { hsdMeasure.took = now - began; });
+    });
+    observer.observe(out, { childList: true, subtree: true });
+  };
 
   // --- keys: from the key to the painted frame in which each view shows the cursor
   const views = {
-    "token stream": (at) => document.querySelector(".hsd-out .hsd-on, .hsd-out .hsd-pinned")?.dataset.i === String(at.token),
-    player: (at) => document.querySelector(".hsd-player-place")?.textContent.includes(`event ${at.step + 1} of `),
+    "token stream": (at) => document.querySelector(".hsd-out [aria-selected=true]")?.dataset.i === String(at.token),
+    staircase: (at) => document.querySelector(".hsd-player-place")?.textContent.includes(`event ${at.step + 1} of `),
     scene: (at) => document.querySelector(".hsd-sc-title")?.textContent.startsWith(`Round ${at.number} of `)
       && (at.node === null || document.querySelector(".hsd-sc-stage .hsd-on")?.getAttribute("aria-selected") === "true"),
     timeline: (at) => document.querySelector(".hsd-tl-readout")?.textContent.startsWith(`Round ${at.number}:`) && document.querySelector(".hsd-tl-here"),
-    chart: (at) => document.querySelector(".hsd-chart-mark")?.dataset.round === String(at.number),
   };
   /** The group of the run on the page: it knows where the cursor is the moment the key is handled. */
   function groupOf(tokens) {
@@ -144,11 +165,13 @@
       if (header.msg_type !== "comm_msg") continue;
       const content = part(4).data?.content;
       if (content?.kind !== "append") continue;
+      const { steps } = content.steps;
+      // Of each round of the target, when it ended.
+      const ends = ({ rounds }) => rounds.start_ns.map((at, k) => (rounds.parent[k] === null ? at + rounds.duration_ns[k] : 0));
       found.push({
-        made: Date.parse(header.date), arrived: performance.timeOrigin + arrived, bytes, steps: content.steps.length,
-        tokens: content.steps.reduce((sum, step) => sum + step.tokens.length, 0),
-        // ROUND in linked_run.js: parent, duration and start of each round; the end of the last round of the target.
-        ended: Math.max(...content.steps.flatMap((step) => step.rounds.filter((r) => r[1] === null).map((r) => r[9] + r[8]))),
+        made: Date.parse(header.date), arrived: performance.timeOrigin + arrived, bytes, steps: steps.length,
+        tokens: steps.reduce((sum, step) => sum + step.tokens.index.length, 0),
+        ended: Math.max(...steps.flatMap(ends)),
       });
     }
     return found;

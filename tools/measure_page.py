@@ -1,10 +1,10 @@
-"""Measure the page: time to open, bytes transferred, latency from a key to the views, and the cost of watching a live
-run.
+"""Measure the page: time to open, bytes transferred, a trace of 10 000 tokens, latency from a key to the views, and the
+cost of watching a live run.
 
     python -m tools.measure_page [--json FILE] [--repeats N] [--only load,keys,live]
 
 Runs a real Chromium against Voilà as ``hsd-viz dashboard`` serves it, on this machine as it is: the load average is
-recorded. Takes about five minutes.
+recorded. Takes about three minutes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ import psutil
 
 from hsd_viz.disk import write_whole
 from hsd_viz.machine import describe
-from tools.measure_live import PLACE, PROMPT, RUNS, Run
+from hsd_viz.views.run_data import MOST_TOKENS
+from tools.measure_live import PLACE, PROMPT, RUNS, Run, long_trace
 from tools.pages import Server, chromium, serving
 
 if TYPE_CHECKING:
@@ -35,14 +36,15 @@ if TYPE_CHECKING:
 SCRIPT = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 #: Milliseconds that anything may take before the measurement is given up.
 PATIENCE = 120_000
-#: The run that keys step through: this many sampled tokens, so that drafts are often rejected.
-TOKENS = 1000
+#: The trace that is opened and that keys step through: the longest that the page shows; sampled, so that drafts are
+#: often rejected.
+TOKENS = MOST_TOKENS
 STACK = "db > nano:4 > target"
 #: Keys as people press them: events, tokens, rounds, there and back.
 KEYS = ("ArrowRight", "ArrowRight", ".", "ArrowRight", "Shift+ArrowRight", "ArrowLeft", ".", "Shift+ArrowRight")
 #: Tabs that keys are pressed on, and what then is to follow.
 OWN = ("token stream", "staircase")
-TABS = {"Why": (*OWN, "scene"), "Time": (*OWN, "timeline")}
+TABS = {"Watch": OWN, "Why": (*OWN, "scene"), "Databases": OWN, "Time": (*OWN, "timeline")}
 
 
 def main() -> None:
@@ -105,23 +107,23 @@ def load(browser: Browser, repeats: int) -> dict[str, Any]:
     print(f"{'bytes until the trace shows':<28}{'kB':>8}{'files':>8}")
     for what, (size, count) in sorted(sizes["cold"].items(), key=lambda row: -row[1][0]):
         print(f"  {what:<26}{size / 1000:8.0f}{count:8d}")
-    print(f"  {'all':<26}{sum(size for size, _ in sizes['cold'].values()) / 1000:8.0f}")
+    cold = {what: size for what, (size, _) in sizes["cold"].items()}
+    sums = {"own": sum(cold.get(what, 0) for what in OURS), "all": sum(cold.values())}
+    for what, size in sums.items():
+        print(f"  {what:<26}{size / 1000:8.0f}")
     print(f"a waiting kernel: {memory / 1e6:.0f} MB")
     medians = {kind: {what: median(v[what] for v in all_) for what in all_[0]} for kind, all_ in visits.items()}
-    return {"milliseconds": visits, "medians": medians, "bytes_and_files": sizes, "waiting_kernel_bytes": memory}
+    found = {"bytes_and_files": sizes, "bytes": sums, "waiting_kernel_bytes": memory}
+    return {"milliseconds": visits, "medians": medians, **found}
 
 
 def arrival(page: Page) -> dict[str, float]:
     """When what was first painted, ms from the navigation, and when the server had sent the page."""
-    page.wait_for_function("Object.keys(hsdMeasure.seen).length === 3 && Object.values(hsdMeasure.seen).every(Boolean)")
+    page.wait_for_function("hsdMeasure.whole() && Object.values(hsdMeasure.seen).every(Boolean)")
     seen = page.evaluate("hsdMeasure.seen")
     something = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
     sent = page.evaluate("performance.getEntriesByType('navigation')[0].responseEnd")
-    return {
-        "something": something,
-        "page sent": sent,
-        **{name: seen[name] for name in ("the trace", "the player", "the first tab")},
-    }
+    return {"something": something, "page sent": sent, **seen}
 
 
 def weight(page: Page, until: float) -> dict[str, tuple[int, int]]:
@@ -155,6 +157,10 @@ def kind_of(path: str) -> str:
     return kinds.get(name.partition("?")[0].rpartition(".")[2], "other")
 
 
+#: What of it this project sends: the page, and messages, in which its one module and the run are.
+OURS = ("page", "websocket, received", "websocket, sent")
+
+
 def rest(*servers: Server) -> None:
     """Wait until the servers and their kernels have nothing to do: kernels that wait for visitors are ready then."""
     quiet, until = 0, time.monotonic() + PATIENCE / 1000
@@ -182,50 +188,49 @@ def _spent(server: Server) -> float:
 
 
 def keys(browser: Browser, repeats: int) -> dict[str, Any]:
-    """From a key to the painted frame that shows it, on a run of 1 000 tokens opened from a file."""
-    from tools.measure_live import long_trace
-
+    """Open a trace of ``TOKENS`` tokens from a file; then from a key to the painted frame that shows it."""
     with tempfile.TemporaryDirectory() as folder, serving() as server:
         trace = long_trace(STACK, TOKENS)
         file = Path(folder) / "long.json.gz"
         trace.save(file)
-        with opened(browser, server.url) as page:
+        with opened(browser, server.url, newcomer=False) as page:
             arrival(page)
-            found = walked(page, file, 8 * repeats)
-    print(f"{f'key to painted, ms ({TOKENS} tokens)':<32}{'keys':>6}{'median':>8}{'worst':>8}")
-    for view, values in found.items():
+            opening = [taken(page, file, len(trace)) for _ in range(repeats + 1)][1:]
+            found = walked(page, len(trace), 8 * repeats)
+    print(f"{f'of {TOKENS} tokens, ms':<32}{'times':>6}{'median':>8}{'worst':>8}")
+    for view, values in {"opening": opening, **found}.items():
         print(f"  {view:<30}{len(values):6d}{median(values):8.0f}{max(values):8.0f}")
-    medians = {view: median(values) for view, values in found.items()}
     return {
         "stack": STACK,
         "tokens": TOKENS,
         "rounds": len(trace.round_rows),
+        "opening": opening,
         "milliseconds": found,
-        "medians": medians,
+        "medians": {view: median(values) for view, values in found.items()},
     }
 
 
-def walked(page: Page, file: Path, presses: int) -> dict[str, list[float]]:
-    """Open a trace of ``TOKENS`` tokens on the page and press keys on each tab: by view, what each key took that
-    changed it, ms.
-    """
-    found: dict[str, list[float]] = {}
+def taken(page: Page, file: Path, tokens: int) -> float:
+    """Open a trace on the page; return the ms from the choice of the file until its text is painted."""
+    page.evaluate("(tokens) => hsdMeasure.open(tokens)", tokens)
     with page.expect_file_chooser() as chooser:
         page.get_by_role("button", name="Open a trace").click()
     chooser.value.set_files(file)
-    page.wait_for_function(
-        f"new Set([...document.querySelectorAll('.hsd-out .hsd-tok[data-i]')].map((t) => t.dataset.i)).size === "
-        f"{TOKENS}"
-    )
+    page.wait_for_function("hsdMeasure.took")
+    page.wait_for_timeout(1000)
+    return page.evaluate("hsdMeasure.took")
+
+
+def walked(page: Page, tokens: int, presses: int) -> dict[str, list[float]]:
+    """Press keys on each tab: by view, what each key took that changed it, ms."""
+    found: dict[str, list[float]] = {}
     for tab, views in TABS.items():
         page.get_by_role("tab", name=tab, exact=True).click()
-        if "chart" in views:
-            page.wait_for_function("document.querySelector('.hsd-chart .js-plotly-plot')?.data?.[0].x.length > 0")
         page.wait_for_timeout(2000)
         page.mouse.move(2, 2)
         page.locator(".hsd-out").focus()
         page.evaluate("async () => { for (const m of hsd_viz.values()) hsdMeasure.groups = (await m).groups; }")
-        page.evaluate(f"hsdMeasure.listen({TOKENS}, {json.dumps(views)})")
+        page.evaluate("([tokens, views]) => hsdMeasure.listen(tokens, views)", [tokens, views])
         for number in range(presses):
             for view, ms in press(page, KEYS[number % len(KEYS)]).items():
                 found.setdefault(f"{view} ({tab})" if view in OWN else view, []).append(ms)
@@ -255,8 +260,10 @@ def live(browser: Browser, repeats: int) -> dict[str, Any]:
         rates = Path(folder) / "rates.jsonl"
         rates.touch()
         os.environ[PLACE] = str(rates)
-        with serving(notebook=notebook(Path(folder))) as server, opened(browser, server.url) as page:
+        with serving(notebook=notebook(Path(folder))) as server, opened(browser, server.url, newcomer=False) as page:
             arrival(page)
+            page.get_by_role("button", name="New run", exact=True).click()
+            page.get_by_label("Measure speed-up over plain decoding").uncheck()
             for turn in range(repeats + 1):
                 for run in RUNS:
                     figures = followed(page, run, rates)
@@ -309,9 +316,7 @@ def followed(page: Page, run: Run, rates: Path) -> dict[str, Any]:
         ("Temperature", run.temperature),
         ("Seed", run.seed),
     ):
-        field = page.get_by_label(label, exact=True)
-        field.fill(str(value))
-        field.blur()
+        page.get_by_label(label, exact=True).fill(str(value))
     page.wait_for_timeout(1000)
     page.evaluate("hsdMeasure.follow()")
     before = len(rates.read_text().splitlines())
@@ -358,10 +363,10 @@ def flow(page: Page) -> dict[str, float]:
 
 
 @contextmanager
-def opened(browser: Browser, url: str) -> Iterator[Page]:
-    """A page in a browser of its own: nothing is in its cache."""
+def opened(browser: Browser, url: str, *, newcomer: bool = True) -> Iterator[Page]:
+    """A page in a browser of its own: nothing is in its cache. A newcomer sees the introduction."""
     context = browser.new_context(viewport={"width": 1400, "height": 1000}, color_scheme="light")
-    context.add_init_script(SCRIPT)
+    context.add_init_script(SCRIPT if newcomer else f"localStorage.setItem('hsd_viz.intro', 'yes');\n{SCRIPT}")
     page = context.new_page()
     page.set_default_timeout(PATIENCE)
     try:

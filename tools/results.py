@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from statistics import median
 
 from training.evaluation import markdown
 
@@ -272,16 +273,16 @@ def gpu() -> str:
 
 
 def page() -> str:
-    """Return how fast the explorer loads, follows keys and shows live runs."""
+    """Return how fast the explorer loads, opens a trace, follows keys and shows live runs."""
     data = read("page-cpu")
     load, keys, live = data["load"]["medians"], data["keys"]["medians"], data["live"]["medians"]
-    size = sum(count for count, _ in data["load"]["bytes_and_files"]["cold"].values())
-    slowest = max(keys.values())
+    size, opening = data["load"]["bytes"], median(data["keys"]["opening"]) / 1e3
     ratios = ", ".join(f"{run['ratio']:.2f} (`{stack}`)" for stack, run in live.items())
     return (
         f"A recorded run is visible after {load['cold']['the trace'] / 1e3:.1f} s with a cold kernel and "
-        f"{load['preheated']['the trace'] / 1e3:.1f} s with a waiting one; the page has {size / 1e6:.1f} MB.\nIn a run "
-        f"of {data['keys']['tokens']:,} tokens a key is painted after {slowest:.0f} ms (the slowest view's median).\n"
+        f"{load['preheated']['the trace'] / 1e3:.1f} s with a waiting one; it takes {size['all'] / 1e6:.1f} MB, "
+        f"{size['own'] / 1e6:.1f} MB of them the page's own.\nA trace of {data['keys']['tokens']:,} tokens opens in "
+        f"{opening:.2f} s; a key in it is painted after {max(keys.values()):.0f} ms (the slowest view's median).\n"
         f"Share of the speed of an unwatched run that a watched one has: {ratios}.\n\n{source('page-cpu')}"
     )
 

@@ -30,7 +30,7 @@ class Figure(go.Figure):
     """A plotly figure with a method that writes it to a file."""
 
     def save(self, path: str | Path, **options: Any) -> Path:
-        """Write the figure as ``.html``, ``.svg`` or ``.png``; see :func:`hsd_viz.figures.save`."""
+        """Write the figure as ``.html``, ``.svg``, ``.png`` or ``.pdf``; see :func:`hsd_viz.figures.save`."""
         return save(self, path, **options)
 
 

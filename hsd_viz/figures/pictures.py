@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import html
 import os
 import re
 import subprocess
@@ -22,6 +23,8 @@ _FILE = Path(__file__).with_name("plotly.js.gz")
 #: Charts of the cartesian build.
 _TYPES = {"bar", "box", "contour", "heatmap", "histogram", "histogram2d", "image", "pie", "scatter", "violin"}
 SECONDS = 60
+#: Views that are drawn as SVG; the others are HTML.
+DRAWN = {"locality_map", "panels", "staircase", "timeline", "versus"}
 _FLAGS = ("--headless=new", "--disable-gpu", "--hide-scrollbars", "--no-first-run", "--disable-background-networking")
 
 
@@ -45,21 +48,34 @@ def script(name: str) -> str:
     return gzip.decompress(packed(name)).decode()
 
 
-def photograph(page: str, width: int, scale: float = 2.0) -> bytes:
-    """Return a PNG picture of a page whose script puts its height into ``<pre id="result">``. Raises: RuntimeError:
-    without Chromium, or if it fails.
+def check_drawn(title: str, views: list[str]) -> None:
+    """Raises: ValueError: if none of the views, by name, is drawn as SVG."""
+    if not DRAWN & {*views}:
+        raise ValueError(f"{title} is drawn with HTML and has no vectors: save it as .png, .pdf or .html")
+
+
+def picture(page: str, ending: str, width: int, scale: float = 2.0) -> bytes:
+    """Return a picture (``.png``, ``.pdf`` or ``.svg``) of a page whose script puts its height, for SVG the drawing of
+    its charts, into ``<pre id="result">``. Raises: ValueError: without a chart to draw. RuntimeError: without Chromium,
+    or if it fails.
     """
     with tempfile.TemporaryDirectory() as folder:
+        made = Path(folder) / "made"
         (Path(folder) / "page.html").write_text(page, encoding="utf-8")
-        picture = Path(folder) / "page.png"
         dom = _run(folder, "--dump-dom", f"--window-size={width},1200")
-        height = re.search(r'<pre id="result"[^>]*>(\d+)</pre>', dom)
-        if height is not None:
-            size = f"--window-size={width},{height[1]}", f"--force-device-scale-factor={scale:g}"
-            _run(folder, f"--screenshot={picture}", *size)
-        if not picture.is_file():
+        found = re.search(r'<pre id="result"[^>]*>(\d+|none|&lt;svg[^<]*)</pre>', dom)
+        if found and ending == ".svg":
+            if found[1] == "none":
+                raise ValueError("there is no chart to draw as .svg: save as .png, .pdf or .html")
+            return html.unescape(found[1]).encode()
+        if found and ending == ".png":
+            size = f"--window-size={width},{found[1]}", f"--force-device-scale-factor={scale:g}"
+            _run(folder, f"--screenshot={made}", *size)
+        elif found:
+            _run(folder, f"--print-to-pdf={made}", "--no-pdf-header-footer")
+        if not made.is_file():
             raise RuntimeError("Chromium could not draw the page: save as .html instead")
-        return picture.read_bytes()
+        return made.read_bytes()
 
 
 def _run(folder: str, *flags: str) -> str:

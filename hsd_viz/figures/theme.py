@@ -25,7 +25,7 @@ CONFIG: dict[str, Any] = {
     "modeBarButtonsToRemove": ["sendChartToCloud", "select2d", "lasso2d", "autoScale2d"],
 }
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
-ENDINGS = (".html", ".svg", ".png")
+ENDINGS = (".html", ".svg", ".png", ".pdf")
 #: A trace or the path of its file.
 Given = Trace | str | Path
 
@@ -94,8 +94,8 @@ def dark_of(figure: go.Figure) -> go.Figure:
 
 
 def save(figure: go.Figure, path: str | Path, *, width: int = 900, scale: float = 2.0) -> Path:
-    """Write a figure as ``.html`` (offline, interactive), ``.svg`` or ``.png`` and return the path. SVG and PNG need
-    kaleido and Chromium or Chrome (``$BROWSER_PATH`` names another one). ``width`` is in CSS pixels. Raises:
+    """Write a figure as ``.html`` (offline, interactive), ``.svg``, ``.png`` or ``.pdf`` and return the path. All but
+    HTML need kaleido and Chromium or Chrome (``$BROWSER_PATH`` names another one). ``width`` is in CSS pixels. Raises:
     ValueError: for another ending. RuntimeError: without kaleido or a browser.
     """
     path = Path(path).expanduser()
@@ -114,7 +114,7 @@ def checked_ending(path: Path) -> str:
     """Return the ending of a file to save. Raises: ValueError: unless it is one of :data:`ENDINGS`."""
     ending = path.suffix.lower()
     if ending not in ENDINGS:
-        raise ValueError(f"{path.name} has no known ending: use .html, .svg or .png")
+        raise ValueError(f"{path.name} has no known ending: use .html, .svg or .png, or .pdf")
     return ending
 
 
@@ -124,5 +124,5 @@ def chromium() -> str:
     found = shutil.which(named) if named else next(filter(None, map(shutil.which, BROWSERS)), None)
     if found is None:
         where = f"BROWSER_PATH={named} is not a program" if named else "no Chromium or Chrome was found"
-        raise RuntimeError(f"{where}: SVG and PNG files need one (apt-get install chromium); .html files do not")
+        raise RuntimeError(f"{where}: PDF, SVG and PNG files need one (apt-get install chromium); .html files do not")
     return found

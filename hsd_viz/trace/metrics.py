@@ -120,33 +120,33 @@ def target_round_of(rounds: Sequence[Any]) -> dict[int, int]:
 
 def check(trace: Any) -> None:
     """Check the identities of a complete trace. Raises: ValueError: if one is violated; the message names the first."""
-    tokens, drafts, calls = trace.token_rows, trace.draft_rows, trace.call_rows
+    # Columns, because tens of thousands of rows would be made for this alone.
+    tokens, drafts, calls = (trace.columns[name] for name in ("tokens", "drafts", "calls"))
     rounds = {r.id: r for r in trace.round_rows}
     target = max((r.level for r in rounds.values()), default=0)
-    _same("token indices run from 0", [t.index for t in tokens], list(range(len(tokens))))
-    verdicts: dict[int, Counter] = {number: Counter() for number in rounds}
-    for d in drafts:
-        _same(f"draft of round {d.round}: there is such a round", d.round in rounds, True)
-        verdicts[d.round][d.verdict] += 1
+    _same("token indices run from 0", tokens["index"], list(range(len(tokens["index"]))))
+    drafted, verdicts = Counter(drafts["round"]), Counter(zip(drafts["round"], drafts["verdict"], strict=True))
+    for number in drafted:
+        _same(f"draft of round {number}: there is such a round", number in rounds, True)
     emitted: Counter = Counter()
     for r in rounds.values():
-        found = verdicts[r.id]
-        _same(f"round {r.id}: drafted = accepted + rejected + unreached + cut", r.drafted, found.total())
-        _same(f"round {r.id}: accepted", r.accepted, found["accepted"])
+        _same(f"round {r.id}: drafted = accepted + rejected + unreached + cut", r.drafted, drafted[r.id])
+        _same(f"round {r.id}: accepted", r.accepted, verdicts[r.id, "accepted"])
         above = r.level == target if r.parent is None else r.level < target and rounds[r.parent].level > r.level
         _same(f"round {r.id}: its parent {r.parent} is of a level above", above, True)
         if r.level == target:
-            emitted += Counter({(r.id, "accepted"): r.accepted, (r.id, r.outcome): r.outcome != "stopped"})
-    kinds = Counter((t.round, t.kind) for t in tokens)
+            emitted.update({(r.id, "accepted"): r.accepted, (r.id, r.outcome): r.outcome != "stopped"})
+    kinds = Counter(zip(tokens["round"], tokens["kind"], strict=True))
     for number, kind in emitted | kinds:
         _same(f"round {number} of the target: {kind} tokens", kinds[number, kind], emitted[number, kind])
-    rows = Counter((d.round, d.depth, d.token_id, d.source) for d in drafts if d.verdict == "accepted")
-    for t in tokens:
-        if t.kind == "accepted":
-            _same(f"token {t.index}: one accepted draft row", rows[t.round, t.depth, t.token_id, t.source], 1)
+    places = lambda table: zip(*(table[name] for name in ("round", "depth", "token_id", "source")), strict=True)
+    rows = Counter(place for place, of in zip(places(drafts), drafts["verdict"], strict=True) if of == "accepted")
+    for place, kind, index in zip(places(tokens), tokens["kind"], tokens["index"], strict=True):
+        if kind == "accepted":
+            _same(f"token {index}: one accepted draft row", rows[place], 1)
     for level in _levels(trace.columns["rounds"]):
         _same(f"level {level['level']}: histogram", sum(level["accepted_histogram"]), level["rounds"])
-    spent, wall = sum(c.duration_ns for c in calls), trace.meta["wall_ns"]
+    spent, wall = sum(calls["duration_ns"]), trace.meta["wall_ns"]
     _same(f"calls took {spent} ns of {wall} ns: at most all", spent <= wall, True)
 
 

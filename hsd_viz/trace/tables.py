@@ -11,6 +11,7 @@ named tuples of them, made on demand.
 
 from __future__ import annotations
 
+import sys
 import tomllib
 from binascii import a2b_base64, b2a_base64
 from collections import namedtuple
@@ -39,8 +40,10 @@ Top = list[list[Any]]
 _EXACT, _NULL = 2**53, -(2**31)
 #: The types of values, by kind.
 _INTEGER = Annotated[int, msgspec.Meta(ge=1 - 2**63, le=2**63 - 1)]
-_TYPES: dict[str, Any] = {"int": _INTEGER, "float": float, "str": str, "ints": list[_INTEGER]}
-_TYPES["top"] = list[tuple[_INTEGER, float]]
+#: Neither NaN nor infinite, which JSON does not have.
+_NUMBER = Annotated[float, msgspec.Meta(ge=-sys.float_info.max, le=sys.float_info.max)]
+_TYPES: dict[str, Any] = {"int": _INTEGER, "float": _NUMBER, "str": str, "ints": list[_INTEGER]}
+_TYPES["top"] = list[tuple[_INTEGER, _NUMBER]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +117,8 @@ class Column:
         if kind not in ("i4", "f8") or self.kind not in ("int", "float"):
             raise ValueError(f"{kind!r} is not a kind of numbers of this column")
         numbers = np.frombuffer(a2b_base64(text, strict_mode=True), f"<{kind}")
+        if np.isinf(numbers).any():
+            raise ValueError("a number is not finite")
         missing = np.isnan(numbers) if kind == "f8" else numbers == _NULL
         if missing.any() and not self.null:
             raise ValueError("a value is missing")

@@ -7,8 +7,8 @@
 :class:`HierarchyGraph` and :class:`OneDraftWhatIf` take a calibration, as :func:`recorded` has it.
 :class:`RuleLab` compares verification rules on one draft.
 
-Every view has ``save("x.html")``, ``save("x.png")`` (charts also ``save("x.svg")``) and ``to_html()``, takes a trace
-or the path of its file, and rejects unknown options. :func:`compose` arranges views and figures in a grid;
+Every view has ``save("x.html")``, ``.png`` or ``.pdf`` (charts also ``.svg``) and ``to_html()``, takes a trace or the
+path of its file, and rejects unknown options. :func:`compose` arranges views and figures in a grid;
 :func:`register` adds a tab to the dashboard, as does an entry point of the group ``hsd_viz.views``.
 
 Names load when they are first used, so that the Voilà server can import :mod:`hsd_viz.views.app` without the widgets.

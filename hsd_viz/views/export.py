@@ -18,7 +18,7 @@ import anywidget
 import ipywidgets as widgets
 
 from hsd_viz.disk import write_whole
-from hsd_viz.figures.pictures import CARTESIAN, WHOLE, photograph, script
+from hsd_viz.figures.pictures import CARTESIAN, WHOLE, check_drawn, picture, script
 from hsd_viz.figures.theme import Given, checked_ending, dark_of, trace_of
 from hsd_viz.figures.theme import save as save_figure
 from hsd_viz.tables import template
@@ -27,7 +27,6 @@ from hsd_viz.views.page_data import BUNDLE, STATIC, about
 
 #: Most runs of a comparison; the page shows as many.
 MOST_RUNS = 3
-#: Traits of every view that a page does not need.
 _SKIPPED = {*widgets.DOMWidget.class_trait_names(), "bundle"}
 
 
@@ -60,7 +59,7 @@ class Exported:
         return self._page(dark)
 
     def _page(self, dark: bool | None, then: str = "") -> str:
-        """Return the page; for a picture, ``then`` puts its ``height`` into ``<pre id="result">``."""
+        """Return the page; for a picture, ``then`` puts ``height`` or ``drawing`` into ``<pre id="result">``."""
         if not (parts := parts_of(self)):
             raise ValueError(f"{type(self).__name__} contains no view to export")
         columns = f"repeat({getattr(self, 'cols', 1)}, minmax(0, 1fr))"
@@ -69,9 +68,9 @@ class Exported:
         return document(content_of(parts) | {"then": then}, body, type(self).__name__, dark=dark)
 
     def save(self, path: str | Path, *, dark: bool | None = None, width: int = 960, scale: float = 2.0) -> Path:
-        """Write the view as ``.html`` (interactive) or ``.png``, and return the path; charts also as ``.svg``.
-        PNG needs Chromium or Chrome (``$BROWSER_PATH`` names another one). ``width`` is in CSS pixels, ``scale`` the
-        pixels of a PNG per CSS pixel. Raises: ValueError: for another ending. RuntimeError: without a browser.
+        """Write the view as ``.html`` (interactive), ``.png``, ``.pdf`` (as printed) or, where it is a chart, ``.svg``,
+        and return the path. Pictures need Chromium or Chrome (``$BROWSER_PATH`` names another one). ``width``: in CSS
+        pixels; ``scale``: pixels of a PNG for each. Raises: ValueError: for another ending. RuntimeError: no browser.
         """
         path = Path(path).expanduser()
         ending, figure = checked_ending(path), getattr(self, "figure", None)
@@ -80,10 +79,10 @@ class Exported:
         elif figure is not None:
             save_figure(dark_of(figure) if dark else figure, path, width=width, scale=scale)
         elif ending == ".svg":
-            better = f"save it as .png (scale={2 * scale:g} for print) or .html; charts (hsd.figures) are saved as .svg"
-            raise ValueError(f"{type(self).__name__} is drawn with HTML and has no vectors: {better}")
+            check_drawn(type(self).__name__, [getattr(part, "view", "") for part in parts_of(self)])
+            write_whole(path, picture(self._page(bool(dark), "drawing"), ending, width))
         else:
-            write_whole(path, photograph(self._page(bool(dark), "height"), width, scale))
+            write_whole(path, picture(self._page(bool(dark), "height"), ending, width, scale))
         return path
 
 

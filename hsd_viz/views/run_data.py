@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
+
 from hsd_viz.stack import StackError, parse
 from hsd_viz.trace import Step, Trace
 from hsd_viz.trace.metrics import check
@@ -72,9 +74,7 @@ def trace_from(run: dict[str, Any]) -> Trace:
 
 
 def read_trace(content: bytes, name: str) -> Trace:
-    """Read a trace from a file's bytes, gzipped or not. Raises: ValueError: if the file is not a trace, is invalid, too
-    new, inconsistent, or too large for the page.
-    """
+    """Read a trace from a file's bytes. Raises: ValueError: if it is not a valid one, or too large for the page."""
     name = name if len(name) <= MOST_NAME else f"{name[: MOST_NAME - 1]}…"
     trace = Trace.from_bytes(content, name, MAX_UNPACKED)
     if imported := trace.meta.get("imported"):
@@ -91,8 +91,9 @@ def checked(trace: Trace, name: str) -> Trace:
         if not all(type(i) is int and 0 <= i < MOST_IDS for i in ids):
             raise ValueError("a token id is invalid")
         check(trace)
-        # Lone surrogates and NaN cannot be sent to a browser.
-        json.dumps(snapshot(trace, ""), ensure_ascii=False, allow_nan=False).encode("utf-8")
+        # Lone surrogates and NaN, which columns do not have, cannot be sent to a browser.
+        json.dumps(head(trace.meta), ensure_ascii=False, allow_nan=False).encode("utf-8")
+        msgspec.json.encode(tables(trace))
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError, RecursionError):
         raise TraceError(f"{name} is not a valid trace: its parts are inconsistent") from None
     tokens = len(trace.meta["prompt_ids"]) + len(trace)

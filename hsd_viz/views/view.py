@@ -32,7 +32,6 @@ class _Bundle(widgets.Widget):
     code = traitlets.Bytes(_PACKED).tag(sync=True)
 
 
-#: The one of this process, made again if it was closed.
 _bundles: list[_Bundle] = []
 
 

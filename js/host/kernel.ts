@@ -1,6 +1,6 @@
 // The host of a page in a notebook or under Voilà: hsd_viz/views/app.py in the kernel, by messages of the page's widget.
 //   request {id, kind, ...}          -> {id, kind: "stage" | "begin" | "append", ...}… then {id, kind: "done" | "failed", ...}
-//   files travel as buffers; {id, kind: "cancel"} ends a request early
+//   files, and runs as JSON, travel as buffers; {id, kind: "cancel"} ends a request early
 import type { About, Answer, DecodeRequest, File, Host, Progress, Question } from "../host";
 import type { Append, Head, Snapshot } from "../lib/run";
 import type { Model } from "../lib/widget";
@@ -57,8 +57,8 @@ export function kernelHost(model: Model<Traits>): Host & { end(): void } {
       model.send({ id, kind, ...args, names }, undefined, bytes);
     });
   }
-  const run = async (kind: string, args: object, files?: File[]) =>
-    (await request(kind, args, {}, undefined, files)).message.run as Snapshot;
+  const run = async (kind: string, args: object, files?: File[]): Promise<Snapshot> =>
+    JSON.parse(new TextDecoder().decode((await request(kind, args, {}, undefined, files)).buffers[0]));
   const asked = ({ about, run: shown, options = {} }: Question) => ({ about, run: shown?.run ?? "", options });
   /** A run that the kernel does not have is sent before a question about it; the kernel keeps the last few. */
   async function tell(shown: Snapshot | undefined) {

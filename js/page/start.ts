@@ -1,6 +1,7 @@
 // Start a self-contained page (hsd_viz/views/export.py): a whole page over recorded runs, or single views in places of a text. Its
 // content is JSON in the element #hsd-content, packed by gzip and base64.
 import { plotlyOf } from "../app";
+import { drawingOf } from "../app/drawing";
 import { openPage } from "../app/page";
 import type { About, Host } from "../host";
 import { serverDecode } from "../host/http";
@@ -35,7 +36,7 @@ interface Content {
   scripts?: string[];
   /** plotly's module. */
   library?: string;
-  /** For a picture: put the page's height into #result when everything is drawn. */
+  /** For a picture: put the page's "height", or the "drawing" of its charts, into #result when everything is drawn. */
   then?: string;
 }
 
@@ -70,9 +71,9 @@ async function start(content: Content) {
   if (!then) return;
   await document.fonts.ready;
   await new Promise((done) => setTimeout(done, 600));
-  const shown = document.querySelector("main") ?? document.body;
-  const result = document.getElementById("result");
-  if (result) result.textContent = String(Math.ceil(shown.getBoundingClientRect().height));
+  const [shown, result] = [document.querySelector("main") ?? document.body, document.getElementById("result")];
+  const found = then === "drawing" ? drawingOf(shown) : Math.ceil(shown.getBoundingClientRect().height);
+  if (result) result.textContent = String(found || "none");
 }
 
 /** Start the page that holds this bundle, if it is one. */

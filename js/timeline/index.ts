@@ -1,6 +1,7 @@
 // The strip of a run over time, in nanoseconds from the start of the decode: target rounds, their tokens by source, what each database
 // drafted, a lane of calls per level, and idle time. A slider zooms; the strip scrolls as any wide element does, and draws what is in view.
 import { html, nothing, render, svg } from "lit-html";
+import { guard } from "lit-html/directives/guard.js";
 import { ticks } from "../lib/chart";
 import { make, press } from "../lib/dom";
 import { slider } from "../lib/fields";
@@ -175,14 +176,12 @@ function timelineView({ model, root, group, store, palette, follow, resized, soo
       return svg`<line x1=${x} x2=${x} y1=${AXIS - 4} y2=${height} class="hsd-tl-tick"></line
         ><text x=${Math.min(w - 2, Math.max(2, x))} y="12" class="hsd-tl-ticktext" text-anchor=${anchor}>${words[k]}</text>`;
     });
-    const lanes = placed().map(
-      ({ row, top }) =>
-        svg`<g transform="translate(0 ${top})" class="hsd-tl-lane" data-family=${row.family ?? nothing}>${row.picture()}</g>`,
-    );
+    const lane = ({ row, top }: ReturnType<typeof placed>[number]) =>
+      svg`<g transform="translate(0 ${top})" class="hsd-tl-lane" data-family=${row.family ?? nothing}>${row.picture()}</g>`;
     const mark = r
       ? svg`<rect class=${group.cursor.pinned ? "hsd-tl-here hsd-pinned" : "hsd-tl-here"} x=${xOf(r.start_ns) - 1} y=${AXIS} rx="3" width=${Math.max(3, r.duration_ns * scale() + 2)} height=${height - AXIS - 1}></rect>`
       : nothing;
-    return svg`<svg width=${w} height=${height} viewBox="0 0 ${w} ${height}" aria-hidden="true">${axis}${lanes}${mark}</svg>`;
+    return svg`<svg width=${w} height=${height} viewBox="0 0 ${w} ${height}" aria-hidden="true">${axis}${guard([rows, w, from(), to(), looked], () => placed().map(lane))}${mark}</svg>`;
   }
   function paint() {
     const height = rows.reduce((sum, row) => sum + row.high, AXIS + 6);
@@ -307,6 +306,7 @@ function timelineView({ model, root, group, store, palette, follow, resized, soo
       soon();
     },
   );
+  paint(); // puts the area into its place, where it has a width
   now();
   resized(area, soon);
 }

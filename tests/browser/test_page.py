@@ -14,6 +14,7 @@ import hsd_viz as hsd
 from hsd_viz import figures, views
 from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled
 from hsd_viz.views.export import run_page
+from tests.changes import change_row
 from tests.views.make_trace import make_trace
 
 from .conftest import PATIENCE, Page, quiet
@@ -290,8 +291,11 @@ def test_the_tour_goes_through_its_stops_and_gives_the_run_back(open_page, voila
 
 @pytest.mark.parametrize("media", [{"forced_colors": "active"}, {"reduced_motion": "reduce"}, {"media": "print"}])
 def test_exported_pages_work_without_python_in_every_medium(chromium, tmp_path, media):
-    (tmp_path / "run.html").write_text(run_page(load_bundled("both")), encoding="utf-8")
-    race = [load_bundled(name, SIDE_BY_SIDE / "greedy") for name in ("plain", "databases")]
+    run, *race = load_bundled("both"), *(load_bundled(name, SIDE_BY_SIDE / "greedy") for name in ("plain", "databases"))
+    for trace in (run, *race):
+        change_row(trace, "tokens", 1, source="logits")
+    (tmp_path / "run.html").write_text(run_page(run), encoding="utf-8")
+    (tmp_path / "stream.html").write_text(views.TokenStream(run).to_html(), encoding="utf-8")
     (tmp_path / "race.html").write_text(run_page(*race), encoding="utf-8")
     page = chromium.new_page(viewport={"width": 1440, "height": 900})
     errors: list[str] = []
@@ -325,6 +329,10 @@ def test_exported_pages_work_without_python_in_every_medium(chromium, tmp_path, 
         expect(page.locator(".hsd-elsewhere").first).to_contain_text("hsd-viz replay")
         page.goto(f"{(tmp_path / 'race.html').as_uri()}?tab=compare")
         expect(page.locator(".hsd-vs-race")).to_be_visible()
+    for name in ("run", "stream", "race") if "reduced_motion" in media else ():
+        page.goto((tmp_path / f"{name}.html").as_uri())
+        # Tokens of every source have its colour.
+        expect(page.locator(".hsd-tok[data-family=logits]").first).to_have_css("color", "rgb(53, 106, 0)")
     assert errors == []
     page.close()
 
@@ -367,5 +375,11 @@ def test_views_and_charts_are_saved_as_pictures_in_both_themes(tmp_path):
         assert 'width="700"' in svg
     png = chart.save(tmp_path / "x.png", width=700, scale=1).read_bytes()
     assert int.from_bytes(png[16:20]) == 700 and int.from_bytes(png[20:24]) == chart.figure.layout.height
+    trace = load_bundled("both")
+    for view, mark in ((views.Staircase, "plain"), (views.Timeline, "target"), (views.LocalityMap, "50")):
+        svg = view(trace).save(tmp_path / "x.svg").read_text()
+        assert ElementTree.fromstring(svg).tag.endswith("svg") and f">{mark}<" in svg and "foreignObject" not in svg
+    for shown in (chart, views.RoundInspector(trace)):
+        assert shown.save(tmp_path / "x.pdf").read_bytes().startswith(b"%PDF")
     png = views.TokenStream(make_trace()).save(tmp_path / "x.png", width=700, scale=1, dark=True).read_bytes()
     assert png.startswith(b"\x89PNG") and int.from_bytes(png[16:20]) == 700

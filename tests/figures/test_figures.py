@@ -112,7 +112,7 @@ def test_a_figure_is_saved_by_its_ending(trace, tmp_path, monkeypatch):
     text = drawn.save(tmp_path / "x.html").read_text()
     assert "Tokens by source" in text and "<script src=" not in text
     with pytest.raises(ValueError, match=r"\.html, \.svg or \.png"):
-        figures.save(drawn, tmp_path / "x.pdf")
+        figures.save(drawn, tmp_path / "x.gif")
     monkeypatch.setenv("BROWSER_PATH", str(tmp_path / "none"))
     with pytest.raises(RuntimeError, match=r"is not a program: SVG and PNG files need one") as error:
         figures.save(drawn, tmp_path / "x.png")

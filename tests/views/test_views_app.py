@@ -210,13 +210,13 @@ def test_a_prediction_is_of_the_chosen_hardware(page):
 @pytest.mark.parametrize("name", RUNS)
 def test_a_recording_is_sent_as_columns_saved_and_opened_again(page, name):
     trace = load_bundled(name)
-    sent, _ = page.ask("recording", name=name)
-    assert sent["run"] == json.loads(json.dumps(run_data.snapshot(trace, name)))
+    _, (sent,) = page.ask("recording", name=name)
+    assert json.loads(sent) == json.loads(json.dumps(run_data.snapshot(trace, name)))
     message, (content,) = page.ask("file", about="trace", run=name)
     assert re.fullmatch(r"hsd_viz_[\w-]+\.json\.gz", message["name"])
     assert run_data.read_trace(content, message["name"]).to_dict() == trace.to_dict()
-    opened, _ = page.ask("open", [(message["name"], content)])
-    assert opened["run"]["tokens"] == json.loads(json.dumps(run_data.tables(trace)))["tokens"]
+    _, (opened,) = page.ask("open", [(message["name"], content)])
+    assert json.loads(opened)["tokens"] == json.loads(json.dumps(run_data.tables(trace)))["tokens"]
 
 
 def test_the_page_of_a_run_is_that_of_the_export(page):
@@ -318,7 +318,7 @@ def test_hostile_text_travels_as_data_and_names_are_plain(page):
     stack = 'nano:4 > "../../etc/passwd" > target'
     trace = make_trace(prompt="</script><!--", device_name="<b>", stack=stack, stack_resolved=None)
     change_row(trace, "tokens", 0, text="</script>")
-    message, _ = page.ask("open", [("x.json.gz", trace.to_bytes())])
-    assert message["run"]["tokens"]["text"][0] == "</script>" and message["run"]["meta"]["device_name"] == "<b>"
-    saved, _ = page.ask("file", about="page", run=message["run"]["run"])
+    run = json.loads(page.ask("open", [("x.json.gz", trace.to_bytes())])[1][0])
+    assert run["tokens"]["text"][0] == "</script>" and run["meta"]["device_name"] == "<b>"
+    saved, _ = page.ask("file", about="page", run=run["run"])
     assert saved["name"] == "hsd_viz_nano-4-etc-passwd-target_20260102030405.html"

@@ -172,6 +172,7 @@ def test_the_server_and_its_kernels_end_with_the_command(name, tmp_path):
                 urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=120).read()
             # No warnings, and of a kernel one port: where it collects the output of subprocesses, not its channels.
             assert (log_text := (tmp_path / "log").read_text()).count("\n") == log_text.count("dashboard: ")
+            assert "not trusted" not in log_text and "unencrypted TCP" not in log_text
             ports = [c.laddr.port for p in command_.children(True) for c in p.net_connections() if c.status == "LISTEN"]
             assert len(ports) <= 1 + len(kernels_of(command_))
             process.send_signal(getattr(signal, name))

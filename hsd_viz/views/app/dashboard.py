@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+import msgspec
 import traitlets
 
 from hsd_viz.engine import Engine, prepare
@@ -51,13 +52,11 @@ class App(Part):
 
     def __init__(self, engine: Engine | None = None, *, allow_models: bool = False, shown: Given | None = None) -> None:
         self._engine, self._own, self._allow = engine, engine is None, allow_models
-        #: Options of the engine that was loaded.
         self._machine: dict[str, Any] = {}
         self._loading = threading.Lock()
         self._cancels: dict[str, threading.Event] = {}
         self._runs: dict[str, Trace] = {}
         self._recordings: dict[str, Callable[[], Trace]] = {**recorded_runs()}
-        #: The widget of another package that was shown last.
         self._widget: Any = None
         page = about(tabs=list(registered())) | ({"models": None} if allow_models else {})
         if self._own:
@@ -113,11 +112,11 @@ class App(Part):
             self._runs.pop(old, None)
         return run
 
-    def _recording(self, asked: Request) -> dict[str, Any]:
+    def _recording(self, asked: Request) -> tuple[dict[str, Any], list[bytes]]:
         # Names from the browser are looked up and never become paths.
         name = str(asked.message.get("name"))
         known = self._runs.get(name) or self._recordings.get(name, partial(load_bundled, name))()
-        return {"run": run_data.snapshot(known, self._keep(known, name))}
+        return {}, [msgspec.json.encode(run_data.snapshot(known, self._keep(known, name)))]
 
     def _knows(self, asked: Request) -> dict[str, Any]:
         if asked.run is not None:
@@ -132,12 +131,12 @@ class App(Part):
         self._keep(run_data.trace_from(kept), str(kept["run"]))
         return {}
 
-    def _open(self, asked: Request) -> dict[str, Any]:
+    def _open(self, asked: Request) -> tuple[dict[str, Any], list[bytes]]:
         if not asked.files:
             raise ValueError("no file was sent")
         name, content = asked.files[0]
         trace = run_data.read_trace(content, name)
-        return {"run": run_data.snapshot(trace, self._keep(trace))}
+        return {}, [msgspec.json.encode(run_data.snapshot(trace, self._keep(trace)))]
 
     def _ask(self, asked: Request) -> dict[str, Any]:
         if asked.about not in registered():

@@ -152,8 +152,10 @@ class Pages(Voila):
         settings["allow_remote_access"] = bool(token) or not is_loopback(self.ip)
         # Otherwise every page logs that the notebook is not trusted.
         self.contents_manager.notary.sign(nbformat.read(self.notebook_path, as_version=4))
+        tornado.web.GZipContentEncoding.GZIP_LEVEL = 1  # the fastest: a visitor waits for the packing, too
         # Pages of errors need the path.
-        return settings | {"turns": Turns(), "recorded": self.recorded, "static_path": DEFAULT_STATIC_FILES_PATH}
+        own = {"turns": Turns(), "recorded": self.recorded, "static_path": DEFAULT_STATIC_FILES_PATH}
+        return settings | own | {"compress_response": True}
 
     def init_handlers(self) -> list:
         """Return the handlers, with our socket, without the one that would send a visitor's query to anyone."""
