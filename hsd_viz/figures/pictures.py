@@ -60,7 +60,7 @@ def picture(page: str, ending: str, width: int, scale: float = 2.0) -> bytes:
     or if it fails.
     """
     with tempfile.TemporaryDirectory() as folder:
-        made = Path(folder) / "made"
+        made = Path(folder) / f"made{ending}"
         (Path(folder) / "page.html").write_text(page, encoding="utf-8")
         dom = _run(folder, "--dump-dom", f"--window-size={width},1200")
         found = re.search(r'<pre id="result"[^>]*>(\d+|none|&lt;svg[^<]*)</pre>', dom)

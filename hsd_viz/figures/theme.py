@@ -124,5 +124,5 @@ def chromium() -> str:
     found = shutil.which(named) if named else next(filter(None, map(shutil.which, BROWSERS)), None)
     if found is None:
         where = f"BROWSER_PATH={named} is not a program" if named else "no Chromium or Chrome was found"
-        raise RuntimeError(f"{where}: PDF, SVG and PNG files need one (apt-get install chromium); .html files do not")
+        raise RuntimeError(f"{where}: SVG and PNG files need one, PDF too (apt-get install chromium); .html do not")
     return found
