@@ -13,6 +13,7 @@ from playwright.sync_api import expect
 import hsd_viz as hsd
 from hsd_viz import figures, views
 from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled
+from hsd_viz.figures.palette import HUES
 from hsd_viz.views.export import run_page
 from tests.changes import change_row
 from tests.views.make_trace import make_trace
@@ -332,7 +333,8 @@ def test_exported_pages_work_without_python_in_every_medium(chromium, tmp_path, 
     for name in ("run", "stream", "race") if "reduced_motion" in media else ():
         page.goto((tmp_path / f"{name}.html").as_uri())
         # Tokens of every source have its colour.
-        expect(page.locator(".hsd-tok[data-family=logits]").first).to_have_css("color", "rgb(53, 106, 0)")
+        red, green, blue = bytes.fromhex(HUES["logits"].light[1:])
+        expect(page.locator(".hsd-tok[data-family=logits]").first).to_have_css("color", f"rgb({red}, {green}, {blue})")
     assert errors == []
     page.close()
 
