@@ -3,6 +3,7 @@
 
 import style from "hsd-viz:style";
 import app from "./app";
+import * as views from "./hsd-viz";
 import { startPage } from "./page/start";
 import { VIEWS } from "./views";
 
@@ -21,4 +22,6 @@ VIEWS.app = app as (typeof VIEWS)[string];
 const sheet = new CSSStyleSheet();
 sheet.replaceSync(style);
 document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
+// Where views of other packages find this module; loader.ts makes the map first on a page with a kernel.
+Object.assign(globalThis, { hsd_viz: Reflect.get(globalThis, "hsd_viz") ?? new Map([["", Promise.resolve(views)]]) });
 startPage();

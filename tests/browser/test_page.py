@@ -18,7 +18,7 @@ from hsd_viz.views.export import run_page
 from tests.changes import change_row
 from tests.views.make_trace import make_trace
 
-from .conftest import PATIENCE, Page, quiet
+from .conftest import PATIENCE, ROOT, Page, quiet
 
 pytestmark = pytest.mark.browser
 
@@ -336,6 +336,22 @@ def test_exported_pages_work_without_python_in_every_medium(chromium, tmp_path, 
         red, green, blue = bytes.fromhex(HUES["logits"].light[1:])
         expect(page.locator(".hsd-tok[data-family=logits]").first).to_have_css("color", f"rgb({red}, {green}, {blue})")
     assert errors == []
+    page.close()
+
+
+def test_the_linked_view_of_another_package_that_the_docs_show_follows_the_cursor(chromium, tmp_path):
+    text = (ROOT / "docs" / "how-to" / "figures.md").read_text(encoding="utf-8")
+    (block,) = [b for b in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "LinkedView)" in b]
+    names = {"hsd": hsd}
+    exec(block.partition("\n\n\nhsd.")[0], names)
+    stairs, own = views.Staircase(trace := load_bundled("both")), names["Current"]()
+    assert len(block.splitlines()) <= 40
+    views.link(stairs, own)
+    views.compose([stairs, own], cols=1).save(tmp_path / "x.html")
+    page = chromium.new_page()
+    page.goto((tmp_path / "x.html").as_uri())
+    page.locator(".hsd-player-bar").press("End")
+    expect(page.locator("#view-1")).to_have_text(trace.token_rows[-1].text)
     page.close()
 
 

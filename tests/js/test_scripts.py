@@ -98,7 +98,7 @@ def test_the_module_imports_nothing_and_is_small():
         name.split(" as ")[-1].strip() for name in exports[0].split(",")
     }
     assert not re.search(r"\bimport\b(?!\(URL\.createObjectURL)", BUNDLE)
-    assert len(gzip.compress(BUNDLE.encode())) <= 92_000
+    assert len(gzip.compress(BUNDLE.encode())) <= 95_000
 
 
 def test_every_built_file_is_used():
