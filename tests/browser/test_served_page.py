@@ -1,7 +1,5 @@
 """The page that ``hsd-viz serve`` serves, in a real browser: it decodes on its server, and cancels there."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

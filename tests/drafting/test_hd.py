@@ -90,9 +90,7 @@ def test_statistics_asks_two_tokens_then_one():
     # Longest first, cut to four; the two-token key's rows before the one-token key's.
     assert chains(tree) == [(2, 4, 5, 6), (2, 3), (9, 9, 9, 9)]
     assert [tree.key_lengths[tree.tokens.index(t)] for t in (4, 3, 9)] == [2, 2, 1]
-    assert chains(drafter(("statistics",), statistics=corpus).draft([1], 28))[0] == (9, 9, 9, 9), (
-        "one token has no pair"
-    )
+    assert chains(drafter(("statistics",), statistics=corpus).draft([1], 28))[0] == (9, 9, 9, 9), "no pair"
 
 
 def test_the_longest_path_decides_even_beyond_four_tokens():

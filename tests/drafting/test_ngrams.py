@@ -65,9 +65,7 @@ def test_the_static_cache_confirms_and_comes_last():
     text = [2, 1, 5, 2, 1, 6]
     assert fed(text).draft([9, 9, 2, 1], 1).tokens == [5]
     assert fed(text, statistics=static).draft([9, 9, 2, 1], 1).tokens == [6]
-    assert fed([2, 1, 5, 2, 1, 5, 2, 1, 6], statistics=static).draft([9, 9, 2, 1], 1).tokens == [6], (
-        "static alone: two of three"
-    )
+    assert fed([2, 1, 5, 2, 1, 5, 2, 1, 6], statistics=static).draft([9, 9, 2, 1], 1).tokens == [6], "two of three"
     tree = fed([], statistics=static).draft([2, 1], 4)
     assert tree.tokens == [6] and tree.key_lengths == [2] and tree.counts == [2]
     assert fed([], statistics=Exact([[2, 1, 6]])).draft([2, 1], 4).why_empty == "not worth it", "two samples"

@@ -1,12 +1,14 @@
-"""The rules that select recordings follow what was measured, not names."""
+"""The rules that select recordings follow what was measured, not names; the tour follows the recordings."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
 
 from hsd_viz.engine.replay import load_bundled
+from tools import tour
 from tools.selection import FASTER, MIXED, PARSED, REPEATED, Facts, facts, opening
 
 GOOD = Facts(0.7, 1.5, {"context": 0.3, "nano": 0.2}, 0.05, 0.9)
@@ -56,3 +58,11 @@ def test_the_facts_are_those_of_the_trace():
     assert found.own == pytest.approx(figures["emitted_by_source"]["target"] / figures["tokens"])
     assert found.repeated == figures["repetition_share"] and 0 <= found.parsed <= 1
     assert facts(load_bundled("plain")).shares == {} and facts(load_bundled("plain")).speedup is None
+
+
+def test_the_stops_of_the_tour_are_those_of_the_recordings():
+    stored = json.loads(tour.PATH.read_text(encoding="utf-8"))
+    assert stored == tour.stops(), "after new recordings: python -m tools.tour, then npm run build in js/"
+    step = next(stop["step"] for stop in stored if stop["key"] == "chance")
+    row = tour.events(load_bundled("sampled"))[step].draft
+    assert row.verdict == "rejected" and row.q >= 0.5 and row.u * row.q >= row.p, "a likely draft token"
