@@ -48,6 +48,21 @@ def run(code: str, folder: Path, env: dict[str, str]) -> str:
     return done.stdout
 
 
+def test_importing_and_the_dashboard_load_no_heavy_module(tmp_path):
+    code = """
+        import sys
+        import hsd_viz as hsd
+
+        models, pages = {"torch", "transformers", "tokenizers"}, {"plotly", "pandas", "ipywidgets", "anywidget"}
+        assert not (found := (models | pages) & set(sys.modules)), found
+        assert type(hsd.dashboard()).__name__ == "App"
+        assert not (found := models & set(sys.modules)), found
+        assert set(hsd.__all__) <= set(dir(hsd))
+        assert all(hasattr(hsd, name) for name in hsd.__all__) and not hasattr(hsd, "nonsense")
+    """
+    run(code, tmp_path, {**os.environ})
+
+
 def test_seventeen_stacks_give_the_texts_of_the_full_install(tmp_path, blocked):
     code = f"""
         import json, sys

@@ -1,10 +1,48 @@
-"""Wordings and bounds that several rooms share."""
+"""Wordings and bounds that several rooms share; natural guesses are answered with what was probably meant."""
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 
-from hsd_viz.words import MAX_BUDGET, check_budget, counted
+import hsd_viz as hsd
+from hsd_viz.engine.replay import load_bundled
+from hsd_viz.words import MAX_BUDGET, check_budget, counted, guesses
+
+
+@pytest.mark.parametrize("name", guesses()["hsd"])
+def test_a_name_of_the_package(name):
+    with pytest.raises(AttributeError, match="did you mean"):
+        getattr(hsd, name)
+
+
+@pytest.mark.parametrize("name", [*guesses()["trace"], "metric", "round"])
+def test_an_attribute_of_a_trace(name):
+    trace = load_bundled("sampled")
+    with pytest.raises(AttributeError, match="did you mean"):
+        getattr(trace, name)
+    assert not hasattr(trace, "xyzzy")
+
+
+@pytest.mark.parametrize("name", [*guesses()["engine"], "decodes"])
+def test_an_attribute_of_an_engine(name):
+    with pytest.raises(AttributeError, match="did you mean"):
+        getattr(hsd.load_engine(), name)
+
+
+def test_arguments():
+    with pytest.raises(TypeError, match="no argument 'draft'; did you mean a stack names its drafts"):
+        hsd.load_engine(draft="nano")
+    with pytest.raises(TypeError, match="no argument 'thread'; did you mean 'threads'"):
+        hsd.load_engine(thread=1)
+    with pytest.raises(TypeError, match="no argument 'drafter'; did you mean drafters"):
+        hsd.replay("log.jsonl", drafter="db")
+
+
+def test_guesses_do_not_disturb_copies():
+    trace = load_bundled("sampled")
+    assert copy.copy(trace).text == trace.text
 
 
 def test_one_of_a_thing_and_several():

@@ -1,4 +1,4 @@
-"""Sources can be told apart by everybody, and their colours have no other meaning."""
+"""Colours can be read and told apart by everybody, and those of sources have no other meaning."""
 
 import re
 from itertools import combinations
@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hsd_viz.figures.palette import HUES, INKS, KINDS
-from tests.changes import channels
+from hsd_viz.figures import palette
+from hsd_viz.figures.palette import HUES, INKS, KINDS, TINT
+from tests.changes import channels, contrast
 
 #: What the eye sees of linear sRGB: all, or without cones of one kind (Machado and others, 2009, severity 1).
 EYES = {
@@ -20,6 +21,7 @@ EYES = {
 CONES = [[0.412221, 0.536333, 0.051446], [0.211903, 0.6807, 0.107397], [0.088302, 0.281719, 0.629979]]
 LAB = [[0.210454, 0.793618, -0.004072], [1.977998, -2.428592, 0.450594], [0.025904, 0.782772, -0.808676]]
 CODE = Path(__file__).parents[2]
+PAGES = {"light": ["#ffffff", "#f6f8fa"], "dark": ["#111111", "#212121", "#191a1c"]}
 
 
 def seen(colour: str, eye: str) -> np.ndarray:
@@ -38,3 +40,26 @@ def test_any_two_sources_differ_for_every_eye_and_from_all_else(theme):
     files = (*CODE.glob("js/[!n]*/*.css"), *CODE.glob("hsd_viz/templates/*"))
     found = set(re.findall(r"#[0-9a-f]{6}\b", "".join(file.read_text(encoding="utf-8") for file in files)))
     assert found and found & set(sources) <= {inks.text}, "a source's colour by hand"
+
+
+@pytest.mark.parametrize("theme", PAGES)
+@pytest.mark.parametrize("name", HUES)
+def test_inks_read_on_their_tint(name, theme):
+    ink = channels(getattr(HUES[name], theme))
+    for page in map(channels, PAGES[theme]):
+        tinted = [TINT * i + (1 - TINT) * p for i, p in zip(ink, page, strict=True)]
+        assert contrast(ink, tinted) >= 4.5
+        # A token in the round under the pointer, and the pinned one (page colour on ink).
+        marked = [0.26 * i + 0.74 * p for i, p in zip(ink, page, strict=True)]
+        assert contrast(ink, marked) >= 3
+        assert contrast(page, ink) >= 4.5
+
+
+def test_every_source_has_a_family_and_words():
+    assert palette.label("context") == "context database"
+    assert palette.label("lookup") == "lookup, baseline"
+    assert palette.label("my/model") == "my/model, draft model"
+    assert palette.family("my/model") == "draft" and palette.family("target") == "target"
+    # A source that happens to be called like a family is still a model of that name.
+    assert palette.family("baseline") == "draft"
+    assert all(len({getattr(hue, theme) for hue in HUES.values()}) == len(HUES) for theme in PAGES), "inks differ"

@@ -9,9 +9,10 @@ from hsd_viz.stack import parse
 from training.corpus import SourceFile, tokenize
 from training.data import EOS_ID, train_tokenizer
 from training.data import save_tokenizer as save
-from training.databases import rebuild_databases
+from training.databases import choose_prompts, rebuild_databases
 
 TEXTS = [f"def name_{i}(x):\n    for item in range({i}):\n        x = x + item\n    return x\n" * 4 for i in range(40)]
+DOCUMENTS = [np.arange(100 * i, 100 * i + 60) for i in range(1, 9)] + [np.array([7, 7, 7])]
 
 
 @pytest.fixture(scope="module")
@@ -69,3 +70,17 @@ def test_tokens_of_another_tokenizer_are_refused(ladder):
         rebuild_databases(folder / "no", weights=folder / "weights", only="context")
     with pytest.raises(ValueError, match="no ladder"):
         rebuild_databases(folder / "no", weights=folder / "nowhere")
+
+
+def test_prompts_are_cut_from_documents():
+    batches = choose_prompts(DOCUMENTS, 20, batch=8, lengths=(5, 12), seed=3)
+    assert [len(b) for b in batches] == [8, 8, 8]
+    assert [{len(p) for p in b} for b in batches] == [{5}, {12}, {5}]
+    for prompt in (p for b in batches for p in b):
+        assert prompt == list(range(prompt[0], prompt[0] + len(prompt)))
+        assert prompt[0] // 100 == prompt[-1] // 100
+    assert choose_prompts(DOCUMENTS, 20, batch=8, lengths=(5, 12), seed=3) == batches
+    assert choose_prompts(DOCUMENTS, 20, batch=8, lengths=(5, 12), seed=4) != batches
+    assert any(p[0] % 100 == 0 for b in batches for p in b), "some prompts are beginnings"
+    with pytest.raises(ValueError, match="no document is longer"):
+        choose_prompts(DOCUMENTS, 1, batch=1, lengths=(60,))
