@@ -96,7 +96,7 @@ def paired_dashboard():
 
     engine = load_engine(threads=1)
     engine.wait_ready()
-    return hsd.dashboard(Paired(engine, Path(os.environ[PLACE])))
+    return hsd.dashboard(engine=Paired(engine, Path(os.environ[PLACE])))
 
 
 def long_trace(stack: str, tokens: int) -> Trace:
