@@ -5,6 +5,7 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # On a busy machine tests take longer.
@@ -14,6 +15,31 @@ settings.load_profile("busy")
 #: Files that take long.
 LONG = """test_compiled test_greedy test_native test_views_serve test_stacks_exact test_law_real test_chi_square
 test_bridges_exact test_attack_files test_views_site test_scripts test_tab test_without_torch""".split()
+
+
+@pytest.fixture(scope="module")
+def engine():
+    """The shipped models on one thread."""
+    from hsd_viz.engine.local import load_engine
+
+    return load_engine(device="cpu", threads=1)
+
+
+@pytest.fixture
+def cli(capsys):
+    """A function that runs a command and returns what it prints; of one that must fail with exit code 2 its one line."""
+    from hsd_viz.cli import main
+
+    def run(*words: object, code: int = 0) -> str:
+        capsys.readouterr()
+        assert main([str(word) for word in words]) == code
+        out, err = capsys.readouterr()
+        if code == 0:
+            return out
+        assert out == "" and err.count("\n") == 1 and err.endswith("\n") and "Traceback" not in err, err
+        return err
+
+    return run
 
 
 def pytest_collection_modifyitems(items):

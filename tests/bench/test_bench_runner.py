@@ -10,7 +10,6 @@ from hsd_viz.drafting import Memory, make_drafter
 from hsd_viz.drafting.make import remembers
 from hsd_viz.drafting.tree import DraftTree
 from hsd_viz.engine import Engine
-from hsd_viz.engine.local import load_engine
 from hsd_viz.stack import DraftSource, draft_sources
 from hsd_viz.terminal import plain
 from hsd_viz.trace import CallRow, RoundRow, Trace
@@ -175,11 +174,6 @@ def test_the_drafters_that_remember_are_those_that_a_memory_changes(name):
 
 PROMPT = "def add(a, b):\n    return a + b\n\n\ndef add(a, b):\n    return"
 ONE = Suite("one", {"all": "All."}, (Prompt("1", "all", PROMPT),))
-
-
-@pytest.fixture(scope="module")
-def engine():
-    return load_engine(device="cpu", threads=1)
 
 
 def test_the_parts_of_a_round_sum_to_its_time(engine):

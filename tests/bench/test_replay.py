@@ -9,15 +9,9 @@ import pytest
 from benchmarks.budgets import run_budgets, write_texts
 from hsd_viz.bench.replay import Text, can_replay, replay
 from hsd_viz.drafting.tree import DraftTree
-from hsd_viz.engine.local import load_engine
 from hsd_viz.prompts.suites import load_suite
 
 BOTTOMS = ("db", "db[context,model]", "hd", "lookup", "lookup[original]", "sam", "suffix", "retrieval", "ngram-cache")
-
-
-@pytest.fixture(scope="module")
-def engine():
-    return load_engine(device="cpu", threads=1)
 
 
 @pytest.fixture(scope="module")

@@ -27,11 +27,10 @@ def three(tmp_path):
     return str(path)
 
 
-def test_a_bench_writes_table_and_report(suite, tmp_path, capsys):
+def test_a_bench_writes_table_and_report(suite, tmp_path, cli):
     out = tmp_path / "report.json"
     argv = ["bench", "--stack", "nano:2 > target", "--stack", "hf-generate", "--suite", suite, "--json", str(out)]
-    assert main([*argv, "--repeats", "1", "--max-new-tokens", "6"]) == 0
-    table = capsys.readouterr().out
+    table = cli(*argv, "--repeats", "1", "--max-new-tokens", "6")
     report = json.loads(out.read_text())
     assert [s["stack"] for s in report["stacks"]] == ["target", "nano:2 > target", "hf-generate"]
     assert report["suite"] == {"name": "suite.txt", "prompts": 2, "categories": {"all": "Every prompt of the file."}}
@@ -58,12 +57,11 @@ def test_an_interrupted_bench_reports_what_was_measured(suite, tmp_path, monkeyp
     assert [path.name for path in tmp_path.iterdir() if path != out] == ["suite.txt"]
 
 
-def test_states_budget_and_page(suite, tmp_path, capsys):
+def test_states_budget_and_page(suite, tmp_path, cli):
     out, html, again = tmp_path / "report.json", tmp_path / "report.html", tmp_path / "again.html"
     argv = ["bench", "--stack", "recycling > target", "--stack", "db > target", "--suite", suite, "--repeats", "1"]
     argv += ["--max-new-tokens", "12", "--state", "both", "--budget", "3", "--json", str(out), "--html", str(html)]
-    assert main(argv) == 0
-    table = capsys.readouterr().out
+    table = cli(*argv)
     report = json.loads(out.read_text())
     rows = {s["stack"]: s["state"] for s in report["stacks"]}
     warm = {"recycling > target": "cold", "recycling > target (warm)": "warm"}
@@ -74,18 +72,17 @@ def test_states_budget_and_page(suite, tmp_path, capsys):
     assert report["command"].startswith("hsd-viz bench --stack 'recycling > target' --stack 'db > target' --suite ")
     assert "recycling &gt; target (warm)" in html.read_text(encoding="utf-8")
     # A saved report gives the same table and page.
-    assert main(["bench", "--from", str(out), "--html", str(again)]) == 0
-    assert capsys.readouterr().out == table and again.read_text(encoding="utf-8") == html.read_text(encoding="utf-8")
+    assert cli("bench", "--from", out, "--html", again) == table
+    assert again.read_text(encoding="utf-8") == html.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("stacks", [["target"], ["hf-generate", "target"]])
-def test_a_prompt_that_is_too_long_is_named(stacks, tmp_path, capsys):
+def test_a_prompt_that_is_too_long_is_named(stacks, tmp_path, cli):
     path = tmp_path / "long.txt"
     path.write_text("def one():\n\n\n\n\n" + "alpha beta gamma delta\n" * 2000)
     words = [word for stack in stacks for word in ("--stack", stack)]
-    assert main(["bench", *words, "--suite", str(path), "--repeats", "1", "--max-new-tokens", "2"]) == 2
-    out, err = capsys.readouterr()
-    assert out == "" and err.startswith("hsd-viz: prompt 2: the prompt has ") and err.count("\n") == 1
+    said = cli("bench", *words, "--suite", path, "--repeats", "1", "--max-new-tokens", "2", code=2)
+    assert said.startswith("hsd-viz: prompt 2: the prompt has ")
 
 
 @pytest.fixture

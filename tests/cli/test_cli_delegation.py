@@ -27,17 +27,13 @@ def database(tmp_path):
     return path
 
 
-def test_inspecting_a_database_shows_what_it_holds(database, capsys):
-    assert main(["databases", "inspect", str(database)]) == 0
-    out = capsys.readouterr().out
+def test_inspecting_a_database_shows_what_it_holds(database, cli):
+    out = cli("databases", "inspect", database)
     assert out.startswith(f"{database}: statistics database, ") and "16 token ids" in out
-    assert main(["databases", "inspect", str(database), "--json"]) == 0
-    facts = json.loads(capsys.readouterr().out)
+    facts = json.loads(cli("databases", "inspect", database, "--json"))
     assert facts["kind"] == "statistics" and facts["vocabulary_size"] == 16 and facts["keys"] > 0
     database.write_bytes(database.read_bytes()[:50])
-    assert main(["databases", "inspect", str(database)]) == 2
-    out, err = capsys.readouterr()
-    assert out == "" and err.count("\n") == 1
+    cli("databases", "inspect", database, code=2)
 
 
 @pytest.fixture
@@ -49,25 +45,22 @@ def weights(tmp_path, monkeypatch):
     return folder
 
 
-def test_left_out_the_path_means_all_that_ship(weights, database, capsys):
-    for words, part in ((["databases", "inspect"], "hsd-viz databases build"), (["ladder", "info"], "ladder train")):
-        assert main(words) == 2 and part in capsys.readouterr().err
+def test_left_out_the_path_means_all_that_ship(weights, database, cli):
+    assert "hsd-viz databases build" in cli("databases", "inspect", code=2)
+    assert "ladder train" in cli("ladder", "info", code=2)
     (weights / "databases").mkdir()
     for name in ("model", "statistics"):
         (weights / "databases" / f"{name}.hsdb").write_bytes(database.read_bytes())
-    assert main(["databases", "inspect", "--json"]) == 0
-    assert [Path(facts["path"]).stem for facts in json.loads(capsys.readouterr().out)] == ["model", "statistics"]
+    found = json.loads(cli("databases", "inspect", "--json"))
+    assert [Path(facts["path"]).stem for facts in found] == ["model", "statistics"]
 
 
-def test_ladder_info_shows_the_shipped_models(capsys):
-    assert main(["ladder", "info"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines[:3]] == ["nano", "small", "target"]
-    assert main(["ladder", "info", "--json"]) == 0
-    assert set(json.loads(capsys.readouterr().out)["models"]) == {"nano", "small", "target"}
+def test_ladder_info_shows_the_shipped_models(cli):
+    assert [line.split()[0] for line in cli("ladder", "info").splitlines()[:3]] == ["nano", "small", "target"]
+    assert set(json.loads(cli("ladder", "info", "--json"))["models"]) == {"nano", "small", "target"}
 
 
-def test_ladder_train_runs_the_recipe_of_the_checkout(monkeypatch, tmp_path, capsys):
+def test_ladder_train_runs_the_recipe_of_the_checkout(monkeypatch, tmp_path, cli):
     asked = {}
 
     def train_ladder(profile, out, **options):
@@ -76,11 +69,10 @@ def test_ladder_train_runs_the_recipe_of_the_checkout(monkeypatch, tmp_path, cap
 
     monkeypatch.setattr(training.train, "train_ladder", train_ladder)
     words = f"train --profile tiny --out {tmp_path} --stages target --seed 3 --threads 1 --minutes 2 --fresh"
-    assert main(["ladder", *words.split(), "--steps", "target=9"]) == 0
+    assert cli("ladder", *words.split(), "--steps", "target=9") == f"{tmp_path / 'weights'}\n"
     assert (asked.pop("profile"), asked.pop("out"), asked.pop("steps")) == ("tiny", tmp_path, {"target": 9})
     expected = {"stages": ["target"], "seed": 3, "device": "cpu", "threads": 1, "resume": False, "minutes": 2.0}
     assert asked == expected | {"tokenizer": None}
-    assert capsys.readouterr().out == f"{tmp_path / 'weights'}\n"
 
 
 def test_the_dashboard_passes_its_options_on(monkeypatch):
@@ -92,11 +84,9 @@ def test_the_dashboard_passes_its_options_on(monkeypatch):
     assert asked == expected | {"open_browser": False}
 
 
-def test_training_needs_a_checkout(tmp_path, monkeypatch, capsys):
+def test_training_needs_a_checkout(tmp_path, monkeypatch, cli):
     monkeypatch.setattr(hsd_viz.cli.files, "ROOT", tmp_path)
-    assert main(["ladder", "train", "--out", "x"]) == 2
-    err = capsys.readouterr().err
-    assert err.count("\n") == 1 and "this needs a checkout of the project" in err
+    assert "this needs a checkout of the project" in cli("ladder", "train", "--out", "x", code=2)
 
 
 @pytest.fixture
@@ -104,10 +94,9 @@ def saved(tmp_path):
     return load_bundled("sampled").save(tmp_path / "run.json.gz")
 
 
-def test_all_formats_in_one_go(saved, tmp_path, capsys):
+def test_all_formats_in_one_go(saved, tmp_path, cli):
     html, timeline, tables = tmp_path / "run.html", tmp_path / "run.json", tmp_path / "new" / "tables"
-    assert main(["export", str(saved), "--html", str(html), "--perfetto", str(timeline), "--csv", str(tables)]) == 0
-    written = capsys.readouterr().out.splitlines()
+    written = cli("export", saved, "--html", html, "--perfetto", timeline, "--csv", tables).splitlines()
     assert written[:2] == [str(html), str(timeline)] and len(written) == 6
     assert html.read_text(encoding="utf-8").startswith("<!doctype html>")
     calls = [e for e in json.loads(timeline.read_text())["traceEvents"] if e.get("cat") == "call"]
@@ -122,20 +111,18 @@ def runs(tmp_path):
 
 
 @pytest.mark.parametrize("names", [("plain", "databases"), ("both", "plain", "databases")])
-def test_two_or_three_traces_become_one_page_in_their_order(runs, tmp_path, capsys, names):
+def test_two_or_three_traces_become_one_page_in_their_order(runs, tmp_path, cli, names):
     html = tmp_path / "race.html"
-    assert main(["export", *(str(runs[n]) for n in names), "--html", str(html)]) == 0
-    assert capsys.readouterr().out.splitlines() == [str(html)]
+    assert cli("export", *(runs[n] for n in names), "--html", html).splitlines() == [str(html)]
     text = html.read_text(encoding="utf-8")
     stacks = [load_bundled(n, SIDE_BY_SIDE / "greedy").meta["stack_resolved"].replace(">", "&gt;") for n in names]
     assert f"<title>{' · '.join(stacks)} · hsd_viz</title>" in text
     assert len(text.encode()) < 1_000_000
 
 
-def test_runs_of_different_prompts_are_not_compared(saved, runs, tmp_path, capsys):
-    assert main(["export", str(runs["plain"]), str(saved), "--html", str(tmp_path / "x.html")]) == 2
-    err = capsys.readouterr().err
-    assert err.count("\n") == 1 and "have different prompts" in err and not (tmp_path / "x.html").exists()
+def test_runs_of_different_prompts_are_not_compared(saved, runs, tmp_path, cli):
+    said = cli("export", runs["plain"], saved, "--html", tmp_path / "x.html", code=2)
+    assert "have different prompts" in said and not (tmp_path / "x.html").exists()
 
 
 @pytest.fixture
@@ -146,10 +133,9 @@ def log(tmp_path, monkeypatch):
     (tmp_path / "log.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in entries))
 
 
-def test_a_replay_prints_tables_and_writes_files(log, tmp_path, capsys):
+def test_a_replay_prints_tables_and_writes_files(log, tmp_path, cli):
     words = ["replay", "log.jsonl", "--tokenizer", "target", "--drafter", "lookup", "--drafter", "<i>x"]
-    assert main([*words, "--json", "out.json", "--html", "out.html"]) == 0
-    out = capsys.readouterr().out
+    out = cli(*words, "--json", "out.json", "--html", "out.html")
     assert "7 requests" in out and "Not replayed: <i>x" in out and "lookup" in out
     assert "Settings to paste" in out and '"method": "ngram"' in out
     data = json.loads((tmp_path / "out.json").read_text())
@@ -206,33 +192,27 @@ def test_a_model_database_is_built_whole_or_not_at_all(tmp_path, monkeypatch, ca
     assert {p.name for p in (tmp_path / "mine").iterdir()} == {"model.hsdb", "fivegrams.hsdb"}
 
 
-def test_what_was_built_is_drafted_from(tmp_path, capsys):
+def test_what_was_built_is_drafted_from(tmp_path, cli):
     out = str(tmp_path / "mine")
     decode = ["decode", "--prompt", PROMPT, "--max-new-tokens", "24", "--json", "--stack"]
-    assert main([*decode, "target"]) == 0
-    plain = json.loads(capsys.readouterr().out)
+    plain = json.loads(cli(*decode, "target"))
     # A text that says what the target says.
     (tmp_path / "source").mkdir()
     (tmp_path / "source" / "all.py").write_text((PROMPT + plain["text"] + "\n") * 6)
     assert build(out, "statistics", "--text", tmp_path / "source") == 0
     decode += ["db[statistics] > target"]
-    capsys.readouterr()
-    assert main(decode) == 0
-    shipped = json.loads(capsys.readouterr().out)
+    shipped = json.loads(cli(*decode))
     decode += ["--databases"]
-    assert main([*decode, out]) == 0
-    mine = json.loads(capsys.readouterr().out)
+    mine = json.loads(cli(*decode, out))
     assert mine["token_ids"] == shipped["token_ids"] == plain["token_ids"]
     assert mine["metrics"]["accepted_by_source"]["statistics"] > 12
     # The model database is missing: the error names the folder.
-    assert main(["decode", "--stack", "db[model] > target", "--prompt", "x", "--databases", out]) == 2
-    assert "mine" in capsys.readouterr().err
+    said = cli("decode", "--stack", "db[model] > target", "--prompt", "x", "--databases", out, code=2)
+    assert "mine" in said
     path = tmp_path / "mine" / "statistics.hsdb"
     path.write_bytes(path.read_bytes()[:-3])
-    assert main([*decode, out]) == 2
-    assert main([*decode, str(tmp_path / "source")]) == 2
-    errors = capsys.readouterr().err.splitlines()
-    assert len(errors) == 2 and "is damaged" in errors[0] and "there are no databases in" in errors[1]
+    assert "is damaged" in cli(*decode, out, code=2)
+    assert "there are no databases in" in cli(*decode, tmp_path / "source", code=2)
 
 
 @pytest.fixture
@@ -244,41 +224,34 @@ def words(tmp_path):
     return str(tmp_path / "tokenizer.json")
 
 
-def test_any_tokenizer_and_what_a_database_holds(tmp_path, words, capsys):
+def test_any_tokenizer_and_what_a_database_holds(tmp_path, words, cli):
     text = tmp_path / "text.txt"
     text.write_text("w69999 w3 w66000 w5 \n" * 40)
     out = tmp_path / "mine"
     assert build(out, "statistics", "--text", text, "--tokenizer", words, "--max-key-length", "3") == 0
     path = str(out / "statistics.hsdb")
-    capsys.readouterr()
-    assert main(["databases", "inspect", path, "--tokenizer", words, "--json", "--top", "3"]) == 0
-    facts = json.loads(capsys.readouterr().out)
+    facts = json.loads(cli("databases", "inspect", path, "--tokenizer", words, "--json", "--top", "3"))
     assert facts["vocabulary_size"] == 70_000 and facts["meta"]["tokens"] == 160 and facts["meta"]["files"] == 1
     pairs = {("w69999", "w3"), ("w3", "w66000"), ("w66000", "w5")}
     assert {tuple(entry["text"]) for entry in facts["most_used"]} == pairs
-    assert main(["databases", "inspect", str(out), "--tokenizer", words]) == 0
-    shown = capsys.readouterr().out
-    assert "'w3' then 'w66000': 40 of 40 times" in shown
+    assert "'w3' then 'w66000': 40 of 40 times" in cli("databases", "inspect", out, "--tokenizer", words)
     # Built with another tokenizer than the ladder's: shown as token ids, and not measured on a text.
-    assert main(["databases", "inspect", path]) == 0
-    assert "[3] then [66000]" in capsys.readouterr().out
-    assert main(["databases", "inspect", path, "--tokenizer", "target"]) == 2
-    assert main(["decode", "--stack", "db > target", "--prompt", "x", "--databases", str(out)]) == 2
-    errors = capsys.readouterr().err.splitlines()
-    assert len(errors) == 2 and all("another tokenizer" in line for line in errors)
+    assert "[3] then [66000]" in cli("databases", "inspect", path)
+    assert "another tokenizer" in cli("databases", "inspect", path, "--tokenizer", "target", code=2)
+    decode = ["decode", "--stack", "db > target", "--prompt", "x", "--databases", out]
+    assert "another tokenizer" in cli(*decode, code=2)
 
 
-def test_a_large_file_is_opened_unread_and_inspected_whole(tmp_path, words, capsys, monkeypatch):
+def test_a_large_file_is_opened_unread_and_inspected_whole(tmp_path, words, cli, monkeypatch):
     text = tmp_path / "text.txt"
     text.write_text(" ".join(f"w{i % 50 + 1}" for i in range(4000)))
     out = tmp_path / "mine"
     assert build(out, "statistics", "--text", text, "--tokenizer", words) == 0
     monkeypatch.setattr("hsd_viz.drafting.index.format.READ_WHOLE", 0)
     path = out / "statistics.hsdb"
-    assert main(["databases", "inspect", str(path)]) == 0
+    cli("databases", "inspect", path)
     bad = bytearray(path.read_bytes())
     bad[-9] ^= 4
     path.write_bytes(bad)
     Index(path)
-    assert main(["databases", "inspect", str(path)]) == 2
-    assert "its contents do not match its checksum" in capsys.readouterr().err
+    assert "its contents do not match its checksum" in cli("databases", "inspect", path, code=2)

@@ -19,29 +19,14 @@ from hsd_viz.version import __version__
 COMMANDS = ("decode", "bench", "dashboard", "export", "databases", "ladder")
 
 
-@pytest.fixture
-def fails(capsys):
-    """Run a command that must fail: exit code 2, nothing on stdout, one line on stderr, which is returned."""
-
-    def run(*argv: str) -> str:
-        assert main(argv) == 2
-        out, err = capsys.readouterr()
-        assert out == "" and err.count("\n") == 1 and err.endswith("\n") and "Traceback" not in err
-        return err
-
-    return run
-
-
 @pytest.mark.parametrize("command", COMMANDS)
-def test_help_teaches_by_example(command, capsys):
-    assert main([command, "--help"]) == 0
-    assert f"  hsd-viz {command} " in capsys.readouterr().out.partition("example")[2]
+def test_help_teaches_by_example(command, cli):
+    assert f"  hsd-viz {command} " in cli(command, "--help").partition("example")[2]
 
 
 @pytest.mark.parametrize("argv", [["--help"], []])
-def test_the_command_itself_shows_the_stack_language(argv, capsys):
-    assert main(argv) == 0
-    out = capsys.readouterr().out
+def test_the_command_itself_shows_the_stack_language(argv, cli):
+    out = cli(*argv)
     assert "db > nano:6 > small:8 > target" in out
     assert [c for c in COMMANDS if not re.search(rf"^ +{c}\s+\w", out, re.M)] == []
 
@@ -159,7 +144,7 @@ dashboard --host 0.0.0.0 | token
 
 
 @pytest.mark.parametrize("case", BAD.strip().splitlines())
-def test_bad_usage_is_one_line(fails, case, tmp_path, monkeypatch):
+def test_bad_usage_is_one_line(cli, case, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "latin.txt").write_bytes(b"caf\xe9")
     (tmp_path / "x.json").write_text("{}")
@@ -169,7 +154,7 @@ def test_bad_usage_is_one_line(fails, case, tmp_path, monkeypatch):
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     command, _, part = case.partition(" | ")
     words = shlex.split(command.replace("DECODE", "decode --stack target --prompt x"))
-    assert part in fails(*("\udcff\udcfe" if word == "BYTES" else word for word in words))
+    assert part in cli(*("\udcff\udcfe" if word == "BYTES" else word for word in words), code=2)
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == files, "nothing is left"
 
 
@@ -226,9 +211,9 @@ def test_closed_streams_do_not_crash(monkeypatch):
     assert main(["--help"]) == 0 and main(["dance"]) == 2
 
 
-def test_standard_input_must_be_text(fails, stdin):
+def test_standard_input_must_be_text(cli, stdin):
     stdin(b"caf\xe9")
-    assert "/dev/stdin is not UTF-8 text (byte 3 " in fails("decode", "--stack", "target", "--prompt-file", "-")
+    assert "/dev/stdin is not UTF-8 text (byte 3 " in cli(*"decode --stack target --prompt-file -".split(), code=2)
 
 
 def test_the_installed_command_is_this_one():

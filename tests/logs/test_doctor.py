@@ -13,7 +13,6 @@ import pytest
 
 from hsd_viz.adapters import METHODS, method_of, settings
 from hsd_viz.adapters.observation import Observation
-from hsd_viz.cli import main
 from hsd_viz.engine.replay import SIDE_BY_SIDE, load_bundled
 from hsd_viz.logs.doctor import diagnose
 from hsd_viz.logs.observe import from_figures, from_trace, with_hardware, with_times
@@ -229,46 +228,40 @@ def test_a_trace_is_read_with_its_own_times():
     assert database.method == "lookup"
 
 
-def test_a_saved_decode_has_a_plain_step_and_is_explained(tmp_path, capsys):
+def test_a_saved_decode_has_a_plain_step_and_is_explained(tmp_path, cli):
     saved = tmp_path / "run.json.gz"
     words = ["decode", "--stack", "nano:4 > target", "--prompt", "class Node:", "--max-new-tokens", "24"]
-    assert main([*words, "--save", str(saved)]) == 0
+    cli(*words, "--save", saved)
     assert Trace.load(saved).meta["plain"]["tokens_per_second"] > 0
-    capsys.readouterr()
-    assert main(["doctor", str(saved)]) == 0
-    out = capsys.readouterr().out
+    out = cli("doctor", saved)
     assert "Settings to paste" in out and "not observed" not in out
-    assert main(["doctor", str(saved)]) == 0 and capsys.readouterr().out == out
+    assert cli("doctor", saved) == out
 
 
-def test_a_stack_is_measured_on_this_machine(capsys):
-    assert main(["doctor", "--measure", "nano:3 > target"]) == 0
-    out = capsys.readouterr().out
+def test_a_stack_is_measured_on_this_machine(cli):
+    out = cli("doctor", "--measure", "nano:3 > target")
     assert "Verdict" in out and '--stack "' in out and "not observed" not in out and "nano:3 > target (present)" in out
 
 
 @pytest.mark.parametrize("record", sorted(RECORDS.iterdir()), ids=lambda path: path.name)
-def test_what_import_reads_doctor_reads(record, capsys):
-    assert main(["import", str(record)]) == 0
-    assert main(["doctor", str(record)]) == 0
-    out = capsys.readouterr().out
+def test_what_import_reads_doctor_reads(record, cli):
+    out = cli("import", record) + cli("doctor", record)
     assert "at most" in out and "Settings to paste" not in out
 
 
-def test_a_record_of_another_engine_with_given_times(capsys, tmp_path):
+def test_a_record_of_another_engine_with_given_times(cli, tmp_path):
     record, out = str(RECORDS / "sglang-0.5.9.jsonl"), tmp_path / "out.json"
     times = ["--step-ms", "10", "--verify-ms", "11", "--draft-ms", "5", "--overhead-ms", "0"]
-    assert main(["doctor", record, *times, "--json", str(out), "--html", str(tmp_path / "out.html")]) == 0
-    printed, data = capsys.readouterr().out, json.loads(out.read_text())
+    printed = cli("doctor", record, *times, "--json", out, "--html", tmp_path / "out.html")
+    data = json.loads(out.read_text())
     assert "Verdict: speculation loses" in printed and "leave out --speculative-config" in printed
     assert data["length"] == pytest.approx(1 + 10 / 43) and data["cause"] == "acceptance"
     assert data["by_position"] == [[4, 43], [3, 43], [3, 43]]
     assert "<script" not in (tmp_path / "out.html").read_text()
-    assert main(["doctor", str(RECORDS / "vllm-0.32.0.log")]) == 0
-    assert "Acceptance by position" in capsys.readouterr().out
+    assert "Acceptance by position" in cli("doctor", RECORDS / "vllm-0.32.0.log")
 
 
-def test_a_damaged_or_mixed_record_is_one_line(tmp_path, capsys):
+def test_a_damaged_or_mixed_record_is_one_line(tmp_path, cli):
     path = tmp_path / "x.jsonl"
     spec = {"num_spec_steps": 8, "num_accepted_draft_tokens": 9, "num_draft_tokens": 23}
     for changed, words in (
@@ -276,24 +269,18 @@ def test_a_damaged_or_mixed_record_is_one_line(tmp_path, capsys):
         ({"acceptance_histogram": {"99999999": 1}}, "the longest draft 99999999 is out of range"),
     ):
         path.write_text(json.dumps({"metrics": {"speculative_decoding": spec | changed}}))
-        assert main(["doctor", str(path)]) == 2
-        assert words in (err := capsys.readouterr().err) and err.count("\n") == 1
+        assert words in cli("doctor", path, code=2)
     names = ("vllm-0.32.0-detailed.jsonl", "sglang-0.5.9.jsonl")
     path.write_text("".join((RECORDS / name).read_text() for name in names))
-    assert main(["doctor", str(path)]) == 2
-    assert "several engines (sglang, vllm): choose one of them" in capsys.readouterr().err
+    assert "several engines (sglang, vllm): choose one of them" in cli("doctor", path, code=2)
     spec = {"numDraftTokens": 2, "numAcceptedTokens": 3, "numRequestsWithDraftTokens": 1}
     for changed, words in (
         (spec, "accepted more tokens than were drafted"),
         (spec | {"numDraftTokens": "x"}, "not valid"),
     ):
         path.write_text(json.dumps({"iter": 1, "specDecodingStats": changed}))
-        for command in (
-            ["doctor", str(path)],
-            ["predict", "--gpu", "H100", "--models", "llama-8b,mtp", "--records", str(path)],
-        ):
-            assert main(command) == 2
-            assert words in (err := capsys.readouterr().err) and err.count("\n") == 1
+        assert words in cli("doctor", path, code=2)
+        assert words in cli(*"predict --gpu H100 --models llama-8b,mtp --records".split(), path, code=2)
 
 
 def test_a_rare_long_draft_does_not_set_the_length_of_an_n_gram_drafter():
@@ -311,16 +298,12 @@ def test_flags_name_the_number_of_tokens_and_the_verified_token_of_sglang():
     assert len(settings("plain", 0)) == 5 and method_of("EAGLE-3") == "eagle3"
 
 
-def test_a_profile_is_written_and_predicts(tmp_path, capsys):
+def test_a_profile_is_written_and_predicts(tmp_path, cli):
     record, out = str(RECORDS / "llama.cpp-f5e85d4.log"), tmp_path / "profile.json"
-    assert main(["doctor", record, "--profile", str(out)]) == 0
+    cli("doctor", record, "--profile", out)
     assert read_profile(out)["marginal_accept_rates"] == pytest.approx((0.805, 0.632, 0.483), abs=0.01)
     assert json.loads(out.read_text())["method"] == "eagle3"
     models = ["predict", "--gpu", "H100", "--models", "llama-8b,eagle3"]
-    capsys.readouterr()
-    assert main([*models, "--profile", str(out)]) == 0
-    printed = capsys.readouterr().out
-    assert main([*models, "--records", record]) == 0 and capsys.readouterr().out == printed
-    assert main([*models, "--records", record, "--acceptance", "0.5"]) == 2
-    assert main(["doctor", "--acceptance", "0.6", "--lookahead", "3", "--profile", str(out)]) == 2
-    assert "only its mean" in capsys.readouterr().err
+    assert cli(*models, "--profile", out) == cli(*models, "--records", record)
+    cli(*models, "--records", record, "--acceptance", "0.5", code=2)
+    assert "only its mean" in cli(*"doctor --acceptance 0.6 --lookahead 3 --profile".split(), out, code=2)

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from hsd_viz.adapters.entries import BrokenEntry, EntryReader
-from hsd_viz.engine.local import load_engine
 from hsd_viz.ladder.load import weights_dir
 from hsd_viz.logs.records import LoggedRequest, LogTokenizer, requests
 from hsd_viz.logs.replay import DRAFTERS, GROUPS, PRESETS, open_databases, parse_cost, replay, replayable
@@ -19,11 +18,6 @@ from hsd_viz.prompts.suites import load_suite
 
 TOKENIZER = LogTokenizer(weights_dir() / "target" / "tokenizer.json")
 ALL = (*DRAFTERS, "db[model,statistics]", "lookup[original]", "retrieval")
-
-
-@pytest.fixture(scope="module")
-def engine():
-    return load_engine(device="cpu", threads=1)
 
 
 @pytest.fixture(scope="module")
