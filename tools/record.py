@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
 
+from benchmarks.padding import padded_name, save_padded
 from hsd_viz.bench.report import impossible
 from hsd_viz.disk import write_whole
 from hsd_viz.engine.live import note_plain
@@ -38,6 +40,8 @@ class Recipe:
     stack: str
     prompt: str
     options: dict = field(default_factory=lambda: dict(SAMPLED))
+    #: Layers that make the target costlier and change nothing else (:mod:`benchmarks.padding`).
+    layers: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +83,7 @@ PARTS = (
         "The continuation repeats the prompt, so most accepted drafts come from the context database.",
         {_DATABASES: "A text that is copied from"},
         ("edit",),
-        lambda facts: supplied(facts, ["context"]),
+        lambda facts: supplied(facts, ["context"]) - facts.repeated,
     ),
     Selected(
         "idioms",
@@ -117,7 +121,18 @@ RECIPES = (
         "A hierarchy of two draft models",
         "nano drafts for small, small for the target. Look for corrections by small that the target accepts.",
         "nano:3 > small:6 > target",
-        PRESETS["tests"],
+        PRESETS["docstring"],
+        SAMPLED | {"seed": 19},
+    ),
+    Recipe(
+        "padded",
+        "A hierarchy that pays: a target of four times the size",
+        "The target with 24 more layers that cost time and change nothing, so its text is the same. nano drafts for "
+        "small, small for the target. One draft model can be faster still: see the results.",
+        "nano:4 > small:8 > target",
+        PRESETS["docstring"],
+        SAMPLED | {"seed": 3},
+        24,
     ),
     Recipe(
         "sampled",
@@ -125,7 +140,8 @@ RECIPES = (
         "Tokens are sampled, so acceptance is random: see u, q and p of each draft token, and the residual of "
         "each correction.",
         "nano:4 > target",
-        PRESETS["docstring"],
+        PRESETS["new"],
+        SAMPLED | {"seed": 12},
     ),
     Recipe(
         "plain",
@@ -140,7 +156,7 @@ RECIPES = (
         "Classic speculative decoding: nano proposes four tokens, the target verifies them in one forward pass. Greedy "
         "text of a small model repeats itself, which makes it easy to draft.",
         "nano:4 > target",
-        PRESETS["docstring"],
+        PRESETS["new"],
         {},
     ),
     Recipe(
@@ -154,7 +170,10 @@ RECIPES = (
 )
 
 #: Groups of recordings to compare: one prompt and one sampling setting each.
-GROUPS: dict[str, tuple[str, dict]] = {"greedy": (PRESETS["idioms"], {}), "sampled": (PRESETS["tests"], SAMPLED)}
+GROUPS: dict[str, tuple[str, dict]] = {
+    "greedy": (PRESETS["new"], {}),
+    "sampled": (PRESETS["docstring"], SAMPLED | {"seed": 14}),
+}
 #: The recordings of each group: name, title, blurb, stack.
 SIDES = (
     ("plain", "Plain decoding", "One token per forward pass of the target.", "target"),
@@ -204,11 +223,12 @@ def record_traces(
     folder = Path(out) if out is not None else TRACES
     paths, index, shown = [], [], {}
     with _engine() as engine:
-        engine.wait_ready()
         chosen = _selected(engine, seeds, progress, max_new_tokens=tokens)
         for recipe in (*chosen, *RECIPES):
             stacks = list(dict.fromkeys([recipe.stack, "target"]))
-            trace, *plain = _fastest(engine, stacks, repeats, recipe.prompt, max_new_tokens=tokens, **recipe.options)
+            with _engine(recipe.layers) if recipe.layers else nullcontext(engine) as own:
+                trace, *plain = _fastest(own, stacks, repeats, recipe.prompt, max_new_tokens=tokens, **recipe.options)
+            trace.meta["models"][-1]["model"] = padded_name("target", recipe.layers)
             for other in plain:
                 note_plain(trace, other)
             paths.append(_save(trace, recipe, folder, index))
@@ -268,7 +288,6 @@ def record_side_by_side(
     """
     paths = []
     with _engine() as engine:
-        engine.wait_ready()
         for group, (prompt, options) in GROUPS.items():
             folder = (Path(out) if out is not None else SIDE_BY_SIDE) / group
             recipes = [Recipe(name, title, blurb, stack, prompt, options) for name, title, blurb, stack in SIDES]
@@ -318,14 +337,16 @@ def _disturbed(stacks: Sequence[str], traces: Sequence[Trace]) -> bool:
 
 
 @contextmanager
-def _engine() -> Iterator[LocalEngine]:
-    """Yield the engine for recordings; restore torch's number of threads afterwards."""
+def _engine(layers: int = 0) -> Iterator[LocalEngine]:
+    """Yield the engine for recordings, its target padded with layers; restore torch's number of threads afterwards."""
     threads = torch.get_num_threads()
-    try:
-        engine = load_engine(device="cpu", threads=1)
-        yield engine
-    finally:
-        torch.set_num_threads(threads)
+    with TemporaryDirectory() as folder:
+        try:
+            with load_engine(save_padded("target", layers, 0, folder), device="cpu", dtype="int8", threads=1) as engine:
+                engine.wait_ready()
+                yield engine
+        finally:
+            torch.set_num_threads(threads)
 
 
 def _save(trace: Trace, recipe: Recipe, folder: Path, index: list[dict]) -> Path:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from hsd_viz.ladder.load import names
 from hsd_viz.trace import Trace
 from training.quality import parsed_lines
 
@@ -28,6 +29,7 @@ class Facts:
         shares: share of the emitted tokens by draft source; the rest is the target's own.
         repeated: share of the tokens that end an 8-gram of the same output.
         parsed: share of the lines of prompt and output that belong to a block accepted by ``ast.parse``.
+        shipped: all models are as they are shipped.
     """
 
     temperature: float
@@ -35,6 +37,7 @@ class Facts:
     shares: dict[str, float]
     repeated: float
     parsed: float
+    shipped: bool = True
 
     @property
     def own(self) -> float:
@@ -45,6 +48,7 @@ class Facts:
     def missing(self) -> tuple[str, ...]:
         """What a run to open the dashboard with should have, and this one lacks."""
         tests = {
+            "shipped models": self.shipped,
             "sampled": self.temperature > 0,
             "readable": self.parsed >= PARSED and self.repeated <= REPEATED,
             "clearly faster than plain decoding": (self.speedup or 0.0) >= FASTER,
@@ -67,7 +71,9 @@ def facts(trace: Trace) -> Facts:
     target = trace.meta["models"][-1]["name"]
     shares = {s: n / figures["tokens"] for s, n in figures["emitted_by_source"].items() if s != target}
     temperature = float(trace.meta["sampling"]["temperature"])
-    return Facts(temperature, speedup(trace), shares, figures["repetition_share"], accepted / max(1, lines))
+    shipped = all(model["model"] in names() for model in trace.meta["models"])
+    parsed = accepted / max(1, lines)
+    return Facts(temperature, speedup(trace), shares, figures["repetition_share"], parsed, shipped)
 
 
 def opening(found: Iterable[tuple[str, Facts]]) -> str:
