@@ -120,8 +120,9 @@ def test_two_or_three_traces_become_one_page_in_their_order(runs, tmp_path, cli,
     assert len(text.encode()) < 1_000_000
 
 
-def test_runs_of_different_prompts_are_not_compared(saved, runs, tmp_path, cli):
-    said = cli("export", runs["plain"], saved, "--html", tmp_path / "x.html", code=2)
+def test_runs_of_different_prompts_are_not_compared(runs, tmp_path, cli):
+    other = load_bundled("databases").save(tmp_path / "run.json.gz")
+    said = cli("export", runs["plain"], other, "--html", tmp_path / "x.html", code=2)
     assert "have different prompts" in said and not (tmp_path / "x.html").exists()
 
 

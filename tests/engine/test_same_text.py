@@ -34,8 +34,9 @@ STACKS = (
     "db > nano > target",
     "db > nano:4 > small:6 > target",
 )
-#: (stack, temperature, top-p, seed): 39 commands.
+#: (stack, temperature, top-p, seed): 40 commands.
 COMMANDS = [(s, t, p, 3) for s, (t, p) in product(STACKS, ((0.0, 1.0), (0.7, 1.0), (1.0, 0.9)))]
+COMMANDS.append(("db > small > target", 0.7, 1.0, 4))
 
 
 def texts(folder, monkeypatch, threads=1):

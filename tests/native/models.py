@@ -54,8 +54,9 @@ def weights_of(module: torch.nn.Module, dtype: str, tokens: int | None = None) -
 
 
 @functools.cache
-def native(name: str, dtype: torch.dtype = torch.float32, build: Build | None = None) -> NativeModel:
-    return NativeModel(weights_of(eager(name, dtype).module, str(dtype).removeprefix("torch.")), build)
+def native(name: str, dtype: torch.dtype | str = torch.float32, build: Build | None = None) -> NativeModel:
+    module = eager(name, torch.float32 if dtype == "int8" else dtype).module
+    return NativeModel(weights_of(module, str(dtype).removeprefix("torch.")), build)
 
 
 def ids(n: int, seed: int = 0, vocab: int = VOCAB) -> list[int]:

@@ -66,7 +66,7 @@ def files(tmp_path_factory):
 def combination(seed: int, files: dict) -> tuple[list, dict]:
     """A stack, settings, a text and limits; the options of the compiled loop apart."""
     choose = random.Random(seed)
-    n, dtype = choose.choice([1, 2, 2, 3, 4]), choose.choice([torch.float32] * 3 + [torch.float64])
+    n, dtype = choose.choice([1, 2, 2, 3, 4]), choose.choice(["int8", "int8", torch.float32, torch.float64])
     models = [native(choose.choice(["odd", "long heads"]), dtype) for _ in range(n)]
     levels = [Level(f"m{k}", model, None if k == n - 1 else choose.randint(1, 7)) for k, model in enumerate(models)]
     temperature = choose.choice([0.0, 0.3, 0.7, 1.0, 2.0])
