@@ -48,7 +48,8 @@ def test_no_compiler(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     build = Build(cache=tmp_path)
     assert not build.wait(10)
-    assert build.reason == "no C++ compiler is installed (c++, g++ or clang++)" and not build.compiling
+    assert build.reason.startswith("no C++ compiler is installed (c++, g++ or clang++): install one")
+    assert not build.compiling
     with pytest.raises(ValueError, match="there is no native runtime: no C"):
         build.library  # noqa: B018
     monkeypatch.setenv("CXX", "mine++ -O1")
