@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from hsd_viz.engine.local import LocalEngine
 
 FORMAT, SCHEMA = "hsd_viz layer", 1
-STACKS = ("target", "db > target", "nano:4 > target", "db > nano:4 > target")
+STACKS = ("target", "db > target", "nano:4 > target", "db > nano:4 > target", "nano:4 > small:8 > target")
 TEMPERATURES = (0.0, 0.7)
 
 
