@@ -186,7 +186,9 @@ def find_compiler() -> list[str]:
         return named
     if found := next(filter(None, map(shutil.which, COMPILERS)), None):
         return [found]
-    raise ValueError("no C++ compiler is installed (c++, g++ or clang++): install one to be fast, for example `apt install g++`")
+    raise ValueError(
+        "no C++ compiler is installed (c++, g++ or clang++): install one to be fast, for example `apt install g++`"
+    )
 
 
 def kernels(every: bool = False) -> dict[str, tuple[str, ...]]:
