@@ -100,7 +100,9 @@ def test_a_played_round_rises_from_the_lowest_floor_and_ends_as_text(open_page, 
 def test_the_arithmetic_stands_there_with_the_run_s_numbers(open_page):
     shown = open_page()
     page, trace = shown.page, load_bundled("sampled")
-    start(page, trace, RoundInspector)
+    start(page, trace, RoundInspector, TokenStream)
+    page.locator("span.hsd-out").focus()
+    page.keyboard.press("Home")
     for round_id in [r.id for r in trace.round_rows][:8]:
         for d in (d for d in trace.draft_rows if d.round == round_id and d.u is not None):
             page.locator(f'.hsd-sc-chip[data-key="{round_id}:{d.node}"]').click()
