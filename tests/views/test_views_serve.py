@@ -160,7 +160,9 @@ def test_the_server_and_its_kernels_end_with_the_command(name, tmp_path):
     port = free_port()
     with (tmp_path / "log").open("wb") as log:
         arguments = [sys.executable, "-m", "hsd_viz", "dashboard", "--port", str(port)]
-        process = subprocess.Popen(arguments, stdout=log, stderr=log, start_new_session=True)
+        # Background jobs ignore Ctrl-C, and children inherit that.
+        options = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL), "start_new_session": True}
+        process = subprocess.Popen(arguments, stdout=log, stderr=log, **options)
         try:
             command_ = psutil.Process(process.pid)
             assert waits_for(lambda: answers(port) and len(kernels_of(command_)) > 0, 120), (
