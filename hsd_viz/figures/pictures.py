@@ -66,7 +66,7 @@ def picture(page: str, ending: str, width: int, scale: float = 2.0) -> bytes:
         found = re.search(r'<pre id="result"[^>]*>(\d+|none|&lt;svg[^<]*)</pre>', dom)
         if found and ending == ".svg":
             if found[1] == "none":
-                raise ValueError("there is no chart to draw as .svg: save as .png, .pdf or .html")
+                raise ValueError("it has no chart that .svg could hold: use .png, .pdf or .html")
             return html.unescape(found[1]).encode()
         if found and ending == ".png":
             size = f"--window-size={width},{found[1]}", f"--force-device-scale-factor={scale:g}"

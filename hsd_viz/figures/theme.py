@@ -114,7 +114,7 @@ def checked_ending(path: Path) -> str:
     """Return the ending of a file to save. Raises: ValueError: unless it is one of :data:`ENDINGS`."""
     ending = path.suffix.lower()
     if ending not in ENDINGS:
-        raise ValueError(f"{path.name} has no known ending: use .html, .svg or .png, or .pdf")
+        raise ValueError(f"{path.name} has no known ending: use .html, .svg, .png or .pdf")
     return ending
 
 
@@ -124,5 +124,5 @@ def chromium() -> str:
     found = shutil.which(named) if named else next(filter(None, map(shutil.which, BROWSERS)), None)
     if found is None:
         where = f"BROWSER_PATH={named} is not a program" if named else "no Chromium or Chrome was found"
-        raise RuntimeError(f"{where}: SVG and PNG files need one, PDF too (apt-get install chromium); .html do not")
+        raise RuntimeError(f"{where}: SVG, PNG and PDF files need one (apt-get install chromium); .html files do not")
     return found

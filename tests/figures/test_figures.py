@@ -111,9 +111,9 @@ def test_a_figure_is_saved_by_its_ending(trace, tmp_path, monkeypatch):
     drawn = figures.by_source(trace)
     text = drawn.save(tmp_path / "x.html").read_text()
     assert "Tokens by source" in text and "<script src=" not in text
-    with pytest.raises(ValueError, match=r"\.html, \.svg or \.png"):
+    with pytest.raises(ValueError, match=r"\.html, \.svg, \.png or \.pdf"):
         figures.save(drawn, tmp_path / "x.gif")
     monkeypatch.setenv("BROWSER_PATH", str(tmp_path / "none"))
-    with pytest.raises(RuntimeError, match=r"is not a program: SVG and PNG files need one") as error:
+    with pytest.raises(RuntimeError, match=r"is not a program: SVG, PNG and PDF files need one") as error:
         figures.save(drawn, tmp_path / "x.png")
     assert "\n" not in str(error.value) and not (tmp_path / "x.png").exists()

@@ -131,10 +131,10 @@ def test_compose_arranges_views_and_figures():
 def test_a_file_is_written_by_its_ending(tmp_path, monkeypatch):
     view = views.RuleLab()
     assert view.save(tmp_path / "x.html").read_text() == view.to_html()
-    with pytest.raises(ValueError, match=r"x\.gif has no known ending: use \.html, \.svg or \.png"):
+    with pytest.raises(ValueError, match=r"x\.gif has no known ending: use \.html, \.svg, \.png or \.pdf"):
         view.save(tmp_path / "x.gif")
     monkeypatch.setenv("BROWSER_PATH", str(tmp_path / "none"))
-    with pytest.raises(RuntimeError, match="SVG and PNG files need one"):
+    with pytest.raises(RuntimeError, match="SVG, PNG and PDF files need one"):
         view.save(tmp_path / "x.png")
     with pytest.raises(ValueError, match=r"RuleLab is drawn with HTML and has no vectors: save it as \.png"):
         view.save(tmp_path / "x.svg")

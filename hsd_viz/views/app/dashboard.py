@@ -213,7 +213,7 @@ def dashboard(shown: Given | Engine | None = None, *, engine: Engine | None = No
     :func:`hsd_viz.views.app.server.command`). ``allow_models`` allows hub models and paths, too.
     """
     if shown is not None and not isinstance(shown, Trace | str | os.PathLike):
-        if Engine not in type(shown).__mro__:
+        if not hasattr(shown, "decode"):
             raise TypeError(f"dashboard() shows a trace or the path of its file, not {type(shown).__name__}")
         shown, engine = None, shown
     if engine is None and (url := os.environ.get(ENGINE_URL)):
